@@ -1,0 +1,64 @@
+//===- MPDFG.h - The mpdfg dialect ------------------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPDFG_IR_MPDFG_H
+#define GNNC_MPDFG_IR_MPDFG_H
+
+#include "gnnc/Support/RefTensor.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/IR/TensorEncoding.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace gnnc::mpdfg {
+
+/// Whether values may have this type: a ranked tensor of f32 or f64, shared and static or on a space.
+bool isValueType(mlir::Type type);
+
+} // namespace gnnc::mpdfg
+
+#include "dialects/mpdfg/IR/MPDFGDialect.h.inc"
+#include "dialects/mpdfg/IR/MPDFGEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/mpdfg/IR/MPDFGAttrs.h.inc"
+#include "dialects/mpdfg/Interfaces/MPDFGInterfaces.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/mpdfg/IR/MPDFGOps.h.inc"
+
+namespace gnnc::mpdfg {
+
+/// Name of the implicit map from every space to shared.
+inline constexpr llvm::StringLiteral kAllMap = "all";
+
+/// The space a tensor type resides on; null for shared (and for the element tensors of kernel bodies).
+mlir::FlatSymbolRefAttr getResidency(mlir::Type type);
+
+/// The feature axes of a tensor type: its shape without the row dimension.
+llvm::ArrayRef<int64_t> getFeatureShape(mlir::Type type);
+int64_t getFeatureElements(mlir::Type type);
+
+/// `features` of `element` for each element of `space` (shared where `space` is null). `extent` is the static extent,
+/// or ShapedType::kDynamic.
+mlir::RankedTensorType getTensorOn(mlir::FlatSymbolRefAttr space, int64_t extent, llvm::ArrayRef<int64_t> features,
+                                   mlir::Type element);
+
+/// The type of one row: feature axes only, no residency.
+mlir::RankedTensorType getElementType(mlir::Type type);
+
+/// One number of an elementwise function, as the interpreter and constant folding compute it.
+double applyUnary(UnaryKind kind, double x, double alpha);
+double applyBinary(BinaryKind kind, double a, double b);
+
+} // namespace gnnc::mpdfg
+
+#endif // GNNC_MPDFG_IR_MPDFG_H

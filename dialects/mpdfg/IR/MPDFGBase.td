@@ -1,0 +1,87 @@
+//===- MPDFGBase.td - The mpdfg dialect, its enums and attributes -*- tablegen -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPDFG_BASE
+#define GNNC_MPDFG_BASE
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
+include "mlir/IR/OpBase.td"
+
+def MPDFG_Dialect : Dialect {
+  let name = "mpdfg";
+  let cppNamespace = "::gnnc::mpdfg";
+  let summary = "Message-passing data-flow graphs";
+  let description = [{
+    A program on index spaces (nodes, edges, relations, graphs, ...) and maps between them. Each tensor carries the
+    space its rows live on, its *residency*, as an encoding: `tensor<?x8x16xf32, #mpdfg.on<@edge>>` has a row of 8x16
+    numbers for each edge. Dimension 0 is the extent of the space: dynamic, or static for spaces of fixed extent. A
+    tensor without the encoding is *shared*: one row, which meets rows of any space. Movements (`broadcast`, `reduce`,
+    `norm`) go along maps; everything else works row by row. This is Graphiler's MP-DFG (Xie et al., MLSys 2022,
+    section 3) with spaces and maps as data instead of five fixed kinds.
+
+    The dialect leaves undecided how a value is computed, in which order members are visited (except where a meaning
+    depends on it), and whether it is ever stored.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+}
+
+class MPDFG_Attr<string name, string mnem, list<Trait> traits = []> : AttrDef<MPDFG_Dialect, name, traits> {
+  let mnemonic = mnem;
+}
+
+def MPDFG_OnAttr : MPDFG_Attr<"On", "on", [DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
+  let summary = "residency of a tensor: the space its rows live on";
+  let description = [{
+    Example: `tensor<?x64xf32, #mpdfg.on<@edge>>`, 64 features for each edge. The tensor must have rank 1 at least;
+    all dimensions but the first are static.
+  }];
+  let parameters = (ins "::mlir::FlatSymbolRefAttr":$space);
+  let assemblyFormat = "`<` $space `>`";
+}
+
+def MPDFG_Tensor : Type<CPred<"::gnnc::mpdfg::isValueType($_self)">,
+    "tensor of f32 or f64 that is static but for the rows of its space", "::mlir::RankedTensorType">;
+
+class MPDFG_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::gnnc::mpdfg";
+}
+
+def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space comes about", [
+  I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">, I32EnumAttrCase<"Filter", 2, "filter">,
+  I32EnumAttrCase<"Union", 3, "union">, I32EnumAttrCase<"Distinct", 4, "distinct">]>;
+
+def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map comes about", [
+  I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">, I32EnumAttrCase<"Part", 2, "part">,
+  I32EnumAttrCase<"Parts", 3, "parts">, I32EnumAttrCase<"Projection", 4, "projection">,
+  I32EnumAttrCase<"Class", 5, "class">, I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">]>;
+
+def MPDFG_UnaryKind : MPDFG_Enum<"UnaryKind", "an elementwise function of one operand", [
+  I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
+  I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">, I32EnumAttrCase<"Recip", 5, "recip">,
+  I32EnumAttrCase<"Abs", 6, "abs">, I32EnumAttrCase<"Sign", 7, "sign">, I32EnumAttrCase<"Square", 8, "square">,
+  I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">, I32EnumAttrCase<"Tanh", 11, "tanh">,
+  I32EnumAttrCase<"Erf", 12, "erf">, I32EnumAttrCase<"Relu", 13, "relu">,
+  I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">, I32EnumAttrCase<"Elu", 15, "elu">,
+  I32EnumAttrCase<"Gelu", 16, "gelu">, I32EnumAttrCase<"Silu", 17, "silu">,
+  I32EnumAttrCase<"Sigmoid", 18, "sigmoid">, I32EnumAttrCase<"Softplus", 19, "softplus">]>;
+
+def MPDFG_BinaryKind : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands", [
+  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Sub", 1, "sub">, I32EnumAttrCase<"Mul", 2, "mul">,
+  I32EnumAttrCase<"Div", 3, "div">, I32EnumAttrCase<"Pow", 4, "pow">, I32EnumAttrCase<"Maximum", 5, "maximum">,
+  I32EnumAttrCase<"Minimum", 6, "minimum">, I32EnumAttrCase<"Lt", 7, "lt">, I32EnumAttrCase<"Le", 8, "le">,
+  I32EnumAttrCase<"Gt", 9, "gt">, I32EnumAttrCase<"Ge", 10, "ge">, I32EnumAttrCase<"Eq", 11, "eq">,
+  I32EnumAttrCase<"Ne", 12, "ne">]>;
+
+def MPDFG_ReduceKind : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">, I32EnumAttrCase<"Max", 2, "max">,
+  I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"LogSumExp", 4, "logsumexp">]>;
+
+#endif // GNNC_MPDFG_BASE

@@ -1,0 +1,78 @@
+//===- MPDFGDialect.cpp - Registration, attributes and types of mpdfg -----------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+#include "dialects/mpdfg/IR/MPDFGDialect.cpp.inc"
+#include "dialects/mpdfg/IR/MPDFGEnums.cpp.inc"
+#include "dialects/mpdfg/Interfaces/MPDFGInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/mpdfg/IR/MPDFGAttrs.cpp.inc"
+
+void MPDFGDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/mpdfg/IR/MPDFGAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/mpdfg/IR/MPDFGOps.cpp.inc"
+      >();
+}
+
+LogicalResult OnAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
+                                     function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.empty())
+    return emitError() << "a tensor on " << getSpace() << " needs a first dimension for its rows";
+  for (auto [i, size] : llvm::enumerate(shape.drop_front()))
+    if (ShapedType::isDynamic(size))
+      return emitError() << "feature axis " << i << " must be static";
+  if (!elementType.isF32() && !elementType.isF64())
+    return emitError() << "expected f32 or f64 elements, found " << elementType;
+  return success();
+}
+
+bool mpdfg::isValueType(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || (!tensor.getElementType().isF32() && !tensor.getElementType().isF64()))
+    return false;
+  // The residency has checked its own tensor.
+  return tensor.getEncoding() ? isa<OnAttr>(tensor.getEncoding()) : tensor.hasStaticShape();
+}
+
+FlatSymbolRefAttr mpdfg::getResidency(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  auto on = tensor ? dyn_cast_or_null<OnAttr>(tensor.getEncoding()) : OnAttr();
+  return on ? on.getSpace() : FlatSymbolRefAttr();
+}
+
+ArrayRef<int64_t> mpdfg::getFeatureShape(Type type) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(type).getShape();
+  return getResidency(type) ? shape.drop_front() : shape;
+}
+
+int64_t mpdfg::getFeatureElements(Type type) { return RefTensor::product(getFeatureShape(type)); }
+
+RankedTensorType mpdfg::getTensorOn(FlatSymbolRefAttr space, int64_t extent, ArrayRef<int64_t> features, Type element) {
+  if (!space)
+    return RankedTensorType::get(features, element);
+  SmallVector<int64_t> shape{extent};
+  llvm::append_range(shape, features);
+  return RankedTensorType::get(shape, element, OnAttr::get(space.getContext(), space));
+}
+
+RankedTensorType mpdfg::getElementType(Type type) {
+  return RankedTensorType::get(getFeatureShape(type), cast<RankedTensorType>(type).getElementType());
+}

@@ -1,0 +1,348 @@
+//===- MPDFGEvaluate.cpp - The reference meaning of mpdfg -----------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/IR/Builders.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+using Operands = ArrayRef<const RefTensor *>;
+
+double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
+  switch (kind) {
+  case UnaryKind::Neg:
+    return -x;
+  case UnaryKind::Exp:
+    return std::exp(x);
+  case UnaryKind::Log:
+    return std::log(x);
+  case UnaryKind::Sqrt:
+    return std::sqrt(x);
+  case UnaryKind::Rsqrt:
+    return 1 / std::sqrt(x);
+  case UnaryKind::Recip:
+    return 1 / x;
+  case UnaryKind::Abs:
+    return std::fabs(x);
+  case UnaryKind::Sign:
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+  case UnaryKind::Square:
+    return x * x;
+  case UnaryKind::Sin:
+    return std::sin(x);
+  case UnaryKind::Cos:
+    return std::cos(x);
+  case UnaryKind::Tanh:
+    return std::tanh(x);
+  case UnaryKind::Erf:
+    return std::erf(x);
+  case UnaryKind::Relu:
+    return x > 0 ? x : 0;
+  case UnaryKind::LeakyRelu:
+    return x > 0 ? x : alpha * x;
+  case UnaryKind::Elu:
+    return x > 0 ? x : alpha * std::expm1(x);
+  case UnaryKind::Gelu:
+    return 0.5 * x * (1 + std::erf(x * std::sqrt(0.5)));
+  case UnaryKind::Silu:
+    return x / (1 + std::exp(-x));
+  case UnaryKind::Sigmoid:
+    return 1 / (1 + std::exp(-x));
+  case UnaryKind::Softplus:
+    return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  }
+  llvm_unreachable("unknown unary kind");
+}
+
+double mpdfg::applyBinary(BinaryKind kind, double a, double b) {
+  switch (kind) {
+  case BinaryKind::Add:
+    return a + b;
+  case BinaryKind::Sub:
+    return a - b;
+  case BinaryKind::Mul:
+    return a * b;
+  case BinaryKind::Div:
+    return a / b;
+  case BinaryKind::Pow:
+    return std::pow(a, b);
+  case BinaryKind::Maximum:
+    return a > b ? a : b;
+  case BinaryKind::Minimum:
+    return a < b ? a : b;
+  case BinaryKind::Lt:
+    return a < b;
+  case BinaryKind::Le:
+    return a <= b;
+  case BinaryKind::Gt:
+    return a > b;
+  case BinaryKind::Ge:
+    return a >= b;
+  case BinaryKind::Eq:
+    return a == b;
+  case BinaryKind::Ne:
+    return a != b;
+  }
+  llvm_unreachable("unknown binary kind");
+}
+
+namespace {
+
+/// A result for row-by-row operations: rows of the operands that have any, features of the result type.
+RefTensor makeResult(Operation *op, Operands operands) {
+  bool shared = true;
+  int64_t rows = 1;
+  for (const RefTensor *operand : operands)
+    if (!operand->shared) {
+      shared = false;
+      rows = operand->rows;
+    }
+  return RefTensor(shared, rows, getFeatureShape(op->getResult(0).getType()));
+}
+
+/// Calls `visit` with each multi-index of `dims` in row-major order.
+template <typename Fn> void forEachIndex(ArrayRef<int64_t> dims, Fn visit) {
+  SmallVector<int64_t> index(dims.size(), 0);
+  for (int64_t n = RefTensor::product(dims), i = 0; i < n; ++i) {
+    visit(ArrayRef<int64_t>(index), i);
+    for (size_t axis = dims.size(); axis-- > 0;) {
+      if (++index[axis] < dims[axis])
+        break;
+      index[axis] = 0;
+    }
+  }
+}
+
+/// Row-major position of `index` in `dims`, where an axis of size 1 is repeated.
+int64_t position(ArrayRef<int64_t> index, ArrayRef<int64_t> dims) {
+  int64_t at = 0;
+  for (auto [i, size] : llvm::zip(index, dims))
+    at = at * size + (size == 1 ? 0 : i);
+  return at;
+}
+
+template <typename Fn> RefTensor elementwise(Operation *op, Operands operands, Fn compute) {
+  RefTensor result = makeResult(op, operands);
+  for (int64_t r = 0; r < result.rows; ++r)
+    forEachIndex(result.dims, [&](ArrayRef<int64_t> index, int64_t at) {
+      SmallVector<double, 3> arguments;
+      for (const RefTensor *operand : operands)
+        arguments.push_back(operand->row(r)[position(index, operand->dims)]);
+      result.row(r)[at] = compute(arguments);
+    });
+  return result;
+}
+
+/// Starts and ends a reduction; the running value is combined in member order.
+struct Accumulator {
+  ReduceKind kind;
+  double value = 0, maximum = -std::numeric_limits<double>::infinity();
+  int64_t count = 0;
+
+  void add(double x) {
+    switch (kind) {
+    case ReduceKind::Sum:
+    case ReduceKind::Mean:
+      value += x;
+      break;
+    case ReduceKind::Max:
+      value = count == 0 || x > value ? x : value;
+      break;
+    case ReduceKind::Min:
+      value = count == 0 || x < value ? x : value;
+      break;
+    case ReduceKind::LogSumExp: {
+      double m = std::max(maximum, x);
+      if (m != -std::numeric_limits<double>::infinity())
+        value = value * std::exp(maximum - m) + std::exp(x - m);
+      maximum = m;
+      break;
+    }
+    }
+    ++count;
+  }
+  double finish() const {
+    if (kind == ReduceKind::LogSumExp)
+      return maximum + std::log(value);
+    return kind == ReduceKind::Mean && count > 0 ? value / double(count) : value;
+  }
+};
+
+/// Reduces the rows of `input` to `owners` elements; owner(i) is -1 for members that count nowhere.
+template <typename Fn>
+RefTensor reduceRows(ReduceKind kind, const RefTensor &input, bool shared, int64_t owners, Fn owner) {
+  int64_t width = input.width();
+  std::vector<Accumulator> state(size_t(owners * width), Accumulator{kind});
+  for (int64_t i = 0; i < input.rows; ++i)
+    if (int64_t j = owner(i); j >= 0)
+      for (int64_t k = 0; k < width; ++k)
+        state[j * width + k].add(input.row(i)[k]);
+  RefTensor result(shared, owners, input.dims);
+  for (size_t k = 0; k < state.size(); ++k)
+    result.data[k] = state[k].finish();
+  return result;
+}
+
+} // namespace
+
+FailureOr<RefTensor> ConstantOp::evaluate(Operands, const GraphData &) {
+  return RefTensor(true, 1, getFeatureShape(getType()), getValue().convertToDouble());
+}
+
+FailureOr<RefTensor> BroadcastOp::evaluate(Operands operands, const GraphData &graph) {
+  const RefMap &map = graph.map(getAlong());
+  RefTensor result(false, int64_t(map.target.size()), operands[0]->dims, getFill().convertToDouble());
+  for (auto [i, j] : llvm::enumerate(map.target))
+    if (j >= 0)
+      std::copy_n(operands[0]->row(j), result.width(), result.row(i));
+  return result;
+}
+
+FailureOr<RefTensor> ReduceOp::evaluate(Operands operands, const GraphData &graph) {
+  if (getAlong() == kAllMap)
+    return reduceRows(getKind(), *operands[0], true, 1, [](int64_t) { return 0; });
+  const RefMap &map = graph.map(getAlong());
+  return reduceRows(getKind(), *operands[0], false, graph.extent(map.to), [&](int64_t i) { return map.target[i]; });
+}
+
+FailureOr<RefTensor> NormOp::evaluate(Operands operands, const GraphData &graph) {
+  bool all = getAlong() == kAllMap;
+  auto owner = [&](int64_t i) { return all ? 0 : graph.map(getAlong()).target[i]; };
+  int64_t owners = all ? 1 : graph.extent(graph.map(getAlong()).to);
+  RefTensor logSum = reduceRows(ReduceKind::LogSumExp, *operands[0], false, owners, owner);
+  RefTensor result(false, operands[0]->rows, operands[0]->dims);
+  for (int64_t i = 0; i < result.rows; ++i)
+    if (int64_t j = owner(i); j >= 0)
+      for (int64_t k = 0; k < result.width(); ++k)
+        result.row(i)[k] = std::exp(operands[0]->row(i)[k] - logSum.row(j)[k]);
+  return result;
+}
+
+FailureOr<RefTensor> DegreeOp::evaluate(Operands, const GraphData &graph) {
+  const RefMap &map = graph.map(getAlong());
+  RefTensor result(false, graph.extent(map.to), {});
+  for (int64_t j : map.target)
+    if (j >= 0)
+      result.data[j] += 1;
+  return result;
+}
+
+FailureOr<RefTensor> SpreadOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result(false, operands[0]->dims.front(), ArrayRef<int64_t>(operands[0]->dims).drop_front());
+  result.data = operands[0]->data;
+  return result;
+}
+
+FailureOr<RefTensor> UnaryOp::evaluate(Operands operands, const GraphData &) {
+  double alpha = getAlpha().convertToDouble();
+  return elementwise(*this, operands, [&](ArrayRef<double> x) { return applyUnary(getKind(), x[0], alpha); });
+}
+
+FailureOr<RefTensor> BinaryOp::evaluate(Operands operands, const GraphData &) {
+  return elementwise(*this, operands, [&](ArrayRef<double> x) { return applyBinary(getKind(), x[0], x[1]); });
+}
+
+FailureOr<RefTensor> SelectOp::evaluate(Operands operands, const GraphData &) {
+  return elementwise(*this, operands, [&](ArrayRef<double> x) { return x[0] != 0 ? x[1] : x[2]; });
+}
+
+FailureOr<RefTensor> DropoutOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
+FailureOr<RefTensor> DetachOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
+
+FailureOr<RefTensor> ContractOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = makeResult(*this, operands);
+  // One loop over all labels: those of the result first, then the ones summed over.
+  SmallVector<int64_t> labels(getOutLabels()), sizes(result.dims);
+  auto collect = [&](ArrayRef<int64_t> more, ArrayRef<int64_t> dims) {
+    for (auto [label, size] : llvm::zip(more, dims))
+      if (!llvm::is_contained(labels, label)) {
+        labels.push_back(label);
+        sizes.push_back(size);
+      }
+  };
+  collect(getLhsLabels(), operands[0]->dims);
+  collect(getRhsLabels(), operands[1]->dims);
+  auto locate = [&](ArrayRef<int64_t> index, ArrayRef<int64_t> own, ArrayRef<int64_t> dims) {
+    int64_t at = 0;
+    for (auto [label, size] : llvm::zip(own, dims))
+      at = at * size + index[llvm::find(labels, label) - labels.begin()];
+    return at;
+  };
+  for (int64_t r = 0; r < result.rows; ++r)
+    forEachIndex(sizes, [&](ArrayRef<int64_t> index, int64_t) {
+      result.row(r)[locate(index, getOutLabels(), result.dims)] +=
+          operands[0]->row(r)[locate(index, getLhsLabels(), operands[0]->dims)] *
+          operands[1]->row(r)[locate(index, getRhsLabels(), operands[1]->dims)];
+    });
+  return result;
+}
+
+FailureOr<RefTensor> FoldOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = makeResult(*this, operands);
+  for (int64_t r = 0; r < result.rows; ++r) {
+    std::vector<Accumulator> state(size_t(result.width()), Accumulator{getKind()});
+    forEachIndex(operands[0]->dims, [&](ArrayRef<int64_t> index, int64_t at) {
+      state[position(index, result.dims)].add(operands[0]->row(r)[at]);
+    });
+    for (size_t k = 0; k < state.size(); ++k)
+      result.row(r)[k] = state[k].finish();
+  }
+  return result;
+}
+
+FailureOr<RefTensor> ReshapeOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = *operands[0];
+  result.dims.assign(getFeatureShape(getType()).begin(), getFeatureShape(getType()).end());
+  return result;
+}
+
+FailureOr<RefTensor> TransposeOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = makeResult(*this, operands);
+  for (int64_t r = 0; r < result.rows; ++r)
+    forEachIndex(result.dims, [&](ArrayRef<int64_t> index, int64_t at) {
+      SmallVector<int64_t> from(index.size());
+      for (auto [i, axis] : llvm::enumerate(getPermutation()))
+        from[axis] = index[i];
+      result.row(r)[at] = operands[0]->row(r)[position(from, operands[0]->dims)];
+    });
+  return result;
+}
+
+FailureOr<RefTensor> ConcatOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = makeResult(*this, operands);
+  int64_t axis = getAxis();
+  for (int64_t r = 0; r < result.rows; ++r) {
+    int64_t begin = 0;
+    for (const RefTensor *operand : operands) {
+      forEachIndex(operand->dims, [&](ArrayRef<int64_t> index, int64_t at) {
+        SmallVector<int64_t> to(index);
+        to[axis] += begin;
+        result.row(r)[position(to, result.dims)] = operand->row(r)[at];
+      });
+      begin += operand->dims[axis];
+    }
+  }
+  return result;
+}
+
+FailureOr<RefTensor> SliceOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = makeResult(*this, operands);
+  int64_t axis = getAxis(), begin = getBegin();
+  for (int64_t r = 0; r < result.rows; ++r)
+    forEachIndex(result.dims, [&](ArrayRef<int64_t> index, int64_t at) {
+      SmallVector<int64_t> from(index);
+      from[axis] += begin;
+      // An operand axis of size 1 that is kept whole has index 0 either way.
+      result.row(r)[at] = operands[0]->row(r)[position(from, operands[0]->dims)];
+    });
+  return result;
+}

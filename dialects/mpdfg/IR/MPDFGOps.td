@@ -1,0 +1,356 @@
+//===- MPDFGOps.td - Operations of the mpdfg dialect ------------*- tablegen -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constraints shared by all operations on tensors ("(R1)" ... are cited by the verifiers):
+//  (R1) operands that are not shared have one residency, which is the result's, except for movements;
+//  (R2) elementwise operands have the same number of feature axes as the result; each axis is the result's or 1;
+//  (R3) a movement's operand and result reside where its map says.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPDFG_OPS
+#define GNNC_MPDFG_OPS
+
+include "MPDFGBase.td"
+include "dialects/mpdfg/Interfaces/MPDFGInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class MPDFG_Op<string mnemonic, list<Trait> traits = []> : Op<MPDFG_Dialect, mnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Spaces and maps
+//===----------------------------------------------------------------------===//
+
+def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "declares an index space";
+  let description = [{
+    A set of elements that tensors may reside on. `root` spaces get their extent with the graph, `static` ones have it
+    here and it is checked when a graph is prepared; the others are derived from maps: `filter` keeps the elements of
+    `base` on which two maps agree (or differ, where `equal` is false), `union` is the disjoint union of `parts`,
+    `distinct` the distinct tuples of maps[i] over `base`, in lexicographic order. How and when derived spaces are
+    built is left to the runtime.
+
+    Example:
+    ```mlir
+    mpdfg.space @node root
+    mpdfg.space @edge root
+    mpdfg.space @edge_type static {extent = 90 : i64}
+    mpdfg.space @real filter {base = @edge, maps = [@src, @dst]}
+    mpdfg.space @ring union {parts = [@real, @node]}
+    mpdfg.space @pair distinct {base = @edge, maps = [@dst, @etype]}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_SpaceKind:$kind, OptionalAttr<I64Attr>:$extent,
+                       OptionalAttr<FlatSymbolRefAttr>:$base, OptionalAttr<ArrayAttr>:$maps, UnitAttr:$equal,
+                       OptionalAttr<ArrayAttr>:$parts);
+  let assemblyFormat = "$sym_name $kind attr-dict";
+}
+
+def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "declares a map between two spaces";
+  let description = [{
+    A function from the elements of one space to those of another; a `partial` one is undefined on some. `root` maps come
+    with the graph. `inclusion` leads from a filter to its base, `part` from a union to its part number `part`,
+    `parts` from a union along one map for each part (a unit entry is the identity, `undefined` nothing),
+    `projection` from a distinct space to the codomain of its map number `part`, `class` from the base of a distinct space
+    to it, `last` from the codomain of parts[0] to the last element that goes there, and `compose` follows
+    parts[0], then parts[1].
+
+    Example:
+    ```mlir
+    mpdfg.map @dst root from @edge to @node
+    mpdfg.map @ring.dst parts from @ring to @node {parts = [@real.dst, unit]}
+    mpdfg.map @last_loop last from @node to @loop {parts = [@loop.dst], partial}
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_MapKind:$kind, FlatSymbolRefAttr:$from,
+                       FlatSymbolRefAttr:$to, UnitAttr:$partial, OptionalAttr<I64Attr>:$part,
+                       OptionalAttr<ArrayAttr>:$parts);
+  let assemblyFormat = "$sym_name $kind `from` $from `to` $to attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Movements
+//===----------------------------------------------------------------------===//
+
+class MPDFG_Movement<string mnemonic, bit broadcast, list<Trait> traits = []>
+    : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                          DeclareOpInterfaceMethods<SymbolUserOpInterface>, MovementOpInterface] # traits> {
+  code movementMethods = [{
+    ::mlir::FlatSymbolRefAttr getMovementMap() { return getAlongAttr(); }
+    bool isBroadcast() { return }] # !if(broadcast, "true", "false") # [{; }
+  }];
+  let extraClassDeclaration = movementMethods;
+}
+
+def BroadcastOp : MPDFG_Movement<"broadcast", 1> {
+  let summary = "moves a value against a map: y[i] = x[m(i)]";
+  let description = [{
+    For a map m: A -> B, takes a value on B to A. Where m is undefined the result is `fill`. Whether it is ever a copy is left
+    to fusion: usually kernels read through the map.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.broadcast %0 along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, FlatSymbolRefAttr:$along, DefaultValuedAttr<F64Attr, "0.0">:$fill);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input `along` $along attr-dict `:` type($input) `->` type($result)";
+}
+
+def ReduceOp : MPDFG_Movement<"reduce", 0> {
+  let summary = "combines the members of each element: y[j] = + over m(i) = j of x[i]";
+  let description = [{
+    For a map m: A -> B, takes a value on A to B; along `@all` from any space to shared. Elements without members get 0 (sum,
+    mean, max, min) or minus infinity (logsumexp); members whose map is undefined are ignored. Max and min are won by the member with the smallest
+    number. The order of additions is left to the schedule, which fixes it for a given object and graph.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.reduce sum %0 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_ReduceKind:$kind, MPDFG_Tensor:$input, FlatSymbolRefAttr:$along);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$kind $input `along` $along attr-dict `:` type($input) `->` type($result)";
+}
+
+def NormOp : MPDFG_Movement<"norm", 0> {
+  let summary = "softmax over the members of each element";
+  let description = [{
+    For a map m: A -> B: y[i] = exp(x[i] - max) / sum of exp(x[k] - max) over the k with m(k) = m(i), for each feature by itself.
+    Equal to a reduction followed by a broadcast back; kept whole so that it can be computed online. Members whose map is undefined get 0.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.norm %0 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, FlatSymbolRefAttr:$along);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input `along` $along attr-dict `:` type($input) `->` type($result)";
+}
+
+def DegreeOp : MPDFG_Op<"degree", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "number of members of each element of a map's target";
+  let description = [{
+    y[j] = number of i with m(i) = j, as a floating-point number without feature axes.
+
+    Example:
+    ```mlir
+    %0 = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$along);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "`along` $along attr-dict `:` type($result)";
+}
+
+def SpreadOp : MPDFG_Op<"spread", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "views the first axis of a shared value as a static space";
+  let description = [{
+    The rows of a weight become elements of a space, so that a map can select among them: a product with sparse features
+    is a sum over the stored entries of value times the weight's row at the entry's column. Costs nothing.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.spread %w : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Row by row
+//===----------------------------------------------------------------------===//
+
+class MPDFG_RowOp<string mnemonic, list<Trait> traits = []>
+    : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                          DeclareOpInterfaceMethods<CostOpInterface>] # traits> {
+  let results = (outs MPDFG_Tensor:$result);
+  let hasVerifier = 1;
+}
+
+def ConstantOp : MPDFG_Op<"constant", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
+  let summary = "a shared value that holds one number everywhere";
+  let description = [{
+    Example:
+    ```mlir
+    %0 = mpdfg.constant 5.000000e-01 : tensor<1xf32>
+    ```
+  }];
+  let arguments = (ins F64Attr:$value);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$value attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def UnaryOp : MPDFG_RowOp<"unary"> {
+  let summary = "an elementwise function of one operand";
+  let description = [{
+    `alpha` is the slope of `leaky_relu` and the scale of `elu`. relu, leaky_relu and elu take x where x > 0.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.unary leaky_relu %0 {alpha = 2.000000e-01 : f64} : tensor<?x8xf32, #mpdfg.on<@edge>>
+       -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_UnaryKind:$kind, MPDFG_Tensor:$input, DefaultValuedAttr<F64Attr, "0.0">:$alpha);
+  let assemblyFormat = "$kind $input attr-dict `:` type($input) `->` type($result)";
+}
+
+def BinaryOp : MPDFG_RowOp<"binary"> {
+  let summary = "an elementwise function of two operands";
+  let description = [{
+    Axes of size 1 are repeated (R2); a shared operand meets rows of any space (R1). Comparisons give 1 or 0.
+
+    Example:
+    ```mlir
+    %2 = mpdfg.binary mul %0, %1 : tensor<?x8x1xf32, #mpdfg.on<@edge>>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
+       -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_BinaryKind:$kind, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs);
+  let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+}
+
+def SelectOp : MPDFG_RowOp<"select"> {
+  let summary = "a where the condition is not 0, else b";
+  let description = [{
+    Operands are aligned as for `binary`.
+
+    Example:
+    ```mlir
+    %3 = mpdfg.select %c, %a, %b : tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x8xf32, #mpdfg.on<@node>>, tensor<1xf32>
+       -> tensor<?x8xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$condition, MPDFG_Tensor:$trueValue, MPDFG_Tensor:$falseValue);
+  let assemblyFormat = "$condition `,` $trueValue `,` $falseValue attr-dict `:` type($condition) `,` type($trueValue) `,` type($falseValue) `->` type($result)";
+}
+
+def ContractOp : MPDFG_RowOp<"contract"> {
+  let summary = "the general product: einsum on feature axes";
+  let description = [{
+    Each feature axis of each operand and of the result has a label; labels that the result lacks are summed over. Rows meet by (R1). How it is computed (a
+    matrix product on all rows, inside a sweep, grouped by type) is left to later phases.
+
+    Example: heads of a matrix product, x[in] W[in, heads, out]
+    ```mlir
+    %1 = mpdfg.contract %x [0], %w [0, 1, 2] -> [1, 2] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x8x16xf32>
+       -> tensor<?x8x16xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$lhs, DenseI64ArrayAttr:$lhsLabels, MPDFG_Tensor:$rhs,
+                       DenseI64ArrayAttr:$rhsLabels, DenseI64ArrayAttr:$outLabels);
+  let assemblyFormat = "$lhs $lhsLabels `,` $rhs $rhsLabels `->` $outLabels attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+}
+
+def FoldOp : MPDFG_RowOp<"fold"> {
+  let summary = "combines feature axes of each row";
+  let description = [{
+    The folded axes stay with size 1.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.fold sum %0 [1] : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x1xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_ReduceKind:$kind, MPDFG_Tensor:$input, DenseI64ArrayAttr:$axes);
+  let assemblyFormat = "$kind $input $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def ReshapeOp : MPDFG_RowOp<"reshape"> {
+  let summary = "the same numbers of each row under other feature axes, row-major";
+  let description = [{
+    Example:
+    ```mlir
+    %1 = mpdfg.reshape %0 : tensor<?x8x8xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def TransposeOp : MPDFG_RowOp<"transpose"> {
+  let summary = "permutes feature axes";
+  let description = [{
+    Axis i of the result is axis permutation[i] of the operand.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.transpose %0 [1, 0] : tensor<?x8x16xf32, #mpdfg.on<@node>> -> tensor<?x16x8xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, DenseI64ArrayAttr:$permutation);
+  let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
+}
+
+def ConcatOp : MPDFG_RowOp<"concat"> {
+  let summary = "joins values along a feature axis";
+  let description = [{
+    All other axes are equal; shared operands are repeated for each row.
+
+    Example:
+    ```mlir
+    %2 = mpdfg.concat %0, %1 axis 0 : (tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>)
+       -> tensor<?x12xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins Variadic<MPDFG_Tensor>:$inputs, I64Attr:$axis);
+  let assemblyFormat = "$inputs `axis` $axis attr-dict `:` functional-type($inputs, $result)";
+}
+
+def SliceOp : MPDFG_RowOp<"slice"> {
+  let summary = "a range of a feature axis";
+  let description = [{
+    Example:
+    ```mlir
+    %1 = mpdfg.slice %0 axis 0 from 4 : tensor<?x12xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, I64Attr:$axis, I64Attr:$begin);
+  let assemblyFormat = "$input `axis` $axis `from` $begin attr-dict `:` type($input) `->` type($result)";
+}
+
+def DropoutOp : MPDFG_RowOp<"dropout"> {
+  let summary = "zeroes numbers at random while training";
+  let description = [{
+    The mask is Philox with key (seed, step, site, caller's element number, feature), so it is recomputed and never stored. `site` is stable: the operation
+    is never merged with another nor moved by a rewrite. In inference it is the identity, which is what evaluation gives.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.dropout %0 {probability = 5.000000e-01 : f64, site = 0 : i64} : tensor<?x64xf32, #mpdfg.on<@node>>
+       -> tensor<?x64xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, F64Attr:$probability, I64Attr:$site);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def DetachOp : MPDFG_RowOp<"detach"> {
+  let summary = "the identity, through which no gradient goes";
+  let description = [{
+    Example:
+    ```mlir
+    %1 = mpdfg.detach %0 : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+#endif // GNNC_MPDFG_OPS

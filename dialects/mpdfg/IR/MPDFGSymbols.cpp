@@ -1,0 +1,235 @@
+//===- MPDFGSymbols.cpp - Spaces, maps, and what movements ask of them -----------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+SpaceOp lookupSpace(Operation *user, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
+  auto space = symbols.lookupNearestSymbolFrom<SpaceOp>(user, name);
+  if (!space)
+    user->emitOpError() << "expected a declared space, found " << name;
+  return space;
+}
+
+MapOp lookupMap(Operation *user, FlatSymbolRefAttr name, SymbolTableCollection &symbols) {
+  auto map = symbols.lookupNearestSymbolFrom<MapOp>(user, name);
+  if (!map)
+    user->emitOpError() << "expected a declared map, found " << name;
+  return map;
+}
+
+/// (R3): the value resides on `space`, with that space's extent.
+LogicalResult verifyOn(Operation *user, Type type, FlatSymbolRefAttr space, StringRef what,
+                       SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr found = getResidency(type);
+  if (found != space) {
+    InFlightDiagnostic diag = user->emitOpError() << "expected the " << what << " on " << space << ", found ";
+    return found ? diag << found : diag << "shared";
+  }
+  SpaceOp op = lookupSpace(user, space, symbols);
+  if (!op)
+    return failure();
+  int64_t extent = op.getExtent() ? int64_t(*op.getExtent()) : ShapedType::kDynamic;
+  if (cast<RankedTensorType>(type).getDimSize(0) != extent)
+    return user->emitOpError() << "the rows of the " << what << " are not the extent of " << space;
+  return success();
+}
+
+LogicalResult verifySameFeatures(Operation *user, Type from, Type to) {
+  if (getFeatureShape(from) != getFeatureShape(to) ||
+      cast<RankedTensorType>(from).getElementType() != cast<RankedTensorType>(to).getElementType())
+    return user->emitOpError() << "expected the operand's features, found " << to;
+  return success();
+}
+
+FlatSymbolRefAttr partAt(std::optional<ArrayAttr> list, size_t i) {
+  return list && i < list->size() ? dyn_cast<FlatSymbolRefAttr>((*list)[i]) : FlatSymbolRefAttr();
+}
+
+} // namespace
+
+LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  SpaceKind kind = getKind();
+  if ((kind == SpaceKind::Static) != getExtent().has_value())
+    return emitOpError() << "a static space and no other has an extent";
+  if (getExtent() && int64_t(*getExtent()) < 0)
+    return emitOpError() << "expected an extent of 0 or more, found " << int64_t(*getExtent());
+  if (kind == SpaceKind::Filter || kind == SpaceKind::Distinct) {
+    size_t count = getMaps() ? getMaps()->size() : 0;
+    if (!getBase() || (kind == SpaceKind::Filter ? count != 2 : count == 0))
+      return emitOpError() << "expected a base and " << (kind == SpaceKind::Filter ? "two maps" : "maps");
+    FlatSymbolRefAttr to;
+    for (size_t i = 0; i < count; ++i) {
+      FlatSymbolRefAttr name = partAt(getMaps(), i);
+      MapOp map = name ? lookupMap(*this, name, symbols) : MapOp();
+      if (!map)
+        return name ? failure() : emitOpError() << "expected symbols in maps";
+      if (map.getFromAttr() != getBaseAttr())
+        return emitOpError() << "map " << name << " does not start at the base " << getBaseAttr();
+      if (kind == SpaceKind::Filter && to && map.getToAttr() != to)
+        return emitOpError() << "the maps of a filter lead to " << to << " and " << map.getToAttr();
+      to = map.getToAttr();
+    }
+  }
+  if (kind == SpaceKind::Union) {
+    if (!getParts() || getParts()->empty())
+      return emitOpError() << "expected parts";
+    for (size_t i = 0; i < getParts()->size(); ++i) {
+      if (!partAt(getParts(), i))
+        return emitOpError() << "expected symbols in parts";
+      if (!lookupSpace(*this, partAt(getParts(), i), symbols))
+        return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  SpaceOp from = lookupSpace(*this, getFromAttr(), symbols), to = lookupSpace(*this, getToAttr(), symbols);
+  if (!from || !to)
+    return failure();
+  auto wrong = [&](StringRef expected) { return emitOpError() << "expected " << expected; };
+  // What leads through a partial map is undefined where that one is.
+  auto verifyPartial = [&](MapOp through) -> LogicalResult {
+    if (through.getPartial() && !getPartial())
+      return emitOpError() << "leads through " << through.getSymNameAttr() << ", so it must be partial too";
+    return success();
+  };
+  int64_t part = getPart() ? int64_t(*getPart()) : 0;
+  switch (getKind()) {
+  case MapKind::Root:
+    return success();
+  case MapKind::Inclusion:
+    return from.getKind() == SpaceKind::Filter && from.getBaseAttr() == getToAttr()
+               ? success()
+               : wrong("an inclusion to lead from a filter to its base");
+  case MapKind::Part:
+    return from.getKind() == SpaceKind::Union && partAt(from.getParts(), part) == getToAttr() && getPartial()
+               ? success()
+               : wrong("a partial map from a union to its part");
+  case MapKind::Parts: {
+    if (from.getKind() != SpaceKind::Union || !getParts() || getParts()->size() != from.getParts()->size())
+      return wrong("one map for each part of a union");
+    for (auto [i, entry] : llvm::enumerate(*getParts())) {
+      FlatSymbolRefAttr space = partAt(from.getParts(), i);
+      if (isa<UnitAttr>(entry)) {
+        if (space != getToAttr())
+          return wrong("the identity only on a part that is the target");
+        continue;
+      }
+      auto name = dyn_cast<FlatSymbolRefAttr>(entry);
+      if (!name) {
+        if (!getPartial())
+          return wrong("a map that is undefined on a part to be partial");
+        continue;
+      }
+      MapOp map = lookupMap(*this, name, symbols);
+      if (!map)
+        return failure();
+      if (map.getFromAttr() != space || map.getToAttr() != getToAttr())
+        return emitOpError() << "map " << name << " does not lead from " << space << " to " << getToAttr();
+      if (failed(verifyPartial(map)))
+        return failure();
+    }
+    return success();
+  }
+  case MapKind::Projection: {
+    MapOp map = from.getKind() == SpaceKind::Distinct && partAt(from.getMaps(), part)
+                    ? lookupMap(*this, partAt(from.getMaps(), part), symbols)
+                    : MapOp();
+    return map && map.getToAttr() == getToAttr() ? verifyPartial(map) : wrong("a projection of a distinct space");
+  }
+  case MapKind::Class:
+    return to.getKind() == SpaceKind::Distinct && to.getBaseAttr() == getFromAttr()
+               ? success()
+               : wrong("a map from the base of a distinct space to it");
+  case MapKind::Last: {
+    FlatSymbolRefAttr name = partAt(getParts(), 0);
+    MapOp map = name ? lookupMap(*this, name, symbols) : MapOp();
+    return map && map.getToAttr() == getFromAttr() && map.getFromAttr() == getToAttr() && getPartial()
+               ? success()
+               : wrong("a partial map against its part");
+  }
+  case MapKind::Compose: {
+    FlatSymbolRefAttr first = partAt(getParts(), 0), second = partAt(getParts(), 1);
+    if (!first || !second)
+      return wrong("two maps to compose");
+    MapOp a = lookupMap(*this, first, symbols), b = lookupMap(*this, second, symbols);
+    if (!a || !b)
+      return failure();
+    if (a.getFromAttr() != getFromAttr() || a.getToAttr() != b.getFromAttr() || b.getToAttr() != getToAttr())
+      return wrong("maps that follow each other");
+    return success(succeeded(verifyPartial(a)) && succeeded(verifyPartial(b)));
+  }
+  }
+  return success();
+}
+
+LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+  if (!map || failed(verifyOn(*this, getInput().getType(), map.getToAttr(), "operand", symbols)) ||
+      failed(verifyOn(*this, getResult().getType(), map.getFromAttr(), "result", symbols)))
+    return failure();
+  return verifySameFeatures(*this, getInput().getType(), getResult().getType());
+}
+
+LogicalResult ReduceOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifySameFeatures(*this, getInput().getType(), getResult().getType())))
+    return failure();
+  if (getAlong() == kAllMap) {
+    if (!getResidency(getInput().getType()))
+      return emitOpError() << "expected an operand that is not shared";
+    if (getResidency(getResult().getType()))
+      return emitOpError() << "expected a shared result, found " << getResidency(getResult().getType());
+    return success();
+  }
+  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+  if (!map || failed(verifyOn(*this, getInput().getType(), map.getFromAttr(), "operand", symbols)))
+    return failure();
+  return verifyOn(*this, getResult().getType(), map.getToAttr(), "result", symbols);
+}
+
+LogicalResult NormOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getInput().getType() != getResult().getType())
+    return emitOpError() << "expected the operand's type, found " << getResult().getType();
+  if (getAlong() == kAllMap)
+    return getResidency(getInput().getType()) ? success()
+                                              : emitOpError() << "expected an operand that is not shared";
+  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+  return map ? verifyOn(*this, getInput().getType(), map.getFromAttr(), "operand", symbols) : failure();
+}
+
+LogicalResult DegreeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+  if (!map)
+    return failure();
+  if (!getFeatureShape(getResult().getType()).empty())
+    return emitOpError() << "expected no feature axes";
+  return verifyOn(*this, getResult().getType(), map.getToAttr(), "result", symbols);
+}
+
+LogicalResult SpreadOp::verify() {
+  if (getResidency(getInput().getType()))
+    return emitOpError() << "expected a shared operand, found one on " << getResidency(getInput().getType());
+  RankedTensorType from = getInput().getType(), to = getResult().getType();
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "expected the operand's shape and elements, found " << to;
+  return success();
+}
+
+LogicalResult SpreadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr space = getResidency(getResult().getType());
+  if (!space)
+    return emitOpError() << "expected a result on a static space, found shared";
+  return verifyOn(*this, getResult().getType(), space, "result", symbols);
+}

@@ -1,0 +1,30 @@
+//===- MPK.h - The mpk dialect ----------------------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPK_IR_MPK_H
+#define GNNC_MPK_IR_MPK_H
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+
+#include "dialects/mpk/IR/MPKDialect.h.inc"
+#include "dialects/mpk/IR/MPKEnums.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/mpk/IR/MPKAttrs.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/mpk/IR/MPKOps.h.inc"
+
+namespace gnnc::mpk {
+
+/// How many elements a body value depends on.
+enum class Level { Shared, Owner, Member };
+
+/// The level of each value in a sweep's body, arguments included. A whole-sweep property, so it is computed at once.
+llvm::DenseMap<mlir::Value, Level> computeLevels(SweepOp sweep);
+
+} // namespace gnnc::mpk
+
+#endif // GNNC_MPK_IR_MPK_H

@@ -1,0 +1,190 @@
+//===- MPKOps.td - The mpk dialect: kernels ---------------------*- tablegen -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPK_OPS
+#define GNNC_MPK_OPS
+
+include "MPKEnums.td"
+include "dialects/mpdfg/IR/MPDFGBase.td"
+include "dialects/mpdfg/Interfaces/MPDFGInterfaces.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def MPK_Dialect : Dialect {
+  let name = "mpk";
+  let cppNamespace = "::gnnc::mpk";
+  let summary = "Message-passing kernels";
+  let description = [{
+    What a program is made of once it is fused: sweeps over the members of each element of a space, and matrix products
+    on the rows of a space. A kernel says what is read, how (by owner, by member, through a map), what is computed for one element, and what
+    is written; it leaves open the order of owners, how they are cut into blocks, vector widths and threads. Targets decide those.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def MPK_AccessAttr : AttrDef<MPK_Dialect, "Access"> {
+  let mnemonic = "access";
+  let summary = "how a sweep reads an operand or writes a result";
+  let description = [{
+    `owner`: the row of the owner; `member`: the row of the member (in the caller's order); `gather_owner @m` and
+    `gather_member @m`: the row of m(owner) or m(member), or `fill` everywhere where m is undefined; `shared`: the one row there is. Results are
+    `owner`, `member` or `shared`.
+
+    Example: `#mpk.access<gather_member @src>`
+  }];
+  let parameters = (ins EnumParameter<MPK_AccessKind>:$kind, OptionalParameter<"::mlir::FlatSymbolRefAttr">:$map,
+                        OptionalParameter<"::mlir::FloatAttr">:$fill);
+  let hasCustomAssemblyFormat = 1; // A declarative one would need a keyword before the optional map.
+  let builders = [
+    AttrBuilder<(ins "::gnnc::mpk::AccessKind":$kind), [{ return $_get($_ctxt, kind, ::mlir::FlatSymbolRefAttr(), ::mlir::FloatAttr()); }]>
+  ];
+}
+
+class MPK_Op<string mnemonic, list<Trait> traits = []> : Op<MPK_Dialect, mnemonic, traits>;
+
+def SweepOp : MPK_Op<"sweep", [Pure, IsolatedFromAbove, SingleBlock,
+                               DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "visits each owner's members: every fused message-passing kernel";
+  let description = [{
+    For each element of the space `over` (the owner; one nameless owner where there is no `over`), and for each of its
+    members, the elements that the map `along` sends to it. The body is what is computed for one owner: block argument i is the row of operand i that
+    `access[i]` selects, without its row dimension. A body value is *member-level* if it depends on a member (through a
+    `member` or `gather_member` argument), else *owner-level*, else *shared*; `mpk.accumulate` and `mpk.softmax` are the only operations that
+    see more than one member. Results are yielded: an owner-level value for each owner, a member-level one for each member, or a shared one.
+    Members that `along` sends nowhere are not visited: they count in nothing, and their rows of a `member` result are 0.
+
+    Left undecided: in which order owners are visited and by whom, whether a body with a softmax walks the members once or twice (phases), the vector width, and how shared sums are
+    split into blocks. With `along` absent it is elementwise work. The backward form uses the same operation: gradients of owners sweep along the same map, gradients of gathered values along the map they were gathered by.
+
+    Example: GAT's aggregation
+    ```mlir
+    %y = mpk.sweep over @node along @dst (%sd, %ss, %z)
+        access [#mpk.access<owner>, #mpk.access<gather_member @src>, #mpk.access<gather_member @src>]
+        yields [#mpk.access<owner>] {
+    ^bb0(%d: tensor<8x1xf32>, %s: tensor<8x1xf32>, %v: tensor<8x8xf32>):
+      %0 = mpdfg.binary add %s, %d : tensor<8x1xf32>, tensor<8x1xf32> -> tensor<8x1xf32>
+      %1 = mpdfg.unary leaky_relu %0 {alpha = 2.0e-01 : f64} : tensor<8x1xf32> -> tensor<8x1xf32>
+      %2 = mpk.softmax %1 : tensor<8x1xf32>
+      %3 = mpdfg.binary mul %2, %v : tensor<8x1xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+      %4 = mpk.accumulate sum %3 : tensor<8x8xf32>
+      mpk.yield %4 : tensor<8x8xf32>
+    } : (tensor<?x8x1xf32, #mpdfg.on<@node>>, tensor<?x8x1xf32, #mpdfg.on<@node>>, tensor<?x8x8xf32, #mpdfg.on<@node>>)
+      -> tensor<?x8x8xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$over, OptionalAttr<FlatSymbolRefAttr>:$along,
+                       Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
+                       TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
+  let results = (outs Variadic<MPDFG_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`over` $over^)? (`along` $along^)? `(` $inputs `)` `access` $access `yields` $yields $body attr-dict
+    `:` functional-type($inputs, $results)
+  }];
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    ::gnnc::mpk::AccessAttr getAccessOf(unsigned operand) {
+      return ::llvm::cast<::gnnc::mpk::AccessAttr>(getAccess()[operand]);
+    }
+    ::gnnc::mpk::AccessAttr getYieldOf(unsigned result) {
+      return ::llvm::cast<::gnnc::mpk::AccessAttr>(getYields()[result]);
+    }
+  }];
+}
+
+def AccumulateOp : MPK_Op<"accumulate", [Pure, HasParent<"SweepOp">, SameOperandsAndResultType]> {
+  let summary = "combines a body value over the owner's members, or over everything";
+  let description = [{
+    Without `shared`: over the members of the owner; the result is owner-level. A value that does not depend on the member counts once for each. With `shared`: over all owners (a
+    member-level value: over all their members); the result is shared, and may only be yielded. No members: 0, or minus infinity for
+    logsumexp.
+
+    Example:
+    ```mlir
+    %1 = mpk.accumulate sum %0 : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_ReduceKind:$kind, MPDFG_Tensor:$input, UnitAttr:$shared);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$kind $input (`shared` $shared^)? attr-dict `:` type($result)";
+}
+
+def SoftmaxOp : MPK_Op<"softmax", [Pure, HasParent<"SweepOp">, SameOperandsAndResultType]> {
+  let summary = "the member's share of the softmax over its owner's members";
+  let description = [{
+    exp(x - logsumexp of x over the members). Where it is used only as a factor of accumulated sums, a target computes it online in one walk (running maximum, sum, and
+    rescaled accumulators); otherwise it walks the members once more.
+
+    Example:
+    ```mlir
+    %1 = mpk.softmax %0 : tensor<8x1xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($result)";
+}
+
+def YieldOp : MPK_Op<"yield", [Pure, Terminator, HasParent<"SweepOp">]> {
+  let summary = "what a sweep writes";
+  let description = [{
+    Example:
+    ```mlir
+    mpk.yield %0, %1 : tensor<64xf32>, tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<MPDFG_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def ProductOp : MPK_Op<"product", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a matrix product on the rows of a space";
+  let description = [{
+    y[i, b, n] = sum over k of x[i, b, k] w[b, k, n], for each element i of `over`, with the features of x, w and y seen as
+    [batch, rows, k], [batch, k, n] and [batch, rows, n]: `rows` matrix rows for each element (1 for most), `batch` blocks (heads
+    with a weight each; only with rows = 1). With `gather`, x is read at gather(i). With `group`, the weight is the one of group(i), whose rows x runs through together. Where either map is undefined, y is 0. Tiling, packing and the
+    order of additions are the target's.
+
+    Example:
+    ```mlir
+    %1 = mpk.product over @node (%x, %w) batch 1 rows 1 k 64 n 16
+       : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>) -> tensor<?x16xf32, #mpdfg.on<@node>>
+    %2 = mpk.product over @edge (%x, %w) batch 1 rows 1 k 64 n 16 gather @src group @etype
+       : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<9x64x16xf32, #mpdfg.on<@edge_type>>)
+       -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs, I64Attr:$batch,
+                       I64Attr:$rows, I64Attr:$k, I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gather,
+                       OptionalAttr<FlatSymbolRefAttr>:$group);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = [{
+    `over` $over `(` $lhs `,` $rhs `)` `batch` $batch `rows` $rows `k` $k `n` $n (`gather` $gather^)? (`group` $group^)?
+    attr-dict `:` functional-type(operands, $result)
+  }];
+}
+
+def ArenaOp : MPK_Op<"arena", []> {
+  let summary = "the memory plan: which intermediate tensors share one arena";
+  let description = [{
+    One slot for each intermediate tensor, with the space whose extent it has, its bytes for one element, and the first and last
+    kernel that need it. The kernels' results name their slots by `mpk.slots`. Offsets depend on the graph, so the runtime assigns them when it is prepared: slots
+    whose lifetimes do not meet may share memory.
+
+    Example:
+    ```mlir
+    mpk.arena [@node, unit] bytes [64, 4] first [0, 1] last [2, 1]
+    ```
+  }];
+  let arguments = (ins ArrayAttr:$spaces, DenseI64ArrayAttr:$bytes, DenseI64ArrayAttr:$first, DenseI64ArrayAttr:$last);
+  let assemblyFormat = "$spaces `bytes` $bytes `first` $first `last` $last attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif // GNNC_MPK_OPS

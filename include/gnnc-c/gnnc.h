@@ -1,0 +1,151 @@
+/*===- gnnc.h - The C interface of a compiled model -----------------*- C -*-===*\
+|*
+|* Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+|* See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+|*
+|*===----------------------------------------------------------------------===*|
+|*
+|* A model compiled by gnnc is one shared object that needs libc and libm only. It exports one function, `gnnc_model`,
+|* which returns a versioned table of functions. No call prints, exits or throws; each one returns a status code and, if
+|* an error record was passed, fills it with one line saying what was expected and what was found.
+|*
+|* Order of use: open -> prepare (once for each graph) -> workspace_size -> run (as often as wanted) -> free_graph ->
+|* close. The caller owns all tensors and the workspace; `run` allocates nothing. Several threads may run one context
+|* and one prepared graph at the same time, each with its own workspace.
+|*
+|* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.
+|*
+\*===----------------------------------------------------------------------===*/
+
+#ifndef GNNC_C_GNNC_H
+#define GNNC_C_GNNC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GNNC_ABI_VERSION 1u
+
+typedef enum gnnc_status {
+  GNNC_OK = 0,
+  GNNC_INVALID_ARGUMENT = 1, /**< a null pointer, an unknown name, a wrong shape, dtype or count */
+  GNNC_INVALID_GRAPH = 2,    /**< an index out of range, a negative or too large extent */
+  GNNC_OUT_OF_MEMORY = 3,
+  GNNC_UNSUPPORTED = 4,      /**< this processor or device lacks what the object was compiled for */
+  GNNC_VERSION_MISMATCH = 5
+} gnnc_status;
+
+/** Filled by a call that fails; owned by the caller. */
+typedef struct gnnc_error {
+  gnnc_status status;
+  char message[508]; /**< one line, zero-terminated */
+} gnnc_error;
+
+/** The layout of DLPack's DLTensor, so that a pointer to one can be passed. Row-major; strides may be null (dense) or
+    count elements. Only device_type 1 (CPU) is accepted by a CPU model. */
+typedef struct gnnc_tensor {
+  void *data;
+  int32_t device_type;
+  int32_t device_id;
+  int32_t ndim;
+  uint8_t dtype_code; /**< DLPack: 0 int, 1 uint, 2 float */
+  uint8_t dtype_bits;
+  uint16_t dtype_lanes; /**< 1 */
+  const int64_t *shape;
+  const int64_t *strides;
+  uint64_t byte_offset;
+} gnnc_tensor;
+
+/** A tensor under its name in the model; see `describe`. */
+typedef struct gnnc_binding {
+  const char *name;
+  gnnc_tensor tensor;
+} gnnc_binding;
+
+/** Memory functions; `allocate` returns 64-byte aligned memory or null. */
+typedef struct gnnc_allocator {
+  void *(*allocate)(size_t bytes, void *user);
+  void (*release)(void *memory, size_t bytes, void *user);
+  void *user;
+} gnnc_allocator;
+
+typedef struct gnnc_options {
+  uint32_t struct_size;            /**< sizeof(gnnc_options) */
+  int32_t threads;                 /**< worker threads including the caller's; 0: one for each processor */
+  const gnnc_allocator *allocator; /**< null: malloc and free; copied */
+} gnnc_options;
+
+/** Extent of a root space, or the expected extent of a static one. */
+typedef struct gnnc_extent {
+  const char *space;
+  int64_t extent;
+} gnnc_extent;
+
+typedef enum gnnc_index_format {
+  GNNC_INDEX_EACH = 0, /**< one target for each element of the map's domain (a row of COO) */
+  GNNC_INDEX_ROWS = 1  /**< CSR row pointers: target j owns elements [data[j], data[j+1]) */
+} gnnc_index_format;
+
+/** The data of one root map, on the host; not kept after prepare returns. */
+typedef struct gnnc_index {
+  const char *map;
+  const void *data;
+  int64_t length;     /**< elements of `data` */
+  int32_t bits;       /**< 32 or 64, signed */
+  int32_t format;     /**< gnnc_index_format */
+} gnnc_index;
+
+typedef struct gnnc_graph_desc {
+  uint32_t struct_size; /**< sizeof(gnnc_graph_desc) */
+  int32_t num_extents;
+  const gnnc_extent *extents;
+  int32_t num_indices;
+  const gnnc_index *indices;
+} gnnc_graph_desc;
+
+typedef struct gnnc_context gnnc_context;
+typedef struct gnnc_graph gnnc_graph;
+
+typedef struct gnnc_api {
+  uint32_t abi_version; /**< GNNC_ABI_VERSION of the object */
+  uint32_t struct_size; /**< sizeof(gnnc_api) of the object */
+
+  /** The model's own description as JSON (inputs, parameters, states, outputs, spaces, maps, kernels, memory plan). The
+      string belongs to the object. */
+  const char *(*describe)(size_t *length);
+
+  /** Chooses the code for this processor and starts the threads. `options` may be null. */
+  gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
+  void (*close)(gnnc_context *context);
+
+  /** Validates and indexes a graph. Extents and maps the model does not use are ignored. */
+  gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
+  void (*free_graph)(gnnc_graph *graph);
+  /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
+  int64_t (*extent)(const gnnc_graph *graph, const char *space);
+  /** Bytes held by a prepared graph. */
+  size_t (*graph_bytes)(const gnnc_graph *graph);
+
+  /** Bytes of 64-byte aligned workspace one `run` on this graph needs. */
+  size_t (*workspace_size)(const gnnc_graph *graph);
+
+  /** Computes all outputs. Inputs, parameters and states are bound by name in `inputs`; every one the model needs must
+      be there (optional ones may be absent), an unknown name is an error. Outputs are written in place and overlap
+      nothing else that is passed; data need not be aligned. `workspace` may be null: then it is allocated and released
+      by this call. */
+  gnnc_status (*run)(gnnc_context *context, const gnnc_graph *graph, const gnnc_binding *inputs, int32_t num_inputs,
+                     const gnnc_binding *outputs, int32_t num_outputs, void *workspace, size_t workspace_bytes,
+                     gnnc_error *error);
+} gnnc_api;
+
+/** The one exported symbol of a model. */
+typedef const gnnc_api *(*gnnc_model_function)(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* GNNC_C_GNNC_H */

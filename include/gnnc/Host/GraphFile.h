@@ -1,0 +1,90 @@
+//===- GraphFile.h - A graph file as a model wants it -----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Takes from a graph file what one model needs, and nothing else:
+//
+// * Extents. `node`: metadata `num_nodes`, never guessed. `edge`: columns of `edge_index`. `graph`: length of
+// `graph_ptr`
+//   less one, else metadata `num_graphs`. Another root space S: metadata `num_<S>s`, else the first element of tensor
+//   `<S>.extent`, else the length of the data of a root map that starts at S. Static spaces: as compiled.
+// * Maps. `src`, `dst`: rows of `edge_index`. `etype`, `ntype`: `edge_type`, `node_type`. `batch`: tensor `batch`, else
+//   `graph_ptr` as row pointers. Any other map M: tensor M; `R.src` and `R.dst` also from the rows of a tensor R [2,
+//   E].
+// * Inputs: the tensor of the input's name; integers and the other floating-point type are converted.
+// * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. A file that has only the dense x is made
+// sparse,
+//   and a model that wants the dense x gets the sparse one filled with zeros.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_HOST_GRAPHFILE_H
+#define GNNC_HOST_GRAPHFILE_H
+
+#include "gnnc/Host/HostTensor.h"
+#include "gnnc/Host/ModelInfo.h"
+
+#include <deque>
+
+namespace gnnc {
+
+/// A graph's data as one model wants it. Points into the file and the description it was made from.
+class BoundGraph {
+public:
+  static llvm::Expected<BoundGraph> create(const SafetensorsFile &file, const ModelInfo &model);
+
+  BoundGraph(BoundGraph &&) = default;
+  BoundGraph &operator=(BoundGraph &&) = default;
+
+  /// For gnnc_api::prepare; valid until this object is moved.
+  gnnc_graph_desc description() const;
+  llvm::ArrayRef<gnnc_binding> inputs() const { return inputBindings; }
+  /// Extent of a root or static space of the model.
+  std::optional<int64_t> extent(llvm::StringRef space) const;
+
+private:
+  BoundGraph(const SafetensorsFile &file, const ModelInfo &model) : file(&file), model(&model) {}
+
+  llvm::Error bindExtents();
+  llvm::Error bindMaps();
+  llvm::Error bindInputs();
+  llvm::Expected<int64_t> findExtent(const SpaceInfo &space);
+  llvm::Error bindMap(const MapInfo &map);
+  llvm::Error bindSparseInput(const SparseInfo &sparse);
+  llvm::Error bindInput(const TensorInfo &input);
+  llvm::Error addValues(llvm::StringRef name, const FileTensor &tensor);
+  void addIndex(const MapInfo &map, const FileTensor &tensor, int64_t begin, int64_t length, int32_t format);
+
+  /// The index tensor of that name: null where there is none, an error where it is not I32 or I64 of that rank.
+  llvm::Expected<const FileTensor *> findIndices(llvm::StringRef name, size_t rank) const;
+  llvm::Error missing(const llvm::Twine &what, const llvm::Twine &neededBy) const;
+  llvm::Error wrong(const llvm::Twine &what) const;
+  const SparseInfo *sparseInputOfSpace(llvm::StringRef space) const;
+  const SparseInfo *sparseInputOfMap(llvm::StringRef map) const;
+
+  const SafetensorsFile *file;
+  const ModelInfo *model;
+  std::vector<gnnc_extent> extents;
+  std::vector<gnnc_index> indices;
+  std::vector<gnnc_binding> inputBindings;
+  std::deque<HostTensor> converted;
+  std::deque<std::vector<int32_t>> madeIndices; ///< of dense inputs made sparse
+};
+
+/// The sparse form of an input in a graph file, checked.
+struct SparseRows {
+  const FileTensor *pointers = nullptr; ///< `x_indptr`
+  const FileTensor *columns = nullptr;  ///< `x_indices`
+  const FileTensor *values = nullptr;   ///< `x_values`; null: all ones
+  int64_t rows() const { return pointers->elements - 1; }
+};
+
+/// The sparse form of `name`; nothing where the file has none, an error where it is malformed.
+llvm::Expected<std::optional<SparseRows>> findSparseRows(const SafetensorsFile &file, llvm::StringRef name);
+
+} // namespace gnnc
+
+#endif // GNNC_HOST_GRAPHFILE_H

@@ -1,0 +1,88 @@
+//===- ModelInfo.h - What a compiled model says of itself -------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The description that every compiled model carries, as plain structs. Unknown members are skipped, so that a model
+// with a newer description of the same ABI version still loads.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_HOST_MODELINFO_H
+#define GNNC_HOST_MODELINFO_H
+
+#include "gnnc/Support/Safetensors.h"
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnnc {
+
+/// The spaces and maps that are given with a graph have kind "root"; a space of kind "static" has its extent compiled
+/// in.
+struct SpaceInfo {
+  std::string name, kind;
+  std::optional<int64_t> extent;
+};
+
+struct MapInfo {
+  std::string name, from, to, kind;
+};
+
+/// An input, parameter, state or output. Its shape is the extent of `space`, if it is on one, followed by `dims`.
+struct TensorInfo {
+  std::string name;
+  std::optional<std::string> space; ///< none: shared
+  std::vector<int64_t> dims;
+  std::vector<std::string> axes; ///< names, parallel to `dims`
+  bool optional = false;         ///< absent means `fill` everywhere
+  double fill = 0;
+};
+
+/// An input declared `sparse`: the names of its space of entries, of its two maps and of its values.
+struct SparseInfo {
+  std::string name, entries, row, column, value;
+};
+
+struct KernelInfo {
+  std::string name, kind;
+  std::optional<std::string> map; ///< what a sweep goes along
+};
+
+/// One line of the memory plan. `kind`: "input", "param", "state", "output", "arena" or "constant"; a value in the
+/// arena lives from step `first` to step `last`.
+struct BufferInfo {
+  std::string name, kind;
+  std::optional<std::string> space;
+  int64_t rowElements = 0;
+  std::optional<int64_t> first, last;
+};
+
+struct ModelInfo {
+  std::string name;
+  int64_t abi = 0;
+  ElementType type = ElementType::F32;
+  std::vector<SpaceInfo> spaces;
+  std::vector<MapInfo> maps;
+  std::vector<TensorInfo> inputs, params, states, outputs;
+  std::vector<SparseInfo> sparseInputs;
+  std::vector<KernelInfo> kernels;
+  std::vector<BufferInfo> buffers;
+
+  /// Reads a description; errors call it `what`.
+  static llvm::Expected<ModelInfo> parse(llvm::StringRef text, llvm::StringRef what);
+
+  const SpaceInfo *findSpace(llvm::StringRef name) const;
+  const MapInfo *findMap(llvm::StringRef name) const;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_HOST_MODELINFO_H

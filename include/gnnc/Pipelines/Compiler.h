@@ -1,0 +1,54 @@
+//===- Compiler.h - From a model to an artefact -----------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library's front door: a checked ModelSpec goes in, IR text, an object or a shared object comes out. Nothing here
+// prints or exits; errors are one line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_PIPELINES_COMPILER_H
+#define GNNC_PIPELINES_COMPILER_H
+
+#include "gnnc/Spec/ModelSpec.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace gnnc {
+
+/// What `compile` returns.
+enum class EmitKind {
+  MPDFG,        ///< `mpdfg` after the simplify phase (or after `compileTo`), as text
+  MPK,          ///< `mpk` after the schedule phase, as text
+  LLVM,         ///< LLVM IR of all variants, as text
+  Object,       ///< the model's own relocatable object, without the runtime
+  SharedObject, ///< the self-contained model.so
+};
+
+struct CompileOptions {
+  unsigned optLevel = 2; ///< 0: one kernel for each operation; 1: fused; 2: fused and all rewrites
+  EmitKind emit = EmitKind::SharedObject;
+  std::string compileTo;               ///< a phase name: stop there and return its IR as text; empty: go on
+  std::string target = "cpu";
+  std::vector<int> cpuLevels = {4, 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
+  /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
+  std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
+};
+
+/// The phases in order, as accepted by CompileOptions::compileTo.
+llvm::ArrayRef<llvm::StringRef> phaseNames();
+
+/// Compiles `model`. The result holds the bytes of the artefact, or text for the textual kinds.
+llvm::Expected<std::string> compile(const spec::ModelSpec &model, const CompileOptions &options);
+
+} // namespace gnnc
+
+#endif // GNNC_PIPELINES_COMPILER_H

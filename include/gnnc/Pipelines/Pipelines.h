@@ -1,0 +1,32 @@
+//===- Pipelines.h - The phases of compilation ------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_PIPELINES_PIPELINES_H
+#define GNNC_PIPELINES_PIPELINES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "mlir/Pass/PassManager.h"
+
+namespace gnnc {
+
+/// A phase that is a pipeline of passes on the module.
+struct PassPhase {
+  llvm::StringLiteral name;
+  llvm::StringLiteral summary;
+  void (*populate)(mlir::OpPassManager &pm, unsigned optLevel);
+};
+
+/// The phases between import and code generation, in order. Help texts, --compile-to and the driver read this list.
+llvm::ArrayRef<PassPhase> passPhases();
+
+/// Registers gnnc's passes and dialect pipelines with the command-line parser of gnnc-opt.
+void registerPasses();
+
+} // namespace gnnc
+
+#endif // GNNC_PIPELINES_PIPELINES_H

@@ -1,0 +1,73 @@
+//===- Frontend.h - From a model's text to a ModelSpec ----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The entry points of the front end: load a model from a `.gnn` text or its JSON form, and analyse a text for an
+// editor. Nothing here prints, exits or throws; messages are collected as diagnostics.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_SPEC_FRONTEND_H
+#define GNNC_SPEC_FRONTEND_H
+
+#include "gnnc/Spec/Diagnostic.h"
+#include "gnnc/Spec/ModelSpec.h"
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnnc::spec {
+
+/// What a compilation starts from.
+struct CompileInputs {
+  std::string mainPath;
+  /// The model to load; empty: the only one of the main file, or its last.
+  std::string model;
+  /// Sizes and other numbers by name, overriding the model's parameters and giving static spaces their extents.
+  std::map<std::string, std::string> defines;
+  /// Reads the main file and the files it imports by path; empty: the file system. The standard library and the prelude
+  /// are embedded and never read.
+  std::function<std::optional<std::string>(const std::string &path)> readFile;
+};
+
+/// Loads `inputs.mainPath`. The text is JSON if the path ends in `.json` or its first character is `{`. Nothing is
+/// returned where any diagnostic is an error.
+std::optional<ModelSpec> loadModel(const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics);
+
+/// The same of a text in memory called `name`; relative imports start from there. `inputs.mainPath` is not used.
+std::optional<ModelSpec> loadModelFromText(const std::string &name, const std::string &text,
+                                           const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics);
+
+/// The embedded text that `import NAME` reads (`std`, `prelude`), if there is one.
+std::optional<std::string> embeddedText(const std::string &name);
+
+/// What is known of one occurrence of a name in a text.
+struct Occurrence {
+  Loc loc;                       ///< the name, in the analysed text
+  std::string text;              ///< as an editor shows it: `let z: node[heads = 8, out = 8]`
+  std::optional<Loc> definition; ///< where it is declared
+  std::string definitionFile;    ///< the path of the text `definition` is in
+};
+
+/// What an editor wants to know of a text.
+struct Analysis {
+  std::vector<Diagnostic> diagnostics;
+  std::vector<Occurrence> occurrences; ///< in order of place
+
+  /// The occurrence under a position that counts lines and columns from 1, or null.
+  const Occurrence *find(unsigned line, unsigned column) const;
+};
+
+/// Analyses a text called `name`. All its layers are parsed; every model is elaborated, and the layers it calls with
+/// it. A model's sizes that have no value are taken to be 1, so that a text under edit is checked as far as it goes.
+Analysis analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs);
+
+} // namespace gnnc::spec
+
+#endif // GNNC_SPEC_FRONTEND_H

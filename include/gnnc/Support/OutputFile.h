@@ -1,0 +1,30 @@
+//===- OutputFile.h - Files that are never half-written ---------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_SUPPORT_OUTPUTFILE_H
+#define GNNC_SUPPORT_OUTPUTFILE_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
+
+namespace gnnc {
+
+/// Writes `path` through a temporary file beside it that is renamed when all bytes are there, so a reader sees the old
+/// file or the new one. What is no regular file (a pipe, /dev/null) is written directly.
+llvm::Error writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
+
+/// The same for bytes at hand.
+llvm::Error writeOutputFile(llvm::StringRef path, llvm::StringRef bytes);
+
+} // namespace gnnc
+
+#endif // GNNC_SUPPORT_OUTPUTFILE_H

@@ -1,0 +1,42 @@
+//===- CPUBackend.h - Kernels to machine code -------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_CPU_CPUBACKEND_H
+#define GNNC_TARGET_CPU_CPUBACKEND_H
+
+#include "gnnc/Target/Kernel.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace gnnc::cpu {
+
+/// The code of all kernels of `@forward` for one processor level.
+struct CPUCode {
+  int level = 0;
+  llvm::SmallVector<EmittedKernel> kernels; ///< in order; the same for every level
+  std::string object; ///< a relocatable ELF object that defines each kernel's function
+  std::string text;   ///< LLVM IR after optimisation, if asked for
+};
+
+/// Generates code for all kernels; functions are named <kernel>_v<level>. `module` must be past plan-memory.
+llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, bool wantText);
+
+/// Symbol of a kernel's function.
+std::string functionName(llvm::StringRef kernel, int level);
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_TARGET_CPU_CPUBACKEND_H

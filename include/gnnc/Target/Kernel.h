@@ -1,0 +1,56 @@
+//===- Kernel.h - What a generated kernel asks of the runtime ---*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Code generators return one of these for each kernel of `@forward`; packaging writes them into the object's table
+// (lib/Runtime/ModelTable.h, whose meanings they have).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_KERNEL_H
+#define GNNC_TARGET_KERNEL_H
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/Value.h"
+
+#include <string>
+
+namespace gnnc {
+
+enum class IndexKind { Pointers, Members, Sorted, Raw };
+
+/// An index array a kernel reads: of the grouping by `map`, or (Sorted) `other` at each position of that grouping.
+struct IndexRef {
+  IndexKind kind;
+  mlir::FlatSymbolRefAttr map;
+  mlir::FlatSymbolRefAttr other;
+  bool operator==(const IndexRef &o) const { return kind == o.kind && map == o.map && other == o.other; }
+};
+
+enum class MergeKind { Sum, Max, Min };
+
+/// A shared result, made of one partial result for each block.
+struct MergeRef {
+  unsigned buffer; ///< into EmittedKernel::buffers
+  MergeKind kind;
+  int64_t elements;
+};
+
+enum class StepKind { Sweep, Rows, Grouped };
+
+struct EmittedKernel {
+  std::string name;
+  StepKind kind;
+  mlir::FlatSymbolRefAttr map;   ///< Sweep, Grouped
+  mlir::FlatSymbolRefAttr space; ///< Rows: null for shared
+  llvm::SmallVector<mlir::Value> buffers;
+  llvm::SmallVector<IndexRef> indices;
+  llvm::SmallVector<MergeRef> merges;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_TARGET_KERNEL_H

@@ -1,0 +1,43 @@
+//===- Package.h - Kernels, runtime and tables become model.so --*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_PACKAGE_PACKAGE_H
+#define GNNC_TARGET_PACKAGE_PACKAGE_H
+
+#include "gnnc/Target/CPU/CPUBackend.h"
+#include "gnnc/Target/Kernel.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+#include <vector>
+
+namespace gnnc {
+
+/// The table the runtime reads (lib/Runtime/ModelTable.h): words, and the names they point to.
+struct ModelTable {
+  std::vector<int64_t> words;
+  std::string names;
+};
+
+/// Writes the table of a module past plan-memory, whose kernels are `kernels` in order.
+ModelTable buildTable(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, size_t numVariants);
+
+/// The model's description of itself, as the ABI's `describe` returns it.
+std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels);
+
+/// An object with the table, the description, and pointers to the kernels of each level.
+llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
+                                            llvm::ArrayRef<int> levels);
+
+/// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else into one relocatable object.
+llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects, bool shared);
+
+} // namespace gnnc
+
+#endif // GNNC_TARGET_PACKAGE_PACKAGE_H

@@ -1,0 +1,64 @@
+//===- Passes.td - Passes on mpdfg and mpk ----------------------*- tablegen -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TRANSFORMS_PASSES
+#define GNNC_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
+  let summary = "Rewrites movements that have no kernel form into ones that have";
+  let description = [{
+    A softmax or log-sum-exp over a whole space becomes max, exp and sum over it, each a reduction that blocks can share.
+  }];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
+  let summary = "Turns contractions with a weight into matrix products";
+  let description = [{
+    A contraction of a value on a space with a shared weight that has axes of its own becomes `mpk.product` on the space's rows; a weight
+    that is moved from another space by a map m becomes the weight of group m (R3). Operands are transposed into
+    [batch, rows, k] x [batch, k, n] where they are not. Contractions without such an axis (scores, per-row products) stay:
+    they belong in a sweep's body. With `hoist`, a value that was moved along a map is multiplied before it is moved (R1).
+
+    ```mlir
+    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>
+       -> tensor<?x16xf32, #mpdfg.on<@node>>
+    // becomes
+    %1 = mpk.product over @node (%x, %w) batch 1 rows 1 k 64 n 16 : ...
+    ```
+  }];
+  let options = [Option<"hoist", "hoist", "bool", "true", "multiply before moving (R1)">];
+  let statistics = [Statistic<"numProducts", "products", "Contractions turned into products">,
+                    Statistic<"numHoisted", "hoisted", "Products moved before a broadcast">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
+  let summary = "Gathers everything between matrix products into few sweeps";
+  let description = [{
+    Decides which values are kept in memory (outputs, operands of products, values that are read through a map, reductions), groups those into
+    sweeps along one map as far as dependences allow, and recomputes all others inside the sweeps that need them; so edge-sized values are not
+    stored. A reduction whose result is moved back along its own map and used by another one of the same map is a
+    further phase of the same sweep. With `fuse` off each operation is a sweep of its own.
+  }];
+  let options = [Option<"fuse", "fuse", "bool", "true", "fuse at all">];
+  let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
+  let summary = "Gives each intermediate tensor a slot in one arena";
+  let description = [{
+    Adds an `mpk.arena` with a slot for each result that is not an output, with the kernels between which it is live, and names the slots on the kernels
+    (`mpk.slots`; -1 for outputs).
+  }];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+#endif // GNNC_TRANSFORMS_PASSES

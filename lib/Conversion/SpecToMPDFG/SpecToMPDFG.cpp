@@ -1,0 +1,340 @@
+//===- SpecToMPDFG.cpp - From a checked program to mpdfg ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One operation for each value, in order. The work is in the axes: a ModelSpec names them, mpdfg numbers them. An
+// operand is brought to its user's axis order by a transpose, and to its rank by a reshape that inserts axes of size 1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+using spec::Axis;
+using spec::Id;
+using spec::OpCode;
+
+namespace {
+
+class Importer {
+public:
+  Importer(const spec::ModelSpec &model, MLIRContext *context)
+      : model(model), builder(context), element(model.doublePrecision ? Type(builder.getF64Type())
+                                                                      : Type(builder.getF32Type())) {}
+
+  OwningOpRef<ModuleOp> run();
+
+private:
+  Location location(const spec::Loc &loc) {
+    if (loc.line == 0 || loc.file >= model.files.size())
+      return builder.getUnknownLoc();
+    return FileLineColLoc::get(builder.getContext(), model.files[loc.file], loc.line, loc.column);
+  }
+  FlatSymbolRefAttr symbol(StringRef name) { return FlatSymbolRefAttr::get(builder.getContext(), name); }
+  FlatSymbolRefAttr spaceRef(Id id) { return id < 0 ? FlatSymbolRefAttr() : symbol(model.spaces[id].name); }
+  FlatSymbolRefAttr mapRef(Id id) { return id == spec::kAll ? symbol(kAllMap) : symbol(model.maps[id].name); }
+  ArrayAttr symbols(ArrayRef<Id> ids, bool maps) {
+    SmallVector<Attribute> list;
+    for (Id id : ids)
+      list.push_back(!maps              ? Attribute(spaceRef(id))
+                     : id == spec::kNone ? Attribute(builder.getUnitAttr())
+                     : id < 0           ? Attribute(builder.getStringAttr("undefined"))
+                                        : Attribute(mapRef(id)));
+    return builder.getArrayAttr(list);
+  }
+  RankedTensorType typeOn(Id space, ArrayRef<int64_t> features) {
+    int64_t extent = space >= 0 && model.spaces[space].kind == spec::Space::Kind::Static ? model.spaces[space].extent
+                                                                                        : ShapedType::kDynamic;
+    return getTensorOn(spaceRef(space), extent, features, element);
+  }
+  static SmallVector<int64_t> sizesOf(ArrayRef<Axis> axes) {
+    SmallVector<int64_t> sizes;
+    for (const Axis &axis : axes)
+      sizes.push_back(axis.size);
+    return sizes;
+  }
+  RankedTensorType typeOf(const spec::Value &value) { return typeOn(value.residency, sizesOf(value.axes)); }
+  ArrayAttr axisNames(const spec::Value &value) {
+    SmallVector<StringRef> names;
+    for (const Axis &axis : value.axes)
+      names.push_back(axis.name);
+    return builder.getStrArrayAttr(names);
+  }
+
+  void importSpaces();
+  void importMaps();
+  Value importValue(Id id);
+  Value align(Id operand, ArrayRef<Axis> axes);
+  Value expand(Value value, ArrayRef<int64_t> features);
+  Value reshape(Value value, Id space, ArrayRef<int64_t> features);
+  Value transpose(Value value, Id space, ArrayRef<int64_t> permutation);
+  Value importContract(const spec::Value &value, Type type);
+  Value importConcat(const spec::Value &value);
+
+  const spec::ModelSpec &model;
+  OpBuilder builder;
+  Type element;
+  SmallVector<Value> values;
+  Location loc = builder.getUnknownLoc();
+};
+
+} // namespace
+
+void Importer::importSpaces() {
+  for (const spec::Space &space : model.spaces) {
+    auto optional = [&](bool has, Attribute attr) { return has ? attr : Attribute(); };
+    bool derived = space.kind == spec::Space::Kind::Filter || space.kind == spec::Space::Kind::Distinct;
+    SpaceOp::create(
+        builder, location(space.loc), builder.getStringAttr(space.name),
+        SpaceKindAttr::get(builder.getContext(), SpaceKind(unsigned(space.kind))),
+        cast_or_null<IntegerAttr>(
+            optional(space.kind == spec::Space::Kind::Static, builder.getI64IntegerAttr(space.extent))),
+        derived ? spaceRef(space.base) : FlatSymbolRefAttr(), derived ? symbols(space.maps, true) : ArrayAttr(),
+        space.equal ? builder.getUnitAttr() : UnitAttr(),
+        space.kind == spec::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr());
+  }
+}
+
+void Importer::importMaps() {
+  for (const spec::Map &map : model.maps) {
+    bool part = map.kind == spec::Map::Kind::Part || map.kind == spec::Map::Kind::Projection;
+    bool parts = map.kind == spec::Map::Kind::Parts || map.kind == spec::Map::Kind::Last ||
+                 map.kind == spec::Map::Kind::Compose;
+    MapOp::create(builder, location(map.loc), builder.getStringAttr(map.name),
+                  MapKindAttr::get(builder.getContext(), MapKind(unsigned(map.kind))), spaceRef(map.from),
+                  spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),
+                  part ? builder.getI64IntegerAttr(map.part) : IntegerAttr(),
+                  parts ? symbols(map.parts, true) : ArrayAttr());
+  }
+}
+
+Value Importer::reshape(Value value, Id space, ArrayRef<int64_t> features) {
+  if (getFeatureShape(value.getType()) == features)
+    return value;
+  return ReshapeOp::create(builder, loc, typeOn(space, features), value);
+}
+
+Value Importer::transpose(Value value, Id space, ArrayRef<int64_t> permutation) {
+  SmallVector<int64_t> features;
+  bool identity = true;
+  for (auto [i, axis] : llvm::enumerate(permutation)) {
+    features.push_back(getFeatureShape(value.getType())[axis]);
+    identity &= int64_t(i) == axis;
+  }
+  if (identity)
+    return value;
+  return TransposeOp::create(builder, loc, typeOn(space, features), value, permutation);
+}
+
+/// Brings an operand to the axes of its user: its own in that order, axes of size 1 for the others.
+Value Importer::align(Id operand, ArrayRef<Axis> axes) {
+  const spec::Value &source = model.values[operand];
+  SmallVector<int64_t> permutation, features;
+  for (const Axis &axis : axes) {
+    auto it = llvm::find_if(source.axes, [&](const Axis &own) { return own.name == axis.name; });
+    features.push_back(it == source.axes.end() ? 1 : it->size);
+    if (it != source.axes.end())
+      permutation.push_back(it - source.axes.begin());
+  }
+  if (source.op == OpCode::Constant)
+    return ConstantOp::create(builder, loc, typeOn(spec::kNone, features), builder.getF64FloatAttr(source.number));
+  return reshape(transpose(values[operand], source.residency, permutation), source.residency, features);
+}
+
+/// Repeats axes of size 1 up to `features`.
+Value Importer::expand(Value value, ArrayRef<int64_t> features) {
+  if (getFeatureShape(value.getType()) == features)
+    return value;
+  Value ones = ConstantOp::create(builder, loc, RankedTensorType::get(features, element), builder.getF64FloatAttr(1));
+  auto type = cast<RankedTensorType>(value.getType());
+  FlatSymbolRefAttr space = getResidency(type);
+  RankedTensorType result = getTensorOn(space, space ? type.getDimSize(0) : 0, features, element);
+  return BinaryOp::create(builder, loc, result, BinaryKind::Mul, value, ones);
+}
+
+Value Importer::importContract(const spec::Value &value, Type type) {
+  SmallVector<StringRef> names;
+  auto labelsOf = [&](ArrayRef<Axis> axes) {
+    SmallVector<int64_t> labels;
+    for (const Axis &axis : axes) {
+      auto it = llvm::find(names, StringRef(axis.name));
+      labels.push_back(it - names.begin());
+      if (it == names.end())
+        names.push_back(axis.name);
+    }
+    return labels;
+  };
+  SmallVector<int64_t> lhs = labelsOf(model.values[value.operands[0]].axes);
+  SmallVector<int64_t> rhs = labelsOf(model.values[value.operands[1]].axes);
+  SmallVector<int64_t> out = labelsOf(value.axes);
+  return ContractOp::create(builder, loc, type, values[value.operands[0]], lhs, values[value.operands[1]], rhs, out);
+}
+
+Value Importer::importConcat(const spec::Value &value) {
+  size_t joined = llvm::find_if(value.axes, [&](const Axis &axis) { return axis.name == value.axesUsed[0]; }) -
+                  value.axes.begin();
+  SmallVector<Value> operands;
+  for (Id operand : value.operands) {
+    // The operand's last axis is the joined one; the others are found by name.
+    const spec::Value &source = model.values[operand];
+    SmallVector<int64_t> permutation, present, full;
+    for (auto [i, axis] : llvm::enumerate(value.axes)) {
+      ArrayRef<Axis> own(source.axes);
+      size_t at = i == joined ? own.size() - 1
+                              : llvm::find_if(own.drop_back(), [&](const Axis &a) { return a.name == axis.name; }) -
+                                    own.begin();
+      bool has = i == joined || at + 1 < own.size();
+      if (has)
+        permutation.push_back(at);
+      present.push_back(has ? source.axes[at].size : 1);
+      full.push_back(i == joined ? source.axes.back().size : axis.size);
+    }
+    Value aligned = reshape(transpose(values[operand], source.residency, permutation), source.residency, present);
+    operands.push_back(expand(aligned, full));
+  }
+  return ConcatOp::create(builder, loc, typeOf(value), operands, joined);
+}
+
+Value Importer::importValue(Id id) {
+  const spec::Value &value = model.values[id];
+  loc = location(value.loc);
+  RankedTensorType type = typeOf(value);
+  auto operand = [&](size_t i) { return values[value.operands[i]]; };
+  auto source = [&]() -> const spec::Value & { return model.values[value.operands[0]]; };
+  auto axisNumber = [&](StringRef name) -> int64_t {
+    return llvm::find_if(source().axes, [&](const Axis &axis) { return axis.name == name; }) - source().axes.begin();
+  };
+  switch (value.op) {
+  case OpCode::Input:
+  case OpCode::Param:
+  case OpCode::State:
+    return Value(); // An argument; set by run().
+  case OpCode::Constant:
+    return ConstantOp::create(builder, loc, type, builder.getF64FloatAttr(value.number));
+  case OpCode::Unary:
+    return UnaryOp::create(builder, loc, type, builder.getAttr<UnaryKindAttr>(*symbolizeUnaryKind(value.name)), operand(0),
+                           builder.getF64FloatAttr(value.number));
+  case OpCode::Binary:
+    return BinaryOp::create(builder, loc, type, *symbolizeBinaryKind(value.name), align(value.operands[0], value.axes),
+                            align(value.operands[1], value.axes));
+  case OpCode::Select:
+    return SelectOp::create(builder, loc, type, align(value.operands[0], value.axes),
+                            align(value.operands[1], value.axes), align(value.operands[2], value.axes));
+  case OpCode::Contract:
+    return importContract(value, type);
+  case OpCode::Reduce:
+    return ReduceOp::create(builder, loc, type, builder.getAttr<ReduceKindAttr>(*symbolizeReduceKind(value.name)),
+                            operand(0), mapRef(value.map));
+  case OpCode::Norm:
+    return NormOp::create(builder, loc, type, operand(0), mapRef(value.map));
+  case OpCode::Fold: {
+    SmallVector<int64_t> axes, kept = sizesOf(source().axes);
+    for (const std::string &name : value.axesUsed) {
+      axes.push_back(axisNumber(name));
+      kept[axes.back()] = 1;
+    }
+    Value folded = FoldOp::create(builder, loc, typeOn(value.residency, kept), *symbolizeReduceKind(value.name),
+                                  operand(0), axes);
+    return reshape(folded, value.residency, sizesOf(value.axes));
+  }
+  case OpCode::Move:
+    return BroadcastOp::create(builder, loc, type, operand(0), mapRef(value.map),
+                               builder.getF64FloatAttr(value.number));
+  case OpCode::Concat:
+    return importConcat(value);
+  case OpCode::Slice:
+    return SliceOp::create(builder, loc, type, operand(0), axisNumber(value.axesUsed[0]), value.begin);
+  case OpCode::Rename:
+    return operand(0);
+  case OpCode::Merge:
+  case OpCode::Split:
+    return reshape(operand(0), value.residency, sizesOf(value.axes));
+  case OpCode::Permute: {
+    SmallVector<int64_t> permutation;
+    for (const Axis &axis : value.axes)
+      permutation.push_back(axisNumber(axis.name));
+    return transpose(operand(0), value.residency, permutation);
+  }
+  case OpCode::Degree:
+    return DegreeOp::create(builder, loc, type, mapRef(value.map));
+  case OpCode::Dropout:
+    return DropoutOp::create(builder, loc, type, operand(0), builder.getF64FloatAttr(value.number),
+                             builder.getI64IntegerAttr(value.site));
+  case OpCode::Spread:
+    return SpreadOp::create(builder, loc, type, operand(0));
+  case OpCode::Detach:
+    return DetachOp::create(builder, loc, type, operand(0));
+  }
+  llvm_unreachable("unknown operation code");
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), model.name);
+  builder.setInsertionPointToStart(module->getBody());
+  importSpaces();
+  importMaps();
+
+  SmallVector<Type> argumentTypes, resultTypes;
+  SmallVector<Id> arguments;
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (value.op == OpCode::Input || value.op == OpCode::Param || value.op == OpCode::State) {
+      arguments.push_back(id);
+      argumentTypes.push_back(typeOf(value));
+    }
+  for (const spec::Output &output : model.outputs)
+    resultTypes.push_back(typeOf(model.values[output.value]));
+  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), kForward,
+                                       builder.getFunctionType(argumentTypes, resultTypes));
+  Block *block = function.addEntryBlock();
+  values.resize(model.values.size());
+  for (auto [i, id] : llvm::enumerate(arguments)) {
+    const spec::Value &value = model.values[id];
+    values[id] = block->getArgument(i);
+    StringRef role = value.op == OpCode::Input ? "input" : value.op == OpCode::Param ? "param" : "state";
+    function.setArgAttr(i, kNameAttr, builder.getStringAttr(value.name));
+    function.setArgAttr(i, kRoleAttr, builder.getStringAttr(role));
+    function.setArgAttr(i, kAxesAttr, axisNames(value));
+    if (value.optional)
+      function.setArgAttr(i, kFillAttr, builder.getF64FloatAttr(value.number));
+  }
+  for (auto [i, output] : llvm::enumerate(model.outputs)) {
+    function.setResultAttr(i, kNameAttr, builder.getStringAttr(output.name));
+    function.setResultAttr(i, kAxesAttr, axisNames(model.values[output.value]));
+  }
+
+  builder.setInsertionPointToStart(block);
+  for (Id id = 0; id < Id(model.values.size()); ++id)
+    if (!values[id])
+      values[id] = importValue(id);
+  SmallVector<Value> results;
+  for (const spec::Output &output : model.outputs)
+    results.push_back(values[output.value]);
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
+
+  SmallVector<Attribute> sparse;
+  for (const spec::SparseInput &input : model.sparseInputs) {
+    SmallVector<NamedAttribute> fields{builder.getNamedAttr("name", builder.getStringAttr(input.name)),
+                                       builder.getNamedAttr("entries", spaceRef(input.entries)),
+                                       builder.getNamedAttr("row", mapRef(input.row)),
+                                       builder.getNamedAttr("column", mapRef(input.column))};
+    if (input.value >= 0)
+      fields.push_back(builder.getNamedAttr("value", builder.getStringAttr(model.values[input.value].name)));
+    sparse.push_back(builder.getDictionaryAttr(fields));
+  }
+  if (!sparse.empty())
+    (*module)->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
+  return module;
+}
+
+OwningOpRef<ModuleOp> gnnc::importModel(const spec::ModelSpec &model, MLIRContext *context) {
+  context->loadDialect<MPDFGDialect, func::FuncDialect>();
+  return Importer(model, context).run();
+}

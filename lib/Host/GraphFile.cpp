@@ -1,0 +1,356 @@
+//===- GraphFile.cpp - A graph file as a model wants it -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Host/GraphFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace gnnc;
+
+llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const ModelInfo &model) {
+  BoundGraph graph(file, model);
+  if (llvm::Error error = graph.bindExtents())
+    return std::move(error);
+  if (llvm::Error error = graph.bindMaps())
+    return std::move(error);
+  if (llvm::Error error = graph.bindInputs())
+    return std::move(error);
+  return std::move(graph);
+}
+
+gnnc_graph_desc BoundGraph::description() const {
+  return {sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()), indices.data()};
+}
+
+std::optional<int64_t> BoundGraph::extent(llvm::StringRef space) const {
+  for (const gnnc_extent &known : extents)
+    if (space == known.space)
+      return known.extent;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Looking into the file
+//===----------------------------------------------------------------------===//
+
+llvm::Error BoundGraph::missing(const llvm::Twine &what, const llvm::Twine &neededBy) const {
+  return llvm::createStringError("graph '" + file->path() + "' has no " + what + ", needed by " + neededBy);
+}
+
+llvm::Error BoundGraph::wrong(const llvm::Twine &what) const {
+  return llvm::createStringError("graph '" + file->path() + "': " + what);
+}
+
+llvm::Expected<const FileTensor *> BoundGraph::findIndices(llvm::StringRef name, size_t rank) const {
+  const FileTensor *tensor = file->find(name);
+  if (!tensor)
+    return nullptr;
+  if (!tensor->type || isFloat(*tensor->type))
+    return wrong("tensor '" + name + "': expected dtype I32 or I64, found " + tensor->typeName);
+  if (tensor->shape.size() != rank || (rank == 2 && tensor->shape[0] != 2))
+    return wrong("tensor '" + name + "': expected shape " + (rank == 2 ? "[2, E]" : "[E]") + ", found " +
+                 formatShape(tensor->shape));
+  return tensor;
+}
+
+const SparseInfo *BoundGraph::sparseInputOfSpace(llvm::StringRef space) const {
+  auto found = llvm::find_if(model->sparseInputs, [&](const SparseInfo &sparse) { return sparse.entries == space; });
+  return found == model->sparseInputs.end() ? nullptr : &*found;
+}
+
+const SparseInfo *BoundGraph::sparseInputOfMap(llvm::StringRef map) const {
+  auto found = llvm::find_if(model->sparseInputs,
+                             [&](const SparseInfo &sparse) { return sparse.row == map || sparse.column == map; });
+  return found == model->sparseInputs.end() ? nullptr : &*found;
+}
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// The relation that `follows.src` belongs to; empty for other names.
+static llvm::StringRef relationOf(llvm::StringRef map) {
+  return map.ends_with(".src") || map.ends_with(".dst") ? map.drop_back(4) : llvm::StringRef();
+}
+
+/// The tensor that a map's data is usually under; the rows of a relation are one tensor.
+static std::string dataNameOf(const MapInfo &map) {
+  if (map.name == "src" || map.name == "dst")
+    return "edge_index";
+  if (llvm::StringRef relation = relationOf(map.name); !relation.empty())
+    return relation.str();
+  return map.name == "etype"   ? "edge_type"
+         : map.name == "ntype" ? "node_type"
+         : map.name == "batch" ? "graph_ptr"
+                               : map.name;
+}
+
+llvm::Error BoundGraph::bindExtents() {
+  for (const SpaceInfo &space : model->spaces) {
+    bool given = space.kind == "root" && !sparseInputOfSpace(space.name);
+    if (space.kind == "static" && space.extent)
+      extents.push_back({space.name.c_str(), *space.extent});
+    if (!given)
+      continue;
+    llvm::Expected<int64_t> extent = findExtent(space);
+    if (!extent)
+      return extent.takeError();
+    extents.push_back({space.name.c_str(), *extent});
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<int64_t> BoundGraph::findExtent(const SpaceInfo &space) {
+  std::string neededBy = "space '" + space.name + "'";
+  if (space.name == "edge") {
+    llvm::Expected<const FileTensor *> edges = findIndices("edge_index", 2);
+    if (!edges)
+      return edges.takeError();
+    if (!*edges)
+      return missing("tensor 'edge_index'", neededBy);
+    return (*edges)->shape[1];
+  }
+  if (space.name == "graph") {
+    llvm::Expected<const FileTensor *> pointers = findIndices("graph_ptr", 1);
+    if (!pointers)
+      return pointers.takeError();
+    if (*pointers)
+      return std::max<int64_t>((*pointers)->elements - 1, 0);
+  }
+
+  std::string key = "num_" + space.name + "s";
+  if (const std::string *text = file->findMetadata(key)) {
+    int64_t extent = 0;
+    if (llvm::StringRef(*text).getAsInteger(10, extent) || extent < 0)
+      return wrong("metadata '" + key + "': expected a number of elements, found '" + *text + "'");
+    return extent;
+  }
+  llvm::Expected<const FileTensor *> given = findIndices(space.name + ".extent", 1);
+  if (!given)
+    return given.takeError();
+  if (*given && (*given)->elements > 0)
+    return *(*given)->type == ElementType::I32 ? int64_t((*given)->as<int32_t>()[0]) : (*given)->as<int64_t>()[0];
+
+  const MapInfo *starting = nullptr;
+  for (const MapInfo &map : model->maps) {
+    if (map.kind != "root" || map.from != space.name)
+      continue;
+    starting = starting ? starting : &map;
+    if (const FileTensor *each = file->find(map.name); each && each->shape.size() == 1)
+      return each->elements;
+    if (const FileTensor *rows = file->find(relationOf(map.name)); rows && rows->shape.size() == 2)
+      return rows->shape[1];
+  }
+  // Where a map starts, its data tells the extent: that is what to ask for.
+  if (starting)
+    return missing("tensor '" + dataNameOf(*starting) + "'", "map '" + starting->name + "'");
+  return missing("'" + llvm::Twine(key) + "' in its metadata", neededBy);
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+llvm::Error BoundGraph::bindMaps() {
+  for (const MapInfo &map : model->maps)
+    if (map.kind == "root" && !sparseInputOfMap(map.name))
+      if (llvm::Error error = bindMap(map))
+        return error;
+  return llvm::Error::success();
+}
+
+void BoundGraph::addIndex(const MapInfo &map, const FileTensor &tensor, int64_t begin, int64_t length, int32_t format) {
+  int64_t bytes = elementBytes(*tensor.type);
+  const char *data = static_cast<const char *>(tensor.data) + begin * bytes;
+  indices.push_back({map.name.c_str(), data, length, int32_t(8 * bytes), format});
+}
+
+llvm::Error BoundGraph::bindMap(const MapInfo &map) {
+  // In three forms, tried in this order: one target for each element, a row of a relation, row pointers.
+  std::string name = dataNameOf(map);
+  bool isEnd = map.name == "src" || map.name == "dst";
+  std::string each = map.name == "etype" || map.name == "ntype" ? name : map.name;
+  llvm::Expected<const FileTensor *> tensor = isEnd ? nullptr : findIndices(each, 1);
+  if (!tensor)
+    return tensor.takeError();
+  if (*tensor) {
+    addIndex(map, **tensor, 0, (*tensor)->elements, GNNC_INDEX_EACH);
+    return llvm::Error::success();
+  }
+  if (isEnd || !relationOf(map.name).empty()) {
+    tensor = findIndices(name, 2);
+    if (!tensor)
+      return tensor.takeError();
+    if (*tensor) {
+      int64_t length = (*tensor)->shape[1];
+      addIndex(map, **tensor, llvm::StringRef(map.name).ends_with("dst") ? length : 0, length, GNNC_INDEX_EACH);
+      return llvm::Error::success();
+    }
+  }
+  if (map.name == "batch") {
+    tensor = findIndices(name, 1);
+    if (!tensor)
+      return tensor.takeError();
+    if (*tensor) {
+      addIndex(map, **tensor, 0, (*tensor)->elements, GNNC_INDEX_ROWS);
+      return llvm::Error::success();
+    }
+  }
+  return missing("tensor '" + name + "'", "map '" + map.name + "'");
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+llvm::Error BoundGraph::bindInputs() {
+  for (const SparseInfo &sparse : model->sparseInputs)
+    if (llvm::Error error = bindSparseInput(sparse))
+      return error;
+  for (const TensorInfo &input : model->inputs) {
+    bool bound = llvm::any_of(model->sparseInputs, [&](const SparseInfo &s) { return s.value == input.name; });
+    if (!bound)
+      if (llvm::Error error = bindInput(input))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error BoundGraph::addValues(llvm::StringRef name, const FileTensor &tensor) {
+  if (!tensor.type)
+    return wrong("tensor '" + tensor.name + "': expected dtype F32, F64, I32 or I64, found " + tensor.typeName);
+  // Names are taken from the description, which outlives this object; a file's tensor may have another.
+  auto info = llvm::find_if(model->inputs, [&](const TensorInfo &input) { return input.name == name; });
+  const char *cName = info->name.c_str();
+  if (*tensor.type == model->type) {
+    inputBindings.push_back({cName, viewOf(tensor)});
+    return llvm::Error::success();
+  }
+  llvm::Expected<HostTensor> other = HostTensor::convert(tensor, model->type);
+  if (!other)
+    return other.takeError();
+  converted.push_back(std::move(*other));
+  inputBindings.push_back({cName, converted.back().binding().tensor});
+  return llvm::Error::success();
+}
+
+/// Whether `metadata` says that the file's x has another number of features than `expected`.
+static const std::string *otherFeatureCount(const SafetensorsFile &file, llvm::StringRef input, int64_t expected) {
+  const std::string *text = input == "x" ? file.findMetadata("num_features") : nullptr;
+  int64_t count = 0;
+  bool other = text && !llvm::StringRef(*text).getAsInteger(10, count) && count > 0 && count != expected;
+  return other ? text : nullptr;
+}
+
+static int64_t indexAt(const FileTensor &tensor, int64_t i) {
+  return *tensor.type == ElementType::I32 ? int64_t(tensor.as<int32_t>()[i]) : tensor.as<int64_t>()[i];
+}
+
+llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
+  const SpaceInfo *entries = model->findSpace(sparse.entries);
+  const MapInfo *row = model->findMap(sparse.row), *column = model->findMap(sparse.column);
+  bool hasValue = llvm::any_of(model->inputs, [&](const TensorInfo &input) { return input.name == sparse.value; });
+  const SpaceInfo *columns = column ? model->findSpace(column->to) : nullptr;
+  int64_t width = columns && columns->extent ? *columns->extent : -1;
+  if (width >= 0)
+    if (const std::string *found = otherFeatureCount(*file, sparse.name, width))
+      return wrong("input '" + sparse.name + "': expected " + llvm::Twine(width) + " features, found " + *found);
+
+  llvm::Expected<std::optional<SparseRows>> rows = findSparseRows(*file, sparse.name);
+  if (!rows)
+    return rows.takeError();
+  if (*rows) {
+    if (entries)
+      extents.push_back({entries->name.c_str(), (*rows)->columns->elements});
+    if (row)
+      addIndex(*row, *(*rows)->pointers, 0, (*rows)->pointers->elements, GNNC_INDEX_ROWS);
+    if (column)
+      addIndex(*column, *(*rows)->columns, 0, (*rows)->columns->elements, GNNC_INDEX_EACH);
+    return hasValue && (*rows)->values ? addValues(sparse.value, *(*rows)->values) : llvm::Error::success();
+  }
+
+  // Only the dense form: its entries are the elements that are not zero.
+  const FileTensor *dense = file->find(sparse.name);
+  if (!dense)
+    return missing("tensors '" + sparse.name + "_indptr' and '" + sparse.name + "_indices'",
+                   "input '" + sparse.name + "'");
+  if (dense->shape.size() != 2 || (width >= 0 && dense->shape[1] != width) || !dense->type)
+    return wrong("tensor '" + dense->name + "': expected numbers of shape " +
+                 (width >= 0 ? "[rows, " + std::to_string(width) + "]" : std::string("[rows, columns]")) + ", found " +
+                 dense->typeName + " " + formatShape(dense->shape));
+  if (dense->elements > INT32_MAX)
+    return wrong("tensor '" + dense->name + "': expected fewer than 2^31 elements, found " +
+                 llvm::Twine(dense->elements));
+  llvm::Expected<HostTensor> numbers = HostTensor::convert(*dense, model->type);
+  if (!numbers)
+    return numbers.takeError();
+  std::vector<int32_t> &pointers = madeIndices.emplace_back(1, 0), &places = madeIndices.emplace_back();
+  std::vector<double> values;
+  for (int64_t i = 0; i < dense->shape[0]; ++i) {
+    for (int64_t j = 0; j < dense->shape[1]; ++j)
+      if (double value = numbers->at(i * dense->shape[1] + j)) {
+        places.push_back(int32_t(j));
+        values.push_back(value);
+      }
+    pointers.push_back(int32_t(places.size()));
+  }
+  int64_t count = int64_t(values.size());
+  llvm::Expected<HostTensor> made = HostTensor::create(sparse.value, model->type, {count});
+  if (!made)
+    return made.takeError();
+  for (int64_t i = 0; i < count; ++i)
+    made->set(i, values[i]);
+  if (entries)
+    extents.push_back({entries->name.c_str(), count});
+  if (row)
+    indices.push_back({row->name.c_str(), pointers.data(), int64_t(pointers.size()), 32, GNNC_INDEX_ROWS});
+  if (column)
+    indices.push_back({column->name.c_str(), places.data(), count, 32, GNNC_INDEX_EACH});
+  converted.push_back(std::move(*made));
+  if (hasValue)
+    inputBindings.push_back(converted.back().binding());
+  return llvm::Error::success();
+}
+
+llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
+  if (const FileTensor *tensor = file->find(input.name))
+    return addValues(input.name, *tensor);
+
+  llvm::Expected<std::optional<SparseRows>> rows = findSparseRows(*file, input.name);
+  if (!rows)
+    return rows.takeError();
+  if (!*rows || input.dims.size() != 1)
+    return input.optional ? llvm::Error::success()
+                          : missing("tensor '" + input.name + "'", "input '" + input.name + "'");
+
+  int64_t width = input.dims[0];
+  if (const std::string *found = otherFeatureCount(*file, input.name, width))
+    return wrong("input '" + input.name + "': expected " + llvm::Twine(width) + " features, found " + *found);
+  llvm::Expected<HostTensor> dense = HostTensor::create(input.name, model->type, {(*rows)->rows(), width});
+  if (!dense)
+    return dense.takeError();
+  std::optional<HostTensor> values;
+  if ((*rows)->values) {
+    llvm::Expected<HostTensor> numbers = HostTensor::convert(*(*rows)->values, model->type);
+    if (!numbers)
+      return numbers.takeError();
+    values = std::move(*numbers);
+  }
+  for (int64_t i = 0; i < (*rows)->rows(); ++i)
+    for (int64_t k = indexAt(*(*rows)->pointers, i); k < indexAt(*(*rows)->pointers, i + 1); ++k) {
+      int64_t j = indexAt(*(*rows)->columns, k);
+      if (j < 0 || j >= width)
+        return wrong("tensor '" + (*rows)->columns->name + "': expected columns below " + llvm::Twine(width) +
+                     ", found " + llvm::Twine(j));
+      // Repeated entries add up, as in scipy.
+      dense->set(i * width + j, dense->at(i * width + j) + (values ? values->at(k) : 1.0));
+    }
+  converted.push_back(std::move(*dense));
+  inputBindings.push_back({input.name.c_str(), converted.back().binding().tensor});
+  return llvm::Error::success();
+}

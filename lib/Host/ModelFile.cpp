@@ -1,0 +1,126 @@
+//===- ModelFile.cpp - Loading and running a model.so ---------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Host/ModelFile.h"
+#include "gnnc/Host/Parameters.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <dlfcn.h>
+
+using namespace gnnc;
+
+//===----------------------------------------------------------------------===//
+// ModelFile
+//===----------------------------------------------------------------------===//
+
+void ModelFile::Close::operator()(void *handle) const { dlclose(handle); }
+
+llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
+  // A path without a slash would be searched for in the library directories.
+  llvm::SmallString<256> absolute;
+  if (std::error_code code = llvm::sys::fs::real_path(path, absolute))
+    return llvm::createStringError(code, "cannot read '%s': %s", path.str().c_str(), code.message().c_str());
+  llvm::file_magic magic;
+  if (llvm::identify_magic(absolute, magic) || magic != llvm::file_magic::elf_shared_object)
+    return llvm::createStringError("'" + path + "' is not a compiled model: expected a shared object");
+
+  ModelFile model;
+  model.filePath = path.str();
+  model.handle.reset(dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!model.handle)
+    return llvm::createStringError("cannot load '" + path + "': " + dlerror());
+  auto function = reinterpret_cast<gnnc_model_function>(dlsym(model.handle.get(), "gnnc_model"));
+  if (!function)
+    return llvm::createStringError("'" + path + "' is not a compiled model: it exports no function 'gnnc_model'");
+  model.table = function();
+  if (!model.table)
+    return llvm::createStringError("'" + path + "' is not a compiled model: 'gnnc_model' gave no table");
+  if (model.table->abi_version != GNNC_ABI_VERSION)
+    return llvm::createStringError("'" + path + "': expected ABI version " + llvm::Twine(GNNC_ABI_VERSION) +
+                                   ", found " + llvm::Twine(model.table->abi_version) +
+                                   "; compile the model again with this gnnc");
+  if (model.table->struct_size < sizeof(gnnc_api))
+    return llvm::createStringError("'" + path + "': expected a table of at least " + llvm::Twine(sizeof(gnnc_api)) +
+                                   " bytes, found " + llvm::Twine(model.table->struct_size));
+
+  size_t length = 0;
+  const char *text = model.table->describe(&length);
+  model.descriptionText = text ? llvm::StringRef(text, length) : llvm::StringRef();
+  llvm::Expected<ModelInfo> info = ModelInfo::parse(model.descriptionText, path);
+  if (!info)
+    return info.takeError();
+  model.modelInfo = std::move(*info);
+  return std::move(model);
+}
+
+//===----------------------------------------------------------------------===//
+// Session
+//===----------------------------------------------------------------------===//
+
+static llvm::Error makeError(gnnc_status status, const gnnc_error &error) {
+  if (error.message[0])
+    return llvm::createStringError(error.message);
+  return llvm::createStringError("the model failed with status " + llvm::Twine(int(status)));
+}
+
+llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads) {
+  const gnnc_api &api = model.api();
+  Session session(api);
+  gnnc_error error = {};
+  gnnc_options options = {sizeof(gnnc_options), threads, nullptr};
+  gnnc_context *context = nullptr;
+  if (gnnc_status status = api.open(&options, &context, &error))
+    return makeError(status, error);
+  session.context = {context, Deleter{&api}};
+  gnnc_graph *prepared = nullptr;
+  if (gnnc_status status = api.prepare(context, &graph, &prepared, &error))
+    return makeError(status, error);
+  session.graph = {prepared, Deleter{&api}};
+
+  session.workspaceSize = api.workspace_size(prepared);
+  size_t capacity = llvm::alignTo(std::max<uint64_t>(session.workspaceSize, 1), 64);
+  session.workspace = {std::aligned_alloc(64, capacity), Deleter{&api}};
+  if (!session.workspace)
+    return llvm::createStringError("the workspace of " + llvm::Twine(session.workspaceSize) +
+                                   " bytes does not fit in memory");
+  auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
+    int64_t extent = session.extent(space.str());
+    return extent < 0 ? std::nullopt : std::optional(extent);
+  };
+  for (const TensorInfo &output : model.info().outputs) {
+    llvm::Expected<std::vector<int64_t>> shape = shapeOf(output, extents);
+    if (!shape)
+      return shape.takeError();
+    llvm::Expected<HostTensor> tensor = HostTensor::create(output.name, model.info().type, *shape);
+    if (!tensor)
+      return tensor.takeError();
+    session.outputTensors.push_back(std::move(*tensor));
+  }
+  return std::move(session);
+}
+
+llvm::Error Session::run(llvm::ArrayRef<gnnc_binding> inputs) {
+  // Made anew at each run: names may lie inside the tensors, which move with the session.
+  outputBindings.clear();
+  for (const HostTensor &output : outputTensors)
+    outputBindings.push_back(output.binding());
+  gnnc_error error = {};
+  if (gnnc_status status =
+          api->run(context.get(), graph.get(), inputs.data(), int32_t(inputs.size()), outputBindings.data(),
+                   int32_t(outputBindings.size()), workspace.get(), workspaceSize, &error))
+    return makeError(status, error);
+  return llvm::Error::success();
+}
+
+int64_t Session::extent(const std::string &space) const { return api->extent(graph.get(), space.c_str()); }
+
+size_t Session::graphBytes() const { return api->graph_bytes(graph.get()); }

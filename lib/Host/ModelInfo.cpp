@@ -1,0 +1,192 @@
+//===- ModelInfo.cpp - What a compiled model says of itself ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Host/ModelInfo.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <nlohmann/json.hpp>
+
+using namespace gnnc;
+using nlohmann::json;
+
+namespace {
+
+/// Reads members of one object and keeps the first complaint, so that reading is a list of members.
+class Reader {
+public:
+  Reader(const json &object, std::string place, std::string &complaint)
+      : object(object), place(std::move(place)), complaint(complaint) {
+    if (!object.is_object())
+      complain("", "an object", object);
+  }
+
+  void read(const char *key, std::string &value) {
+    const json &member = get(key);
+    if (const auto *text = member.get_ptr<const std::string *>())
+      value = *text;
+    else
+      complain(key, "a string", member);
+  }
+  void read(const char *key, int64_t &value) {
+    const json &member = get(key);
+    if (isInteger(member))
+      value = member.get<int64_t>();
+    else
+      complain(key, "an integer", member);
+  }
+  void read(const char *key, std::vector<int64_t> &values) {
+    for (const json &item : list(key)) {
+      if (!isInteger(item))
+        return complain(key, "a list of integers", item);
+      values.push_back(item.get<int64_t>());
+    }
+  }
+  // Optional members: null or absent is none.
+  void read(const char *key, std::optional<std::string> &value) {
+    if (!get(key).is_null())
+      read(key, value.emplace());
+  }
+  void read(const char *key, std::optional<int64_t> &value) {
+    if (!get(key).is_null())
+      read(key, value.emplace());
+  }
+  void readIfThere(const char *key, bool &value) {
+    if (const auto *flag = get(key).get_ptr<const bool *>())
+      value = *flag;
+  }
+  void readIfThere(const char *key, double &value) {
+    if (get(key).is_number())
+      value = get(key).get<double>();
+  }
+  void readIfThere(const char *key, int64_t &value) {
+    if (isInteger(get(key)))
+      value = get(key).get<int64_t>();
+  }
+  void readIfThere(const char *key, std::vector<std::string> &values) {
+    if (get(key).is_array())
+      for (const json &item : get(key))
+        values.push_back(item.is_string() ? *item.get_ptr<const std::string *>() : "");
+  }
+
+  template <typename T, typename ReadOne> void each(const char *key, std::vector<T> &items, ReadOne readOne) {
+    size_t index = 0;
+    for (const json &item : list(key)) {
+      Reader reader(item, place + "/" + key + "/" + std::to_string(index++), complaint);
+      readOne(reader, items.emplace_back());
+    }
+  }
+
+private:
+  static bool isInteger(const json &value) {
+    const auto *large = value.get_ptr<const json::number_unsigned_t *>();
+    return value.is_number_integer() && !(large && *large > uint64_t(INT64_MAX));
+  }
+  const json &get(const char *key) const {
+    static const json none;
+    if (!object.is_object())
+      return none;
+    auto found = object.find(key);
+    return found == object.end() ? none : *found;
+  }
+  const json &list(const char *key) {
+    static const json empty = json::array();
+    const json &member = get(key);
+    if (member.is_array())
+      return member;
+    if (!member.is_null())
+      complain(key, "a list", member);
+    return empty;
+  }
+  void complain(llvm::StringRef key, const char *expected, const json &found) {
+    if (complaint.empty())
+      complaint = (place.empty() && key.empty() ? "/" : place) + (key.empty() ? "" : "/" + key.str()) + ": expected " +
+                  expected + ", found " + (found.is_null() ? "nothing" : found.type_name());
+  }
+
+  const json &object;
+  std::string place;
+  std::string &complaint;
+};
+
+} // namespace
+
+static void readTensor(Reader &reader, TensorInfo &tensor) {
+  reader.read("name", tensor.name);
+  reader.read("space", tensor.space);
+  reader.read("dims", tensor.dims);
+  reader.readIfThere("axes", tensor.axes);
+  tensor.axes.resize(tensor.dims.size());
+  reader.readIfThere("optional", tensor.optional);
+  reader.readIfThere("fill", tensor.fill);
+}
+
+llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef what) {
+  json document = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    return llvm::createStringError("'" + what + "': expected a description in JSON, found other text");
+
+  ModelInfo model;
+  std::string complaint, type;
+  Reader reader(document, "", complaint);
+  reader.read("name", model.name);
+  reader.read("abi", model.abi);
+  reader.read("dtype", type);
+  if (complaint.empty() && type != "f32" && type != "f64")
+    complaint = "/dtype: expected f32 or f64, found " + type;
+  model.type = type == "f64" ? ElementType::F64 : ElementType::F32;
+
+  reader.each("spaces", model.spaces, [](Reader &item, SpaceInfo &space) {
+    item.read("name", space.name);
+    item.read("kind", space.kind);
+    item.read("extent", space.extent);
+  });
+  reader.each("maps", model.maps, [](Reader &item, MapInfo &map) {
+    item.read("name", map.name);
+    item.read("from", map.from);
+    item.read("to", map.to);
+    item.read("kind", map.kind);
+  });
+  reader.each("inputs", model.inputs, readTensor);
+  reader.each("params", model.params, readTensor);
+  reader.each("states", model.states, readTensor);
+  reader.each("outputs", model.outputs, readTensor);
+  reader.each("sparse_inputs", model.sparseInputs, [](Reader &item, SparseInfo &sparse) {
+    item.read("name", sparse.name);
+    item.read("entries", sparse.entries);
+    item.read("row", sparse.row);
+    item.read("column", sparse.column);
+    item.read("value", sparse.value);
+  });
+  reader.each("kernels", model.kernels, [](Reader &item, KernelInfo &kernel) {
+    item.read("name", kernel.name);
+    item.read("kind", kernel.kind);
+    item.read("map", kernel.map);
+  });
+  reader.each("buffers", model.buffers, [](Reader &item, BufferInfo &buffer) {
+    item.read("name", buffer.name);
+    item.read("kind", buffer.kind);
+    item.read("space", buffer.space);
+    item.readIfThere("row_elements", buffer.rowElements);
+    item.read("first", buffer.first);
+    item.read("last", buffer.last);
+  });
+  if (!complaint.empty())
+    return llvm::createStringError("'" + what + "': description: " + complaint);
+  return std::move(model);
+}
+
+const SpaceInfo *ModelInfo::findSpace(llvm::StringRef name) const {
+  auto found = llvm::find_if(spaces, [&](const SpaceInfo &space) { return space.name == name; });
+  return found == spaces.end() ? nullptr : &*found;
+}
+
+const MapInfo *ModelInfo::findMap(llvm::StringRef name) const {
+  auto found = llvm::find_if(maps, [&](const MapInfo &map) { return map.name == name; });
+  return found == maps.end() ? nullptr : &*found;
+}

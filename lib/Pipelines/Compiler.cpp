@@ -1,0 +1,144 @@
+//===- Compiler.cpp - From a model to an artefact -------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Pipelines/Compiler.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Target/CPU/CPUBackend.h"
+#include "gnnc/Target/Package/Package.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace gnnc;
+
+namespace {
+
+constexpr llvm::StringLiteral kImport = "import", kCodegen = "codegen", kPackage = "package";
+
+llvm::Error error(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text + "\n";
+}
+
+/// One level's code for each thread; code generation is most of the time.
+llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, ArrayRef<int> levels, bool wantText) {
+  std::vector<std::optional<llvm::Expected<cpu::CPUCode>>> results(levels.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < levels.size(); ++i)
+    threads.emplace_back([&, i] { results[i].emplace(cpu::generateCode(module, levels[i], wantText)); });
+  results[0].emplace(cpu::generateCode(module, levels[0], wantText));
+  for (std::thread &thread : threads)
+    thread.join();
+  std::vector<cpu::CPUCode> code;
+  llvm::Error failure = llvm::Error::success();
+  for (auto &result : results) {
+    if (*result)
+      code.push_back(std::move(**result));
+    else
+      failure = llvm::joinErrors(std::move(failure), result->takeError());
+  }
+  if (failure)
+    return std::move(failure);
+  return code;
+}
+
+} // namespace
+
+llvm::ArrayRef<llvm::StringRef> gnnc::phaseNames() {
+  static const std::vector<llvm::StringRef> names = [] {
+    std::vector<llvm::StringRef> list{kImport};
+    for (const PassPhase &phase : passPhases())
+      list.push_back(phase.name);
+    list.push_back(kCodegen);
+    list.push_back(kPackage);
+    return list;
+  }();
+  return names;
+}
+
+llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const CompileOptions &options) {
+  if (options.target != "cpu")
+    return error("expected the target cpu, found '" + options.target + "'");
+  if (!options.compileTo.empty() && !llvm::is_contained(phaseNames(), llvm::StringRef(options.compileTo)))
+    return error("expected a phase (" + llvm::join(phaseNames(), ", ") + "), found '" + options.compileTo + "'");
+  if (options.cpuLevels.empty())
+    return error("expected at least one processor level");
+  for (int level : options.cpuLevels)
+    if (level != 0 && level != 2 && level != 3 && level != 4)
+      return error("expected processor level 0, 2, 3 or 4, found " + llvm::Twine(level));
+  std::vector<int> levels = options.cpuLevels;
+  llvm::sort(levels, std::greater<int>());
+  levels.erase(llvm::unique(levels), levels.end());
+
+  MLIRContext context;
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, func::FuncDialect>();
+  std::string message;
+  context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty()) {
+      llvm::raw_string_ostream stream(message);
+      if (auto where = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+        stream << where.getFilename().getValue() << ":" << where.getLine() << ":" << where.getColumn() << ": ";
+      stream << diagnostic.str();
+    }
+    return success();
+  });
+  auto progress = [&](llvm::StringRef phase) {
+    if (options.onPhase)
+      options.onPhase(phase, llvm::find(phaseNames(), phase) - phaseNames().begin(), phaseNames().size());
+  };
+
+  progress(kImport);
+  OwningOpRef<ModuleOp> module = importModel(model, &context);
+  if (failed(verify(*module)))
+    return error("the imported program does not verify: " + message);
+  if (options.compileTo == kImport)
+    return print(*module);
+  for (const PassPhase &phase : passPhases()) {
+    progress(phase.name);
+    PassManager pm(&context);
+    phase.populate(pm, options.optLevel);
+    if (failed(pm.run(*module)))
+      return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
+    bool last = options.compileTo == phase.name ||
+                (options.compileTo.empty() && ((options.emit == EmitKind::MPDFG && phase.name == "simplify") ||
+                                               (options.emit == EmitKind::MPK && phase.name == "plan-memory")));
+    if (last)
+      return print(*module);
+  }
+
+  progress(kCodegen);
+  bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
+  llvm::Expected<std::vector<cpu::CPUCode>> code = generate(*module, levels, wantText);
+  if (!code)
+    return code.takeError();
+  if (wantText) {
+    std::string text;
+    for (const cpu::CPUCode &variant : *code)
+      text += variant.text;
+    return text;
+  }
+
+  progress(kPackage);
+  std::vector<std::string> objects;
+  for (cpu::CPUCode &variant : *code)
+    objects.push_back(std::move(variant.object));
+  llvm::Expected<std::string> data = buildDataObject(*module, code->front().kernels, levels);
+  if (!data)
+    return data.takeError();
+  objects.push_back(std::move(*data));
+  return linkObjects(objects, options.emit == EmitKind::SharedObject);
+}

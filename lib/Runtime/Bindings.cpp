@@ -1,0 +1,240 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Context.h"
+#include <string.h>
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+/// The address of what nobody has bound yet. (Null is a good address for a tensor without elements.)
+static const char unboundPlace = 0;
+static void *const unbound = const_cast<char *>(&unboundPlace);
+
+static const char *kindName(const BufferRec &record) {
+  switch (record.kind) {
+  case BufferParam:
+    return "parameter";
+  case BufferState:
+    return "state";
+  case BufferOutput:
+    return "output";
+  default:
+    return "input";
+  }
+}
+
+static bool isInput(const BufferRec &record) { return record.kind <= BufferState; }
+static bool isOutput(const BufferRec &record) { return record.kind == BufferOutput; }
+
+namespace {
+
+/// One tensor against its record.
+class TensorCheck {
+public:
+  TensorCheck(const gnnc_graph &graph, int64_t number, gnnc_error *error)
+      : record(graph.model.buffer(number)), buffer(graph.buffers[number]), dims(graph.model.list(record.dimsAt)),
+        name(graph.model.name(record.name)), error(error) {}
+
+  gnnc_status check(const gnnc_tensor &tensor);
+  gnnc_status missing();
+
+private:
+  int64_t rank() const { return record.numDims + (record.space >= 0); }
+  int64_t dim(int64_t axis) const { return record.space < 0 ? dims[axis] : axis == 0 ? buffer.rows : dims[axis - 1]; }
+  void addShape(Text &text) const;
+  gnnc_status checkShape(const gnnc_tensor &tensor);
+  gnnc_status checkType(const gnnc_tensor &tensor);
+  gnnc_status checkStrides(const gnnc_tensor &tensor);
+
+  const BufferRec &record;
+  const PreparedBuffer &buffer;
+  const int64_t *dims;
+  const char *name;
+  gnnc_error *error;
+};
+
+} // namespace
+
+void TensorCheck::addShape(Text &text) const {
+  text.add("[");
+  for (int64_t axis = 0; axis < rank(); ++axis)
+    text.add(axis ? ", %lld" : "%lld", static_cast<long long>(dim(axis)));
+  text.add("]");
+}
+
+gnnc_status TensorCheck::missing() {
+  Text shape;
+  addShape(shape);
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s' is missing: expected float%d %s", kindName(record), name,
+              static_cast<int>(record.dtypeBits), shape.c_str());
+}
+
+gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
+  if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': ndim is %d%s", kindName(record), name, tensor.ndim,
+                tensor.shape ? "" : ", but shape is null");
+  bool same = tensor.ndim == rank();
+  for (int64_t axis = 0; same && axis < rank(); ++axis)
+    same = tensor.shape[axis] == dim(axis);
+  if (same)
+    return GNNC_OK;
+  Text expected, found;
+  addShape(expected);
+  found.addShape(tensor.shape, tensor.ndim);
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected shape %s, found %s", kindName(record), name,
+              expected.c_str(), found.c_str());
+}
+
+gnnc_status TensorCheck::checkType(const gnnc_tensor &tensor) {
+  constexpr uint8_t kFloat = 2;
+  if (tensor.dtype_code == kFloat && tensor.dtype_bits == record.dtypeBits && tensor.dtype_lanes == 1)
+    return GNNC_OK;
+  constexpr const char *kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
+  Text found;
+  if (tensor.dtype_code < sizeof kinds / sizeof *kinds)
+    found.add("%s%d", kinds[tensor.dtype_code], tensor.dtype_bits);
+  else
+    found.add("type code %d with %d bits", tensor.dtype_code, tensor.dtype_bits);
+  if (tensor.dtype_lanes != 1)
+    found.add(" in %d lanes", tensor.dtype_lanes);
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected float%d, found %s", kindName(record), name,
+              static_cast<int>(record.dtypeBits), found.c_str());
+}
+
+/// The stride of an axis of one element says nothing, nor does any in a tensor without elements.
+gnnc_status TensorCheck::checkStrides(const gnnc_tensor &tensor) {
+  if (!tensor.strides || buffer.bytes == 0)
+    return GNNC_OK;
+  bool dense = true;
+  int64_t stride = 1;
+  for (int64_t axis = rank() - 1; axis >= 0; --axis) {
+    dense &= dim(axis) == 1 || tensor.strides[axis] == stride;
+    stride *= dim(axis);
+  }
+  if (dense)
+    return GNNC_OK;
+  Text found, shape;
+  found.addShape(tensor.strides, tensor.ndim);
+  addShape(shape);
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected dense row-major strides for shape %s, found strides %s",
+              kindName(record), name, shape.c_str(), found.c_str());
+}
+
+gnnc_status TensorCheck::check(const gnnc_tensor &tensor) {
+  if (gnnc_status status = checkShape(tensor))
+    return status;
+  if (gnnc_status status = checkType(tensor))
+    return status;
+  if (tensor.device_type != 1)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected CPU memory (device type 1), found device type %d",
+                kindName(record), name, tensor.device_type);
+  if (gnnc_status status = checkStrides(tensor))
+    return status;
+  if (!tensor.data && buffer.bytes > 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected %lld bytes of data, found a null pointer",
+                kindName(record), name, static_cast<long long>(buffer.bytes));
+  return GNNC_OK;
+}
+
+/// Binds a list to the buffers that `wanted` admits. Bindings mostly come in the order of the description, so the
+/// search for a name starts after the last one found.
+static gnnc_status bindList(const Call &call, const gnnc_binding *list, int32_t count, const char *what,
+                            bool (*wanted)(const BufferRec &record)) {
+  const Model &model = call.graph.model;
+  int64_t numBuffers = model.header().numBuffers, start = 0;
+  if (count < 0 || (count > 0 && !list))
+    return fail(call.error, GNNC_INVALID_ARGUMENT, "num_%ss is %d%s", what, count,
+                list ? "" : ", but the list is null");
+  for (int32_t i = 0; i < count; ++i) {
+    if (!list[i].name)
+      return fail(call.error, GNNC_INVALID_ARGUMENT, "%s %d has no name", what, i);
+    int64_t found = -1;
+    for (int64_t k = 0; k < numBuffers && found < 0; ++k) {
+      int64_t number = start + k < numBuffers ? start + k : start + k - numBuffers;
+      const BufferRec &record = model.buffer(number);
+      if (wanted(record) && strcmp(model.name(record.name), list[i].name) == 0)
+        found = number;
+    }
+    if (found < 0) {
+      Text names;
+      for (int64_t k = 0; k < numBuffers; ++k)
+        if (wanted(model.buffer(k)))
+          names.add("%s%s", names.empty() ? "" : ", ", model.name(model.buffer(k).name));
+      return fail(call.error, GNNC_INVALID_ARGUMENT, "unknown %s '%.80s': expected one of %s", what, list[i].name,
+                  names.c_str());
+    }
+    start = found + 1;
+    if (call.pointers()[found] != unbound)
+      return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%.80s' is given twice", what, list[i].name);
+    const gnnc_tensor &tensor = list[i].tensor;
+    if (gnnc_status status = TensorCheck(call.graph, found, call.error).check(tensor))
+      return status;
+    call.pointers()[found] = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
+  }
+  return GNNC_OK;
+}
+
+static bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
+  uintptr_t aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
+  return aBytes > 0 && bBytes > 0 && aBegin < bBegin + bBytes && bBegin < aBegin + aBytes;
+}
+
+/// What is written must not overlap anything: outputs are written while inputs are still read.
+static gnnc_status checkOverlap(const Call &call) {
+  const gnnc_graph &graph = call.graph;
+  const Model &model = graph.model;
+  int64_t numBuffers = model.header().numBuffers;
+  void **pointers = call.pointers();
+  for (int64_t i = 0; i < numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    if (record.kind > BufferOutput)
+      continue;
+    const char *name = model.name(record.name);
+    if (overlap(pointers[i], graph.buffers[i].bytes, call.workspace, graph.workspaceBytes))
+      return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%s' overlaps the workspace in memory", kindName(record),
+                  name);
+    if (record.kind != BufferOutput)
+      continue;
+    for (int64_t j = 0; j < numBuffers; ++j) {
+      const BufferRec &other = model.buffer(j);
+      if (j == i || other.kind > BufferOutput)
+        continue;
+      if (overlap(pointers[i], graph.buffers[i].bytes, pointers[j], graph.buffers[j].bytes))
+        return fail(call.error, GNNC_INVALID_ARGUMENT, "output '%s' overlaps %s '%s' in memory", name, kindName(other),
+                    model.name(other.name));
+    }
+  }
+  return GNNC_OK;
+}
+
+gnnc_status bindBuffers(const Call &call) {
+  const gnnc_graph &graph = call.graph;
+  const Model &model = graph.model;
+  int64_t numBuffers = model.header().numBuffers;
+  void **pointers = call.pointers();
+  for (int64_t i = 0; i < numBuffers; ++i)
+    pointers[i] = unbound;
+  if (gnnc_status status = bindList(call, call.inputs, call.numInputs, "input", isInput))
+    return status;
+  if (gnnc_status status = bindList(call, call.outputs, call.numOutputs, "output", isOutput))
+    return status;
+  for (int64_t i = 0; i < numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    if (record.kind == BufferArena)
+      pointers[i] = call.workspace + graph.arenaAt + graph.buffers[i].offset;
+    else if (record.kind == BufferConstant)
+      pointers[i] = const_cast<char *>(model.constants + record.constantAt);
+    else if (pointers[i] == unbound && record.optional)
+      pointers[i] = const_cast<void *>(graph.buffers[i].fill);
+    else if (pointers[i] == unbound)
+      return TensorCheck(graph, i, call.error).missing();
+  }
+  return checkOverlap(call);
+}
+
+} // namespace gnnc::runtime

@@ -1,0 +1,50 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_CONTEXT_H
+#define GNNC_RUNTIME_CONTEXT_H
+
+#include "Graph.h"
+#include "ThreadPool.h"
+
+struct gnnc_context {
+  gnnc_context(const gnnc::runtime::Model &model, const gnnc_allocator &allocator)
+      : model(model), allocator(allocator), pool(allocator) {}
+
+  gnnc::runtime::Model model;
+  gnnc_allocator allocator;
+  const gnnc::table::Variant *variant = nullptr;
+  gnnc::runtime::ThreadPool pool;
+};
+
+namespace gnnc::runtime {
+
+/// The API's `open`, for any model.
+gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context, gnnc_error *error);
+
+/// What one call of `run` is given.
+struct Call {
+  const gnnc_graph &graph;
+  const gnnc_binding *inputs;
+  int32_t numInputs;
+  const gnnc_binding *outputs;
+  int32_t numOutputs;
+  char *workspace; ///< graph.workspaceBytes, aligned
+  gnnc_error *error;
+
+  /// The addresses of all buffers, at the start of the workspace.
+  void **pointers() const { return reinterpret_cast<void **>(workspace); }
+};
+
+/// Checks everything the caller bound and fills the call's table of addresses (Bindings.cpp).
+gnnc_status bindBuffers(const Call &call);
+
+/// Runs all steps (Execute.cpp).
+void execute(gnnc_context &context, const Call &call);
+
+} // namespace gnnc::runtime
+
+#endif // GNNC_RUNTIME_CONTEXT_H

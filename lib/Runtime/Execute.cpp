@@ -1,0 +1,118 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Steps follow one another; the blocks of one are shared out over the threads. Results that all blocks contribute to
+// are combined afterwards, in block order for each number, so that their bits do not depend on who computed what.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Context.h"
+#include "Processor.h"
+#include <string.h>
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+namespace {
+
+struct StepCall {
+  const Partition &partition;
+  Frame frame;
+  Kernel kernel;
+};
+
+struct MergeCall {
+  void *target;
+  const void *partials;
+  int64_t elements, blocks;
+  int64_t chunk; ///< numbers of the target that one thread takes at a time
+};
+
+struct Sum {
+  template <typename T> static T combine(T a, T b) { return a + b; }
+};
+// Not-a-number wins, as in the kernels' own maxima.
+struct Max {
+  template <typename T> static T combine(T a, T b) { return b > a || b != b ? b : a; }
+};
+struct Min {
+  template <typename T> static T combine(T a, T b) { return b < a || b != b ? b : a; }
+};
+
+} // namespace
+
+static void runBlock(const void *argument, int64_t block) {
+  const StepCall &step = *static_cast<const StepCall *>(argument);
+  step.partition.run(step.frame, step.kernel, block);
+}
+
+template <typename T, typename Monoid> static void mergeChunk(const void *argument, int64_t number) {
+  const MergeCall &merge = *static_cast<const MergeCall *>(argument);
+  int64_t begin = number * merge.chunk;
+  int64_t end = begin + merge.chunk < merge.elements ? begin + merge.chunk : merge.elements;
+  T *target = static_cast<T *>(merge.target);
+  const T *partials = static_cast<const T *>(merge.partials);
+  memcpy(target + begin, partials + begin, (end - begin) * sizeof(T));
+  for (int64_t block = 1; block < merge.blocks; ++block) {
+    const T *partial = partials + block * merge.elements;
+    for (int64_t i = begin; i < end; ++i)
+      target[i] = Monoid::combine(target[i], partial[i]);
+  }
+}
+
+static ThreadPool::Body mergeFunction(int64_t kind, int64_t bits) {
+  switch (kind) {
+  case MergeMax:
+    return bits == 32 ? mergeChunk<float, Max> : mergeChunk<double, Max>;
+  case MergeMin:
+    return bits == 32 ? mergeChunk<float, Min> : mergeChunk<double, Min>;
+  default:
+    return bits == 32 ? mergeChunk<float, Sum> : mergeChunk<double, Sum>;
+  }
+}
+
+static void mergeStep(gnnc_context &context, const Call &call, const StepRec &step, int64_t blocks,
+                      void *const *partials) {
+  const Model &model = call.graph.model;
+  for (int64_t k = 0; k < step.numMerges; ++k) {
+    const MergeRec &record = model.merge(step, k);
+    int64_t bits = model.buffer(record.buffer).dtypeBits;
+    void *target = call.pointers()[record.buffer];
+    if (record.elements == 0)
+      continue;
+    if (blocks == 0) {
+      memset(target, 0, record.elements * (bits / 8));
+      continue;
+    }
+    // About 16K additions a chunk: much less is not worth another thread.
+    int64_t chunk = (16384 / blocks + 15) / 16 * 16;
+    MergeCall merge{target, partials[k], record.elements, blocks, chunk > 64 ? chunk : 64};
+    context.pool.run((merge.elements + merge.chunk - 1) / merge.chunk, mergeFunction(record.kind, bits), &merge);
+  }
+}
+
+void execute(gnnc_context &context, const Call &call) {
+  DefaultFloatMode mode;
+  const gnnc_graph &graph = call.graph;
+  const Model &model = graph.model;
+  void **buffers = reinterpret_cast<void **>(call.workspace + graph.stepBuffersAt);
+  void **partials = reinterpret_cast<void **>(call.workspace + graph.stepPartialsAt);
+  for (int64_t i = 0; i < model.header().numSteps; ++i) {
+    const StepRec &record = model.step(i);
+    const PreparedStep &step = graph.steps[i];
+    for (int64_t k = 0; k < record.numBuffers; ++k)
+      buffers[k] = call.pointers()[model.list(record.buffersAt)[k]];
+    for (int64_t k = 0; k < record.numMerges; ++k)
+      partials[k] = call.workspace + graph.arenaAt + step.partials[k];
+    StepCall stepCall{
+        step.partition, {buffers, step.indices, partials, graph.extents}, context.variant->kernels[record.kernel]};
+    context.pool.run(step.partition.blocks, runBlock, &stepCall);
+    mergeStep(context, call, record, step.partition.blocks, partials);
+  }
+}
+
+} // namespace gnnc::runtime

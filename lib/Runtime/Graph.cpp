@@ -1,0 +1,261 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// In order: spaces and maps; index arrays; sizes of buffers; blocks of steps; default inputs; the plan of the
+// workspace. Spaces and maps live in scratch memory, of which only the index arrays are kept.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Graph.h"
+#include "MemoryPlan.h"
+#include <string.h>
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+namespace {
+
+class Preparation {
+public:
+  Preparation(gnnc_graph &graph, gnnc_error *error)
+      : graph(graph), model(graph.model), header(graph.model.header()), error(error), memory(graph.memory),
+        scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error), indices(topology) {}
+
+  gnnc_status run(const gnnc_graph_desc &desc);
+
+private:
+  gnnc_status makeIndices();
+  gnnc_status sizeBuffers();
+  gnnc_status cutSteps();
+  gnnc_status cutStep(int64_t step, Partition &result);
+  gnnc_status fillDefaults();
+  gnnc_status planWorkspace();
+  gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
+
+  gnnc_graph &graph;
+  const Model &model;
+  const Header &header;
+  gnnc_error *error;
+  Memory &memory;
+  Memory scratch;
+  Topology topology;
+  Indices indices;
+  const int32_t **arrays = nullptr;
+};
+
+} // namespace
+
+gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
+  graph.extents = memory.array<int64_t>(header.numSpaces);
+  if (!graph.extents)
+    return outOfMemory("the extents");
+  gnnc_status status = topology.build(desc, graph.extents);
+  if (!status)
+    status = makeIndices();
+  if (!status)
+    status = sizeBuffers();
+  if (!status)
+    status = cutSteps();
+  if (!status)
+    status = fillDefaults();
+  if (!status)
+    status = planWorkspace();
+  return status;
+}
+
+gnnc_status Preparation::makeIndices() {
+  if (gnnc_status status = indices.start())
+    return status;
+  int64_t count = header.numIndices;
+  arrays = memory.array<const int32_t *>(count);
+  int64_t *lengths = scratch.array<int64_t>(count);
+  if (!arrays || !lengths)
+    return outOfMemory("the list of indices");
+  for (int64_t i = 0; i < count; ++i)
+    if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
+      return status;
+  Indices::share(arrays, lengths, count);
+  return GNNC_OK;
+}
+
+gnnc_status Preparation::sizeBuffers() {
+  graph.buffers = memory.array<PreparedBuffer>(header.numBuffers);
+  if (!graph.buffers)
+    return outOfMemory("the list of buffers");
+  for (int64_t i = 0; i < header.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    PreparedBuffer buffer;
+    buffer.rows = record.space < 0 ? 1 : graph.extents[record.space];
+    int64_t elements;
+    if (__builtin_mul_overflow(buffer.rows, record.rowElements, &elements) ||
+        __builtin_mul_overflow(elements, record.dtypeBits / 8, &buffer.bytes))
+      return fail(error, GNNC_UNSUPPORTED, "buffer '%s': %lld rows of %lld numbers are more than can be addressed",
+                  model.name(record.name), static_cast<long long>(buffer.rows),
+                  static_cast<long long>(record.rowElements));
+    graph.buffers[i] = buffer;
+  }
+  return GNNC_OK;
+}
+
+gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
+  const StepRec &step = model.step(number);
+  bool merged = step.numMerges > 0;
+  // Steps that are cut alike share their blocks.
+  for (int64_t i = 0; i < number; ++i) {
+    const StepRec &other = model.step(i);
+    if (other.kind == step.kind && other.map == step.map && other.space == step.space &&
+        (other.numMerges > 0) == merged) {
+      result = graph.steps[i].partition;
+      return GNNC_OK;
+    }
+  }
+  if (step.kind == StepRows) {
+    result = partitionRows(step.space < 0 ? 1 : graph.extents[step.space], merged);
+    return GNNC_OK;
+  }
+  const Grouping *grouping;
+  if (gnnc_status status = indices.grouping(step.map, grouping))
+    return status;
+  bool done = step.kind == StepSweep ? partitionSweep(*grouping, memory, result)
+                                     : partitionGrouped(*grouping, merged, memory, result);
+  return done ? GNNC_OK : outOfMemory("the blocks of a step");
+}
+
+gnnc_status Preparation::cutSteps() {
+  graph.steps = memory.array<PreparedStep>(header.numSteps);
+  int64_t numPointers = 0;
+  for (int64_t i = 0; i < header.numSteps; ++i)
+    numPointers += model.step(i).numIndices;
+  const int32_t **pointers = memory.array<const int32_t *>(numPointers);
+  if (!graph.steps || !pointers)
+    return outOfMemory("the list of steps");
+  for (int64_t i = 0; i < header.numSteps; ++i) {
+    const StepRec &record = model.step(i);
+    PreparedStep step;
+    if (gnnc_status status = cutStep(i, step.partition))
+      return status;
+    step.indices = pointers;
+    for (int64_t k = 0; k < record.numIndices; ++k)
+      *pointers++ = arrays[model.list(record.indicesAt)[k]];
+    graph.steps[i] = step;
+  }
+  // Groupings are not asked for any more: keep what the table lists.
+  for (int64_t i = 0; i < header.numIndices; ++i) {
+    bool seen = false;
+    for (int64_t j = 0; j < i && !seen; ++j)
+      seen = arrays[j] == arrays[i];
+    if (!seen)
+      memory.adopt(arrays[i], scratch);
+  }
+  return GNNC_OK;
+}
+
+template <typename T> static void fillWith(void *data, int64_t count, T value) {
+  for (int64_t i = 0; i < count; ++i)
+    static_cast<T *>(data)[i] = value;
+}
+
+/// One array for each value and width serves all optional inputs; it is as long as the longest of them.
+gnnc_status Preparation::fillDefaults() {
+  for (int64_t i = 0; i < header.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    if (!record.optional || graph.buffers[i].fill)
+      continue;
+    auto alike = [&](int64_t j) {
+      const BufferRec &other = model.buffer(j);
+      return other.optional && other.fill == record.fill && other.dtypeBits == record.dtypeBits;
+    };
+    int64_t bytes = 0;
+    for (int64_t j = i; j < header.numBuffers; ++j)
+      if (alike(j) && graph.buffers[j].bytes > bytes)
+        bytes = graph.buffers[j].bytes;
+    void *data = memory.allocate(bytes, 1);
+    if (!data)
+      return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the default of input '%s'", model.name(record.name));
+    double value;
+    memcpy(&value, &record.fill, sizeof value);
+    if (record.dtypeBits == 32)
+      fillWith(data, bytes / 4, static_cast<float>(value));
+    else
+      fillWith(data, bytes / 8, value);
+    for (int64_t j = i; j < header.numBuffers; ++j)
+      if (alike(j))
+        graph.buffers[j].fill = data;
+  }
+  return GNNC_OK;
+}
+
+gnnc_status Preparation::planWorkspace() {
+  int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0;
+  auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
+  for (int64_t i = 0; i < header.numSteps; ++i) {
+    numMerges += model.step(i).numMerges;
+    atLeast(mostBuffers, model.step(i).numBuffers);
+    atLeast(mostMerges, model.step(i).numMerges);
+  }
+  int64_t count = header.numBuffers + numMerges;
+  Lifetime *items = scratch.array<Lifetime>(count);
+  int64_t *words = scratch.array<int64_t>(2 * count);
+  int64_t *partials = memory.array<int64_t>(numMerges);
+  if (!items || !words || !partials)
+    return outOfMemory("the plan of the workspace");
+
+  for (int64_t i = 0; i < header.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    bool inArena = record.kind == BufferArena;
+    items[i] = {inArena ? graph.buffers[i].bytes : 0, record.first, record.last, 0};
+  }
+  int64_t next = header.numBuffers;
+  auto tooLarge = [&] {
+    return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
+  };
+  for (int64_t i = 0; i < header.numSteps; ++i) {
+    const StepRec &step = model.step(i);
+    for (int64_t k = 0; k < step.numMerges; ++k) {
+      const MergeRec &merge = model.merge(step, k);
+      int64_t bytes;
+      if (__builtin_mul_overflow(merge.elements, graph.steps[i].partition.blocks, &bytes) ||
+          __builtin_mul_overflow(bytes, model.buffer(merge.buffer).dtypeBits / 8, &bytes))
+        return tooLarge();
+      items[next++] = {bytes, i, i, 0};
+    }
+  }
+  int64_t arena;
+  planMemory(items, count, words, arena);
+  if (arena < 0)
+    return tooLarge();
+
+  for (int64_t i = 0; i < header.numBuffers; ++i)
+    graph.buffers[i].offset = items[i].offset;
+  for (int64_t i = 0, merge = 0; i < header.numSteps; ++i) {
+    graph.steps[i].partials = partials + merge;
+    for (int64_t k = 0; k < model.step(i).numMerges; ++k, ++merge)
+      partials[merge] = items[header.numBuffers + merge].offset;
+  }
+  graph.stepBuffersAt = header.numBuffers * static_cast<int64_t>(sizeof(void *));
+  graph.stepPartialsAt = graph.stepBuffersAt + mostBuffers * static_cast<int64_t>(sizeof(void *));
+  int64_t tables = graph.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
+  graph.arenaAt = (tables + kAlignment - 1) / kAlignment * kAlignment;
+  if (__builtin_add_overflow(graph.arenaAt, arena, &graph.workspaceBytes))
+    return tooLarge();
+  return GNNC_OK;
+}
+
+gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
+                         gnnc_graph *&graph, gnnc_error *error) {
+  gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
+  if (!result)
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
+  if (gnnc_status status = Preparation(*result, error).run(desc)) {
+    destroy(result, allocator);
+    return status;
+  }
+  graph = result;
+  return GNNC_OK;
+}
+
+} // namespace gnnc::runtime

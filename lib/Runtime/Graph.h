@@ -1,0 +1,58 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Everything about a graph that `run` needs: extents, index arrays, blocks of every step, sizes of buffers, and the
+// plan of the workspace. Never written after prepare, so any number of threads may read it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_GRAPH_H
+#define GNNC_RUNTIME_GRAPH_H
+
+#include "Partition.h"
+
+namespace gnnc::runtime {
+
+struct PreparedBuffer {
+  int64_t rows = 0; ///< extent of its space; 1 if shared
+  int64_t bytes = 0;
+  int64_t offset = 0;         ///< Arena: from the start of the arena
+  const void *fill = nullptr; ///< optional inputs: what stands in for an absent one
+};
+
+struct PreparedStep {
+  Partition partition;
+  const int32_t *const *indices = nullptr;
+  const int64_t *partials = nullptr; ///< for each merge, offset of its partial results from the start of the arena
+};
+
+} // namespace gnnc::runtime
+
+struct gnnc_graph {
+  gnnc_graph(const gnnc::runtime::Model &model, const gnnc_allocator &allocator) : model(model), memory(allocator) {}
+
+  gnnc::runtime::Model model;
+  gnnc::runtime::Memory memory;
+  int64_t *extents = nullptr;
+  gnnc::runtime::PreparedBuffer *buffers = nullptr;
+  gnnc::runtime::PreparedStep *steps = nullptr;
+
+  // The workspace: pointers of all buffers, of one step's buffers, of one step's partial results; then the arena.
+  int64_t stepBuffersAt = 0;
+  int64_t stepPartialsAt = 0;
+  int64_t arenaAt = 0;
+  int64_t workspaceBytes = 0;
+};
+
+namespace gnnc::runtime {
+
+/// Validates and indexes a graph. On failure nothing stays allocated.
+gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
+                         gnnc_graph *&graph, gnnc_error *error);
+
+} // namespace gnnc::runtime
+
+#endif // GNNC_RUNTIME_GRAPH_H

@@ -1,0 +1,48 @@
+
+// A *grouping* lists the elements of a map's domain owner by owner (a stable counting sort by target). It is made once
+// for each map, whoever asks, and shares arrays wherever it can: elements that already stand in order need no list of
+// their own, and equal arrays are kept once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_INDICES_H
+#define GNNC_RUNTIME_INDICES_H
+
+#include "Topology.h"
+
+namespace gnnc::runtime {
+
+struct Grouping {
+  const int32_t *pointers = nullptr; ///< [owners + 1]
+  const int32_t *members = nullptr;  ///< [count]; null: position k holds element k
+  int64_t owners = 0;
+  int64_t count = 0; ///< elements where the map is defined
+  bool inOrder() const { return !members; }
+};
+
+class Indices {
+public:
+  explicit Indices(Topology &topology) : topology(topology) {}
+
+  /// Room for the groupings; before anything else.
+  gnnc_status start();
+  gnnc_status grouping(int64_t map, const Grouping *&result);
+  /// The array of one record of the table.
+  gnnc_status array(const table::IndexRec &record, const int32_t *&data, int64_t &length);
+  /// Makes arrays of equal contents one.
+  static void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
+
+private:
+  gnnc_status makeGrouping(int64_t map, Grouping &result);
+  gnnc_status naturalNumbers(int64_t count, const int32_t *&data);
+  gnnc_status outOfMemory(int64_t map);
+
+  Topology &topology;
+  Grouping *groupings = nullptr;
+  const int32_t *naturals = nullptr;
+  int64_t numNaturals = -1;
+};
+
+} // namespace gnnc::runtime
+
+#endif // GNNC_RUNTIME_INDICES_H

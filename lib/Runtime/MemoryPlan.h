@@ -1,0 +1,25 @@
+
+// Gives each buffer an offset so that buffers which live at the same time do not overlap: greedy by falling size, each
+// into the smallest gap it fits between those placed already.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_MEMORYPLAN_H
+#define GNNC_RUNTIME_MEMORYPLAN_H
+
+#include "Memory.h"
+
+namespace gnnc::runtime {
+
+struct Lifetime {
+  int64_t bytes;
+  int64_t first, last; ///< steps in which it holds something; first > last: never
+  int64_t offset;      ///< result, a multiple of kAlignment
+};
+
+/// `scratch` has room for 2 * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63 bits.
+void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total);
+
+} // namespace gnnc::runtime
+
+#endif // GNNC_RUNTIME_MEMORYPLAN_H

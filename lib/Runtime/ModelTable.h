@@ -1,0 +1,112 @@
+//===- ModelTable.h - What a compiled model tells the runtime ---*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The compiler writes these records as an array of 64-bit words into the object; the runtime reads them in place.
+// Offsets
+// (`...At`) count words from the start of the table; lists are runs of words; names are offsets into
+// `gnnc_model_names`. Included by lib/Runtime and lib/Target/Package; whoever changes it changes both and
+// kTableVersion.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_MODELTABLE_H
+#define GNNC_RUNTIME_MODELTABLE_H
+
+#include <stdint.h>
+
+namespace gnnc::table {
+
+constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
+constexpr int64_t kTableVersion = 1;
+
+enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
+enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
+constexpr int64_t kIdentity = -1;  // in MapRec parts
+constexpr int64_t kUndefined = -3; // in MapRec parts
+
+// Meanings as in include/gnnc/Spec/ModelSpec.h. Operands of derived spaces and maps come earlier: processing
+// `order` (a list of words: space s as 2*s, map m as 2*m+1) front to back has everything ready.
+struct SpaceRec {
+  int64_t name, kind, extent, base, mapsAt, numMaps, equal, partsAt, numParts;
+};
+struct MapRec {
+  int64_t name, kind, from, to, partial, part, partsAt, numParts;
+};
+
+// Index arrays (int32) that kernels read; made once when a graph is prepared.
+enum IndexKind : int64_t {
+  IndexPointers, // [extent(to)+1]: members of owner j are positions [p[j], p[j+1]) of the grouping by `map`
+  IndexMembers,  // [members]: the element at each position; stable (rising within an owner); undefined ones left out
+  IndexSorted,   // [members]: other(element at each position), -1 where undefined
+  IndexRaw,      // [extent(from)]: map itself, -1 where undefined
+};
+struct IndexRec {
+  int64_t kind, map, other;
+};
+
+enum BufferKind : int64_t { BufferInput, BufferParam, BufferState, BufferOutput, BufferArena, BufferConstant };
+// `rowElements` elements for each element of `space` (-1: shared, one row). Shape = [extent,] dims. dtypeBits 32/64
+// float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena: live in steps [first, last];
+// Constant: `constantAt` bytes into gnnc_model_constants.
+struct BufferRec {
+  int64_t name, kind, space, rowElements, dimsAt, numDims, dtypeBits, optional, fill, first, last, constantAt;
+};
+
+enum StepKind : int64_t {
+  StepSweep, // owners of `map`, in blocks of about equal member counts: kernel(frame, firstOwner, endOwner, -1, block)
+  StepRows,  // elements of `space` (-1: one row), in blocks: kernel(frame, firstRow, endRow, -1, block)
+  StepGrouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner,
+               // block)
+};
+enum MergeKind : int64_t { MergeSum, MergeMax, MergeMin };
+// A result shared by all blocks: each block writes `elements` numbers to partials[i] + block*elements (of the width of
+// `buffer`, a number in the table's list of buffers); afterwards the runtime combines the blocks in order into
+// `buffer`. No blocks: 0. The sizes of blocks are the runtime's choice and have no upper bound.
+struct MergeRec {
+  int64_t buffer, kind, elements;
+};
+struct StepRec {
+  int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name;
+};
+
+struct Header {
+  int64_t magic, version;
+  int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
+      stepsAt, numSteps;
+  int64_t numKernels, numVariants;
+};
+
+// What a kernel sees. All arrays are in the order of the step's lists; extents by space number.
+struct Frame {
+  void *const *buffers;
+  const int32_t *const *indices;
+  void *const *partials;
+  const int64_t *extents;
+};
+using Kernel = void (*)(const Frame *frame, int64_t begin, int64_t end, int64_t owner, int64_t block);
+
+// Code for one processor level: `level` 3 or 4 (x86-64-v3/-v4), 0: any processor. Sorted from best to least.
+struct Variant {
+  int64_t level;
+  const Kernel *kernels;
+};
+
+} // namespace gnnc::table
+
+// Defined by the compiled model, hidden in the shared object.
+#pragma GCC visibility push(hidden)
+extern "C" {
+extern const int64_t gnnc_model_table[];
+extern const char gnnc_model_names[];
+extern const char gnnc_model_json[];
+extern const int64_t gnnc_model_json_size;
+extern const char gnnc_model_constants[];
+extern const gnnc::table::Variant gnnc_model_variants[];
+}
+#pragma GCC visibility pop
+
+#endif // GNNC_RUNTIME_MODELTABLE_H

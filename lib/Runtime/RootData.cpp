@@ -1,0 +1,191 @@
+
+// Everything the caller gives is checked in its own width before it is narrowed to int32. Extents and maps that the
+// model does not have are skipped unseen.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Topology.h"
+#include <string.h>
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+static long long print(int64_t value) { return value; }
+
+gnnc_status Topology::checkDesc(const gnnc_graph_desc &desc) {
+  if (desc.struct_size != sizeof(gnnc_graph_desc))
+    return fail(error, GNNC_VERSION_MISMATCH, "graph description: expected struct_size %zu, found %u",
+                sizeof(gnnc_graph_desc), desc.struct_size);
+  if (desc.num_extents < 0 || (desc.num_extents > 0 && !desc.extents))
+    return fail(error, GNNC_INVALID_ARGUMENT, "graph description: num_extents is %d%s", desc.num_extents,
+                desc.extents ? "" : ", but extents is null");
+  if (desc.num_indices < 0 || (desc.num_indices > 0 && !desc.indices))
+    return fail(error, GNNC_INVALID_ARGUMENT, "graph description: num_indices is %d%s", desc.num_indices,
+                desc.indices ? "" : ", but indices is null");
+  for (int32_t i = 0; i < desc.num_extents; ++i)
+    if (!desc.extents[i].space)
+      return fail(error, GNNC_INVALID_ARGUMENT, "graph description: extent %d has no name", i);
+  for (int32_t i = 0; i < desc.num_indices; ++i)
+    if (!desc.indices[i].map)
+      return fail(error, GNNC_INVALID_ARGUMENT, "graph description: index %d has no name", i);
+  return GNNC_OK;
+}
+
+gnnc_status Topology::rootExtent(const gnnc_graph_desc &desc, int64_t space) {
+  const SpaceRec &record = model.space(space);
+  const char *name = spaceName(space);
+  const gnnc_extent *given = nullptr;
+  for (int32_t i = 0; i < desc.num_extents; ++i) {
+    if (strcmp(desc.extents[i].space, name) != 0)
+      continue;
+    if (given)
+      return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is given twice", name);
+    given = &desc.extents[i];
+  }
+  int64_t extent = given ? given->extent : record.extent;
+  if (record.kind == SpaceStatic && extent != record.extent)
+    return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected %lld elements, as compiled, found %lld", name,
+                print(record.extent), print(extent));
+  if (record.kind == SpaceRoot && !given)
+    return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is missing", name);
+  if (extent < 0)
+    return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected an extent of 0 or more, found %lld", name,
+                print(extent));
+  if (extent > kMaxExtent)
+    return fail(error, GNNC_UNSUPPORTED, "space '%s': expected an extent of at most %lld, found %lld", name,
+                print(kMaxExtent), print(extent));
+  extents[space] = extent;
+  return GNNC_OK;
+}
+
+/// Element `i` of an index array, which need not be aligned.
+template <typename T> static int64_t load(const void *data, int64_t i) {
+  T value;
+  memcpy(&value, static_cast<const char *>(data) + i * static_cast<int64_t>(sizeof(T)), sizeof(T));
+  return value;
+}
+
+/// Copies `count` targets and returns the first that is not in [least, extent), or `count`.
+template <typename T>
+static int64_t copyTargets(const void *data, int64_t count, int64_t least, int64_t extent, int32_t *targets) {
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t target = load<T>(data, i);
+    if (target < least || target >= extent)
+      return i;
+    targets[i] = static_cast<int32_t>(target);
+  }
+  return count;
+}
+
+gnnc_status Topology::readEach(const gnnc_index &index, int64_t map) {
+  const MapRec &record = model.map(map);
+  int64_t count = extents[record.from], extent = extents[record.to];
+  if (index.length != count)
+    return fail(error, GNNC_INVALID_GRAPH, "map '%s': expected %lld elements, one for each of space '%s', found %lld",
+                mapName(map), print(count), spaceName(record.from), print(index.length));
+  int32_t *targets = newTargets(map);
+  if (!targets)
+    return outOfMemory("map", mapName(map), count);
+  auto *copy = index.bits == 32 ? copyTargets<int32_t> : copyTargets<int64_t>;
+  int64_t wrong = copy(index.data, count, record.partial ? -1 : 0, extent, targets);
+  if (wrong == count)
+    return GNNC_OK;
+  int64_t target = index.bits == 32 ? load<int32_t>(index.data, wrong) : load<int64_t>(index.data, wrong);
+  return fail(error, GNNC_INVALID_GRAPH, "map '%s': element %lld points to %lld, but space '%s' has %lld elements",
+              mapName(map), print(wrong), print(target), spaceName(record.to), print(extent));
+}
+
+gnnc_status Topology::readRows(const gnnc_index &index, int64_t map) {
+  const MapRec &record = model.map(map);
+  int64_t count = extents[record.from], rows = extents[record.to];
+  if (index.length != rows + 1)
+    return fail(error, GNNC_INVALID_GRAPH,
+                "map '%s': expected %lld row pointers, one more than space '%s' has elements, found %lld", mapName(map),
+                print(rows + 1), spaceName(record.to), print(index.length));
+  int32_t *targets = newTargets(map);
+  int32_t *pointers = memory.array<int32_t>(rows + 1);
+  if (!targets || !pointers)
+    return outOfMemory("map", mapName(map), count);
+  auto *read = index.bits == 32 ? load<int32_t> : load<int64_t>;
+  int64_t begin = read(index.data, 0);
+  if (begin != 0)
+    return fail(error, GNNC_INVALID_GRAPH, "map '%s': expected the first row pointer to be 0, found %lld", mapName(map),
+                print(begin));
+  pointers[0] = 0;
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t end = read(index.data, row + 1);
+    if (end < begin)
+      return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers must not fall, but number %lld is %lld after %lld",
+                  mapName(map), print(row + 1), print(end), print(begin));
+    if (end > count)
+      return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointer %lld is %lld, but space '%s' has %lld elements",
+                  mapName(map), print(row + 1), print(end), spaceName(record.from), print(count));
+    for (int64_t i = begin; i < end; ++i)
+      targets[i] = static_cast<int32_t>(row);
+    begin = end;
+    pointers[row + 1] = static_cast<int32_t>(end);
+  }
+  if (begin != count)
+    return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers end at %lld, but space '%s' has %lld elements",
+                mapName(map), print(begin), spaceName(record.from), print(count));
+  maps[map].pointers = pointers;
+  return GNNC_OK;
+}
+
+gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
+  const char *name = mapName(map);
+  const gnnc_index *given = nullptr;
+  for (int32_t i = 0; i < desc.num_indices; ++i) {
+    if (strcmp(desc.indices[i].map, name) != 0)
+      continue;
+    if (given)
+      return fail(error, GNNC_INVALID_ARGUMENT, "map '%s' is given twice", name);
+    given = &desc.indices[i];
+  }
+  if (!given) {
+    const MapRec &record = model.map(map);
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s' from space '%s' to space '%s' is missing", name,
+                spaceName(record.from), spaceName(record.to));
+  }
+  if (given->bits != 32 && given->bits != 64)
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected 32 or 64 bits, found %d", name, given->bits);
+  if (given->format != GNNC_INDEX_EACH && given->format != GNNC_INDEX_ROWS)
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected format %d (each) or %d (rows), found %d", name,
+                GNNC_INDEX_EACH, GNNC_INDEX_ROWS, given->format);
+  if (given->length > 0 && !given->data)
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected %lld elements, found a null pointer", name,
+                print(given->length));
+  return given->format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
+}
+
+gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
+  if (gnnc_status status = checkDesc(desc))
+    return status;
+  const Header &header = model.header();
+  extents = newExtents;
+  spaces = memory.array<SpaceData>(header.numSpaces);
+  maps = memory.array<MapData>(header.numMaps);
+  if (!spaces || !maps)
+    return outOfMemory("model", "its spaces", header.numSpaces);
+  for (int64_t i = 0; i < header.numSpaces; ++i) {
+    extents[i] = 0;
+    spaces[i] = SpaceData();
+  }
+  for (int64_t i = 0; i < header.numMaps; ++i)
+    maps[i] = MapData();
+  const int64_t *order = model.list(header.orderAt);
+  for (int64_t i = 0; i < header.numOrder; ++i) {
+    int64_t id = order[i] / 2;
+    gnnc_status status;
+    if (order[i] % 2 == 0)
+      status = model.space(id).kind <= SpaceStatic ? rootExtent(desc, id) : deriveSpace(id);
+    else
+      status = model.map(id).kind == MapRoot ? rootMap(desc, id) : deriveMap(id);
+    if (status)
+      return status;
+  }
+  return GNNC_OK;
+}
+
+} // namespace gnnc::runtime

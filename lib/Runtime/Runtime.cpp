@@ -1,0 +1,23 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+// Compiled into the one object that the compiler embeds and links into every model; see CMakeLists.txt.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Api.cpp"
+#include "Bindings.cpp"
+#include "Derive.cpp"
+#include "Error.cpp"
+#include "Execute.cpp"
+#include "Graph.cpp"
+#include "Indices.cpp"
+#include "Memory.cpp"
+#include "MemoryPlan.cpp"
+#include "Partition.cpp"
+#include "Processor.cpp"
+#include "RootData.cpp"
+#include "ThreadPool.cpp"

@@ -1,0 +1,74 @@
+
+// Evaluates the table's spaces and maps on the caller's extents and index arrays: root ones are checked and copied
+// (RootData.cpp), the others derived (Derive.cpp). All element numbers are int32; -1 means undefined.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_TOPOLOGY_H
+#define GNNC_RUNTIME_TOPOLOGY_H
+
+#include "Error.h"
+#include "Memory.h"
+#include "Model.h"
+
+namespace gnnc::runtime {
+
+/// Largest extent of a space: element numbers and row pointers are int32.
+constexpr int64_t kMaxExtent = INT32_MAX - 1;
+
+/// The elements that a map sends its domain to; null stands for the identity.
+struct Targets {
+  const int32_t *data = nullptr;
+  int32_t operator[](int64_t i) const { return data ? data[i] : static_cast<int32_t>(i); }
+};
+
+struct SpaceData {
+  const int32_t *members = nullptr; ///< Filter: the element of the base each element is
+  const int32_t *classes = nullptr; ///< Distinct: the element of the space each element of the base belongs to
+  const int32_t *first = nullptr;   ///< Distinct: the first element of the base in each element
+};
+
+struct MapData {
+  const int32_t *targets = nullptr;
+  const int32_t *pointers = nullptr; ///< root maps given as rows: first member of each target, and the end
+};
+
+class Topology {
+public:
+  Topology(const Model &model, Memory &memory, gnnc_error *error) : model(model), memory(memory), error(error) {}
+
+  /// `extents` has room for all spaces.
+  gnnc_status build(const gnnc_graph_desc &desc, int64_t *extents);
+
+  const Model &model;
+  Memory &memory;
+  gnnc_error *error;
+  int64_t *extents = nullptr;
+  SpaceData *spaces = nullptr;
+  MapData *maps = nullptr;
+
+  const char *spaceName(int64_t space) const { return model.name(model.space(space).name); }
+  const char *mapName(int64_t map) const { return model.name(model.map(map).name); }
+  Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
+
+private:
+  // RootData.cpp
+  gnnc_status checkDesc(const gnnc_graph_desc &desc);
+  gnnc_status rootExtent(const gnnc_graph_desc &desc, int64_t space);
+  gnnc_status rootMap(const gnnc_graph_desc &desc, int64_t map);
+  gnnc_status readEach(const gnnc_index &index, int64_t map);
+  gnnc_status readRows(const gnnc_index &index, int64_t map);
+
+  // Derive.cpp
+  gnnc_status deriveSpace(int64_t space);
+  gnnc_status deriveMap(int64_t map);
+  gnnc_status deriveFilter(int64_t space);
+  gnnc_status deriveUnion(int64_t space);
+  gnnc_status deriveDistinct(int64_t space);
+  int32_t *newTargets(int64_t map);
+  gnnc_status outOfMemory(const char *what, const char *name, int64_t elements);
+};
+
+} // namespace gnnc::runtime
+
+#endif // GNNC_RUNTIME_TOPOLOGY_H

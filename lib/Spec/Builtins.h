@@ -1,0 +1,23 @@
+//===- Builtins.h - Names of the built-in functions -------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_SPEC_BUILTINS_H
+#define GNNC_LIB_SPEC_BUILTINS_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+#include <vector>
+
+namespace gnnc::spec {
+
+bool isBuiltin(llvm::StringRef name);
+std::vector<std::string> builtinNames();
+
+} // namespace gnnc::spec
+
+#endif // GNNC_LIB_SPEC_BUILTINS_H

@@ -1,0 +1,307 @@
+//===- Elaborator.cpp - Models and their statements -----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Elaborator.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace gnnc::spec;
+using llvm::StringRef;
+using llvm::Twine;
+
+/// `repeat` may say at most this.
+static constexpr int64_t maxRepeat = 4096;
+
+Elaborator::Elaborator(Modules &modules, Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs)
+    : modules(modules), sources(sources), diagnostics(diagnostics), inputs(inputs),
+      builder([&diagnostics](Loc loc, const std::string &message) { diagnostics.error(loc, message); }) {
+  builder.moveHint = [this](Id from, Id to) {
+    std::string hint;
+    if (!frame)
+      return hint;
+    for (auto &[name, map] : visibleMaps())
+      if (builder.map(map).to == from && builder.map(map).from == to && !builder.map(map).partial)
+        hint += (hint.empty() ? "." : " or .") + name;
+    if (hint.empty() && uniquePath(to, from, Loc(), /*quiet=*/true))
+      hint = "." + nameOfSpace(to);
+    return hint;
+  };
+}
+
+std::nullopt_t Elaborator::error(Loc loc, const Twine &message) {
+  diagnostics.error(loc, message);
+  return std::nullopt;
+}
+
+void Elaborator::record(Loc loc, const std::string &text, std::optional<Loc> definition) {
+  if (!occurrences || loc.line == 0)
+    return;
+  Occurrence occurrence;
+  occurrence.loc = loc;
+  occurrence.text = text;
+  if (definition && definition->line != 0) {
+    occurrence.definition = definition;
+    occurrence.definitionFile = sources[definition->file].path;
+  }
+  occurrences->push_back(std::move(occurrence));
+}
+
+/// `; did you mean 'x'?` where a known name is close.
+std::string Elaborator::suggestion(StringRef name, const std::vector<std::string> &known) {
+  std::string best;
+  unsigned bound = std::max<size_t>(1, std::min<size_t>(3, name.size() / 3)) + 1;
+  for (const std::string &each : known) {
+    unsigned distance = name.edit_distance(each, /*AllowReplacements=*/true, bound);
+    if (distance < bound) {
+      bound = distance;
+      best = each;
+    }
+  }
+  return best.empty() ? "" : "; did you mean '" + best + "'?";
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
+  Frame top;
+  top.module = &module;
+  top.global = &scopeOf(module);
+  frame = &top;
+  llvm::scope_exit done([&] { frame = nullptr; });
+  // The relation in force in a model is the one that `edge`, `src` and `dst` name.
+  auto edge = top.global->spaces.find("edge");
+  auto src = top.global->maps.find("src"), dst = top.global->maps.find("dst");
+  if (edge != top.global->spaces.end() && src != top.global->maps.end() && dst != top.global->maps.end())
+    top.relation = {"edge", edge->second, src->second, dst->second, {}};
+  top.outer = top.relation;
+
+  record(model.name.loc, "model " + model.name.text, model.name.loc);
+  bindModelNumbers(model);
+  checkDefines(model);
+  runBlock(model.body);
+  for (const ast::Name &name : inputNames)
+    if (const Binding &binding = top.values[name.text]; !binding.used && binding.operand)
+      diagnostics.warning(name.loc, "input '" + name.text + "' is not used");
+  if (diagnostics.errorCount() != 0)
+    return std::nullopt;
+  if (builder.spec().outputs.empty())
+    return error(model.name.loc, "model '" + model.name.text +
+                                     "' has no output; expected a statement 'output name = "
+                                     "...'");
+  return builder.finish(model.name.text, /*doublePrecision=*/false, sources.paths());
+}
+
+/// The model's own parameters, and the extents of static spaces.
+void Elaborator::bindModelNumbers(const ast::ModelDecl &model) {
+  for (const ast::Formal &formal : model.formals) {
+    const ast::Name &name = formal.name;
+    std::optional<Number> number;
+    if (frame->values.count(name.text)) {
+      error(name.loc, "two parameters are called '" + name.text + "'");
+      continue;
+    }
+    if (auto define = inputs.defines.find(name.text); define != inputs.defines.end()) {
+      llvm::Expected<Number> given = parseNumber(define->second);
+      if (given)
+        number = convert(*given, formal.kind, name, name.loc);
+      else
+        error(name.loc, "the definition of '" + name.text + "': " + llvm::toString(given.takeError()));
+    } else if (formal.defaultValue) {
+      if ((number = evalNumber(*formal.defaultValue, "the default of '" + name.text + "'")))
+        number = convert(*number, formal.kind, name, formal.defaultValue->loc);
+    } else if (occurrences) {
+      number = Number::ofInt(1);
+    } else {
+      error(name.loc, "parameter '" + name.text + "' of model '" + model.name.text +
+                          "' has no value; define it with '-D " + name.text + "=...'");
+    }
+    bind(name, number ? MaybeOperand(*number) : std::nullopt, "number");
+  }
+  for (auto &[name, id] : frame->global->spaces) {
+    const Space &space = builder.space(id);
+    if (space.kind != Space::Kind::Static || space.extent != -1)
+      continue;
+    if (auto size = frame->sizes.find(name); size != frame->sizes.end()) {
+      builder.setExtent(id, size->second, model.name.loc);
+    } else if (auto define = inputs.defines.find(name); define != inputs.defines.end()) {
+      int64_t extent;
+      if (StringRef(define->second).getAsInteger(10, extent))
+        error(model.name.loc,
+              "the extent of static space '" + name + "' must be an integer, found '" + define->second + "'");
+      else
+        builder.setExtent(id, extent, model.name.loc);
+    } else if (occurrences) {
+      builder.setExtent(id, 1, model.name.loc);
+    }
+  }
+}
+
+void Elaborator::checkDefines(const ast::ModelDecl &model) {
+  std::vector<std::string> known;
+  for (const ast::Formal &formal : model.formals)
+    known.push_back(formal.name.text);
+  for (auto &[name, id] : frame->global->spaces)
+    if (builder.space(id).kind == Space::Kind::Static)
+      known.push_back(name);
+  for (auto &[name, value] : inputs.defines)
+    if (!llvm::is_contained(known, name))
+      error(model.name.loc, "'-D " + name + "=" + value + "' defines nothing: model '" + model.name.text +
+                                "' has no parameter and sees no static space of that name" + suggestion(name, known));
+}
+
+//===----------------------------------------------------------------------===//
+// Statements
+//===----------------------------------------------------------------------===//
+
+/// The body of a layer: statements, then the expression that is its result.
+MaybeOperand Elaborator::runBody(const std::vector<ast::Statement> &body, Loc end) {
+  if (body.empty() || !std::holds_alternative<ast::ExprPtr>(body.back().node)) {
+    runBlock(body);
+    return error(end, "a layer ends with the expression that is its result");
+  }
+  return runBlock(body);
+}
+
+/// Runs statements; the value is that of the last one, if it is an expression.
+MaybeOperand Elaborator::runBlock(const std::vector<ast::Statement> &body) {
+  MaybeOperand result;
+  for (const ast::Statement &statement : body) {
+    if (exhausted || diagnostics.full())
+      return std::nullopt;
+    ++steps;
+    result = std::nullopt;
+    if (auto *let = std::get_if<ast::LetStmt>(&statement.node))
+      run(*let);
+    else if (auto *value = std::get_if<ast::ValueDecl>(&statement.node))
+      run(*value);
+    else if (auto *output = std::get_if<ast::OutputStmt>(&statement.node))
+      run(*output);
+    else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
+      run(*repeat);
+    else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node))
+      declare(*space);
+    else if (auto *map = std::get_if<ast::MapDecl>(&statement.node))
+      declare(*map);
+    else if (auto *expr = std::get_if<ast::ExprPtr>(&statement.node)) {
+      if (&statement != &body.back())
+        error((*expr)->loc, "only the last statement of a layer is an expression; the value of this one is not used");
+      result = eval(**expr);
+    }
+  }
+  return result;
+}
+
+/// Names a value in this frame. Integers are sizes too.
+void Elaborator::bind(const ast::Name &name, MaybeOperand operand, StringRef what) {
+  if (operand) {
+    record(name.loc, (what + " " + name.text + ": " + describe(*operand)).str(), name.loc);
+    if (auto *number = std::get_if<Number>(&*operand); number && number->isInt())
+      frame->sizes[name.text] = number->integer;
+  }
+  Binding &binding = frame->values[name.text];
+  binding.operand = std::move(operand);
+  binding.loc = name.loc;
+  binding.used = false;
+}
+
+void Elaborator::run(const ast::LetStmt &let) {
+  MaybeOperand operand;
+  if (let.value)
+    operand = eval(*let.value);
+  bind(let.name, std::move(operand), "let");
+}
+
+/// A name that is not taken. An automatic one, and one inside `repeat`, gets a number from the second use on.
+std::string Elaborator::fresh(llvm::StringMap<Loc> &taken, const ast::Name &name, StringRef what, bool automatic) {
+  std::string text = name.text;
+  if (automatic || frame->repeats > 0) {
+    unsigned &count = frame->counts[what.str() + ":" + name.text];
+    do
+      text = ++count == 1 ? name.text : name.text + std::to_string(count);
+    while (taken.count(text));
+  }
+  if (auto [earlier, isNew] = taken.try_emplace(text, name.loc); !isNew) {
+    error(name.loc, what + " '" + text + "' exists already");
+    diagnostics.note(earlier->second, "here");
+    return "";
+  }
+  return text;
+}
+
+void Elaborator::run(const ast::ValueDecl &decl) {
+  using Kind = ast::ValueDecl::Kind;
+  StringRef what = decl.kind == Kind::Param ? "param" : decl.kind == Kind::State ? "state" : "input";
+  auto declareIt = [&]() -> MaybeOperand {
+    std::optional<Id> residency = residencyOf(decl.type->residency);
+    std::optional<std::vector<Axis>> axes = axesOf(*decl.type);
+    std::string name = fresh(frame->declared, decl.name, what, /*automatic=*/false);
+    if (!residency || !axes || name.empty())
+      return std::nullopt;
+    if (decl.kind == Kind::Input)
+      return declareInput(decl, *residency, *axes);
+    return wrap(decl.kind == Kind::Param ? builder.param(frame->path + name, *residency, *axes, decl.name.loc)
+                                         : builder.state(frame->path + name, *residency, *axes, decl.name.loc));
+  };
+  bind(decl.name, declareIt(), what);
+}
+
+MaybeOperand Elaborator::declareInput(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes) {
+  const ast::Name &name = decl.name;
+  inputNames.push_back(name);
+  std::optional<double> absent;
+  if (decl.defaultValue) {
+    std::optional<Number> number = evalNumber(*decl.defaultValue, "the default of input '" + name.text + "'");
+    if (!number)
+      return std::nullopt;
+    absent = number->asDouble();
+  }
+  if (!decl.sparse)
+    return wrap(builder.input(name.text, residency, axes, absent, name.loc));
+  if (residency == kNone || axes.size() != 1)
+    return error(name.loc,
+                 "a sparse input is on a space and has one axis, as in 'input " + name.text + ": node[in] sparse'");
+  if (absent)
+    return error(decl.defaultValue->loc, "a sparse input has no default; its values are optional anyway");
+  std::optional<size_t> input = builder.sparseInput(name.text, residency, axes[0], name.loc);
+  if (!input)
+    return std::nullopt;
+  return Sparse{builder.spec().sparseInputs[*input].value, *input, axes[0].name};
+}
+
+void Elaborator::run(const ast::OutputStmt &output) {
+  MaybeOperand operand = eval(*output.value);
+  if (!operand)
+    return;
+  record(output.name.loc, "output " + output.name.text + ": " + describe(*operand), output.name.loc);
+  if (auto *sparse = std::get_if<Sparse>(&*operand)) {
+    sparseUnsupported(*sparse, "as an output", output.value->loc);
+    return;
+  }
+  if (MaybeId id = dense(*operand, output.value->loc, "an output"))
+    builder.output(output.name.text, *id, output.name.loc);
+}
+
+void Elaborator::run(const ast::RepeatStmt &repeat) {
+  std::optional<Number> count = evalNumber(*repeat.count, "the count of 'repeat'");
+  if (!count)
+    return;
+  if (!count->isInt() || count->integer < 0 || count->integer > maxRepeat) {
+    error(repeat.count->loc,
+          "the count of 'repeat' must be an integer from 0 to " + Twine(maxRepeat) + ", found " + count->str());
+    return;
+  }
+  ++frame->repeats;
+  for (int64_t i = 0; i < count->integer && !exhausted && !diagnostics.full(); ++i) {
+    ++steps;
+    runBlock(repeat.body);
+  }
+  --frame->repeats;
+}

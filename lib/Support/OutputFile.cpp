@@ -1,0 +1,71 @@
+//===- OutputFile.cpp - Files that are never half-written -----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Support/OutputFile.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace gnnc;
+
+static llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
+  return llvm::createStringError(code, "cannot write '%s': %s", path.str().c_str(), code.message().c_str());
+}
+
+static llvm::Error writeDirectly(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  std::error_code code;
+  llvm::raw_fd_ostream out(path, code, llvm::sys::fs::OF_None);
+  if (code)
+    return cannotWrite(path, code);
+  write(out);
+  out.close();
+  if (out.has_error()) {
+    code = out.error();
+    out.clear_error();
+    return cannotWrite(path, code);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  namespace fs = llvm::sys::fs;
+  // A rename would replace a device or a pipe by a file, and a link by what it should point to.
+  fs::file_status status;
+  bool exists = !fs::status(path, status) && fs::exists(status);
+  if (exists && fs::is_directory(status))
+    return cannotWrite(path, std::make_error_code(std::errc::is_a_directory));
+  if (exists && !fs::is_regular_file(status))
+    return writeDirectly(path, write);
+  llvm::SmallString<256> target(path);
+  if (exists)
+    if (std::error_code code = fs::real_path(path, target))
+      return cannotWrite(path, code);
+
+  llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(target + ".%%%%%%.tmp");
+  if (!temporary)
+    return cannotWrite(path, llvm::errorToErrorCode(temporary.takeError()));
+  std::error_code failed;
+  {
+    llvm::raw_fd_ostream out(temporary->FD, /*shouldClose=*/false);
+    write(out);
+    out.flush();
+    failed = out.error();
+    out.clear_error(); // an unread error would end the process in the destructor
+  }
+  if (failed) {
+    llvm::consumeError(temporary->discard());
+    return cannotWrite(path, failed);
+  }
+  if (llvm::Error error = temporary->keep(target))
+    return cannotWrite(path, llvm::errorToErrorCode(std::move(error)));
+  return llvm::Error::success();
+}
+
+llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::StringRef bytes) {
+  return writeOutputFile(path, [&](llvm::raw_ostream &out) { out << bytes; });
+}

@@ -1,0 +1,74 @@
+//===- FlatOps.h - Body operations on flat vectors --------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// On the CPU a body value is one flat vector that holds its (tile of) feature axes row-major: a score of 8 heads is
+// vector<8xf32>, a message of 8 heads of 16 is vector<128xf32>. Repeating an axis, folding one, transposing, joining are
+// shuffles with constant masks, which LLVM turns into permutes of whole registers; so exp works on all heads at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CPU_FLATOPS_H
+#define GNNC_LIB_TARGET_CPU_FLATOPS_H
+
+#include "dialects/mpk/IR/MPK.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc::cpu {
+
+/// Builds flat-vector code at the insertion point of `b`.
+class FlatOps {
+public:
+  FlatOps(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element) : b(b), loc(loc), element(element) {}
+
+  using Shape = llvm::ArrayRef<int64_t>;
+
+  mlir::Value splat(double number, int64_t count);
+  mlir::Value splatOf(mlir::Value scalar, int64_t count);
+  /// Row-major `from` repeated to `to`: same rank, axes equal or 1.
+  mlir::Value repeat(mlir::Value value, Shape from, Shape to);
+  mlir::Value shuffle(mlir::Value value, llvm::ArrayRef<int64_t> lanes);
+  mlir::Value shuffle(mlir::Value a, mlir::Value c, llvm::ArrayRef<int64_t> lanes);
+  /// Joins vectors end to end.
+  mlir::Value join(llvm::ArrayRef<mlir::Value> values);
+
+  mlir::Value unary(mpdfg::UnaryKind kind, mlir::Value x, double alpha);
+  mlir::Value binary(mpdfg::BinaryKind kind, mlir::Value x, mlir::Value y);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  mlir::Value fold(mpdfg::ReduceKind kind, mlir::Value value, Shape shape, llvm::ArrayRef<int64_t> axes);
+  mlir::Value transpose(mlir::Value value, Shape shape, llvm::ArrayRef<int64_t> permutation);
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes,
+                     int64_t axis);
+  mlir::Value slice(mlir::Value value, Shape shape, int64_t axis, int64_t begin, int64_t count);
+  mlir::Value contract(mlir::Value lhs, Shape lhsShape, llvm::ArrayRef<int64_t> lhsLabels, mlir::Value rhs,
+                       Shape rhsShape, llvm::ArrayRef<int64_t> rhsLabels, llvm::ArrayRef<int64_t> outLabels);
+
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y);
+  mlir::Value max(mlir::Value x, mlir::Value y);
+  mlir::Value min(mlir::Value x, mlir::Value y);
+  mlir::Value exp(mlir::Value x);
+  mlir::Value log(mlir::Value x);
+  mlir::Value greater(mlir::Value x, mlir::Value y);
+
+  mlir::VectorType type(int64_t count) { return mlir::VectorType::get({count}, element); }
+  static int64_t count(mlir::Value value) { return mlir::cast<mlir::VectorType>(value.getType()).getNumElements(); }
+
+private:
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Type element;
+};
+
+/// Operations of one widest value for a body operation, to bound what is worth being flat: a contraction works on all its
+/// labels at once.
+int64_t flatWidth(mlir::Operation *op, llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> shapeOf);
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_LIB_TARGET_CPU_FLATOPS_H

@@ -1,0 +1,78 @@
+//===- KernelBuilder.h - The frame of a CPU kernel --------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel is a function (frame, begin, end, owner, block) as lib/Runtime/ModelTable.h says. This class makes the
+// function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they are asked for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CPU_KERNELBUILDER_H
+#define GNNC_LIB_TARGET_CPU_KERNELBUILDER_H
+
+#include "gnnc/Target/Kernel.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace gnnc::cpu {
+
+/// What the code is for: the processor level and what follows from it.
+struct CPUTarget {
+  int level = 4; ///< x86-64-v<level>; 0: baseline of the host architecture
+  /// Bytes of a vector register, and how many there are.
+  int64_t registerBytes() const { return level == 4 ? 64 : level == 3 ? 32 : 16; }
+  int64_t registers() const { return level == 4 ? 32 : 16; }
+};
+
+class KernelBuilder {
+public:
+  KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, StepKind kind, mlir::Location loc);
+
+  mlir::OpBuilder &builder() { return b; }
+  mlir::Location loc() const { return location; }
+  EmittedKernel takeInfo() { return std::move(info); }
+  EmittedKernel &getInfo() { return info; }
+
+  mlir::Value begin() { return function.getArgument(1); }
+  mlir::Value end() { return function.getArgument(2); }
+  mlir::Value owner() { return function.getArgument(3); }
+  mlir::Value block() { return function.getArgument(4); }
+
+  /// Pointer to a buffer's first number.
+  mlir::Value buffer(mlir::Value value);
+  /// Pointer to an index array (int32).
+  mlir::Value index(IndexRef ref);
+  /// Pointer to this block's partial result that is merged into `result` afterwards.
+  mlir::Value partial(mlir::Value result, MergeKind kind, int64_t elements, mlir::Type element);
+  /// Extent of the space with that number in the table, i64.
+  mlir::Value extent(unsigned space);
+
+  // Code at the current insertion point.
+  mlir::Value i64(int64_t value);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, int64_t factor);
+  mlir::Value loadIndex(mlir::Value array, mlir::Value at); ///< i64 from int32
+  mlir::Value address(mlir::Value base, mlir::Value elements, mlir::Type element);
+  mlir::Value load(mlir::Type type, mlir::Value pointer, mlir::Type element);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Type element);
+  /// Stack memory, allocated once at the function's entry.
+  mlir::Value scratch(int64_t count, mlir::Type element);
+
+private:
+  mlir::Value frameField(unsigned field, unsigned slot);
+
+  mlir::OpBuilder b;
+  mlir::Location location;
+  mlir::func::FuncOp function;
+  mlir::Operation *entryEnd; ///< entry code is inserted before this
+  EmittedKernel info;
+  llvm::SmallVector<mlir::Value> bufferPointers, indexPointers;
+};
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_LIB_TARGET_CPU_KERNELBUILDER_H

@@ -1,0 +1,186 @@
+//===- ProductEmitter.cpp - Code for one matrix product -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// K and N are constants, so the product is emitted for its shape. A tile of R rows by C columns of the result lives in
+// registers; each step of k loads C/lanes vectors of the weight and multiplies them by R broadcast numbers of x:
+//
+//   for each block of R rows; for each tile of C columns:
+//     acc[R][C] = 0;  for k: acc[r] += x[r][k] * w[k][columns];  y[r][columns] = acc[r]
+//
+// R C/lanes accumulators and C/lanes weights fill the registers. Rows are rows of a space, gathered rows, or the rows of one group
+// (members of the group's owner), so a row's address is computed once for each tile.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SweepEmitter.h"
+#include "FlatOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cpu;
+
+namespace {
+
+/// Rows and columns (in vectors) of a register tile.
+struct RegisterTile {
+  int64_t rows, vectors;
+};
+
+class ProductEmitter {
+public:
+  ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
+      : op(op), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+        element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element),
+        lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), registers(target.registers()),
+        batch(op.getBatch()), perElement(op.getRows()), k(op.getK()), n(op.getN()) {}
+
+  void run();
+
+private:
+  RegisterTile tileFor(int64_t columns) const;
+  void emitRows(Value first, Value last, int64_t rowCount, int64_t step);
+  void emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns);
+  std::pair<Value, Value> rowPointers(Value row);
+  scf::ForOp loop(Value from, Value to, int64_t step, ValueRange init = {}) {
+    return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
+  }
+
+  mpk::ProductOp op;
+  KernelBuilder &kernel;
+  OpBuilder &b;
+  Location loc;
+  Type element;
+  FlatOps flat;
+  int64_t lanes, registers, batch, perElement, k, n;
+  Value lhs, rhs, result;
+};
+
+} // namespace
+
+RegisterTile ProductEmitter::tileFor(int64_t columns) const {
+  int64_t vectors = (columns + lanes - 1) / lanes;
+  int64_t wide = registers >= 32 ? (vectors >= 4 ? 4 : vectors) : (vectors >= 2 ? 2 : vectors);
+  // One weight vector for each column vector, one register for the broadcast; the rest accumulates.
+  int64_t rows = (registers - wide - 2) / wide;
+  return {std::min<int64_t>(rows, registers >= 32 ? 14 : 8), wide};
+}
+
+/// Where row `row` (an element of the space, or a position of the grouping, times rows for each) of x and y begins.
+std::pair<Value, Value> ProductEmitter::rowPointers(Value row) {
+  Value in = row, out = row;
+  bool grouped = bool(op.getGroupAttr());
+  auto divide = [&](Value value) -> std::pair<Value, Value> {
+    if (perElement == 1)
+      return {value, kernel.i64(0)};
+    Value by = kernel.i64(perElement);
+    return {arith::DivUIOp::create(b, loc, value, by), arith::RemUIOp::create(b, loc, value, by)};
+  };
+  if (grouped || op.getGatherAttr()) {
+    auto [elementAt, sub] = divide(row);
+    auto restore = [&](Value at) {
+      return perElement == 1 ? at : kernel.add(kernel.mul(at, perElement), sub);
+    };
+    if (grouped) {
+      out = restore(kernel.loadIndex(kernel.index({IndexKind::Members, op.getGroupAttr(), {}}), elementAt));
+      in = op.getGatherAttr() ? restore(kernel.loadIndex(
+                                    kernel.index({IndexKind::Sorted, op.getGroupAttr(), op.getGatherAttr()}), elementAt))
+                              : out;
+    } else {
+      in = restore(kernel.loadIndex(kernel.index({IndexKind::Raw, op.getGatherAttr(), {}}), elementAt));
+    }
+  }
+  return {kernel.address(lhs, kernel.mul(in, batch * k), element),
+          kernel.address(result, kernel.mul(out, batch * n), element)};
+}
+
+void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns) {
+  SmallVector<Value> init(x.size(), flat.splat(0, columns));
+  auto sum = loop(kernel.i64(0), kernel.i64(k), 1, init);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(sum.getBody());
+    Value step = sum.getInductionVar();
+    Value w = kernel.load(flat.type(columns),
+                          kernel.address(weight, kernel.add(kernel.mul(step, n), column), element), element);
+    SmallVector<Value> next;
+    for (auto [pointer, acc] : llvm::zip(x, sum.getRegionIterArgs())) {
+      Value number = kernel.load(element, kernel.address(pointer, step, element), element);
+      next.push_back(vector::FMAOp::create(b, loc, flat.splatOf(number, columns), w, acc));
+    }
+    scf::YieldOp::create(b, loc, next);
+  }
+  for (auto [pointer, acc] : llvm::zip(y, sum.getResults()))
+    kernel.store(acc, kernel.address(pointer, column, element), element);
+}
+
+/// Blocks of `rowCount` rows in [first, last), which holds a whole number of them.
+void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t step) {
+  auto blocks = loop(first, last, step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(blocks.getBody());
+  SmallVector<Value> x, y;
+  for (int64_t r = 0; r < rowCount; ++r) {
+    auto [in, out] = rowPointers(kernel.add(blocks.getInductionVar(), kernel.i64(r)));
+    x.push_back(in);
+    y.push_back(out);
+  }
+  int64_t columns = tileFor(n).vectors * lanes, whole = n / columns * columns;
+  auto inBatch = [&](Value number) {
+    SmallVector<Value> xs, ys;
+    for (auto [in, out] : llvm::zip(x, y)) {
+      xs.push_back(kernel.address(in, kernel.mul(number, k), element));
+      ys.push_back(kernel.address(out, kernel.mul(number, n), element));
+    }
+    Value weight = kernel.address(rhs, kernel.mul(number, k * n), element);
+    if (whole > 0) {
+      auto tiles = loop(kernel.i64(0), kernel.i64(whole), columns);
+      OpBuilder::InsertionGuard inside(b);
+      b.setInsertionPointToStart(tiles.getBody());
+      emitTile(xs, ys, weight, tiles.getInductionVar(), columns);
+    }
+    // What is left of the columns: whole vectors, then the rest.
+    int64_t at = whole, left = n - whole;
+    if (int64_t vectors = left / lanes * lanes; vectors > 0) {
+      emitTile(xs, ys, weight, kernel.i64(at), vectors);
+      at += vectors;
+      left -= vectors;
+    }
+    if (left > 0)
+      emitTile(xs, ys, weight, kernel.i64(at), left);
+  };
+  if (batch == 1)
+    return inBatch(kernel.i64(0));
+  auto batches = loop(kernel.i64(0), kernel.i64(batch), 1);
+  b.setInsertionPointToStart(batches.getBody());
+  inBatch(batches.getInductionVar());
+}
+
+void ProductEmitter::run() {
+  lhs = kernel.buffer(op.getLhs());
+  rhs = kernel.buffer(op.getRhs());
+  result = kernel.buffer(op.getResult());
+  if (op.getGroupAttr())
+    rhs = kernel.address(rhs, kernel.mul(kernel.owner(), batch * k * n), element);
+  Value begin = kernel.mul(kernel.begin(), perElement), end = kernel.mul(kernel.end(), perElement);
+  int64_t rows = tileFor(n).rows;
+  Value count = arith::SubIOp::create(b, loc, end, begin);
+  Value rest = arith::RemUIOp::create(b, loc, count, kernel.i64(rows));
+  Value middle = arith::SubIOp::create(b, loc, end, rest);
+  emitRows(begin, middle, rows, rows);
+  emitRows(middle, end, 1, 1);
+}
+
+EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module) {
+  KernelBuilder kernel(module, name, product.getGroupAttr() ? StepKind::Grouped : StepKind::Rows, product.getLoc());
+  kernel.getInfo().map = product.getGroupAttr();
+  kernel.getInfo().space = product.getOverAttr();
+  ProductEmitter(product, target, kernel).run();
+  return kernel.takeInfo();
+}

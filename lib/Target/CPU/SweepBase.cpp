@@ -1,0 +1,132 @@
+//===- SweepBase.cpp - What both forms of sweep code share ----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SweepBase.h"
+#include "SweepEmitter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cpu;
+using mpk::AccessKind;
+using mpk::Level;
+
+SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
+    : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+      element(cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType()), flat(b, loc, element),
+      yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())) {
+  // Buffers in the order of operands and results, whatever order the code asks for them in.
+  for (Value input : sweep.getInputs())
+    kernel.buffer(input);
+  for (Value result : sweep.getResults())
+    kernel.buffer(result);
+}
+
+Value SweepBase::rowStart(Value value, Value row) { return kernel.mul(row, mpdfg::getFeatureElements(value.getType())); }
+
+bool SweepBase::mapIsPartial(FlatSymbolRefAttr map) {
+  auto op = SymbolTable::lookupNearestSymbolFrom<mpdfg::MapOp>(sweep, map);
+  // Whether a composition is undefined somewhere depends on its parts.
+  if (op.getKind() == mpdfg::MapKind::Compose || op.getKind() == mpdfg::MapKind::Parts)
+    for (Attribute part : *op.getParts())
+      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && mapIsPartial(name))
+        return true;
+  return op.getPartial();
+}
+
+unsigned SweepBase::spaceNumber(FlatSymbolRefAttr space) {
+  unsigned number = 0;
+  for (auto op : sweep->getParentOfType<ModuleOp>().getOps<mpdfg::SpaceOp>()) {
+    if (op.getSymNameAttr() == space.getAttr())
+      return number;
+    ++number;
+  }
+  llvm_unreachable("verified: the space is declared");
+}
+
+Value SweepBase::operandRow(unsigned operand, Value owner, Value position, bool &partial) {
+  mpk::AccessAttr access = sweep.getAccessOf(operand);
+  partial = false;
+  switch (access.getKind()) {
+  case AccessKind::Shared:
+    return kernel.i64(0);
+  case AccessKind::Owner:
+    return owner;
+  case AccessKind::Member:
+    return memberAt(position);
+  case AccessKind::GatherOwner:
+    partial = mapIsPartial(access.getMap());
+    return kernel.loadIndex(kernel.index({IndexKind::Raw, access.getMap(), {}}), owner);
+  case AccessKind::GatherMember:
+    partial = mapIsPartial(access.getMap());
+    return kernel.loadIndex(kernel.index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()}), position);
+  }
+  llvm_unreachable("unknown access");
+}
+
+std::pair<Value, Value> SweepBase::memberRange(Value owner) {
+  Value pointers = kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
+  return {kernel.loadIndex(pointers, owner), kernel.loadIndex(pointers, kernel.add(owner, kernel.i64(1)))};
+}
+
+Value SweepBase::memberAt(Value position) {
+  return kernel.loadIndex(kernel.index({IndexKind::Members, sweep.getAlongAttr(), {}}), position);
+}
+
+SmallVector<unsigned> SweepBase::memberResultsOfWalk(unsigned walk) {
+  SmallVector<unsigned> results;
+  for (auto [i, value] : llvm::enumerate(yield.getValues()))
+    if (sweep.getYieldOf(i).getKind() == AccessKind::Member && plan.phases.lookup(value) == walk)
+      results.push_back(i);
+  return results;
+}
+
+SmallVector<Operation *> SweepBase::operationsOfWalk(unsigned walk) {
+  SmallVector<Value> wanted;
+  for (const AccumulatePlan &accumulate : plan.accumulates)
+    if (accumulate.perMember && accumulate.walk == walk)
+      wanted.push_back(accumulate.op->getOperand(0));
+  for (const SoftmaxPlan &softmax : plan.softmaxes)
+    if (softmax.walk == walk)
+      wanted.push_back(softmax.op->getOperand(0));
+  for (unsigned result : memberResultsOfWalk(walk))
+    wanted.push_back(yield.getValues()[result]);
+  DenseSet<Operation *> needed;
+  while (!wanted.empty()) {
+    Operation *op = wanted.pop_back_val().getDefiningOp();
+    if (op && plan.levels.lookup(op->getResult(0)) == Level::Member && needed.insert(op).second)
+      llvm::append_range(wanted, op->getOperands());
+  }
+  SmallVector<Operation *> ordered;
+  for (Operation &op : sweep.getBody().front())
+    if (needed.contains(&op))
+      ordered.push_back(&op);
+  return ordered;
+}
+
+Value SweepBase::sharedMeanFactor(mpk::AccumulateOp op) {
+  Value one = arith::ConstantOp::create(b, loc, b.getFloatAttr(element, 1));
+  if (!sweep.getOverAttr())
+    return one;
+  Value count = kernel.extent(spaceNumber(sweep.getOverAttr()));
+  return arith::DivFOp::create(b, loc, one, arith::SIToFPOp::create(b, loc, element, count));
+}
+
+FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const CPUTarget &target, ModuleOp module) {
+  SweepPlan plan(sweep);
+  for (mpk::AccumulateOp op : plan.shared)
+    if (plan.levels.lookup(op.getInput()) == Level::Member)
+      return op.emitOpError() << "over all members is not supported by the cpu target; accumulate over owners first";
+  KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc());
+  kernel.getInfo().map = sweep.getAlongAttr();
+  kernel.getInfo().space = sweep.getOverAttr();
+  if (fitsFlat(sweep, plan, target))
+    emitFlatSweep(sweep, plan, target, kernel);
+  else
+    emitRowSweep(sweep, plan, target, kernel);
+  return kernel.takeInfo();
+}

@@ -1,0 +1,67 @@
+//===- SweepBase.h - What both forms of sweep code share --------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A sweep is emitted either on flat vectors (FlatSweep) or on rows in stack memory (RowSweep). Both read rows through the
+// same accesses and visit owners and members in the same loops.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CPU_SWEEPBASE_H
+#define GNNC_LIB_TARGET_CPU_SWEEPBASE_H
+
+#include "FlatOps.h"
+#include "KernelBuilder.h"
+#include "gnnc/Analysis/SweepPlan.h"
+
+namespace gnnc::cpu {
+
+/// Where the running maximum of an online softmax starts: below every score, but its difference to one is finite.
+constexpr double kLowest = -1e30;
+
+class SweepBase {
+public:
+  SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+
+protected:
+  using Value = mlir::Value;
+  /// Row `row` (i64) of a value: the number of its first element.
+  Value rowStart(Value value, Value row);
+  /// The row an operand is read at; `partial` is set where it may be -1.
+  Value operandRow(unsigned operand, Value owner, Value position, bool &partial);
+  bool mapIsPartial(mlir::FlatSymbolRefAttr map);
+  unsigned spaceNumber(mlir::FlatSymbolRefAttr space);
+  /// Number of members of `owner` as [first, last) positions.
+  std::pair<Value, Value> memberRange(Value owner);
+  Value memberAt(Value position);
+  /// Member-level operations needed in walk `walk`, in order.
+  llvm::SmallVector<mlir::Operation *> operationsOfWalk(unsigned walk);
+  /// Results that are written for each member in walk `walk`.
+  llvm::SmallVector<unsigned> memberResultsOfWalk(unsigned walk);
+  llvm::ArrayRef<int64_t> shapeOf(Value value) { return mpdfg::getFeatureShape(value.getType()); }
+  int64_t elementBits() { return element.getIntOrFloatBitWidth(); }
+  /// 1 / number of elements that a shared mean is over, as a scalar.
+  Value sharedMeanFactor(mpk::AccumulateOp op);
+
+  mpk::SweepOp sweep;
+  const SweepPlan &plan;
+  const CPUTarget &target;
+  KernelBuilder &kernel;
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  mlir::Type element;
+  FlatOps flat;
+  mpk::YieldOp yield;
+};
+
+/// Whether every body value fits flat vectors once parallel axes are cut into tiles.
+bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
+void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+void emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_LIB_TARGET_CPU_SWEEPBASE_H

@@ -1,0 +1,26 @@
+//===- SweepEmitter.h - Code for one sweep ----------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CPU_SWEEPEMITTER_H
+#define GNNC_LIB_TARGET_CPU_SWEEPEMITTER_H
+
+#include "KernelBuilder.h"
+#include "dialects/mpk/IR/MPK.h"
+
+namespace gnnc::cpu {
+
+/// Adds a function that computes blocks of `sweep` to `module`; body values are flat vectors, or rows in stack memory where
+/// they are too wide for that.
+mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef name, const CPUTarget &target,
+                                      mlir::ModuleOp module);
+
+/// Adds a function that computes blocks of `product` to `module`.
+EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_LIB_TARGET_CPU_SWEEPEMITTER_H

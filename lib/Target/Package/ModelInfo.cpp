@@ -1,0 +1,149 @@
+//===- ModelInfo.cpp - A model's description of itself --------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Target/Package/Package.h"
+#include "gnnc/Transforms/Passes.h"
+#include "llvm/Support/JSON.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+
+namespace {
+
+llvm::json::Value nameOf(Attribute ref) {
+  auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(ref);
+  return symbol ? llvm::json::Value(symbol.getValue()) : llvm::json::Value(nullptr);
+}
+
+llvm::json::Object tensor(Type type, StringAttr name, ArrayAttr axes) {
+  llvm::json::Array dims, names;
+  for (int64_t size : mpdfg::getFeatureShape(type))
+    dims.push_back(size);
+  if (axes)
+    for (Attribute axis : axes)
+      names.push_back(cast<StringAttr>(axis).getValue());
+  return llvm::json::Object{{"name", name.getValue()},
+          {"space", nameOf(mpdfg::getResidency(type))},
+          {"dims", std::move(dims)},
+          {"axes", std::move(names)}};
+}
+
+llvm::json::Array spaces(ModuleOp module) {
+  llvm::json::Array list;
+  for (auto op : module.getOps<mpdfg::SpaceOp>()) {
+    llvm::json::Object space{{"name", op.getSymName()}, {"kind", stringifyEnum(op.getKind())}};
+    if (op.getExtent())
+      space["extent"] = int64_t(*op.getExtent());
+    list.push_back(std::move(space));
+  }
+  return list;
+}
+
+llvm::json::Array maps(ModuleOp module) {
+  llvm::json::Array list;
+  for (auto op : module.getOps<mpdfg::MapOp>())
+    list.push_back(llvm::json::Object{{"name", op.getSymName()},
+                                      {"from", op.getFrom()},
+                                      {"to", op.getTo()},
+                                      {"kind", stringifyEnum(op.getKind())},
+                                      {"partial", op.getPartial()}});
+  return list;
+}
+
+llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, func::FuncOp function) {
+  llvm::json::Array list;
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.getBody().front())
+    if (isa<mpk::SweepOp, mpk::ProductOp>(op))
+      ops.push_back(&op);
+  for (auto [kernel, op] : llvm::zip(kernels, ops)) {
+    llvm::json::Object object{{"name", kernel.name}, {"map", nameOf(kernel.map)}, {"over", nameOf(kernel.space)}};
+    if (auto product = dyn_cast<mpk::ProductOp>(op)) {
+      object["kind"] = "product";
+      object["k"] = int64_t(product.getK());
+      object["n"] = int64_t(product.getN());
+    } else {
+      object["kind"] = "sweep";
+      object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;
+    }
+    object["operands"] = int64_t(op->getNumOperands());
+    object["results"] = int64_t(op->getNumResults());
+    list.push_back(std::move(object));
+  }
+  return list;
+}
+
+llvm::json::Array plan(func::FuncOp function) {
+  llvm::json::Array list;
+  for (Operation &op : function.getBody().front()) {
+    auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
+    if (!slots)
+      continue;
+    auto arena = *function.getOps<mpk::ArenaOp>().begin();
+    for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults()))
+      if (slot >= 0)
+        list.push_back(llvm::json::Object{{"name", "arena" + std::to_string(slot)},
+                                          {"kind", "arena"},
+                                          {"space", nameOf(mpdfg::getResidency(value.getType()))},
+                                          {"row_elements", mpdfg::getFeatureElements(value.getType())},
+                                          {"first", arena.getFirst()[slot]},
+                                          {"last", arena.getLast()[slot]}});
+  }
+  return list;
+}
+
+} // namespace
+
+std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels) {
+  auto function = module.lookupSymbol<func::FuncOp>(kForward);
+  llvm::json::Array inputs, params, states, outputs, sparse;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    llvm::json::Object object = tensor(argument.getType(), function.getArgAttrOfType<StringAttr>(i, kNameAttr),
+                                       function.getArgAttrOfType<ArrayAttr>(i, kAxesAttr));
+    if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
+      object["optional"] = true;
+      object["fill"] = fill.getValueAsDouble();
+    }
+    StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
+    (role == "param" ? params : role == "state" ? states : inputs).push_back(std::move(object));
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    outputs.push_back(tensor(type, function.getResultAttrOfType<StringAttr>(i, kNameAttr),
+                             function.getResultAttrOfType<ArrayAttr>(i, kAxesAttr)));
+  if (auto list = module->getAttrOfType<ArrayAttr>(kSparseAttr))
+    for (Attribute entry : list) {
+      auto fields = cast<DictionaryAttr>(entry);
+      llvm::json::Object object{{"name", fields.getAs<StringAttr>("name").getValue()},
+                                {"entries", nameOf(fields.get("entries"))},
+                                {"row", nameOf(fields.get("row"))},
+                                {"column", nameOf(fields.get("column"))}};
+      if (auto value = fields.getAs<StringAttr>("value"))
+        object["value"] = value.getValue();
+      sparse.push_back(std::move(object));
+    }
+  Type element = cast<RankedTensorType>(function.getResultTypes().front()).getElementType();
+  llvm::json::Object document{{"name", module.getSymName().value_or("model")},
+                              {"abi", 1},
+                              {"dtype", element.isF64() ? "f64" : "f32"},
+                              {"spaces", spaces(module)},
+                              {"maps", maps(module)},
+                              {"inputs", std::move(inputs)},
+                              {"params", std::move(params)},
+                              {"states", std::move(states)},
+                              {"outputs", std::move(outputs)},
+                              {"sparse_inputs", std::move(sparse)},
+                              {"kernels", kernelList(kernels, function)},
+                              {"buffers", plan(function)}};
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << llvm::json::Value(std::move(document));
+  return text;
+}

@@ -1,0 +1,297 @@
+//===- ModelTable.cpp - The table the runtime reads -----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spaces, maps, index arrays, buffers and steps as records of 64-bit words; see lib/Runtime/ModelTable.h for each field.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Target/Package/Package.h"
+#include "gnnc/Transforms/Passes.h"
+#include "lib/Runtime/ModelTable.h"
+#include "llvm/ADT/bit.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+
+namespace {
+
+class TableBuilder {
+public:
+  TableBuilder(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants)
+      : module(module), kernels(kernels), numVariants(numVariants) {}
+
+  ModelTable run();
+
+private:
+  int64_t name(StringRef text) {
+    auto [it, fresh] = nameAt.try_emplace(text, int64_t(table.names.size()));
+    if (fresh) {
+      table.names += text;
+      table.names += '\0';
+    }
+    return it->second;
+  }
+  int64_t list(ArrayRef<int64_t> values) {
+    int64_t at = table.words.size();
+    table.words.insert(table.words.end(), values.begin(), values.end());
+    return at;
+  }
+  template <typename Record> int64_t append(const std::vector<Record> &records) {
+    static_assert(sizeof(Record) % sizeof(int64_t) == 0);
+    int64_t at = table.words.size();
+    const auto *words = reinterpret_cast<const int64_t *>(records.data());
+    table.words.insert(table.words.end(), words, words + records.size() * sizeof(Record) / sizeof(int64_t));
+    return at;
+  }
+  int64_t space(Attribute ref) {
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(ref);
+    return symbol ? spaces.lookup(symbol.getValue()) : -1;
+  }
+  int64_t map(Attribute ref) {
+    auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(ref);
+    return symbol ? maps.lookup(symbol.getValue()) : -1;
+  }
+  int64_t part(Attribute entry) {
+    return isa<UnitAttr>(entry) ? table::kIdentity
+           : isa<FlatSymbolRefAttr>(entry) ? map(entry)
+                                           : table::kUndefined;
+  }
+
+  void declare();
+  std::vector<table::SpaceRec> spaceRecords();
+  std::vector<table::MapRec> mapRecords();
+  SmallVector<int64_t> order();
+  void bufferRecords();
+  int64_t bufferOf(Value value);
+  int64_t indexOf(const IndexRef &ref);
+  void stepRecords();
+
+  ModuleOp module;
+  ArrayRef<EmittedKernel> kernels;
+  size_t numVariants;
+  ModelTable table;
+  llvm::StringMap<int64_t> nameAt, spaces, maps;
+  SmallVector<mpdfg::SpaceOp> spaceOps;
+  SmallVector<mpdfg::MapOp> mapOps;
+  std::vector<table::BufferRec> buffers;
+  DenseMap<Value, int64_t> bufferNumbers;
+  std::vector<table::IndexRec> indices;
+  std::vector<table::StepRec> steps;
+};
+
+} // namespace
+
+void TableBuilder::declare() {
+  for (auto op : module.getOps<mpdfg::SpaceOp>()) {
+    spaces[op.getSymName()] = spaceOps.size();
+    spaceOps.push_back(op);
+  }
+  for (auto op : module.getOps<mpdfg::MapOp>()) {
+    maps[op.getSymName()] = mapOps.size();
+    mapOps.push_back(op);
+  }
+}
+
+std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
+  std::vector<table::SpaceRec> records;
+  for (mpdfg::SpaceOp op : spaceOps) {
+    SmallVector<int64_t> mapList, parts;
+    if (op.getMaps())
+      for (Attribute ref : *op.getMaps())
+        mapList.push_back(map(ref));
+    if (op.getParts())
+      for (Attribute ref : *op.getParts())
+        parts.push_back(space(ref));
+    records.push_back({name(op.getSymName()), int64_t(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
+                       space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()), op.getEqual(), list(parts),
+                       int64_t(parts.size())});
+  }
+  return records;
+}
+
+std::vector<table::MapRec> TableBuilder::mapRecords() {
+  std::vector<table::MapRec> records;
+  for (mpdfg::MapOp op : mapOps) {
+    SmallVector<int64_t> parts;
+    if (op.getParts())
+      for (Attribute entry : *op.getParts())
+        parts.push_back(part(entry));
+    records.push_back({name(op.getSymName()), int64_t(op.getKind()), space(op.getFromAttr()), space(op.getToAttr()),
+                       op.getPartial(), op.getPart() ? int64_t(*op.getPart()) : 0, list(parts), int64_t(parts.size())});
+  }
+  return records;
+}
+
+/// Spaces (2 s) and maps (2 m + 1), each after what it is derived from.
+SmallVector<int64_t> TableBuilder::order() {
+  SmallVector<int64_t> order;
+  DenseSet<Operation *> done;
+  auto visit = [&](auto &&self, Operation *op) -> void {
+    if (!op || !done.insert(op).second)
+      return;
+    auto visitSpace = [&](Attribute ref) {
+      if (int64_t number = space(ref); number >= 0)
+        self(self, spaceOps[number]);
+    };
+    auto visitMap = [&](Attribute ref) {
+      if (isa<FlatSymbolRefAttr>(ref))
+        self(self, mapOps[map(ref)]);
+    };
+    if (auto declared = dyn_cast<mpdfg::SpaceOp>(op)) {
+      visitSpace(declared.getBaseAttr());
+      if (declared.getMaps())
+        llvm::for_each(*declared.getMaps(), visitMap);
+      if (declared.getParts())
+        llvm::for_each(*declared.getParts(), visitSpace);
+      order.push_back(2 * spaces.lookup(declared.getSymName()));
+      return;
+    }
+    auto declared = cast<mpdfg::MapOp>(op);
+    visitSpace(declared.getFromAttr());
+    visitSpace(declared.getToAttr());
+    if (declared.getParts())
+      llvm::for_each(*declared.getParts(), visitMap);
+    order.push_back(2 * maps.lookup(declared.getSymName()) + 1);
+  };
+  for (mpdfg::SpaceOp op : spaceOps)
+    visit(visit, op);
+  for (mpdfg::MapOp op : mapOps)
+    visit(visit, op);
+  return order;
+}
+
+void TableBuilder::bufferRecords() {
+  auto add = [&](Value value, StringRef label, table::BufferKind kind) -> table::BufferRec & {
+    auto type = cast<RankedTensorType>(value.getType());
+    ArrayRef<int64_t> dims = mpdfg::getFeatureShape(type);
+    table::BufferRec record{};
+    record.name = name(label);
+    record.kind = kind;
+    record.space = space(mpdfg::getResidency(type));
+    record.rowElements = RefTensor::product(dims);
+    record.dimsAt = list(dims);
+    record.numDims = dims.size();
+    record.dtypeBits = type.getElementTypeBitWidth();
+    bufferNumbers[value] = buffers.size();
+    buffers.push_back(record);
+    return buffers.back();
+  };
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned i = argument.getArgNumber();
+      StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
+      table::BufferRec &record = add(argument, function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
+                                     role == "param"   ? table::BufferParam
+                                     : role == "state" ? table::BufferState
+                                                       : table::BufferInput);
+      if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
+        record.optional = 1;
+        record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
+      }
+    }
+    Operation *terminator = function.getBody().front().getTerminator();
+    mpk::ArenaOp arena;
+    for (Operation &op : function.getBody().front()) {
+      if (auto found = dyn_cast<mpk::ArenaOp>(op))
+        arena = found;
+      auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
+      if (!slots)
+        continue;
+      for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults())) {
+        if (slot < 0) {
+          unsigned output = llvm::find(terminator->getOperands(), value) - terminator->operand_begin();
+          add(value, function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferOutput);
+        } else {
+          table::BufferRec &record = add(value, "arena" + std::to_string(slot), table::BufferArena);
+          record.first = arena.getFirst()[slot];
+          record.last = arena.getLast()[slot];
+        }
+      }
+    }
+  }
+}
+
+/// A view has the memory of what it views.
+int64_t TableBuilder::bufferOf(Value value) {
+  while (Operation *view = value.getDefiningOp()) {
+    if (!isa<mpdfg::SpreadOp>(view))
+      break;
+    value = view->getOperand(0);
+  }
+  return bufferNumbers.lookup(value);
+}
+
+int64_t TableBuilder::indexOf(const IndexRef &ref) {
+  table::IndexRec wanted{int64_t(ref.kind), map(ref.map), ref.other ? map(ref.other) : -1};
+  for (auto [i, record] : llvm::enumerate(indices))
+    if (record.kind == wanted.kind && record.map == wanted.map && record.other == wanted.other)
+      return i;
+  indices.push_back(wanted);
+  return indices.size() - 1;
+}
+
+void TableBuilder::stepRecords() {
+  for (auto [number, kernel] : llvm::enumerate(kernels)) {
+    SmallVector<int64_t> bufferList, indexList;
+    for (Value value : kernel.buffers)
+      bufferList.push_back(bufferOf(value));
+    for (const IndexRef &ref : kernel.indices)
+      indexList.push_back(indexOf(ref));
+    std::vector<table::MergeRec> merges;
+    for (const MergeRef &merge : kernel.merges)
+      merges.push_back({bufferList[merge.buffer], int64_t(merge.kind), merge.elements});
+    table::StepRec step{};
+    step.kernel = number;
+    step.kind = int64_t(kernel.kind);
+    step.map = kernel.map ? map(kernel.map) : -1;
+    step.space = kernel.space ? space(kernel.space) : -1;
+    step.buffersAt = list(bufferList);
+    step.numBuffers = bufferList.size();
+    step.indicesAt = list(indexList);
+    step.numIndices = indexList.size();
+    step.mergesAt = append(merges);
+    step.numMerges = merges.size();
+    step.name = name(kernel.name);
+    steps.push_back(step);
+  }
+}
+
+ModelTable TableBuilder::run() {
+  table.words.resize(sizeof(table::Header) / sizeof(int64_t));
+  declare();
+  table::Header header{};
+  header.magic = table::kMagic;
+  header.version = table::kTableVersion;
+  std::vector<table::SpaceRec> spaceList = spaceRecords();
+  header.spacesAt = append(spaceList);
+  header.numSpaces = spaceList.size();
+  std::vector<table::MapRec> mapList = mapRecords();
+  header.mapsAt = append(mapList);
+  header.numMaps = mapList.size();
+  SmallVector<int64_t> inOrder = order();
+  header.orderAt = list(inOrder);
+  header.numOrder = inOrder.size();
+  bufferRecords();
+  stepRecords();
+  header.buffersAt = append(buffers);
+  header.numBuffers = buffers.size();
+  header.indicesAt = append(indices);
+  header.numIndices = indices.size();
+  header.stepsAt = append(steps);
+  header.numSteps = steps.size();
+  header.numKernels = kernels.size();
+  header.numVariants = numVariants;
+  std::memcpy(table.words.data(), &header, sizeof(header));
+  return std::move(table);
+}
+
+ModelTable gnnc::buildTable(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants) {
+  return TableBuilder(module, kernels, numVariants).run();
+}

@@ -1,0 +1,204 @@
+//===- SharedObject.cpp - Objects to model.so, in process -----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// No C compiler and no linker program are needed: lld runs in this process. The object is linked against the libc and libm that this
+// process itself uses, so that it names the symbol versions they have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Target/Package/Package.h"
+#include "lld/Common/Driver.h"
+#include "llvm/IR/Constants.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <link.h>
+#include <mutex>
+
+LLD_HAS_DRIVER(elf)
+
+extern "C" const char gnnc_embedded_runtime[];
+extern "C" const char gnnc_embedded_runtime_end[];
+
+using namespace gnnc;
+
+namespace {
+
+llvm::Error error(const llvm::Twine &message) {
+  return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+/// A folder that is gone when this is.
+class TemporaryFolder {
+public:
+  TemporaryFolder() { failure = llvm::sys::fs::createUniqueDirectory("gnnc", folder); }
+  ~TemporaryFolder() {
+    if (!failure)
+      llvm::sys::fs::remove_directories(folder);
+  }
+  std::error_code failure;
+  std::string file(llvm::StringRef name) const {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    return std::string(path);
+  }
+
+private:
+  llvm::SmallString<128> folder;
+};
+
+llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
+  std::error_code failure;
+  llvm::raw_fd_ostream stream(path, failure);
+  if (!failure) {
+    stream << bytes;
+    stream.close();
+    failure = stream.error();
+    stream.clear_error();
+  }
+  return failure ? error("cannot write '" + path + "': " + failure.message()) : llvm::Error::success();
+}
+
+/// Path of a library this process has loaded, by the beginning of its file name.
+std::string loadedLibrary(const char *prefix) {
+  struct Search {
+    llvm::StringRef prefix;
+    std::string found;
+  } search{prefix, {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, size_t, void *data) {
+        auto &search = *static_cast<Search *>(data);
+        if (llvm::sys::path::filename(info->dlpi_name).starts_with(search.prefix))
+          search.found = info->dlpi_name;
+        return search.found.empty() ? 0 : 1;
+      },
+      &search);
+  return search.found;
+}
+
+/// lld keeps global state: one link at a time.
+std::mutex linkMutex;
+
+} // namespace
+
+llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
+                                                  llvm::ArrayRef<int> levels) {
+  using namespace llvm;
+  LLVMContext context;
+  Module data("gnnc.data", context);
+  auto *i64 = Type::getInt64Ty(context);
+  auto *pointer = PointerType::getUnqual(context);
+  auto define = [&](Constant *value, StringRef name, bool internal = false) {
+    auto *global = new GlobalVariable(data, value->getType(), true,
+                                      internal ? GlobalValue::PrivateLinkage : GlobalValue::ExternalLinkage, value, name);
+    if (!internal)
+      global->setVisibility(GlobalValue::HiddenVisibility);
+    global->setAlignment(Align(16));
+    return global;
+  };
+  ModelTable table = buildTable(module, kernels, levels.size());
+  std::string description = describeModel(module, kernels);
+  define(ConstantDataArray::get(context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()),
+                                                            table.words.size())),
+         "gnnc_model_table");
+  define(ConstantDataArray::getString(context, table.names), "gnnc_model_names");
+  define(ConstantDataArray::getString(context, description), "gnnc_model_json");
+  define(ConstantInt::get(i64, description.size()), "gnnc_model_json_size");
+  define(ConstantDataArray::getString(context, ""), "gnnc_model_constants");
+  auto *variantType = StructType::get(context, {i64, pointer});
+  SmallVector<Constant *> variants;
+  for (int level : levels) {
+    SmallVector<Constant *> functions;
+    for (const EmittedKernel &kernel : kernels) {
+      FunctionCallee callee = data.getOrInsertFunction(
+          cpu::functionName(kernel.name, level),
+          FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64, i64, i64}, false));
+      cast<Function>(callee.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+      functions.push_back(cast<Constant>(callee.getCallee()));
+    }
+    GlobalVariable *list =
+        define(ConstantArray::get(ArrayType::get(pointer, functions.size()), functions), "kernels", true);
+    variants.push_back(ConstantStruct::get(variantType, {ConstantInt::get(i64, level), list}));
+  }
+  define(ConstantArray::get(ArrayType::get(variantType, variants.size()), variants), "gnnc_model_variants");
+
+  static std::once_flag once;
+  std::call_once(once, [] {
+    InitializeNativeTarget();
+    InitializeNativeTargetAsmPrinter();
+  });
+  Triple triple(sys::getDefaultTargetTriple());
+  std::string message;
+  const Target *target = TargetRegistry::lookupTarget(triple, message);
+  if (!target)
+    return error("no code generator for " + triple.str() + ": " + message);
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, "", "", TargetOptions(), Reloc::PIC_));
+  data.setTargetTriple(triple);
+  data.setDataLayout(machine->createDataLayout());
+  SmallVector<char> object;
+  raw_svector_ostream stream(object);
+  legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, CodeGenFileType::ObjectFile))
+    return error("this LLVM cannot write object files for the host");
+  passes.run(data);
+  return std::string(object.begin(), object.end());
+}
+
+llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> objects, bool shared) {
+  TemporaryFolder folder;
+  if (folder.failure)
+    return error("cannot make a temporary folder: " + folder.failure.message());
+  std::vector<std::string> files;
+  auto add = [&](llvm::StringRef bytes) {
+    files.push_back(folder.file(std::to_string(files.size()) + ".o"));
+    return writeFile(files.back(), bytes);
+  };
+  for (const std::string &object : objects)
+    if (llvm::Error failure = add(object))
+      return failure;
+  if (shared)
+    if (llvm::Error failure =
+            add(llvm::StringRef(gnnc_embedded_runtime, gnnc_embedded_runtime_end - gnnc_embedded_runtime)))
+      return failure;
+  std::string output = folder.file("out");
+  std::vector<std::string> arguments{"ld.lld", "-o", output};
+  if (shared)
+    llvm::append_values(arguments, std::string("-shared"), std::string("--gc-sections"), std::string("-O1"),
+                        std::string("--hash-style=gnu"), std::string("-z"), std::string("noexecstack"),
+                        std::string("-s"), std::string("--as-needed"));
+  else
+    arguments.push_back("-r");
+  llvm::append_range(arguments, files);
+  if (shared)
+    for (const char *library : {"libc.so", "libm.so", "libpthread.so"})
+      if (std::string path = loadedLibrary(library); !path.empty())
+        arguments.push_back(path);
+
+  std::vector<const char *> argv;
+  for (const std::string &argument : arguments)
+    argv.push_back(argument.c_str());
+  std::string out, messages;
+  {
+    std::lock_guard<std::mutex> lock(linkMutex);
+    llvm::raw_string_ostream outStream(out), errorStream(messages);
+    lld::Result result = lld::lldMain(argv, outStream, errorStream, {{lld::Gnu, &lld::elf::link}});
+    if (result.retCode != 0)
+      return error("linking failed: " + llvm::StringRef(messages).split('\n').first);
+  }
+  auto linked = llvm::MemoryBuffer::getFile(output, false, false);
+  if (!linked)
+    return error("cannot read the linked object: " + linked.getError().message());
+  return (*linked)->getBuffer().str();
+}

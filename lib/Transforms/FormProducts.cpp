@@ -1,0 +1,199 @@
+//===- FormProducts.cpp - Contractions with a weight become matrix products ----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Labels of a contraction x[...] w[...] -> y[...] fall into
+//
+//   batch  in x, w and y       n  in w and y only
+//   m      in x and y only     k  in x and w, summed
+//
+// It is a matrix product on the rows of x's space if there is an n. mpk.product wants x as [batch, k] or [m, k], w as
+// [batch, k, n] and y as [batch, n] or [m, n]; transposes bring operands into that order and the result back.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_FORMPRODUCTS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+/// The labels of a contraction by their part in the product.
+struct Roles {
+  SmallVector<int64_t> batch, m, n, k;
+  bool onlyOneOperand = false; ///< a label that is summed but stands in one operand alone
+};
+
+Roles classify(ContractOp op) {
+  Roles roles;
+  ArrayRef<int64_t> lhs = op.getLhsLabels(), rhs = op.getRhsLabels(), out = op.getOutLabels();
+  for (int64_t label : lhs) {
+    bool inRhs = llvm::is_contained(rhs, label), inOut = llvm::is_contained(out, label);
+    (inRhs ? (inOut ? roles.batch : roles.k) : roles.m).push_back(label);
+    roles.onlyOneOperand |= !inRhs && !inOut;
+  }
+  for (int64_t label : rhs)
+    if (!llvm::is_contained(lhs, label)) {
+      roles.n.push_back(label);
+      roles.onlyOneOperand |= !llvm::is_contained(out, label);
+    }
+  return roles;
+}
+
+struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
+  using FormProductsBase::FormProductsBase;
+
+  void runOnOperation() override {
+    SymbolTableCollection tables;
+    symbols = &tables;
+    SmallVector<ContractOp> contractions;
+    getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
+    for (ContractOp op : contractions)
+      form(op);
+  }
+
+  void form(ContractOp op) {
+    // The weight is the operand that is shared, or that a map brings from a space of few elements.
+    if (!getResidency(op.getResult().getType()))
+      return;
+    if (!isWeight(op.getRhs(), op.getLhs())) {
+      if (!isWeight(op.getLhs(), op.getRhs()))
+        return;
+      swap(op);
+    }
+    Roles roles = classify(op);
+    if (roles.n.empty() || roles.k.empty() || roles.onlyOneOperand || (!roles.batch.empty() && !roles.m.empty()))
+      return;
+    rewrite(op, roles);
+  }
+
+  /// Shared, or moved here along a total map from a static space.
+  bool isWeight(Value value, Value other) {
+    if (!getResidency(other.getType()))
+      return false;
+    if (!getResidency(value.getType()))
+      return true;
+    auto move = value.getDefiningOp<BroadcastOp>();
+    if (!move || ShapedType::isDynamic(cast<RankedTensorType>(move.getInput().getType()).getDimSize(0)))
+      return false;
+    auto map = symbols->lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr());
+    return map && !map.getPartial();
+  }
+
+  void swap(ContractOp op) {
+    Value lhs = op.getLhs();
+    SmallVector<int64_t> labels(op.getLhsLabels());
+    op.getLhsMutable().assign(op.getRhs());
+    op.setLhsLabels(op.getRhsLabels());
+    op.getRhsMutable().assign(lhs);
+    op.setRhsLabels(labels);
+  }
+
+  /// `value` with its features in the order of `wanted`, which permutes `labels`.
+  static Value inOrder(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> labels, ArrayRef<int64_t> wanted) {
+    if (labels == wanted)
+      return value;
+    SmallVector<int64_t> permutation, features;
+    for (int64_t label : wanted) {
+      permutation.push_back(llvm::find(labels, label) - labels.begin());
+      features.push_back(getFeatureShape(value.getType())[permutation.back()]);
+    }
+    auto type = cast<RankedTensorType>(value.getType());
+    FlatSymbolRefAttr space = getResidency(type);
+    return TransposeOp::create(b, loc, getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
+                               value, permutation);
+  }
+
+  void rewrite(ContractOp op, const Roles &roles) {
+    OpBuilder b(op);
+    Location loc = op.getLoc();
+    auto lhsType = cast<RankedTensorType>(op.getLhs().getType());
+    auto outType = cast<RankedTensorType>(op.getResult().getType());
+    llvm::SmallDenseMap<int64_t, int64_t> sizes;
+    for (auto [label, size] : llvm::zip(op.getLhsLabels(), getFeatureShape(lhsType)))
+      sizes[label] = size;
+    for (auto [label, size] : llvm::zip(op.getRhsLabels(), getFeatureShape(op.getRhs().getType())))
+      sizes[label] = size;
+    auto product = [&](ArrayRef<int64_t> labels) {
+      int64_t n = 1;
+      for (int64_t label : labels)
+        n *= sizes[label];
+      return n;
+    };
+    auto joined = [](std::initializer_list<ArrayRef<int64_t>> lists) {
+      SmallVector<int64_t> all;
+      for (ArrayRef<int64_t> list : lists)
+        llvm::append_range(all, list);
+      return all;
+    };
+    // Batch labels may stand in any order as long as all three agree; take the result's.
+    SmallVector<int64_t> batch, m, n;
+    for (int64_t label : op.getOutLabels()) {
+      if (llvm::is_contained(roles.batch, label))
+        batch.push_back(label);
+      if (llvm::is_contained(roles.m, label))
+        m.push_back(label);
+      if (llvm::is_contained(roles.n, label))
+        n.push_back(label);
+    }
+    // Where x and w agree on the order of k, no transpose is needed for it; else x's order wins.
+    SmallVector<int64_t> k(roles.k);
+
+    // Read through the map instead of making a moved copy; or, with R1, move the (smaller side's) product.
+    Value lhs = op.getLhs(), rhs = op.getRhs();
+    FlatSymbolRefAttr over = getResidency(outType), gather, group;
+    int64_t extent = outType.getDimSize(0);
+    BroadcastOp hoisted;
+    if (auto move = rhs.getDefiningOp<BroadcastOp>(); move && getResidency(rhs.getType())) {
+      group = move.getAlongAttr();
+      rhs = move.getInput();
+    }
+    if (auto move = lhs.getDefiningOp<BroadcastOp>()) {
+      auto map = symbols->lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr());
+      bool zeroFill = move.getFill().isZero();
+      if (!group && hoist && zeroFill) {
+        // A product of a row of zeros is a row of zeros, so the fill of a partial map survives.
+        hoisted = move;
+        lhs = move.getInput();
+        over = getResidency(lhs.getType());
+        extent = cast<RankedTensorType>(lhs.getType()).getDimSize(0);
+        ++numHoisted;
+      } else if (!map.getPartial()) {
+        gather = move.getAlongAttr();
+        lhs = move.getInput();
+      }
+    }
+    lhs = inOrder(b, loc, lhs, op.getLhsLabels(), joined({batch, m, k}));
+    rhs = inOrder(b, loc, rhs, op.getRhsLabels(), joined({batch, k, n}));
+    SmallVector<int64_t> order = joined({batch, m, n}), features;
+    for (int64_t label : order)
+      features.push_back(sizes[label]);
+    auto type = getTensorOn(over, extent, features, outType.getElementType());
+    auto i64 = [&](int64_t value) { return b.getI64IntegerAttr(value); };
+    Value result = mpk::ProductOp::create(b, loc, type, over, lhs, rhs, i64(product(batch)), i64(product(m)),
+                                          i64(product(k)), i64(product(n)), gather, group);
+    if (hoisted)
+      result = BroadcastOp::create(b, loc, getTensorOn(getResidency(outType), outType.getDimSize(0), features,
+                                                       outType.getElementType()),
+                                   result, hoisted.getAlongAttr(), hoisted.getFillAttr());
+    result = inOrder(b, loc, result, order, op.getOutLabels());
+    op.getResult().replaceAllUsesWith(result);
+    op.erase();
+    ++numProducts;
+  }
+
+  SymbolTableCollection *symbols = nullptr;
+};
+
+} // namespace

@@ -1,0 +1,290 @@
+//===- FuseMessagePassing.cpp - Everything between products becomes sweeps ===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Grouping decides which values are kept and which sweep makes them; this pass writes the sweeps. For each group, in an
+// order that respects its reads, the operations between its anchors and what it reads are cloned into a body, where a
+// tensor on a space becomes one row of it:
+//
+//   a value that another kernel makes -> an operand, read by owner, by member, or through the broadcast's map
+//   a broadcast along the sweep's own map -> nothing: the owner's value seen by its members
+//   reduce, norm, degree -> mpk.accumulate, mpk.softmax, and the accumulation of ones
+//
+//===----------------------------------------------------------------------===//
+
+#include "Grouping.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_FUSEMESSAGEPASSING
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+using mpk::AccessAttr;
+using mpk::AccessKind;
+
+namespace {
+
+/// Writes the body of one group's sweep.
+class SweepWriter {
+public:
+  SweepWriter(const Grouping &grouping, unsigned number, const DenseMap<Value, Value> &kept, OpBuilder &builder)
+      : grouping(grouping), number(number), group(grouping.getGroups()[number]), kept(kept), builder(builder),
+        context(builder.getContext()) {}
+
+  /// Emits the sweep at the builder's place; returns the values of `results` (all anchors of the group), in order.
+  mpk::SweepOp write(ArrayRef<Operation *> results);
+
+private:
+  Value emit(Value value, FlatSymbolRefAttr member);
+  Value compute(Operation *op, FlatSymbolRefAttr member);
+  Value leaf(Value value, AccessAttr access);
+  AccessAttr access(AccessKind kind) { return AccessAttr::get(context, kind); }
+  AccessAttr gather(FlatSymbolRefAttr member, BroadcastOp move) {
+    FloatAttr fill = move.getFill().isZero() ? FloatAttr() : move.getFillAttr();
+    return AccessAttr::get(context, member ? AccessKind::GatherMember : AccessKind::GatherOwner, move.getAlongAttr(),
+                           fill);
+  }
+  AccessAttr direct(Value value, FlatSymbolRefAttr member) {
+    return access(!getResidency(value.getType()) ? AccessKind::Shared
+                  : member                       ? AccessKind::Member
+                                                 : AccessKind::Owner);
+  }
+
+  const Grouping &grouping;
+  unsigned number;
+  const Group &group;
+  const DenseMap<Value, Value> &kept; ///< new values of what earlier kernels made
+  OpBuilder &builder;
+  MLIRContext *context;
+  Block body;
+  SmallVector<Value> operands;
+  SmallVector<Attribute> accesses;
+  DenseMap<std::pair<Value, Attribute>, Value> arguments; ///< (value, access) -> block argument
+  DenseMap<std::pair<Value, Attribute>, Value> emitted;   ///< (value, member map) -> body value
+};
+
+} // namespace
+
+Value SweepWriter::leaf(Value value, AccessAttr how) {
+  Value operand = kept.lookup(value) ? kept.lookup(value) : value;
+  auto [it, fresh] = arguments.try_emplace({operand, how});
+  if (fresh) {
+    operands.push_back(operand);
+    accesses.push_back(how);
+    it->second = body.addArgument(getElementType(value.getType()), value.getLoc());
+  }
+  return it->second;
+}
+
+Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
+  // A shared value looks the same from everywhere.
+  if (!getResidency(value.getType()))
+    member = {};
+  if (Value known = emitted.lookup({value, member}))
+    return known;
+  Operation *op = value.getDefiningOp();
+  Value result;
+  if (auto move = dyn_cast_or_null<BroadcastOp>(op); move && !(grouping.isAnchor(op) && !member)) {
+    result = member && move.getAlongAttr() == member ? emit(move.getInput(), {})
+                                                     : leaf(move.getInput(), gather(member, move));
+  } else if (auto constant = dyn_cast_or_null<ConstantOp>(op)) {
+    result = builder.clone(*constant)->getResult(0);
+  } else if (!op || isa<mpk::ProductOp, SpreadOp>(op)) {
+    result = leaf(value, direct(value, member));
+  } else if (grouping.isAnchor(op)) {
+    // Made by this very sweep: a reduction seen by its owner, the softmax seen by its member, or an owner's value.
+    bool here = grouping.getGroupOf(op) == std::optional<unsigned>(number) &&
+                (isa<NormOp>(op) ? member == group.along : !member);
+    result = here ? compute(op, member) : leaf(value, direct(value, member));
+  } else {
+    result = compute(op, member);
+  }
+  emitted[{value, member}] = result;
+  return result;
+}
+
+Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
+  Location loc = op->getLoc();
+  Type type = getElementType(op->getResult(0).getType());
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<ReduceOp>([&](ReduceOp reduce) -> Value {
+        bool all = reduce.getAlong() == kAllMap;
+        Value input = emit(reduce.getInput(), all ? FlatSymbolRefAttr() : reduce.getAlongAttr());
+        return mpk::AccumulateOp::create(builder, loc, type, reduce.getKindAttr(), input,
+                                         all ? builder.getUnitAttr() : UnitAttr());
+      })
+      .Case<DegreeOp>([&](DegreeOp) -> Value {
+        Value one = ConstantOp::create(builder, loc, type, builder.getF64FloatAttr(1));
+        return mpk::AccumulateOp::create(builder, loc, type, builder.getAttr<ReduceKindAttr>(ReduceKind::Sum), one,
+                                         UnitAttr());
+      })
+      .Case<NormOp>([&](NormOp norm) -> Value {
+        return mpk::SoftmaxOp::create(builder, loc, type, emit(norm.getInput(), norm.getAlongAttr()));
+      })
+      .Case<BroadcastOp>([&](BroadcastOp move) -> Value { return leaf(move.getInput(), gather(member, move)); })
+      .Default([&](Operation *) -> Value {
+        SmallVector<Value> inputs;
+        for (Value operand : op->getOperands())
+          inputs.push_back(emit(operand, member));
+        OperationState state(loc, op->getName(), inputs, type, op->getAttrs());
+        state.propertiesAttr = op->getPropertiesAsAttribute();
+        return builder.create(state)->getResult(0);
+      });
+}
+
+mpk::SweepOp SweepWriter::write(ArrayRef<Operation *> results) {
+  OpBuilder::InsertPoint outside = builder.saveInsertionPoint();
+  builder.setInsertionPointToStart(&body);
+  SmallVector<Value> yielded;
+  SmallVector<Attribute> yields;
+  SmallVector<Type> types;
+  SmallVector<Location> locations;
+  for (Operation *anchor : results) {
+    FlatSymbolRefAttr member = isa<NormOp>(anchor) ? getMemberMap(anchor) : FlatSymbolRefAttr();
+    Value value = anchor->getResult(0);
+    yielded.push_back(emit(value, member));
+    types.push_back(value.getType());
+    yields.push_back(direct(value, member));
+    locations.push_back(anchor->getLoc());
+  }
+  mpk::YieldOp::create(builder, builder.getUnknownLoc(), yielded);
+  builder.restoreInsertionPoint(outside);
+  auto sweep = mpk::SweepOp::create(builder, builder.getFusedLoc(locations), types, group.over, group.along, operands,
+                                    builder.getArrayAttr(accesses), builder.getArrayAttr(yields));
+  Block *block = new Block;
+  sweep.getBody().push_back(block);
+  for (BlockArgument argument : body.getArguments())
+    argument.replaceAllUsesWith(block->addArgument(argument.getType(), argument.getLoc()));
+  block->getOperations().splice(block->end(), body.getOperations());
+  return sweep;
+}
+
+namespace {
+
+struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessagePassing> {
+  using FuseMessagePassingBase::FuseMessagePassingBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      copyAliasedOutputs(function);
+      rewrite(function);
+    }
+  }
+
+  /// An output has memory of its own: arguments, views and values returned twice are copied by an identity.
+  static void copyAliasedOutputs(func::FuncOp function) {
+    Operation *terminator = function.getBody().front().getTerminator();
+    OpBuilder b(terminator);
+    DenseSet<Value> returned;
+    for (OpOperand &operand : terminator->getOpOperands()) {
+      Operation *op = operand.get().getDefiningOp();
+      bool fresh = returned.insert(operand.get()).second;
+      if (!op || isa<SpreadOp>(op) || !fresh)
+        operand.set(DetachOp::create(b, terminator->getLoc(), operand.get().getType(), operand.get()));
+    }
+  }
+
+  void rewrite(func::FuncOp function) {
+    Block &block = function.getBody().front();
+    Operation *terminator = block.getTerminator();
+    Grouping grouping(function, fuse);
+    OpBuilder b(terminator);
+    DenseMap<Value, Value> kept;
+    auto now = [&](Value value) -> Value {
+      if (Value known = kept.lookup(value))
+        return known;
+      if (auto view = value.getDefiningOp<SpreadOp>()) {
+        Value input = kept.lookup(view.getInput()) ? kept.lookup(view.getInput()) : view.getInput();
+        return kept[value] = SpreadOp::create(b, view.getLoc(), view.getType(), input);
+      }
+      return value;
+    };
+    SmallVector<Operation *> old;
+    for (Operation &op : block.without_terminator())
+      old.push_back(&op);
+    // Views of arguments come first; views of kernel results are made when they are asked for.
+    for (Operation *op : old)
+      if (auto view = dyn_cast<SpreadOp>(op); view && isa<BlockArgument>(view.getInput()))
+        now(view.getResult());
+
+    for (unsigned number : grouping.getOrder()) {
+      const Group &group = grouping.getGroups()[number];
+      if (auto product = dyn_cast_or_null<mpk::ProductOp>(group.product)) {
+        Operation *clone = b.clone(*product);
+        clone->setOperands({now(product.getLhs()), now(product.getRhs())});
+        kept[product.getResult()] = clone->getResult(0);
+        continue;
+      }
+      SmallVector<Operation *> results;
+      for (Operation *anchor : group.anchors)
+        if (!anchor->use_empty())
+          results.push_back(anchor);
+      if (results.empty())
+        continue;
+      mpk::SweepOp sweep = SweepWriter(grouping, number, kept, b).write(results);
+      ++numSweeps;
+      for (auto [anchor, value] : llvm::zip(results, sweep.getResults())) {
+        kept[anchor->getResult(0)] = value;
+        for (Operation *user : anchor->getUsers())
+          if (isa<SpreadOp>(user))
+            now(user->getResult(0));
+      }
+    }
+    for (OpOperand &operand : terminator->getOpOperands())
+      operand.set(now(operand.get()));
+    for (Operation *op : llvm::reverse(old))
+      if (op->use_empty())
+        op->erase();
+    eraseUnusedResults(function);
+  }
+
+  /// Removes results of sweeps that turned out to be used only within them.
+  static void eraseUnusedResults(func::FuncOp function) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.getBody().front()))) {
+      auto sweep = dyn_cast<mpk::SweepOp>(op);
+      if (!sweep || llvm::none_of(sweep.getResults(), [](Value v) { return v.use_empty(); }))
+        continue;
+      Operation *yield = sweep.getBody().front().getTerminator();
+      SmallVector<Value> yielded, replaced;
+      SmallVector<Attribute> yields;
+      SmallVector<Type> types;
+      for (auto [i, result] : llvm::enumerate(sweep.getResults())) {
+        if (result.use_empty())
+          continue;
+        replaced.push_back(result);
+        yielded.push_back(yield->getOperand(i));
+        yields.push_back(sweep.getYields()[i]);
+        types.push_back(result.getType());
+      }
+      if (replaced.empty()) {
+        sweep.erase();
+        continue;
+      }
+      yield->setOperands(yielded);
+      OpBuilder b(sweep);
+      auto smaller = mpk::SweepOp::create(b, sweep.getLoc(), types, sweep.getOverAttr(), sweep.getAlongAttr(),
+                                          sweep.getInputs(), sweep.getAccess(), b.getArrayAttr(yields));
+      smaller.getBody().takeBody(sweep.getBody());
+      for (auto [from, to] : llvm::zip(replaced, smaller.getResults()))
+        from.replaceAllUsesWith(to);
+      sweep.erase();
+      eraseDeadBody(smaller);
+    }
+  }
+
+  static void eraseDeadBody(mpk::SweepOp sweep) {
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(sweep.getBody().front().without_terminator())))
+      if (op.use_empty())
+        op.erase();
+  }
+};
+
+} // namespace

@@ -1,0 +1,73 @@
+//===- Grouping.h - Which values are kept, and which sweep makes them -----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TRANSFORMS_GROUPING_H
+#define GNNC_LIB_TRANSFORMS_GROUPING_H
+
+#include "gnnc/Transforms/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gnnc {
+
+/// Walks the operations a sweep would compute itself to have `root`. A point of view is the map along which a member is
+/// seen, or null for the owner's (and shared) point of view. `visit(value, member, through)` is called once for each value and point of view
+/// met: it says whether to go on into the value's operands. `through` is the broadcast that the value is read by, null for none.
+struct BodyWalk {
+  llvm::function_ref<bool(mlir::Value value, mlir::FlatSymbolRefAttr member, mpdfg::BroadcastOp through)> visit;
+  llvm::DenseSet<std::pair<mlir::Value, mlir::Attribute>> seen;
+
+  void run(mlir::Value root, mlir::FlatSymbolRefAttr member);
+  void operands(mlir::Operation *op, mlir::FlatSymbolRefAttr member);
+};
+
+/// The map along which an anchor's operand has members (a reduction's or softmax's), or null.
+mlir::FlatSymbolRefAttr getMemberMap(mlir::Operation *op);
+/// The space whose elements own an anchor's value; null: shared.
+mlir::FlatSymbolRefAttr getOwnerSpace(mlir::Operation *op);
+
+/// A kernel to be: a set of kept values that one sweep computes, or one product.
+struct Group {
+  mlir::FlatSymbolRefAttr over;  ///< owners; null: shared
+  mlir::FlatSymbolRefAttr along; ///< members; null: none
+  llvm::SetVector<mlir::Operation *> anchors;
+  llvm::SetVector<unsigned> uses; ///< groups whose values it reads
+  llvm::SetVector<mlir::Value> reads;
+  mlir::Operation *product = nullptr;
+};
+
+/// The plan of fusion for one function.
+class Grouping {
+public:
+  Grouping(mlir::func::FuncOp function, bool fuse);
+
+  const std::vector<Group> &getGroups() const { return groups; }
+  /// Groups in an order in which each comes after those it uses.
+  llvm::SmallVector<unsigned> getOrder() const;
+  /// Whether the operation's value is computed by a group (rather than wherever it is needed).
+  bool isAnchor(mlir::Operation *op) const { return anchors.contains(op); }
+  std::optional<unsigned> getGroupOf(mlir::Operation *op) const {
+    auto it = groupOf.find(op);
+    return it == groupOf.end() ? std::nullopt : std::optional<unsigned>(it->second);
+  }
+
+private:
+  void findAnchors(mlir::func::FuncOp function, bool fuse);
+  void require(mlir::Value value);
+  void place(mlir::Operation *op, bool fuse);
+  bool reaches(unsigned from, unsigned to) const;
+
+  llvm::SetVector<mlir::Operation *> anchors;
+  llvm::SmallVector<mlir::Operation *> pending;
+  std::vector<Group> groups;
+  llvm::DenseMap<mlir::Operation *, unsigned> groupOf;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_LIB_TRANSFORMS_GROUPING_H

@@ -1,0 +1,70 @@
+//===- SimplifyMovements.cpp - Movements that have no kernel form ----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A reduction to shared is made of partial results of blocks, which are combined in order. Sum, mean, max and min
+// combine so; softmax and log-sum-exp over a whole space are written in terms of them:
+//
+//   logsumexp(x) = m + log(sum exp(x - m)),  softmax(x) = exp(x - m) / sum exp(x - m),  m = max x.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_SIMPLIFYMOVEMENTS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMovements> {
+  void runOnOperation() override {
+    getOperation().walk([](Operation *op) {
+      if (auto norm = dyn_cast<NormOp>(op); norm && norm.getAlong() == kAllMap)
+        expandNorm(norm);
+      else if (auto reduce = dyn_cast<ReduceOp>(op);
+               reduce && reduce.getAlong() == kAllMap && reduce.getKind() == ReduceKind::LogSumExp)
+        expandLogSumExp(reduce);
+    });
+  }
+
+  /// max over everything, exp(x - max), and the sum of that.
+  static std::tuple<Value, Value, Value> parts(OpBuilder &b, Location loc, Value x) {
+    auto type = cast<RankedTensorType>(x.getType());
+    Type shared = getElementType(type);
+    auto all = FlatSymbolRefAttr::get(b.getContext(), kAllMap);
+    auto kind = [&](ReduceKind k) { return b.getAttr<ReduceKindAttr>(k); };
+    Value maximum = ReduceOp::create(b, loc, shared, kind(ReduceKind::Max), x, all);
+    Value shifted = BinaryOp::create(b, loc, type, BinaryKind::Sub, x, maximum);
+    Value exp = UnaryOp::create(b, loc, type, b.getAttr<UnaryKindAttr>(UnaryKind::Exp), shifted, b.getF64FloatAttr(0));
+    Value sum = ReduceOp::create(b, loc, shared, kind(ReduceKind::Sum), exp, all);
+    return {maximum, exp, sum};
+  }
+
+  static void expandNorm(NormOp op) {
+    OpBuilder b(op);
+    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
+    op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Div, exp, sum).getResult());
+    op.erase();
+  }
+
+  static void expandLogSumExp(ReduceOp op) {
+    OpBuilder b(op);
+    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
+    Value log = UnaryOp::create(b, op.getLoc(), op.getType(), b.getAttr<UnaryKindAttr>(UnaryKind::Log), sum,
+                                b.getF64FloatAttr(0));
+    op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Add, maximum, log).getResult());
+    op.erase();
+  }
+};
+
+} // namespace

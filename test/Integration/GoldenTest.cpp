@@ -1,0 +1,192 @@
+//===- GoldenTest.cpp - Layers against PyTorch Geometric's numbers ===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Outputs of PyTorch Geometric's own layers, and of two-layer models it has trained, lie in a folder named by the
+// environment variable GNNC_SHARED (else where the build was told); without it these tests are skipped. The models
+// and the maps of their parameters are in goldens/.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include "gnnc/Host/GraphFile.h"
+#include "gnnc/Host/Parameters.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+std::string sharedFolder() {
+  const char *folder = std::getenv("GNNC_SHARED");
+  return folder ? folder : GNNC_DEFAULT_SHARED;
+}
+
+/// A temporary file of its own, removed at the end.
+struct TemporaryFile {
+  llvm::SmallString<128> path;
+  TemporaryFile() { llvm::sys::fs::createTemporaryFile("gnnc-test", "safetensors", path); }
+  ~TemporaryFile() { llvm::sys::fs::remove(path); }
+};
+
+/// The tensors of `all` whose names begin with a prefix, without it, as a file.
+llvm::Expected<SafetensorsFile> filePart(const SafetensorsFile &all,
+                                         const std::vector<std::string> &prefixes, int64_t nodes,
+                                         const TemporaryFile &file) {
+  SafetensorsWriter writer;
+  writer.addMetadata("num_nodes", std::to_string(nodes));
+  for (const FileTensor &tensor : all.tensors())
+    for (const std::string &prefix : prefixes)
+      if (llvm::StringRef(tensor.name).starts_with(prefix))
+        if (llvm::Error error =
+                writer.add(tensor.name.substr(prefix.size()), *tensor.type, tensor.shape, tensor.data))
+          return error;
+  if (llvm::Error error = writer.write(file.path))
+    return error;
+  return SafetensorsFile::open(file.path);
+}
+
+Tensor tensorOf(const FileTensor &tensor) {
+  Tensor result = Tensor::zeros(tensor.shape);
+  for (int64_t i = 0; i < tensor.elements; ++i)
+    result.data[i] = tensor.as<float>()[i];
+  return result;
+}
+
+Tensor tensorOf(const HostTensor &tensor) {
+  Tensor result = Tensor::zeros(tensor.shape().vec());
+  for (int64_t i = 0; i < tensor.elements(); ++i)
+    result.data[i] = tensor.at(i);
+  return result;
+}
+
+class Golden : public testing::TestWithParam<const char *> {};
+
+} // namespace
+
+TEST_P(Golden, MatchesPyG) {
+  std::string kind = GetParam();
+  std::string goldenPath = sharedFolder() + "/goldens/pyg_layers.safetensors";
+  if (!llvm::sys::fs::exists(goldenPath))
+    GTEST_SKIP() << "no goldens at '" << goldenPath << "': set GNNC_SHARED to the folder that has them";
+  llvm::Expected<SafetensorsFile> all = SafetensorsFile::open(goldenPath);
+  ASSERT_TRUE(bool(all)) << llvm::toString(all.takeError());
+  std::optional<spec::ModelSpec> model = loadFile(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".gnn");
+  ASSERT_TRUE(model);
+  llvm::Expected<ParamsMap> map = ParamsMap::open(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".map.json");
+  ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
+  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model);
+  const CompiledModel *compiled = nullptr;
+  for (const std::unique_ptr<Runner> &runner : runners)
+    if (auto *candidate = dynamic_cast<const CompiledModel *>(runner.get()))
+      compiled = candidate;
+  ASSERT_TRUE(compiled);
+
+  for (std::string size : {"small", "skewed"}) {
+    SCOPED_TRACE(kind + "." + size);
+    std::string prefix = kind + "." + size + "/";
+    const FileTensor *expected = all->find(prefix + "out/y");
+    ASSERT_TRUE(expected);
+
+    // The graph, inputs and parameters, under the names that the host library looks for.
+    TemporaryFile graphFile, paramFile;
+    auto graphPart = filePart(*all, {prefix + "graph/", prefix + "in/"}, expected->shape[0], graphFile);
+    ASSERT_TRUE(bool(graphPart)) << llvm::toString(graphPart.takeError());
+    auto params = filePart(*all, {prefix + "param/"}, expected->shape[0], paramFile);
+    ASSERT_TRUE(bool(params)) << llvm::toString(params.takeError());
+
+    const ModelInfo &info = compiled->file().info();
+    llvm::Expected<BoundGraph> bound = BoundGraph::create(*graphPart, info);
+    ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+    auto extents = [&](llvm::StringRef space) { return bound->extent(space); };
+    llvm::Expected<Parameters> parameters = Parameters::load(info, extents, *params, &*map);
+    ASSERT_TRUE(bool(parameters)) << llvm::toString(parameters.takeError());
+
+    Graph graph;
+    gnnc_graph_desc description = bound->description();
+    for (int32_t i = 0; i < description.num_extents; ++i)
+      graph.extents[description.extents[i].space] = description.extents[i].extent;
+    for (int32_t i = 0; i < description.num_indices; ++i) {
+      const gnnc_index &index = description.indices[i];
+      ASSERT_EQ(index.bits, 32);
+      ASSERT_EQ(index.format, GNNC_INDEX_EACH);
+      const int32_t *data = static_cast<const int32_t *>(index.data);
+      graph.maps[index.map] = std::vector<int32_t>(data, data + index.length);
+    }
+    Tensors tensors;
+    for (const TensorInfo &input : info.inputs) {
+      const FileTensor *given = graphPart->find(input.name);
+      ASSERT_TRUE(given) << input.name;
+      tensors[input.name] = tensorOf(*given);
+    }
+    for (const HostTensor &parameter : parameters->tensors())
+      tensors[parameter.name()] = tensorOf(parameter);
+
+    for (const std::unique_ptr<Runner> &runner : runners) {
+      llvm::Expected<Tensors> outputs = runner->run(graph, tensors);
+      if (!outputs) {
+        ADD_FAILURE() << runner->name() << ": " << llvm::toString(outputs.takeError());
+        continue;
+      }
+      EXPECT_LE(relativeError((*outputs)["y"], tensorOf(*expected)), 1e-5) << runner->name();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(PyG, Golden,
+                         testing::Values("appnp", "edgeconv", "edgeconv_mlp", "gat", "gat_mean_loops", "gatv2",
+                                         "gatv2_edge", "gcn", "gcn_noloops", "gin", "gmm", "rgcn", "rgcn_add",
+                                         "sage_max", "sage_mean", "sage_min", "transformer"),
+                         [](const auto &info) { return std::string(info.param); });
+
+// The examples with the parameters of models trained by PyTorch Geometric: a graph file, sparse features and all.
+TEST(Trained, ExamplesMatchPyG) {
+  for (std::string graphName : {"cora", "citeseer"})
+    for (std::string example : {"gcn", "gat"}) {
+      SCOPED_TRACE(graphName + " " + example);
+      std::string trained = sharedFolder() + "/goldens/trained/" + graphName + "_" + example + ".safetensors";
+      std::string data = sharedFolder() + "/data/" + graphName + ".safetensors";
+      if (!llvm::sys::fs::exists(trained) || !llvm::sys::fs::exists(data))
+        GTEST_SKIP() << "no trained model at '" << trained << "': set GNNC_SHARED to the folder that has it";
+      llvm::Expected<SafetensorsFile> params = SafetensorsFile::open(trained), graph = SafetensorsFile::open(data);
+      ASSERT_TRUE(params && graph);
+      const FileTensor *expected = params->find("logits");
+      ASSERT_TRUE(expected);
+
+      std::string folder = std::string(GNNC_EXAMPLES) + "/" + example;
+      std::optional<spec::ModelSpec> model =
+          loadFile(folder + "/model.gnn", {{"in", std::to_string(graphName == "cora" ? 1433 : 3703)},
+                                           {"classes", std::to_string(expected->shape[1])}});
+      ASSERT_TRUE(model);
+      llvm::Expected<ParamsMap> map = ParamsMap::open(folder + "/pyg.map.json");
+      ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
+      for (unsigned optLevel : {0u, 2u}) {
+        auto compiled = CompiledModel::create(*model, optLevel);
+        ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+        const ModelFile &file = (*compiled)->file();
+        llvm::Expected<BoundGraph> bound = BoundGraph::create(*graph, file.info());
+        ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
+        auto extents = [&](llvm::StringRef space) { return bound->extent(space); };
+        llvm::Expected<Parameters> parameters = Parameters::load(file.info(), extents, *params, &*map);
+        ASSERT_TRUE(bool(parameters)) << llvm::toString(parameters.takeError());
+        llvm::Expected<Session> session = Session::create(file, bound->description(), /*threads=*/2);
+        ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());
+        std::vector<gnnc_binding> inputs = bound->inputs().vec();
+        for (const gnnc_binding &binding : parameters->bindings())
+          inputs.push_back(binding);
+        llvm::Error error = session->run(inputs);
+        ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+        EXPECT_LE(relativeError(tensorOf(session->outputs()[0]), tensorOf(*expected)), 1e-5) << "O" << optLevel;
+      }
+    }
+}

@@ -1,0 +1,107 @@
+//===- TestModel.h - Models, graphs and ways to run them --------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the integration tests share: tensors in double precision, random graphs that have everything that goes wrong
+// (isolated nodes, repeated edges, several self loops, a hub), and a model run by the interpreter and as compiled code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TEST_INTEGRATION_TESTMODEL_H
+#define GNNC_TEST_INTEGRATION_TESTMODEL_H
+
+#include "gnnc/Host/ModelFile.h"
+#include "gnnc/Spec/ModelSpec.h"
+
+#include "llvm/Support/Error.h"
+
+#include <cassert>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace gnnc::test {
+
+/// Row-major numbers; the first axis of a value on a space is that space.
+struct Tensor {
+  std::vector<int64_t> shape;
+  std::vector<double> data;
+
+  static Tensor zeros(std::vector<int64_t> shape);
+
+  template <typename... Index> int64_t offset(Index... index) const {
+    assert(sizeof...(index) == shape.size());
+    int64_t flat = 0;
+    size_t axis = 0;
+    ((flat = flat * shape[axis++] + int64_t(index)), ...);
+    return flat;
+  }
+  template <typename... Index> double operator()(Index... index) const { return data[offset(index...)]; }
+  template <typename... Index> double &operator()(Index... index) { return data[offset(index...)]; }
+};
+using Tensors = std::map<std::string, Tensor>;
+
+/// Root spaces and root maps by name.
+struct Graph {
+  std::map<std::string, int64_t> extents;
+  std::map<std::string, std::vector<int32_t>> maps;
+
+  int64_t extent(const std::string &space) const { return extents.at(space); }
+  const std::vector<int32_t> &map(const std::string &name) const { return maps.at(name); }
+};
+
+/// Spaces `node` and `edge`, maps `src` and `dst`; and `ntype` into `nodeTypes`, `etype` into `edgeTypes` types, and `batch`
+/// into `graphs` graphs, the second of which is empty.
+Graph randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nodeTypes = 3, int64_t edgeTypes = 4,
+                  int64_t graphs = 4);
+
+/// The graphs every layer is tried on: a random one, one without edges and one with a single node.
+std::vector<Graph> testGraphs();
+
+/// Loads a text; a failure is reported to the running test with the front end's messages.
+std::optional<spec::ModelSpec> loadText(const std::string &text, const std::map<std::string, std::string> &defines = {});
+std::optional<spec::ModelSpec> loadFile(const std::string &path, const std::map<std::string, std::string> &defines = {});
+
+/// Numbers in (-1, 1) that float32 holds exactly, for all inputs, parameters and states of a model.
+Tensors randomTensors(const spec::ModelSpec &model, const Graph &graph, unsigned seed);
+
+/// One way to compute a model's outputs.
+class Runner {
+public:
+  virtual ~Runner() = default;
+  virtual std::string name() const = 0;
+  virtual llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) = 0;
+};
+
+/// A model compiled to a temporary model.so, which is removed with this object.
+class CompiledModel : public Runner {
+public:
+  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel);
+  ~CompiledModel() override;
+  std::string name() const override { return "O" + std::to_string(optLevel); }
+  llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override;
+  const ModelFile &file() const { return *model; }
+
+private:
+  CompiledModel() = default;
+  unsigned optLevel = 0;
+  std::string path;
+  std::optional<ModelFile> model;
+};
+
+/// The interpreter, and the model compiled at -O0 and at -O2. A failure to compile is reported to the running test.
+std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model);
+
+/// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is not
+/// finite.
+double relativeError(const Tensor &actual, const Tensor &expected);
+
+} // namespace gnnc::test
+
+#endif // GNNC_TEST_INTEGRATION_TESTMODEL_H

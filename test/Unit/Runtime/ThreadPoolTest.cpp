@@ -1,0 +1,93 @@
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ThreadPool.h"
+#include <gtest/gtest.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+using namespace gnnc::runtime;
+
+namespace {
+
+using Counts = std::vector<std::atomic<int>>;
+
+void countBlock(const void *argument, int64_t block) {
+  (*const_cast<Counts *>(static_cast<const Counts *>(argument)))[block].fetch_add(1, std::memory_order_relaxed);
+}
+
+void expectAll(const Counts &counts, int value) {
+  for (const auto &count : counts)
+    EXPECT_EQ(count.load(), value);
+}
+
+TEST(ThreadPool, EveryBlockRunsOnce) {
+  for (int threads : {1, 2, 3, 8}) {
+    ThreadPool pool(defaultAllocator());
+    ASSERT_EQ(pool.start(threads, nullptr), GNNC_OK);
+    for (int64_t blocks : {0, 1, 2, 7, 1000}) {
+      Counts counts(blocks);
+      for (int i = 0; i < 50; ++i)
+        pool.run(blocks, countBlock, &counts);
+      expectAll(counts, 50);
+    }
+  }
+}
+
+TEST(ThreadPool, RegionsAfterASleep) {
+  ThreadPool pool(defaultAllocator());
+  ASSERT_EQ(pool.start(4, nullptr), GNNC_OK);
+  Counts counts(64);
+  for (int i = 0; i < 20; ++i) {
+    usleep(2000); // longer than workers spin
+    pool.run(64, countBlock, &counts);
+  }
+  expectAll(counts, 20);
+}
+
+TEST(ThreadPool, SlowBlocksAreAwaited) {
+  ThreadPool pool(defaultAllocator());
+  ASSERT_EQ(pool.start(4, nullptr), GNNC_OK);
+  Counts counts(8);
+  auto slow = [](const void *argument, int64_t block) {
+    usleep(block % 2 ? 3000 : 10);
+    countBlock(argument, block);
+  };
+  for (int i = 1; i <= 5; ++i) {
+    pool.run(8, slow, &counts);
+    expectAll(counts, i);
+  }
+}
+
+TEST(ThreadPool, SeveralCallers) {
+  ThreadPool pool(defaultAllocator());
+  ASSERT_EQ(pool.start(3, nullptr), GNNC_OK);
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      Counts counts(33);
+      for (int i = 0; i < 500; ++i)
+        pool.run(33, countBlock, &counts);
+      expectAll(counts, 500);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+}
+
+TEST(ThreadPool, StartsAndStops) {
+  for (int i = 0; i < 100; ++i) {
+    ThreadPool pool(defaultAllocator());
+    ASSERT_EQ(pool.start(1 + i % 5, nullptr), GNNC_OK);
+    if (i % 3 == 0) {
+      Counts counts(10);
+      pool.run(10, countBlock, &counts);
+      expectAll(counts, 1);
+    }
+  }
+}
+
+} // namespace

@@ -1,0 +1,26 @@
+# Configuration of lit, which runs the RUN lines of the tests in this folder.
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+import os
+
+import lit.formats
+
+config.name = "gnnc"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".gnn", ".mlir", ".test"]
+# Programs of their own, and files that tests read.
+config.excludes = ["Fuzz", "Inputs", "Integration", "Unit"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.gnnc_obj_root, "test")
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.gnnc_tools_dir, config.llvm_tools_dir, config.environment.get("PATH", "")]
+)
+config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
+config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
+
+# A tool that is not built leaves its tests out instead of failing them.
+for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
+    if os.path.exists(os.path.join(config.gnnc_tools_dir, tool)):
+        config.available_features.add(tool)

@@ -1,0 +1,118 @@
+//===- Bench.cpp - gnnc bench ---------------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Job.h"
+#include "Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace gnnc;
+
+namespace {
+
+struct Measurement {
+  double first = 0;         ///< the first run, caches and branch predictors cold
+  std::vector<double> runs; ///< the others, rising
+  double median() const {
+    size_t half = runs.size() / 2;
+    return runs.size() % 2 ? runs[half] : (runs[half - 1] + runs[half]) / 2;
+  }
+};
+
+} // namespace
+
+/// Runs the model once and then `repeat` times, or for about a second, ten to ten thousand times.
+static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, unsigned repeat) {
+  Measurement result;
+  Stopwatch watch;
+  if (llvm::Error error = job.run(params))
+    return std::move(error);
+  result.first = watch.lap();
+  Progress progress;
+  double total = 0;
+  auto isEnough = [&] {
+    size_t count = result.runs.size();
+    return repeat ? count >= repeat : count >= 10 && (total >= 1 || count >= 10000);
+  };
+  while (!isEnough()) {
+    watch.lap();
+    if (llvm::Error error = job.run(params))
+      return std::move(error);
+    result.runs.push_back(watch.lap());
+    double before = total;
+    total += result.runs.back();
+    if (int(total * 4) != int(before * 4)) // four times a second
+      progress.show("run " + llvm::Twine(result.runs.size()));
+  }
+  llvm::sort(result.runs);
+  return result;
+}
+
+static void printJSON(const BenchArguments &arguments, const Job &job, const Measurement &time) {
+  llvm::json::OStream json(llvm::outs(), 2);
+  json.object([&] {
+    json.attribute("model", job.model().info().name);
+    json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
+    json.attribute("threads", arguments.threads);
+    json.attributeObject("extents", [&] {
+      for (const SpaceInfo &space : job.model().info().spaces)
+        json.attribute(space.name, job.session().extent(space.name));
+    });
+    json.attributeObject("seconds", [&] {
+      json.attribute("load", job.loadSeconds());
+      json.attribute("read_graph", job.readSeconds());
+      json.attribute("prepare", job.prepareSeconds());
+      json.attribute("first_run", time.first);
+      json.attribute("median", time.median());
+      json.attribute("min", time.runs.front());
+      json.attribute("max", time.runs.back());
+    });
+    json.attribute("runs", int64_t(time.runs.size()));
+    json.attribute("graph_bytes", int64_t(job.session().graphBytes()));
+    json.attribute("workspace_bytes", int64_t(job.session().workspaceBytes()));
+  });
+  llvm::outs() << "\n";
+}
+
+static void printText(const BenchArguments &arguments, const Job &job, const Measurement &time) {
+  llvm::raw_ostream &out = llvm::outs();
+  const Session &session = job.session();
+  out << "model " << job.model().info().name << " on " << arguments.graph << ", ";
+  if (arguments.threads == 0)
+    out << "a thread for each processor\n";
+  else
+    out << arguments.threads << (arguments.threads == 1 ? " thread\n" : " threads\n");
+  double cold = job.loadSeconds() + job.prepareSeconds() + time.first;
+  Table table;
+  table.add({"cold start", formatSeconds(cold),
+             "load " + formatSeconds(job.loadSeconds()) + ", prepare " + formatSeconds(job.prepareSeconds()) +
+                 ", first run " + formatSeconds(time.first)});
+  table.add({"run", formatSeconds(time.median()),
+             "median of " + formatCount(int64_t(time.runs.size())) + ", min " + formatSeconds(time.runs.front()) +
+                 ", max " + formatSeconds(time.runs.back())});
+  table.add({"workspace", formatBytes(session.workspaceBytes())});
+  table.add({"prepared graph", formatBytes(session.graphBytes())});
+  table.print(out);
+}
+
+int gnnc::runBench(const BenchArguments &arguments) {
+  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads);
+  if (!job)
+    return fail(job.takeError());
+  llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
+  if (!params)
+    return fail(params.takeError());
+  llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat);
+  if (!time)
+    return fail(time.takeError());
+  (arguments.json ? printJSON : printText)(arguments, **job, *time);
+  return ExitOk;
+}

@@ -1,0 +1,61 @@
+//===- Commands.h - The driver's commands -----------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each command takes its arguments as plain data and returns the exit status. Only Main.cpp knows the command line.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TOOLS_GNNC_COMMANDS_H
+#define GNNC_TOOLS_GNNC_COMMANDS_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace gnnc {
+
+enum ExitStatus { ExitOk = 0, ExitError = 1, ExitUsage = 2 };
+
+struct CompileArguments {
+  std::string input;
+  std::string model;                ///< empty: the only or last one
+  std::vector<std::string> defines; ///< name=value
+  std::string target = "cpu";
+  unsigned optLevel = 2;
+  std::string dtype = "f32";
+  std::string emit = "so";
+  std::string compileTo;
+  std::vector<std::string> cpu = {"v3", "v4"};
+  std::string output; ///< empty: standard output for text, else named after the model's file
+};
+
+struct RunArguments {
+  std::string model, graph, params, paramsMap, output;
+  int threads = 0;
+  uint64_t seed = 0;
+};
+
+struct InspectArguments {
+  std::string model, graph;
+  bool json = false;
+};
+
+struct BenchArguments {
+  std::string model, graph;
+  int threads = 0;
+  unsigned repeat = 0; ///< 0: for a second, 10 to 10000 times
+  bool json = false;
+};
+
+int runCompile(const CompileArguments &arguments);
+int runModel(const RunArguments &arguments);
+int runInspect(const InspectArguments &arguments);
+int runBench(const BenchArguments &arguments);
+
+} // namespace gnnc
+
+#endif // GNNC_TOOLS_GNNC_COMMANDS_H

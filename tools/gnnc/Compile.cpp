@@ -1,0 +1,89 @@
+//===- Compile.cpp - gnnc compile -----------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Report.h"
+#include "gnnc/Pipelines/Compiler.h"
+#include "gnnc/Spec/Frontend.h"
+#include "gnnc/Spec/JSON.h"
+#include "gnnc/Support/OutputFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace gnnc;
+
+static std::optional<spec::ModelSpec> load(const CompileArguments &arguments) {
+  spec::CompileInputs inputs;
+  inputs.mainPath = arguments.input;
+  inputs.model = arguments.model;
+  for (llvm::StringRef define : arguments.defines)
+    inputs.defines[define.split('=').first.str()] = define.split('=').second.str();
+  std::vector<spec::Diagnostic> diagnostics;
+  std::optional<spec::ModelSpec> model = spec::loadModel(inputs, diagnostics);
+  for (const spec::Diagnostic &diagnostic : diagnostics)
+    llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << spec::render(diagnostic);
+  return model;
+}
+
+static std::vector<int> cpuLevels(const std::vector<std::string> &names) {
+  std::vector<int> levels;
+  for (llvm::StringRef name : names)
+    levels.push_back(name == "baseline" ? 0 : name.back() - '0');
+  llvm::sort(levels, std::greater<int>()); // the loader picks the first that fits
+  levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
+  return levels;
+}
+
+/// What is asked for, as text or as an artefact's bytes.
+static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model) {
+  bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
+  if (wantsJSON)
+    return spec::writeJSON(model);
+  CompileOptions options;
+  options.optLevel = arguments.optLevel;
+  options.compileTo = arguments.compileTo;
+  options.target = arguments.target;
+  options.cpuLevels = cpuLevels(arguments.cpu);
+  options.emit = llvm::StringSwitch<EmitKind>(arguments.emit)
+                     .Case("mpdfg", EmitKind::MPDFG)
+                     .Case("mpk", EmitKind::MPK)
+                     .Case("llvm", EmitKind::LLVM)
+                     .Case("obj", EmitKind::Object)
+                     .Default(EmitKind::SharedObject);
+  Progress progress;
+  options.onPhase = [&](llvm::StringRef phase, unsigned index, unsigned count) {
+    progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
+  };
+  return compile(model, options);
+}
+
+int gnnc::runCompile(const CompileArguments &arguments) {
+  std::optional<spec::ModelSpec> model = load(arguments);
+  if (!model)
+    return ExitError;
+  // Precision is a choice of the compilation; the JSON form may have made it already.
+  model->doublePrecision |= arguments.dtype == "f64";
+  llvm::Expected<std::string> result = produce(arguments, *model);
+  if (!result)
+    return fail(result.takeError());
+
+  bool isBinary = arguments.compileTo.empty() && (arguments.emit == "so" || arguments.emit == "obj");
+  std::string output = arguments.output;
+  if (output.empty() && isBinary)
+    output = (llvm::sys::path::stem(arguments.input) + (arguments.emit == "so" ? ".so" : ".o")).str();
+  if (output.empty() || output == "-") {
+    llvm::outs() << *result;
+    return ExitOk;
+  }
+  if (llvm::Error error = writeOutputFile(output, *result))
+    return fail(std::move(error));
+  return ExitOk;
+}

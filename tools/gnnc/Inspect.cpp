@@ -1,0 +1,176 @@
+//===- Inspect.cpp - gnnc inspect -----------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Job.h"
+#include "Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace gnnc;
+
+namespace {
+
+/// Prints one model's description; with a job also what it takes on that graph.
+class Inspector {
+public:
+  Inspector(const ModelFile &model, const Job *job, llvm::raw_ostream &out) : model(model), job(job), out(out) {}
+  void printText();
+  void printJSON();
+
+private:
+  void printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors);
+  void printSpaces();
+  void printKernels();
+  void printPlan();
+  std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
+  std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements) const;
+
+  const ModelFile &model;
+  const Job *job;
+  llvm::raw_ostream &out;
+};
+
+} // namespace
+
+std::optional<int64_t> Inspector::extentOf(const std::optional<std::string> &space) const {
+  if (!space)
+    return 1;
+  if (job && job->session().extent(*space) >= 0)
+    return job->session().extent(*space);
+  const SpaceInfo *known = model.info().findSpace(*space);
+  return known && known->kind == "static" ? known->extent : std::nullopt;
+}
+
+/// Empty where the extent is not known.
+std::string Inspector::bytesOf(const std::optional<std::string> &space, int64_t rowElements) const {
+  std::optional<int64_t> extent = extentOf(space);
+  std::optional<int64_t> bytes =
+      extent ? llvm::checkedMul(*extent, rowElements * elementBytes(model.info().type)) : std::nullopt;
+  return bytes ? formatBytes(uint64_t(*bytes)) : "";
+}
+
+void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors) {
+  if (tensors.empty())
+    return;
+  out << title << "\n";
+  Table table;
+  for (const TensorInfo &tensor : tensors) {
+    std::string absent;
+    if (tensor.optional)
+      llvm::raw_string_ostream(absent) << "optional, " << llvm::format("%g", tensor.fill) << " where absent";
+    table.add({tensor.name, formatType(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0)), absent});
+  }
+  table.print(out);
+}
+
+void Inspector::printSpaces() {
+  out << "spaces\n";
+  Table spaces;
+  for (const SpaceInfo &space : model.info().spaces) {
+    std::optional<int64_t> extent = extentOf(space.name);
+    spaces.add({space.name, space.kind, extent ? formatCount(*extent) : ""});
+  }
+  spaces.print(out);
+  out << "maps\n";
+  Table maps;
+  for (const MapInfo &map : model.info().maps)
+    maps.add({map.name, map.from + " -> " + map.to, map.kind});
+  maps.print(out);
+  for (const SparseInfo &sparse : model.info().sparseInputs)
+    out << "sparse input " << sparse.name << ": entries " << sparse.entries << ", rows " << sparse.row << ", columns "
+        << sparse.column << "\n";
+}
+
+void Inspector::printKernels() {
+  out << "kernels, in order\n";
+  Table table;
+  for (auto [index, kernel] : llvm::enumerate(model.info().kernels))
+    table.add({std::to_string(index), kernel.name, kernel.kind + (kernel.map ? " along " + *kernel.map : "")});
+  table.print(out);
+}
+
+void Inspector::printPlan() {
+  if (llvm::none_of(model.info().buffers, [](const BufferInfo &buffer) { return buffer.kind == "arena"; }))
+    return;
+  out << "intermediate values in the workspace\n";
+  Table table;
+  for (const BufferInfo &buffer : model.info().buffers)
+    if (buffer.kind == "arena")
+      table.add(
+          {buffer.name, buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
+           bytesOf(buffer.space, buffer.rowElements),
+           "kernels " + std::to_string(buffer.first.value_or(0)) + " to " + std::to_string(buffer.last.value_or(0))});
+  table.print(out);
+}
+
+void Inspector::printText() {
+  const ModelInfo &info = model.info();
+  out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32") << ", ABI version "
+      << model.api().abi_version << "\n";
+  printTensors("inputs", info.inputs);
+  printTensors("parameters", info.params);
+  int64_t numbers = 0;
+  bool known = true;
+  for (const TensorInfo &param : info.params) {
+    std::optional<int64_t> extent = extentOf(param.space);
+    known &= extent.has_value();
+    numbers += extent.value_or(0) * countElements(param.dims).value_or(0);
+  }
+  if (!info.params.empty())
+    out << "  in all " << formatCount(numbers) << " numbers" << (known ? "" : " and those on a space of the graph")
+        << ", " << formatBytes(uint64_t(numbers * elementBytes(info.type))) << "\n";
+  printTensors("states", info.states);
+  printTensors("outputs", info.outputs);
+  printSpaces();
+  printKernels();
+  printPlan();
+  if (job)
+    out << "on " << job->graph().path() << "\n  prepared graph  " << formatBytes(job->session().graphBytes())
+        << "\n  workspace       " << formatBytes(job->session().workspaceBytes()) << "\n";
+}
+
+void Inspector::printJSON() {
+  if (!job) {
+    out << model.description().rtrim() << "\n";
+    return;
+  }
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    json.attributeBegin("model");
+    json.rawValue(model.description());
+    json.attributeEnd();
+    json.attributeObject("graph", [&] {
+      json.attribute("path", llvm::json::fixUTF8(job->graph().path()));
+      json.attributeObject("extents", [&] {
+        for (const SpaceInfo &space : model.info().spaces)
+          json.attribute(space.name, job->session().extent(space.name));
+      });
+      json.attribute("graph_bytes", int64_t(job->session().graphBytes()));
+      json.attribute("workspace_bytes", int64_t(job->session().workspaceBytes()));
+    });
+  });
+  out << "\n";
+}
+
+int gnnc::runInspect(const InspectArguments &arguments) {
+  auto print = [&](const ModelFile &model, const Job *job) {
+    Inspector inspector(model, job, llvm::outs());
+    arguments.json ? inspector.printJSON() : inspector.printText();
+    return ExitOk;
+  };
+  if (arguments.graph.empty()) {
+    llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
+    return model ? print(*model, nullptr) : fail(model.takeError());
+  }
+  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, /*threads=*/1);
+  return job ? print((*job)->model(), job->get()) : fail(job.takeError());
+}

@@ -1,0 +1,59 @@
+//===- Job.cpp - A model on a graph ---------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Job.h"
+#include "Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+
+llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
+                                                 int threads) {
+  Stopwatch watch;
+  llvm::Expected<ModelFile> model = ModelFile::open(modelPath);
+  if (!model)
+    return model.takeError();
+  double secondsToLoad = watch.lap();
+  llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(graphPath);
+  if (!file)
+    return file.takeError();
+  std::unique_ptr<Job> job(new Job(std::move(*model), std::move(*file)));
+  llvm::Expected<BoundGraph> bound = BoundGraph::create(job->graphFile, job->modelFile.info());
+  if (!bound)
+    return bound.takeError();
+  job->boundGraph.emplace(std::move(*bound));
+  job->secondsToLoad = secondsToLoad;
+  job->secondsToRead = watch.lap();
+  llvm::Expected<Session> session = Session::create(job->modelFile, job->boundGraph->description(), threads);
+  if (!session)
+    return job->explain(session.takeError());
+  job->modelSession.emplace(std::move(*session));
+  job->secondsToPrepare = watch.lap();
+  return std::move(job);
+}
+
+/// The model knows no file names.
+llvm::Error Job::explain(llvm::Error error) const {
+  return llvm::createStringError("'" + modelFile.path() + "' on '" + graphFile.path() +
+                                 "': " + llvm::toString(std::move(error)));
+}
+
+ExtentLookup Job::extents() const {
+  return [this](llvm::StringRef space) -> std::optional<int64_t> {
+    int64_t extent = modelSession->extent(space.str());
+    return extent < 0 ? std::nullopt : std::optional(extent);
+  };
+}
+
+llvm::Error Job::run(const Parameters &params) {
+  std::vector<gnnc_binding> inputs = boundGraph->inputs().vec();
+  llvm::append_range(inputs, params.bindings());
+  if (llvm::Error error = modelSession->run(inputs))
+    return explain(std::move(error));
+  return llvm::Error::success();
+}

@@ -1,0 +1,51 @@
+//===- Job.h - A model on a graph -------------------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TOOLS_GNNC_JOB_H
+#define GNNC_TOOLS_GNNC_JOB_H
+
+#include "gnnc/Host/GraphFile.h"
+#include "gnnc/Host/ModelFile.h"
+#include "gnnc/Host/Parameters.h"
+
+namespace gnnc {
+
+/// A model file, a graph file and the model prepared for the graph, with the times that took.
+class Job {
+public:
+  static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
+                                                     int threads);
+  Job(const Job &) = delete;
+  Job &operator=(const Job &) = delete;
+
+  const ModelFile &model() const { return modelFile; }
+  const SafetensorsFile &graph() const { return graphFile; }
+  const BoundGraph &bound() const { return *boundGraph; }
+  const Session &session() const { return *modelSession; }
+  ExtentLookup extents() const;
+
+  /// Runs the model on the graph's inputs and `params`.
+  llvm::Error run(const Parameters &params);
+
+  double loadSeconds() const { return secondsToLoad; }
+  double readSeconds() const { return secondsToRead; }
+  double prepareSeconds() const { return secondsToPrepare; }
+
+private:
+  Job(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
+  llvm::Error explain(llvm::Error error) const;
+
+  ModelFile modelFile;
+  SafetensorsFile graphFile;
+  std::optional<BoundGraph> boundGraph;
+  std::optional<Session> modelSession;
+  double secondsToLoad = 0, secondsToRead = 0, secondsToPrepare = 0;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_TOOLS_GNNC_JOB_H

@@ -1,0 +1,147 @@
+//===- Main.cpp - The command line of gnnc --------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Report.h"
+#include "gnnc-c/gnnc.h"
+#include "gnnc/Pipelines/Compiler.h"
+
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <CLI/CLI.hpp>
+
+using namespace gnnc;
+
+static std::string checkDefine(const std::string &text) {
+  size_t equals = text.find('=');
+  bool valid = equals != std::string::npos && equals > 0 && equals + 1 < text.size();
+  return valid ? "" : "expected NAME=VALUE, found '" + text + "'";
+}
+
+static void addCompile(CLI::App &app, CompileArguments &arguments) {
+  CLI::App *command = app.add_subcommand("compile", "Compile a model to a shared object, or print what is on the way");
+  std::vector<std::string> phases;
+  for (llvm::StringRef phase : phaseNames())
+    phases.push_back(phase.str());
+  command->add_option("MODEL", arguments.input, "Model text (.gnn) or its JSON form (.json)")->required();
+  command->add_option("-m,--model", arguments.model, "Model of the file to compile; default: the last one");
+  command
+      ->add_option("-D,--define", arguments.defines,
+                   "Set a size of the model or the extent of a static space, such as -D classes=7; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(checkDefine);
+  command->add_option("--target", arguments.target, "What to compile for")
+      ->check(CLI::IsMember({"cpu"}))
+      ->capture_default_str();
+  command
+      ->add_option("-O", arguments.optLevel, "0: one kernel for each operation; 1: fused; 2: fused, with all rewrites")
+      ->check(CLI::Range(0, 2))
+      ->type_name("LEVEL")
+      ->capture_default_str();
+  command->add_option("--dtype", arguments.dtype, "Type of all numbers")
+      ->check(CLI::IsMember({"f32", "f64"}))
+      ->capture_default_str();
+  CLI::Option *emit =
+      command
+          ->add_option("--emit", arguments.emit,
+                       "json: the checked model; mpdfg, mpk, llvm: IR; obj: object file; so: shared object")
+          ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "obj", "so"}))
+          ->capture_default_str();
+  command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
+      ->check(CLI::IsMember(phases))
+      ->excludes(emit);
+  command
+      ->add_option("--cpu", arguments.cpu, "Processor levels to hold code for; the best that fits is used at run time")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"v3", "v4", "baseline"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", arguments.output,
+                      "File to write; default: standard output for text, else the model file's name with .so or .o; "
+                      "-: standard output");
+}
+
+static void addRun(CLI::App &app, RunArguments &arguments) {
+  CLI::App *command = app.add_subcommand("run", "Run a compiled model on a graph and say what came out");
+  command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
+  command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
+  CLI::Option *params =
+      command->add_option("--params", arguments.params, "Parameters (.safetensors); default: random ones from --seed");
+  command
+      ->add_option("--params-map", arguments.paramsMap,
+                   "JSON map from the model's parameters to the file's tensors; default: they have the same names")
+      ->needs(params);
+  command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
+  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_option("--seed", arguments.seed, "Seed of random parameters")->excludes(params)->capture_default_str();
+}
+
+static void addInspect(CLI::App &app, InspectArguments &arguments) {
+  CLI::App *command =
+      app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
+  command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
+  command->add_option("--graph", arguments.graph, "Also print extents and bytes for this graph (.safetensors)");
+  command->add_flag("--json", arguments.json, "Print JSON");
+}
+
+static void addBench(CLI::App &app, BenchArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "bench", "Measure a compiled model on a graph, with random parameters: cold start and repeated runs");
+  command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
+  command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
+  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command->add_option("--repeat", arguments.repeat, "Runs after the first; default: for a second, 10 to 10000")
+      ->check(CLI::Range(1u, 1000000000u));
+  command->add_flag("--json", arguments.json, "Print JSON, times in seconds");
+}
+
+/// The status, or an error where not all of the output could be written: a full disk must not pass for success.
+static int finish(int status) {
+  llvm::raw_fd_ostream &out = llvm::outs();
+  out.flush();
+  if (!out.has_error())
+    return status;
+  std::error_code code = out.error();
+  out.clear_error();
+  return fail(llvm::createStringError(code, "cannot write the output: %s", code.message().c_str()));
+}
+
+int main(int argc, char **argv) {
+  CLI::App app("gnnc compiles graph neural networks to shared objects that need libc alone, and runs them.", "gnnc");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " +
+                                        std::to_string(GNNC_ABI_VERSION));
+  CompileArguments compileArguments;
+  RunArguments runArguments;
+  InspectArguments inspectArguments;
+  BenchArguments benchArguments;
+  addCompile(app, compileArguments);
+  addRun(app, runArguments);
+  addInspect(app, inspectArguments);
+  addBench(app, benchArguments);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0)
+      return app.exit(error); // help or version
+    llvm::errs() << "gnnc: error: " << error.what() << "\nTry 'gnnc --help' or 'gnnc COMMAND --help'.\n";
+    return ExitUsage;
+  }
+  if (app.got_subcommand("compile"))
+    return finish(runCompile(compileArguments));
+  if (app.got_subcommand("run"))
+    return finish(runModel(runArguments));
+  if (app.got_subcommand("inspect"))
+    return finish(runInspect(inspectArguments));
+  return finish(runBench(benchArguments));
+}

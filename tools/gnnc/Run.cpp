@@ -1,0 +1,153 @@
+//===- Run.cpp - gnnc run -------------------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Job.h"
+#include "Report.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
+
+#include <cmath>
+
+using namespace gnnc;
+
+static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, const Job &job) {
+  const ModelInfo &info = job.model().info();
+  if (arguments.params.empty())
+    return Parameters::random(info, job.extents(), arguments.seed);
+  llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.params);
+  if (!file)
+    return file.takeError();
+  if (arguments.paramsMap.empty())
+    return Parameters::load(info, job.extents(), *file, nullptr);
+  llvm::Expected<ParamsMap> map = ParamsMap::open(arguments.paramsMap);
+  if (!map)
+    return map.takeError();
+  return Parameters::load(info, job.extents(), *file, &*map);
+}
+
+/// Shape, range and a hash of all bytes: equal hashes are bitwise equal outputs.
+static void printOutput(const HostTensor &tensor, const TensorInfo &info, llvm::raw_ostream &out) {
+  double least = INFINITY, greatest = -INFINITY, sum = 0;
+  int64_t finite = 0;
+  for (int64_t i = 0; i < tensor.elements(); ++i) {
+    double value = tensor.at(i);
+    if (!std::isfinite(value))
+      continue;
+    ++finite;
+    sum += value;
+    least = std::min(least, value);
+    greatest = std::max(greatest, value);
+  }
+  out << "output " << tensor.name() << ": " << formatType(info) << " " << formatShape(tensor.shape()) << " "
+      << elementTypeName(tensor.type()).lower();
+  if (finite > 0)
+    out << llvm::format(", mean %.6g, min %.6g, max %.6g", sum / double(finite), least, greatest);
+  if (finite != tensor.elements())
+    out << ", " << formatCount(tensor.elements() - finite) << " not finite";
+  llvm::ArrayRef<uint8_t> bytes(static_cast<const uint8_t *>(tensor.data()), tensor.bytes());
+  out << ", digest " << llvm::format_hex_no_prefix(llvm::xxh3_64bits(bytes), 16) << "\n";
+}
+
+static int64_t integerAt(const FileTensor &tensor, int64_t i) {
+  return *tensor.type == ElementType::I32 ? int64_t(tensor.as<int32_t>()[i]) : tensor.as<int64_t>()[i];
+}
+
+static bool isIntegerVector(const FileTensor *tensor) {
+  return tensor && tensor->type && !isFloat(*tensor->type) && tensor->shape.size() == 1;
+}
+
+/// Where the graph has classes and a split, and `scores` is one row of scores for each node: how many test nodes have
+/// their greatest score at their class. The first of equal scores counts.
+static bool printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
+                          llvm::raw_ostream &out) {
+  const FileTensor *classes = graph.find("y"), *test = graph.find("test_idx");
+  bool fits = isIntegerVector(classes) && isIntegerVector(test) && info.space == "node" && info.dims.size() == 1 &&
+              info.dims[0] > 1 && classes->elements == scores.shape()[0];
+  if (!fits)
+    return false;
+  int64_t width = info.dims[0], right = 0, counted = 0;
+  for (int64_t i = 0; i < test->elements; ++i) {
+    int64_t node = integerAt(*test, i);
+    if (node < 0 || node >= classes->elements)
+      return false;
+    int64_t expected = integerAt(*classes, node);
+    if (expected >= width)
+      return false;
+    if (expected < 0) // unlabelled
+      continue;
+    int64_t best = 0;
+    for (int64_t j = 1; j < width; ++j)
+      if (scores.at(node * width + j) > scores.at(node * width + best))
+        best = j;
+    ++counted;
+    right += best == expected;
+  }
+  if (counted == 0)
+    return false;
+  out << llvm::format("test accuracy %.4f (%lld of %lld)\n", double(right) / double(counted), (long long)right,
+                      (long long)counted);
+  return true;
+}
+
+static llvm::Error writeOutputs(const std::string &path, const Job &job) {
+  SafetensorsWriter writer;
+  writer.addMetadata("model", job.model().info().name);
+  for (const HostTensor &tensor : job.session().outputs())
+    if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
+      return error;
+  return writer.write(path);
+}
+
+int gnnc::runModel(const RunArguments &arguments) {
+  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads);
+  if (!created)
+    return fail(created.takeError());
+  Job &job = **created;
+  const ModelInfo &info = job.model().info();
+  llvm::Expected<Parameters> params = readParameters(arguments, job);
+  if (!params)
+    return fail(params.takeError());
+  Stopwatch watch;
+  if (llvm::Error error = job.run(*params))
+    return fail(std::move(error));
+  double seconds = watch.lap();
+
+  llvm::raw_ostream &out = llvm::outs();
+  std::vector<std::string> extents;
+  for (const SpaceInfo &space : info.spaces)
+    if (space.kind == "root")
+      extents.push_back(space.name + " " + formatCount(job.session().extent(space.name)));
+  out << "model " << info.name << " on " << arguments.graph << ": " << llvm::join(extents, ", ") << "\n";
+  int64_t numbers = 0;
+  for (const HostTensor &tensor : params->tensors())
+    numbers += tensor.elements();
+  if (numbers > 0 && arguments.params.empty())
+    out << "parameters: " << formatCount(numbers) << " random numbers from seed " << arguments.seed
+        << ", as no --params was given\n";
+  else if (numbers > 0)
+    out << "parameters: " << formatCount(numbers) << " numbers from " << arguments.params << "\n";
+
+  for (auto [tensor, output] : llvm::zip_equal(job.session().outputs(), info.outputs))
+    printOutput(tensor, output, out);
+  if (!arguments.params.empty() || numbers == 0)
+    for (auto [tensor, output] : llvm::zip_equal(job.session().outputs(), info.outputs))
+      if (printAccuracy(job.graph(), tensor, output, out))
+        break;
+  out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(job.loadSeconds()) << ", prepare "
+      << formatSeconds(job.prepareSeconds()) << ")\n";
+  if (!arguments.output.empty()) {
+    if (llvm::Error error = writeOutputs(arguments.output, job))
+      return fail(std::move(error));
+    out << "wrote " << arguments.output << "\n";
+  }
+  return ExitOk;
+}
