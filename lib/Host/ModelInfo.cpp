@@ -56,6 +56,10 @@ public:
     if (!get(key).is_null())
       read(key, value.emplace());
   }
+  void readIfThere(const char *key, std::string &value) {
+    if (const auto *text = get(key).get_ptr<const std::string *>())
+      value = *text;
+  }
   void readIfThere(const char *key, bool &value) {
     if (const auto *flag = get(key).get_ptr<const bool *>())
       value = *flag;
@@ -158,15 +162,19 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   reader.each("outputs", model.outputs, readTensor);
   reader.each("sparse_inputs", model.sparseInputs, [](Reader &item, SparseInfo &sparse) {
     item.read("name", sparse.name);
-    item.read("entries", sparse.entries);
-    item.read("row", sparse.row);
-    item.read("column", sparse.column);
-    item.read("value", sparse.value);
+    item.readIfThere("entries", sparse.entries);
+    item.readIfThere("row", sparse.row);
+    item.readIfThere("column", sparse.column);
+    item.readIfThere("value", sparse.value);
   });
   reader.each("kernels", model.kernels, [](Reader &item, KernelInfo &kernel) {
     item.read("name", kernel.name);
     item.read("kind", kernel.kind);
     item.read("map", kernel.map);
+    item.read("over", kernel.space);
+    item.readIfThere("k", kernel.k);
+    item.readIfThere("n", kernel.n);
+    item.readIfThere("operations", kernel.operations);
   });
   reader.each("buffers", model.buffers, [](Reader &item, BufferInfo &buffer) {
     item.read("name", buffer.name);

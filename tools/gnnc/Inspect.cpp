@@ -90,11 +90,24 @@ void Inspector::printSpaces() {
         << sparse.column << "\n";
 }
 
+static std::string describe(const KernelInfo &kernel) {
+  std::string text = kernel.kind;
+  if (kernel.k > 0)
+    text += " [" + std::to_string(kernel.k) + ", " + std::to_string(kernel.n) + "]";
+  if (kernel.map)
+    text += " along " + *kernel.map;
+  else if (kernel.space)
+    text += " over " + *kernel.space;
+  if (kernel.operations > 0)
+    text += ", " + std::to_string(kernel.operations) + " operations";
+  return text;
+}
+
 void Inspector::printKernels() {
   out << "kernels, in order\n";
   Table table;
   for (auto [index, kernel] : llvm::enumerate(model.info().kernels))
-    table.add({std::to_string(index), kernel.name, kernel.kind + (kernel.map ? " along " + *kernel.map : "")});
+    table.add({std::to_string(index), kernel.name, describe(kernel)});
   table.print(out);
 }
 

@@ -120,7 +120,7 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
   case MapKind::Parts: {
     if (from.getKind() != SpaceKind::Union || !getParts() || getParts()->size() != from.getParts()->size())
       return wrong("one map for each part of a union");
-    for (auto [i, entry] : llvm::enumerate(*getParts())) {
+    for (auto [i, entry] : llvm::enumerate(getPartsAttr())) {
       FlatSymbolRefAttr space = partAt(from.getParts(), i);
       if (isa<UnitAttr>(entry)) {
         if (space != getToAttr())

@@ -46,14 +46,18 @@ struct TensorInfo {
   double fill = 0;
 };
 
-/// An input declared `sparse`: the names of its space of entries, of its two maps and of its values.
+/// An input declared `sparse`: the names of its space of entries, of its two maps and of its values; empty for what the
+/// model does not use.
 struct SparseInfo {
   std::string name, entries, row, column, value;
 };
 
+/// One pass over the graph or one matrix product, in the order they run in.
 struct KernelInfo {
-  std::string name, kind;
-  std::optional<std::string> map; ///< what a sweep goes along
+  std::string name, kind;                ///< "sweep" or "product"
+  std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
+  int64_t k = 0, n = 0;                  ///< a product's inner and outer size
+  int64_t operations = 0;                ///< in a sweep's body
 };
 
 /// One line of the memory plan. `kind`: "input", "param", "state", "output", "arena" or "constant"; a value in the

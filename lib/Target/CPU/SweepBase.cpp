@@ -32,7 +32,7 @@ bool SweepBase::mapIsPartial(FlatSymbolRefAttr map) {
   auto op = SymbolTable::lookupNearestSymbolFrom<mpdfg::MapOp>(sweep, map);
   // Whether a composition is undefined somewhere depends on its parts.
   if (op.getKind() == mpdfg::MapKind::Compose || op.getKind() == mpdfg::MapKind::Parts)
-    for (Attribute part : *op.getParts())
+    for (Attribute part : op.getPartsAttr())
       if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && mapIsPartial(name))
         return true;
   return op.getPartial();

@@ -104,10 +104,10 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
   for (mpdfg::SpaceOp op : spaceOps) {
     SmallVector<int64_t> mapList, parts;
     if (op.getMaps())
-      for (Attribute ref : *op.getMaps())
+      for (Attribute ref : op.getMapsAttr())
         mapList.push_back(map(ref));
     if (op.getParts())
-      for (Attribute ref : *op.getParts())
+      for (Attribute ref : op.getPartsAttr())
         parts.push_back(space(ref));
     records.push_back({name(op.getSymName()), int64_t(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
                        space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()), op.getEqual(), list(parts),
@@ -121,7 +121,7 @@ std::vector<table::MapRec> TableBuilder::mapRecords() {
   for (mpdfg::MapOp op : mapOps) {
     SmallVector<int64_t> parts;
     if (op.getParts())
-      for (Attribute entry : *op.getParts())
+      for (Attribute entry : op.getPartsAttr())
         parts.push_back(part(entry));
     records.push_back({name(op.getSymName()), int64_t(op.getKind()), space(op.getFromAttr()), space(op.getToAttr()),
                        op.getPartial(), op.getPart() ? int64_t(*op.getPart()) : 0, list(parts), int64_t(parts.size())});
@@ -147,9 +147,9 @@ SmallVector<int64_t> TableBuilder::order() {
     if (auto declared = dyn_cast<mpdfg::SpaceOp>(op)) {
       visitSpace(declared.getBaseAttr());
       if (declared.getMaps())
-        llvm::for_each(*declared.getMaps(), visitMap);
+        llvm::for_each(declared.getMapsAttr(), visitMap);
       if (declared.getParts())
-        llvm::for_each(*declared.getParts(), visitSpace);
+        llvm::for_each(declared.getPartsAttr(), visitSpace);
       order.push_back(2 * spaces.lookup(declared.getSymName()));
       return;
     }
@@ -157,7 +157,7 @@ SmallVector<int64_t> TableBuilder::order() {
     visitSpace(declared.getFromAttr());
     visitSpace(declared.getToAttr());
     if (declared.getParts())
-      llvm::for_each(*declared.getParts(), visitMap);
+      llvm::for_each(declared.getPartsAttr(), visitMap);
     order.push_back(2 * maps.lookup(declared.getSymName()) + 1);
   };
   for (mpdfg::SpaceOp op : spaceOps)
