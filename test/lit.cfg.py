@@ -19,6 +19,11 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
+# All phases from import to code generation: a program means the same before and after.
+for level in "012":
+    phases = ["simplify", "reorder", "fuse", "plan-memory"]
+    lower = " ".join(f"--gnnc-{phase}-O{level}" for phase in phases)
+    config.substitutions.append((f"%lower-O{level}", lower))
 
 # A tool that is not built leaves its tests out instead of failing them.
 for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:

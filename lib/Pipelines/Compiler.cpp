@@ -121,10 +121,15 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   }
 
   progress(kCodegen);
+  cpu::loadDialects(&context);
   bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
   llvm::Expected<std::vector<cpu::CPUCode>> code = generate(*module, levels, wantText);
-  if (!code)
-    return code.takeError();
+  if (!code) {
+    if (message.empty())
+      return code.takeError();
+    llvm::consumeError(code.takeError());
+    return error(message);
+  }
   if (wantText) {
     std::string text;
     for (const cpu::CPUCode &variant : *code)

@@ -135,9 +135,15 @@ std::optional<std::vector<Axis>> ModelBuilder::align(ArrayRef<Id> operands, Loc 
       auto found = llvm::find_if(axes, [&](const Axis &each) { return each.name == axis.name; });
       if (found == axes.end())
         axes.push_back(axis);
-      else if (found->size != axis.size)
-        return fail(loc,
-                    "axis '" + axis.name + "' has two sizes here: " + describe(longest) + " and " + describe(operand));
+      else if (found->size != axis.size) {
+        // The two that differ, in the order they are written.
+        std::string text;
+        for (Id each : operands)
+          for (const Axis &other : model.values[each].axes)
+            if (other.name == axis.name)
+              text += (text.empty() ? "" : " and ") + describe(each);
+        return fail(loc, "axis '" + axis.name + "' has two sizes here: " + text);
+      }
     }
   return axes;
 }

@@ -55,7 +55,8 @@ void Elaborator::record(Loc loc, const std::string &text, std::optional<Loc> def
 /// `; did you mean 'x'?` where a known name is close.
 std::string Elaborator::suggestion(StringRef name, const std::vector<std::string> &known) {
   std::string best;
-  unsigned bound = std::max<size_t>(1, std::min<size_t>(3, name.size() / 3)) + 1;
+  // Few letters apart, and not all of them.
+  unsigned bound = std::min<size_t>(name.size() <= 2 ? 2 : name.size() <= 6 ? 3 : 4, name.size());
   for (const std::string &each : known) {
     unsigned distance = name.edit_distance(each, /*AllowReplacements=*/true, bound);
     if (distance < bound) {
@@ -87,11 +88,11 @@ std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelD
   bindModelNumbers(model);
   checkDefines(model);
   runBlock(model.body);
+  if (diagnostics.errorCount() != 0)
+    return std::nullopt;
   for (const ast::Name &name : inputNames)
     if (const Binding &binding = top.values[name.text]; !binding.used && binding.operand)
       diagnostics.warning(name.loc, "input '" + name.text + "' is not used");
-  if (diagnostics.errorCount() != 0)
-    return std::nullopt;
   if (builder.spec().outputs.empty())
     return error(model.name.loc, "model '" + model.name.text +
                                      "' has no output; expected a statement 'output name = "

@@ -161,7 +161,9 @@ private:
     Id map = kNone, from = kNone, to = kNone;
   };
   /// Follows a path from `start`, or from wherever its first name does where that is kUndefined.
-  std::optional<Route> resolve(const ast::Path &path, Id start, bool structural);
+  /// With an `end`, goes on by inclusions to there. A new composition is called `name`.
+  std::optional<Route> resolve(const ast::Path &path, Id start, bool structural, Id end = kUndefined,
+                               llvm::StringRef name = "");
   std::optional<Id> mapStep(const ast::Path &path, size_t &i, Id at);
   std::optional<ast::Path> pathOf(const ast::Expr &expr);
   MaybeOperand moveAlong(const Operand &x, const ast::Path &path, std::optional<double> fill, Loc loc);

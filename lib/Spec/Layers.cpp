@@ -386,11 +386,12 @@ MaybeOperand Elaborator::renameBack(Call &call, const Operand &result) {
     formal.push_back(axis.name);
     names.push_back(outer(axis.name));
   }
-  // Every round takes back at least one name, and the formal ones are different.
+  // Where two would have one name both keep theirs. Every round takes back at least one, and the formal ones differ.
   for (bool again = true; again;) {
     again = false;
+    std::vector<std::string> wanted = names;
     for (size_t i = 0; i < names.size(); ++i)
-      if (llvm::count(names, names[i]) > 1 && names[i] != formal[i]) {
+      if (llvm::count(wanted, wanted[i]) > 1 && wanted[i] != formal[i]) {
         names[i] = formal[i];
         again = true;
       }

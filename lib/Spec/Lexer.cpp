@@ -204,8 +204,12 @@ private:
       depth = 0;
     bool ends = lineStarts && depth == 0 && !tokens.empty() &&
                 (closes || !(continuesAfter(tokens.back()) || continuesBefore(token)));
-    if (ends && tokens.back().kind != Token::Kind::Newline)
-      tokens.push_back({Token::Kind::Newline, "", token.loc});
+    if (ends && tokens.back().kind != Token::Kind::Newline) {
+      Loc end = tokens.back().loc;
+      end.column += end.length;
+      end.length = 1;
+      tokens.push_back({Token::Kind::Newline, "", end});
+    }
     if (token.isSymbol(";")) {
       token.kind = Token::Kind::Newline;
       depth = 0;

@@ -205,18 +205,16 @@ static bool includes(const ModelBuilder &builder, Id from, Id to) {
   return from == to;
 }
 
-std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id start, bool structural) {
+std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id start, bool structural, Id end,
+                                                   StringRef mapName) {
   if (path.none)
     return error(path.loc, "'none' stands only for a part of a union");
   Route route{kNone, start, start};
-  auto append = [&](MaybeId map, Loc loc) {
-    if (!map)
-      return false;
-    MaybeId whole = builder.compose(route.map, *map, loc);
-    if (!whole)
-      return false;
-    route.map = *whole;
-    return true;
+  std::vector<Id> chain;
+  auto append = [&](MaybeId map) {
+    if (map && *map != kNone)
+      chain.push_back(*map);
+    return map.has_value();
   };
   for (size_t i = 0; i < path.names.size();) {
     const ast::Name &name = path.names[i];
@@ -231,7 +229,7 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
                                      "', which is not where the path is: '" + nameOfSpace(route.to) + "'");
         reach = structural ? structuralPath(route.to, step.from, name.loc) : uniquePath(route.to, step.from, name.loc);
       }
-      if (!append(reach, name.loc) || !append(*map, name.loc))
+      if (!append(reach) || !append(*map))
         return std::nullopt;
       route.to = step.to;
       record(path.names[i - 1].loc,
@@ -250,9 +248,21 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
     }
     if (route.from == kUndefined)
       route.from = route.to = *space;
-    if (!append(uniquePath(route.to, *space, name.loc), name.loc))
+    if (!append(uniquePath(route.to, *space, name.loc)))
       return std::nullopt;
     route.to = *space;
+  }
+  if (end != kUndefined) {
+    if (!append(structuralPath(route.to, end, path.loc)))
+      return std::nullopt;
+    route.to = end;
+  }
+  // Only the whole chain has the name.
+  for (auto [i, map] : llvm::enumerate(chain)) {
+    MaybeId whole = builder.compose(route.map, map, path.loc, i + 1 == chain.size() ? mapName : "");
+    if (!whole)
+      return std::nullopt;
+    route.map = *whole;
   }
   return route;
 }

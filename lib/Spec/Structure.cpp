@@ -234,14 +234,11 @@ void Elaborator::declare(const ast::MapDecl &decl) {
         return declareUnionMap(decl, *from, *to, full);
       if (decl.paths.size() > 1 || decl.paths[0].none)
         return error(name.loc, "only a map from a union has one path for each of several parts");
-      std::optional<Route> route = resolve(decl.paths[0], from.value_or(kUndefined), true);
-      MaybeId tail = route && to ? structuralPath(route->to, *to, decl.paths[0].loc) : MaybeId(kNone);
-      if (!route || !tail)
-        return std::nullopt;
-      MaybeId map = builder.compose(route->map, *tail, name.loc, full);
-      if (map && *map == kNone)
+      std::optional<Route> route =
+          resolve(decl.paths[0], from.value_or(kUndefined), true, to.value_or(kUndefined), full);
+      if (route && route->map == kNone)
         return error(decl.paths[0].loc, "this is the identity; expected a map");
-      return map;
+      return route ? MaybeId(route->map) : std::nullopt;
     };
     MaybeId id = make();
     if (!id)
@@ -271,12 +268,10 @@ MaybeId Elaborator::declareUnionMap(const ast::MapDecl &decl, Id from, Id to, St
       maps.push_back(kUndefined);
       continue;
     }
-    std::optional<Route> route = resolve(path, part, true);
-    MaybeId tail = route ? structuralPath(route->to, to, path.loc) : std::nullopt;
-    MaybeId whole = tail ? builder.compose(route->map, *tail, path.loc) : std::nullopt;
-    if (!whole)
+    std::optional<Route> route = resolve(path, part, true, to);
+    if (!route)
       return std::nullopt;
-    maps.push_back(*whole);
+    maps.push_back(route->map);
   }
   return builder.parts(name, from, to, maps, decl.names[0].loc);
 }

@@ -54,8 +54,9 @@ Tensor gatv2(const std::vector<LoopEdge> &edges, const Tensors &t, const Tensor 
   Tensor score = Tensor::zeros({int64_t(edges.size()), heads});
   for (size_t e = 0; e < edges.size(); ++e)
     for (int64_t c = 0; c < heads * out; ++c)
-      score(e, c / out) += a(c / out, c % out) * leakyRelu(l(edges[e].src, c) + r(edges[e].dst, c) +
-                                                               (edgePart ? (*edgePart)(e, c) : 0.0), 0.2);
+      score(e, c / out) +=
+          a(c / out, c % out) *
+          leakyRelu(l(edges[e].src, c) + r(edges[e].dst, c) + (edgePart ? (*edgePart)(e, c) : 0.0), 0.2);
   Tensor alpha = attention(edges, l.shape[0], score);
   return weightedSum(edges, l.shape[0], alpha, out, [&](int64_t e, int64_t c) { return l(edges[e].src, c); });
 }
@@ -91,8 +92,9 @@ TEST(AttentionLayers, BipartiteGAT) {
                Tensor score = Tensor::zeros({int64_t(edges.size()), 2});
                for (size_t e = 0; e < edges.size(); ++e)
                  for (int64_t h = 0; h < 2; ++h)
-                   score(e, h) = leakyRelu(
-                       headDot(s, edges[e].src, t.at("c.a_src"), h) + headDot(d, edges[e].dst, t.at("c.a_dst"), h), 0.2);
+                   score(e, h) = leakyRelu(headDot(s, edges[e].src, t.at("c.a_src"), h) +
+                                               headDot(d, edges[e].dst, t.at("c.a_dst"), h),
+                                           0.2);
                Tensor alpha = attention(edges, graph.extent("item"), score);
                return plus(weightedSum(edges, graph.extent("item"), alpha, 5,
                                        [&](int64_t e, int64_t c) { return s(edges[e].src, c); }),
@@ -170,11 +172,10 @@ TEST(AttentionLayers, AGNN) {
     Tensor score = Tensor::zeros({int64_t(edges.size()), 1});
     for (size_t e = 0; e < edges.size(); ++e)
       for (int64_t c = 0; c < x.shape[1]; ++c)
-        score(e, 0) += t.at("c.beta")() * x(edges[e].src, c) * x(edges[e].dst, c) /
-                       (length(edges[e].src) * length(edges[e].dst));
+        score(e, 0) +=
+            t.at("c.beta")() * x(edges[e].src, c) * x(edges[e].dst, c) / (length(edges[e].src) * length(edges[e].dst));
     Tensor alpha = attention(edges, x.shape[0], score);
-    return weightedSum(edges, x.shape[0], alpha, x.shape[1],
-                       [&](int64_t e, int64_t c) { return x(edges[e].src, c); });
+    return weightedSum(edges, x.shape[0], alpha, x.shape[1], [&](int64_t e, int64_t c) { return x(edges[e].src, c); });
   };
   std::string text = "import std\nmodel M { input x: node[6]\n output y = AGNN(x) as c }";
   checkLayer(text, reference);
@@ -199,23 +200,23 @@ TEST(AttentionLayers, CGAT) {
     graph.maps["first"] = first;
     graph.maps["second"] = second;
   }
-  checkLayer("import std\nmodel M { input x: node[6]\n output y = CGAT(x, out: 4, slope: 0.1) as c }",
-             [](const Graph &graph, const Tensors &t) {
-               Tensor z = product(t.at("x"), t.at("c.W"));
-               std::vector<LoopEdge> edges = plainEdges(graph);
-               std::vector<double> score(edges.size(), 0.0);
-               for (size_t e = 0; e < edges.size(); ++e) {
-                 for (int64_t c = 0; c < 4; ++c)
-                   score[e] += z(edges[e].src, c) * t.at("c.a_src")(c) + z(edges[e].dst, c) * t.at("c.a_dst")(c);
-                 score[e] = leakyRelu(score[e], 0.1);
-               }
-               Tensor alpha = Tensor::zeros({int64_t(edges.size()), 1});
-               for (size_t i = 0; i < edges.size(); ++i)
-                 for (size_t j = 0; j < edges.size(); ++j)
-                   if (edges[i].dst == edges[j].dst)
-                     alpha(j, 0) += std::max(0.0, score[j] - score[i]);
-               return weightedSum(edges, z.shape[0], alpha, 4,
-                                  [&](int64_t e, int64_t c) { return z(edges[e].src, c); });
-             },
-             graphs);
+  checkLayer(
+      "import std\nmodel M { input x: node[6]\n output y = CGAT(x, out: 4, slope: 0.1) as c }",
+      [](const Graph &graph, const Tensors &t) {
+        Tensor z = product(t.at("x"), t.at("c.W"));
+        std::vector<LoopEdge> edges = plainEdges(graph);
+        std::vector<double> score(edges.size(), 0.0);
+        for (size_t e = 0; e < edges.size(); ++e) {
+          for (int64_t c = 0; c < 4; ++c)
+            score[e] += z(edges[e].src, c) * t.at("c.a_src")(c) + z(edges[e].dst, c) * t.at("c.a_dst")(c);
+          score[e] = leakyRelu(score[e], 0.1);
+        }
+        Tensor alpha = Tensor::zeros({int64_t(edges.size()), 1});
+        for (size_t i = 0; i < edges.size(); ++i)
+          for (size_t j = 0; j < edges.size(); ++j)
+            if (edges[i].dst == edges[j].dst)
+              alpha(j, 0) += std::max(0.0, score[j] - score[i]);
+        return weightedSum(edges, z.shape[0], alpha, 4, [&](int64_t e, int64_t c) { return z(edges[e].src, c); });
+      },
+      graphs);
 }

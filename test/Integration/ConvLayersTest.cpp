@@ -104,32 +104,36 @@ TEST(ConvLayers, GCNWithoutWeights) {
 }
 
 TEST(ConvLayers, GCNWithWeights) {
-  checkLayer("import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCN(x, w, out: 5) as c }",
-             [](const Graph &graph, const Tensors &t) {
-               std::vector<LoopEdge> edges = edgesWithLoops(graph);
-               Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
-               return plus(y, t.at("c.b"));
-             },
-             testGraphs(), [](Tensors &t) {
-               for (double &weight : t["w"].data)
-                 weight = std::abs(weight);
-             });
+  checkLayer(
+      "import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCN(x, w, out: 5) as c }",
+      [](const Graph &graph, const Tensors &t) {
+        std::vector<LoopEdge> edges = edgesWithLoops(graph);
+        Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
+        return plus(y, t.at("c.b"));
+      },
+      testGraphs(),
+      [](Tensors &t) {
+        for (double &weight : t["w"].data)
+          weight = std::abs(weight);
+      });
 }
 
 TEST(ConvLayers, GCNPlainWithWeightsOfBothSigns) {
   // Where the weights into a node sum to something negative or near 0 float32 has nothing to say, so sums are kept away
   // from there; whole nodes are of one sign, and those of negative sums get 0.
-  checkLayer("import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCNPlain(x, w, out: 5) as c }",
-             [](const Graph &graph, const Tensors &t) {
-               std::vector<LoopEdge> edges = plainEdges(graph);
-               Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
-               return plus(y, t.at("c.b"));
-             },
-             {randomGraph(45, 260, 1)}, [](Tensors &t) {
-               Graph graph = randomGraph(45, 260, 1);
-               for (int64_t e = 0; e < graph.extent("edge"); ++e)
-                 t["w"](e) = (0.5 + std::abs(t["w"](e))) * (graph.map("dst")[e] % 5 == 2 ? -1 : 1);
-             });
+  checkLayer(
+      "import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCNPlain(x, w, out: 5) as c }",
+      [](const Graph &graph, const Tensors &t) {
+        std::vector<LoopEdge> edges = plainEdges(graph);
+        Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
+        return plus(y, t.at("c.b"));
+      },
+      {randomGraph(45, 260, 1)},
+      [](Tensors &t) {
+        Graph graph = randomGraph(45, 260, 1);
+        for (int64_t e = 0; e < graph.extent("edge"); ++e)
+          t["w"](e) = (0.5 + std::abs(t["w"](e))) * (graph.map("dst")[e] % 5 == 2 ? -1 : 1);
+      });
 }
 
 TEST(ConvLayers, SGC) {

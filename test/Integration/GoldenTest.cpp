@@ -40,16 +40,14 @@ struct TemporaryFile {
 };
 
 /// The tensors of `all` whose names begin with a prefix, without it, as a file.
-llvm::Expected<SafetensorsFile> filePart(const SafetensorsFile &all,
-                                         const std::vector<std::string> &prefixes, int64_t nodes,
-                                         const TemporaryFile &file) {
+llvm::Expected<SafetensorsFile> filePart(const SafetensorsFile &all, const std::vector<std::string> &prefixes,
+                                         int64_t nodes, const TemporaryFile &file) {
   SafetensorsWriter writer;
   writer.addMetadata("num_nodes", std::to_string(nodes));
   for (const FileTensor &tensor : all.tensors())
     for (const std::string &prefix : prefixes)
       if (llvm::StringRef(tensor.name).starts_with(prefix))
-        if (llvm::Error error =
-                writer.add(tensor.name.substr(prefix.size()), *tensor.type, tensor.shape, tensor.data))
+        if (llvm::Error error = writer.add(tensor.name.substr(prefix.size()), *tensor.type, tensor.shape, tensor.data))
           return error;
   if (llvm::Error error = writer.write(file.path))
     return error;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Helpers of the references that layers are compared with: double precision, one loop over edges after the other, written
-// from the papers' formulas and sharing nothing with the language.
+// Helpers of the references that layers are compared with: double precision, one loop over edges after the other,
+// written from the papers' formulas and sharing nothing with the language.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,8 +48,8 @@ Tensor weightedSum(const std::vector<LoopEdge> &edges, int64_t nodes, const Tens
 
 using Reference = std::function<Tensor(const Graph &, const Tensors &)>;
 
-/// Loads a model with one output, and compares it in every way to run it with `reference` on each graph. `adjust` may change
-/// the random inputs.
+/// Loads a model with one output, and compares it in every way to run it with `reference` on each graph. `adjust` may
+/// change the random inputs.
 void checkLayer(const std::string &text, const Reference &reference, const std::vector<Graph> &graphs = testGraphs(),
                 const std::function<void(Tensors &)> &adjust = nullptr);
 

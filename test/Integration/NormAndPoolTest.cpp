@@ -50,17 +50,18 @@ TEST(NormAndPool, LayerNorm) {
 }
 
 TEST(NormAndPool, BatchNorm) {
-  checkLayer("import std\nmodel M { input x: node[6]\n output y = BatchNorm(x) as c }",
-             [](const Graph &, const Tensors &t) {
-               Tensor y = t.at("x");
-               for (int64_t v = 0; v < y.shape[0]; ++v)
-                 for (int64_t c = 0; c < 6; ++c)
-                   y(v, c) = (y(v, c) - t.at("c.running_mean")(c)) / std::sqrt(t.at("c.running_var")(c) + 1e-5) *
-                                 t.at("c.gain")(c) +
-                             t.at("c.shift")(c);
-               return y;
-             },
-             testGraphs(), makeVariancesPositive);
+  checkLayer(
+      "import std\nmodel M { input x: node[6]\n output y = BatchNorm(x) as c }",
+      [](const Graph &, const Tensors &t) {
+        Tensor y = t.at("x");
+        for (int64_t v = 0; v < y.shape[0]; ++v)
+          for (int64_t c = 0; c < 6; ++c)
+            y(v, c) =
+                (y(v, c) - t.at("c.running_mean")(c)) / std::sqrt(t.at("c.running_var")(c) + 1e-5) * t.at("c.gain")(c) +
+                t.at("c.shift")(c);
+        return y;
+      },
+      testGraphs(), makeVariancesPositive);
 }
 
 TEST(NormAndPool, GraphNorm) {
@@ -85,23 +86,22 @@ TEST(NormAndPool, GraphNorm) {
 
 TEST(NormAndPool, GlobalSumMeanAndMaxPool) {
   for (std::string kind : {"Sum", "Mean", "Max"})
-    checkLayer("import std\nmodel M { input x: node[6]\n output y = Global" + kind + "Pool(x) }",
-               [kind](const Graph &graph, const Tensors &t) {
-                 std::vector<std::vector<int64_t>> nodes = nodesOfGraphs(graph);
-                 Tensor y = Tensor::zeros({int64_t(nodes.size()), 6});
-                 for (size_t g = 0; g < nodes.size(); ++g)
-                   for (int64_t c = 0; c < 6; ++c) {
-                     double total = 0, largest = nodes[g].empty() ? 0 : -INFINITY;
-                     for (int64_t v : nodes[g]) {
-                       total += t.at("x")(v, c);
-                       largest = std::max(largest, t.at("x")(v, c));
-                     }
-                     y(g, c) = kind == "Max"                        ? largest
-                               : kind == "Sum" || nodes[g].empty() ? total
-                                                                    : total / nodes[g].size();
-                   }
-                 return y;
-               });
+    checkLayer(
+        "import std\nmodel M { input x: node[6]\n output y = Global" + kind + "Pool(x) }",
+        [kind](const Graph &graph, const Tensors &t) {
+          std::vector<std::vector<int64_t>> nodes = nodesOfGraphs(graph);
+          Tensor y = Tensor::zeros({int64_t(nodes.size()), 6});
+          for (size_t g = 0; g < nodes.size(); ++g)
+            for (int64_t c = 0; c < 6; ++c) {
+              double total = 0, largest = nodes[g].empty() ? 0 : -INFINITY;
+              for (int64_t v : nodes[g]) {
+                total += t.at("x")(v, c);
+                largest = std::max(largest, t.at("x")(v, c));
+              }
+              y(g, c) = kind == "Max" ? largest : kind == "Sum" || nodes[g].empty() ? total : total / nodes[g].size();
+            }
+          return y;
+        });
 }
 
 TEST(NormAndPool, GlobalAttentionPool) {
@@ -129,32 +129,33 @@ TEST(NormAndPool, GlobalAttentionPool) {
 
 // A classifier of small graphs: convolution, norm, residual, readout, network.
 TEST(NormAndPool, GraphClassifier) {
-  checkLayer("import std\nmodel M { input x: node[6]\n"
-             "let h = Residual(x, relu(BatchNorm(GIN(x, hidden: 5, out: 6) as conv) as c))\n"
-             "output y = MLP2(GlobalMeanPool(h), hidden: 4, out: 3) as head }",
-             [](const Graph &graph, const Tensors &t) {
-               const Tensor &x = t.at("x");
-               Tensor h = x;
-               for (double &number : h.data)
-                 number *= 1 + t.at("conv.eps")();
-               for (const LoopEdge &edge : plainEdges(graph))
-                 for (int64_t c = 0; c < 6; ++c)
-                   h(edge.dst, c) += x(edge.src, c);
-               h = relu(plus(product(h, t.at("conv.mlp.first.W")), t.at("conv.mlp.first.b")));
-               h = plus(product(h, t.at("conv.mlp.second.W")), t.at("conv.mlp.second.b"));
-               for (int64_t v = 0; v < x.shape[0]; ++v)
-                 for (int64_t c = 0; c < 6; ++c) {
-                   double z = (h(v, c) - t.at("c.running_mean")(c)) / std::sqrt(t.at("c.running_var")(c) + 1e-5);
-                   h(v, c) = x(v, c) + std::max(0.0, z * t.at("c.gain")(c) + t.at("c.shift")(c));
-                 }
-               std::vector<std::vector<int64_t>> nodes = nodesOfGraphs(graph);
-               Tensor pooled = Tensor::zeros({int64_t(nodes.size()), 6});
-               for (size_t g = 0; g < nodes.size(); ++g)
-                 for (int64_t v : nodes[g])
-                   for (int64_t c = 0; c < 6; ++c)
-                     pooled(g, c) += h(v, c) / nodes[g].size();
-               Tensor y = relu(plus(product(pooled, t.at("head.first.W")), t.at("head.first.b")));
-               return plus(product(y, t.at("head.second.W")), t.at("head.second.b"));
-             },
-             testGraphs(), makeVariancesPositive);
+  checkLayer(
+      "import std\nmodel M { input x: node[6]\n"
+      "let h = Residual(x, relu(BatchNorm(GIN(x, hidden: 5, out: 6) as conv) as c))\n"
+      "output y = MLP2(GlobalMeanPool(h), hidden: 4, out: 3) as head }",
+      [](const Graph &graph, const Tensors &t) {
+        const Tensor &x = t.at("x");
+        Tensor h = x;
+        for (double &number : h.data)
+          number *= 1 + t.at("conv.eps")();
+        for (const LoopEdge &edge : plainEdges(graph))
+          for (int64_t c = 0; c < 6; ++c)
+            h(edge.dst, c) += x(edge.src, c);
+        h = relu(plus(product(h, t.at("conv.mlp.first.W")), t.at("conv.mlp.first.b")));
+        h = plus(product(h, t.at("conv.mlp.second.W")), t.at("conv.mlp.second.b"));
+        for (int64_t v = 0; v < x.shape[0]; ++v)
+          for (int64_t c = 0; c < 6; ++c) {
+            double z = (h(v, c) - t.at("c.running_mean")(c)) / std::sqrt(t.at("c.running_var")(c) + 1e-5);
+            h(v, c) = x(v, c) + std::max(0.0, z * t.at("c.gain")(c) + t.at("c.shift")(c));
+          }
+        std::vector<std::vector<int64_t>> nodes = nodesOfGraphs(graph);
+        Tensor pooled = Tensor::zeros({int64_t(nodes.size()), 6});
+        for (size_t g = 0; g < nodes.size(); ++g)
+          for (int64_t v : nodes[g])
+            for (int64_t c = 0; c < 6; ++c)
+              pooled(g, c) += h(v, c) / nodes[g].size();
+        Tensor y = relu(plus(product(pooled, t.at("head.first.W")), t.at("head.first.b")));
+        return plus(product(y, t.at("head.second.W")), t.at("head.second.b"));
+      },
+      testGraphs(), makeVariancesPositive);
 }

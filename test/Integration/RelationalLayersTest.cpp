@@ -40,11 +40,9 @@ double typedProduct(const Tensor &x, int64_t row, const Tensor &weight, int64_t 
 Tensor rgcn(const Graph &graph, const Tensor &x, const Tensor &weight, const Tensor &root, const Tensor &bias,
             bool mean) {
   Tensor y = plus(product(x, root), bias);
-  addByType(graph, mean,
-            [&](int64_t e, int64_t c) {
-              return typedProduct(x, graph.map("src")[e], weight, graph.map("etype")[e], c);
-            },
-            y);
+  addByType(
+      graph, mean,
+      [&](int64_t e, int64_t c) { return typedProduct(x, graph.map("src")[e], weight, graph.map("etype")[e], c); }, y);
   return y;
 }
 
@@ -90,14 +88,15 @@ TEST(RelationalLayers, RGCNEmbeddingThenRGCNBasis) {
              [](const Graph &graph, const Tensors &t) {
                const Tensor &basis = t.at("first.basis"), &comp = t.at("first.comp");
                Tensor h = plus(t.at("first.root"), t.at("first.b"));
-               addByType(graph, true,
-                         [&](int64_t e, int64_t c) {
-                           double total = 0;
-                           for (int64_t b = 0; b < 2; ++b)
-                             total += comp(graph.map("etype")[e], b) * basis(graph.map("src")[e], b, c);
-                           return total;
-                         },
-                         h);
+               addByType(
+                   graph, true,
+                   [&](int64_t e, int64_t c) {
+                     double total = 0;
+                     for (int64_t b = 0; b < 2; ++b)
+                       total += comp(graph.map("etype")[e], b) * basis(graph.map("src")[e], b, c);
+                     return total;
+                   },
+                   h);
                return rgcn(graph, relu(h), combine(t.at("second.comp"), t.at("second.basis")), t.at("second.root"),
                            t.at("second.b"), true);
              });

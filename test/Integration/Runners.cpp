@@ -11,10 +11,10 @@
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Reference/Interpreter.h"
 
+#include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
-#include "mlir/IR/MLIRContext.h"
 
 #include <gtest/gtest.h>
 
@@ -85,14 +85,17 @@ private:
 // Compiled models
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model, unsigned optLevel) {
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model, unsigned optLevel,
+                                                                     bool baseline) {
   CompileOptions options;
   options.optLevel = optLevel;
+  if (baseline)
+    options.cpuLevels = {0};
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
   std::unique_ptr<CompiledModel> result(new CompiledModel());
-  result->optLevel = optLevel;
+  result->label = "O" + std::to_string(optLevel) + (baseline ? " baseline" : "");
   int descriptor = -1;
   llvm::SmallString<128> path;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile("gnnc-test", "so", descriptor, path))
@@ -124,7 +127,7 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
     indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
   gnnc_graph_desc description{sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()),
                               indices.data()};
-  llvm::Expected<Session> session = Session::create(*model, description, /*threads=*/2);
+  llvm::Expected<Session> session = Session::create(*model, description, threads);
   if (!session)
     return session.takeError();
 
@@ -160,12 +163,13 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
 std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model) {
   std::vector<std::unique_ptr<Runner>> runners;
   runners.push_back(std::make_unique<InterpretedModel>(model));
-  for (unsigned optLevel : {0u, 2u}) {
-    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, optLevel);
+  const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
+  for (auto [optLevel, baseline] : ways) {
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, optLevel, baseline);
     if (compiled)
       runners.push_back(std::move(*compiled));
     else
-      ADD_FAILURE() << "O" << optLevel << ": " << llvm::toString(compiled.takeError());
+      ADD_FAILURE() << "O" << optLevel << (baseline ? " baseline: " : ": ") << llvm::toString(compiled.takeError());
   }
   return runners;
 }

@@ -38,8 +38,8 @@ Graph test::randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nod
   std::mt19937 random(seed);
   auto below = [&](int64_t n) { return int32_t(random() % uint64_t(n)); };
   Graph graph;
-  graph.extents = {{"node", nodes},           {"edge", edges},         {"graph", graphs},
-                   {"node_type", nodeTypes}, {"edge_type", edgeTypes}};
+  graph.extents = {
+      {"node", nodes}, {"edge", edges}, {"graph", graphs}, {"node_type", nodeTypes}, {"edge_type", edgeTypes}};
   for (const char *name : {"src", "dst", "etype", "ntype", "batch"})
     graph.maps[name];
   auto &src = graph.maps["src"], &dst = graph.maps["dst"], &etype = graph.maps["etype"];
@@ -65,9 +65,7 @@ Graph test::randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nod
   return graph;
 }
 
-std::vector<Graph> test::testGraphs() {
-  return {randomGraph(45, 260, 1), randomGraph(7, 0, 2), randomGraph(1, 3, 3)};
-}
+std::vector<Graph> test::testGraphs() { return {randomGraph(45, 260, 1), randomGraph(7, 0, 2), randomGraph(1, 3, 3)}; }
 
 //===----------------------------------------------------------------------===//
 // Models

@@ -56,8 +56,8 @@ struct Graph {
   const std::vector<int32_t> &map(const std::string &name) const { return maps.at(name); }
 };
 
-/// Spaces `node` and `edge`, maps `src` and `dst`; and `ntype` into `nodeTypes`, `etype` into `edgeTypes` types, and `batch`
-/// into `graphs` graphs, the second of which is empty.
+/// Spaces `node` and `edge`, maps `src` and `dst`; and `ntype` into `nodeTypes`, `etype` into `edgeTypes` types, and
+/// `batch` into `graphs` graphs, the second of which is empty.
 Graph randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nodeTypes = 3, int64_t edgeTypes = 4,
                   int64_t graphs = 4);
 
@@ -65,8 +65,10 @@ Graph randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nodeTypes
 std::vector<Graph> testGraphs();
 
 /// Loads a text; a failure is reported to the running test with the front end's messages.
-std::optional<spec::ModelSpec> loadText(const std::string &text, const std::map<std::string, std::string> &defines = {});
-std::optional<spec::ModelSpec> loadFile(const std::string &path, const std::map<std::string, std::string> &defines = {});
+std::optional<spec::ModelSpec> loadText(const std::string &text,
+                                        const std::map<std::string, std::string> &defines = {});
+std::optional<spec::ModelSpec> loadFile(const std::string &path,
+                                        const std::map<std::string, std::string> &defines = {});
 
 /// Numbers in (-1, 1) that float32 holds exactly, for all inputs, parameters and states of a model.
 Tensors randomTensors(const spec::ModelSpec &model, const Graph &graph, unsigned seed);
@@ -82,24 +84,29 @@ public:
 /// A model compiled to a temporary model.so, which is removed with this object.
 class CompiledModel : public Runner {
 public:
-  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel);
+  /// For the baseline of the host's architecture, or for the default processor levels.
+  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel,
+                                                               bool baseline = false);
   ~CompiledModel() override;
-  std::string name() const override { return "O" + std::to_string(optLevel); }
+  std::string name() const override { return label; }
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override;
   const ModelFile &file() const { return *model; }
+  void setThreads(int count) { threads = count; }
 
 private:
   CompiledModel() = default;
-  unsigned optLevel = 0;
+  std::string label;
   std::string path;
   std::optional<ModelFile> model;
+  int threads = 2;
 };
 
-/// The interpreter, and the model compiled at -O0 and at -O2. A failure to compile is reported to the running test.
+/// The interpreter, and the model compiled at -O0, -O1 and -O2, for the baseline processor and for newer ones. A
+/// failure to compile is reported to the running test.
 std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model);
 
-/// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is not
-/// finite.
+/// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is
+/// not finite.
 double relativeError(const Tensor &actual, const Tensor &expected);
 
 } // namespace gnnc::test

@@ -1,4 +1,7 @@
 // RUN: gnnc-opt %s --split-input-file --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O0 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O1 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O2 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
 
 // Every function of one operand at -2, -0.5, 0, 0.5 and 2.
 // CHECK: neg: shared [5]

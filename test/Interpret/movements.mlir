@@ -1,4 +1,7 @@
 // RUN: gnnc-opt %s --split-input-file --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O0 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O1 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
+// RUN: gnnc-opt %s --split-input-file %lower-O2 --gnnc-interpret -o /dev/null | FileCheck %s --match-full-lines
 
 // Four nodes: 0 is isolated, 1 has one incoming edge, 2 has three of which two are the same pair, 3 only sends. x has its
 // largest number of column 0 on a tie, all numbers below 0 in column 1.

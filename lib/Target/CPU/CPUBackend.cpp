@@ -74,7 +74,9 @@ FailureOr<SmallVector<EmittedKernel>> emitKernels(ModuleOp module, const CPUTarg
   return kernels;
 }
 
-void loadDialects(MLIRContext *context) {
+} // namespace
+
+void cpu::loadDialects(MLIRContext *context) {
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
                        math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   DialectRegistry registry;
@@ -82,6 +84,8 @@ void loadDialects(MLIRContext *context) {
   registerLLVMDialectTranslation(registry);
   context->appendDialectRegistry(registry);
 }
+
+namespace {
 
 LogicalResult lowerToLLVM(ModuleOp code) {
   MLIRContext *context = code.getContext();
@@ -99,8 +103,9 @@ LogicalResult lowerToLLVM(ModuleOp code) {
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   populateVectorToLLVMConversionPatterns(converter, patterns);
-  populateMathToLLVMConversionPatterns(converter, patterns, false);
-  populateMathToLibmConversionPatterns(patterns, 2);
+  // Intrinsics first: fma and floor are instructions; libm is for what has none.
+  populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
+  populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
   populateFuncToLLVMConversionPatterns(converter, patterns);
   return applyFullConversion(code, target, std::move(patterns));
 }
@@ -153,9 +158,7 @@ std::string cpu::functionName(llvm::StringRef kernel, int level) {
 
 llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantText) {
   MLIRContext *context = module.getContext();
-  loadDialects(context);
-  std::string message = "internal error in code generation";
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &d) { message = d.str(); });
+  constexpr llvm::StringLiteral message = "internal error in code generation; the diagnostic says where";
   OwningOpRef<ModuleOp> code = ModuleOp::create(module.getLoc());
   FailureOr<SmallVector<EmittedKernel>> kernels = emitKernels(module, CPUTarget{level}, *code);
   if (failed(kernels))

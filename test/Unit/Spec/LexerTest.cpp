@@ -48,7 +48,7 @@ TEST(Lexer, NewlinesEndStatements) {
   EXPECT_EQ(tokens("a +\n b"), "a + b");
   EXPECT_EQ(tokens("a\n  + b\n  .src\nlet c"), "a + b . src ; let c");
   EXPECT_EQ(tokens("a and\n b\n or c"), "a and b or c");
-  EXPECT_EQ(tokens("layer A()\n  -> node\n{\n}"), "layer A ( ) -> node { ; }");
+  EXPECT_EQ(tokens("layer A()\n  -> node\n{\n}"), "layer A ( ) -> node { }");
 }
 
 TEST(Lexer, AKeywordClosesBrackets) {

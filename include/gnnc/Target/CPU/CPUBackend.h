@@ -31,7 +31,11 @@ struct CPUCode {
   std::string text;   ///< LLVM IR after optimisation, if asked for
 };
 
-/// Generates code for all kernels; functions are named <kernel>_v<level>. `module` must be past plan-memory.
+/// Loads what code generation needs into a context. To be called once, before any generateCode: loading is not thread-safe.
+void loadDialects(mlir::MLIRContext *context);
+
+/// Generates code for all kernels; several threads may do so at once, one for each level. What is wrong with the module goes to its
+/// context's diagnostics. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
 llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, bool wantText);
 
 /// Symbol of a kernel's function.
