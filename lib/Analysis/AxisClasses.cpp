@@ -136,11 +136,11 @@ void ClassBuilder::visitContract(ContractOp op) {
 
 void ClassBuilder::visit(Operation &op) {
   for (Value operand : op.getOperands())
-    of(operand);
+    (void)of(operand);
   if (op.getNumResults() == 0)
     return;
   Value result = op.getResult(0);
-  of(result);
+  (void)of(result);
   if (auto fold = dyn_cast<FoldOp>(op)) {
     for (int64_t axis : fold.getAxes())
       mix(fold.getInput(), axis);
@@ -168,7 +168,7 @@ void ClassBuilder::visit(Operation &op) {
 AxisClasses::AxisClasses(mpk::SweepOp sweep) {
   ClassBuilder builder;
   for (Value argument : sweep.getBody().getArguments())
-    builder.of(argument);
+    (void)builder.of(argument);
   for (Operation &op : sweep.getBody().front())
     builder.visit(op);
   // Elementwise operands of size 1 are not paired, so two operands that differ only there still meet in the result.

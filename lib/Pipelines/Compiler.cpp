@@ -110,7 +110,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   for (const PassPhase &phase : passPhases()) {
     progress(phase.name);
     PassManager pm(&context);
-    phase.populate(pm, options.optLevel);
+    phase.populate(pm, PhaseOptions(options.optLevel, options.gradient));
     if (failed(pm.run(*module)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
     bool last = options.compileTo == phase.name ||

@@ -7,6 +7,7 @@
 
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
@@ -15,38 +16,50 @@ using namespace gnnc;
 
 namespace {
 
-void simplify(OpPassManager &pm, unsigned optLevel) {
+void simplify(OpPassManager &pm, const PhaseOptions &options) {
   // 1. Movements over everything and along partial maps get a form that kernels have.
   pm.addPass(createSimplifyMovements());
   // 2. Equal values are computed once; inlined layers repeat derived quantities such as degrees.
-  if (optLevel > 0)
+  if (options.optLevel > 0)
     pm.addPass(createCSEPass());
   // 3. What no output needs is dropped, at every level: it might need inputs that are not there.
   pm.addPass(createCanonicalizerPass());
 }
 
-void reorder(OpPassManager &pm, unsigned optLevel) {
+void differentiate(OpPassManager &pm, const PhaseOptions &options) {
+  if (!options.gradient)
+    return;
+  // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
+  pm.addPass(createDifferentiate());
+  simplify(pm, options);
+}
+
+void reorder(OpPassManager &pm, const PhaseOptions &options) {
+  // Gradients of weights first: their outer products must not become products of rows.
+  pm.addPass(createFormOuterSums());
   // Products stand between sweeps, so they are formed first; at -O2 they also move before a broadcast (R1).
   FormProductsOptions products;
-  products.hoist = optLevel >= 2;
+  products.hoist = options.optLevel >= 2;
   pm.addPass(createFormProducts(products));
-  if (optLevel > 0)
+  if (options.optLevel > 0)
     pm.addPass(createCSEPass());
   pm.addPass(createCanonicalizerPass());
 }
 
-void fuse(OpPassManager &pm, unsigned optLevel) {
-  FuseMessagePassingOptions options;
-  options.fuse = optLevel > 0;
-  pm.addPass(createFuseMessagePassing(options));
-  // Bodies repeat what several anchors of a sweep share.
-  pm.addPass(createCSEPass());
+void fuse(OpPassManager &pm, const PhaseOptions &options) {
+  FuseMessagePassingOptions fusion;
+  fusion.fuse = options.optLevel > 0;
+  pm.addPass(createFuseMessagePassing(fusion));
+  // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of which has
+  // memory of its own.
+  pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
 }
 
-void planMemory(OpPassManager &pm, unsigned optLevel) { pm.addPass(createPlanMemory()); }
+void planMemory(OpPassManager &pm, const PhaseOptions &options) { pm.addPass(createPlanMemory()); }
 
 constexpr PassPhase kPhases[] = {
     {"simplify", "fold, merge equal values, drop unused ones", simplify},
+    {"differentiate", "add the gradients, if they are asked for", differentiate},
     {"reorder", "form matrix products and move them before broadcasts", reorder},
     {"fuse", "gather everything between products into sweeps (mpk)", fuse},
     {"plan-memory", "give intermediate tensors slots of one arena", planMemory},

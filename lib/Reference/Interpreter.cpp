@@ -103,6 +103,8 @@ Error step(Operation &op, const GraphData &graph, DenseMap<Value, RefTensor> &va
     results = std::move(*computed);
   } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
     results.push_back(evaluateProduct(product, *operands[0], *operands[1], graph));
+  } else if (auto sum = dyn_cast<mpk::OuterSumOp>(op)) {
+    results.push_back(evaluateOuterSum(sum, *operands[0], *operands[1], graph));
   } else {
     auto computed = evaluateOperation(&op, operands, graph);
     if (!computed)

@@ -38,10 +38,12 @@ RefTensor gatherRows(const RefTensor &x, ArrayRef<int64_t> index, double fill) {
   return result;
 }
 
-/// What a list of numbers combines to. An empty list gives 0, or minus infinity for logsumexp.
-double combine(ReduceKind kind, ArrayRef<double> numbers) {
+/// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, minus infinity for
+/// logsumexp, and no element (-1) for the winner of a maximum or minimum.
+double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> names) {
+  bool winner = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   if (numbers.empty())
-    return kind == ReduceKind::LogSumExp ? -kInfinity : 0;
+    return kind == ReduceKind::LogSumExp ? -kInfinity : winner ? -1 : 0;
   double sum = 0;
   switch (kind) {
   case ReduceKind::Sum:
@@ -53,6 +55,10 @@ double combine(ReduceKind kind, ArrayRef<double> numbers) {
     return *std::max_element(numbers.begin(), numbers.end());
   case ReduceKind::Min:
     return *std::min_element(numbers.begin(), numbers.end());
+  case ReduceKind::ArgMax: // The first of equal ones wins; names rise.
+    return double(names[std::max_element(numbers.begin(), numbers.end()) - numbers.begin()]);
+  case ReduceKind::ArgMin:
+    return double(names[std::min_element(numbers.begin(), numbers.end()) - numbers.begin()]);
   case ReduceKind::LogSumExp: {
     double maximum = *std::max_element(numbers.begin(), numbers.end());
     if (std::isinf(maximum))
@@ -73,7 +79,7 @@ RefTensor combineRows(ReduceKind kind, const RefTensor &x, ArrayRef<std::vector<
       std::vector<double> numbers;
       for (int64_t i : list)
         numbers.push_back(x.row(i)[k]);
-      result.row(j)[k] = combine(kind, numbers);
+      result.row(j)[k] = combine(kind, numbers, list);
     }
   return result;
 }
@@ -102,6 +108,7 @@ private:
   RefTensor raise(Value value, Level to) const { return raise(values.lookup(value), levels.lookup(value), to); }
   RefTensor accumulate(AccumulateOp op) const;
   RefTensor softmax(SoftmaxOp op) const;
+  RefTensor isElement(mpdfg::IsElementOp op) const;
   RefTensor write(Value value, AccessAttr access);
 
   SweepOp sweep;
@@ -164,6 +171,18 @@ RefTensor SweepEvaluator::softmax(SoftmaxOp op) const {
   return result;
 }
 
+/// Marks the rows that hold the number of their own member or owner.
+RefTensor SweepEvaluator::isElement(mpdfg::IsElementOp op) const {
+  Level level = levels.lookup(op);
+  RefTensor result = raise(op.getInput(), level);
+  for (int64_t i = 0; i < result.rows; ++i) {
+    int64_t own = level == Level::Member && !op.getMember() ? owners[i] : i;
+    for (int64_t k = 0; k < result.width(); ++k)
+      result.row(i)[k] = result.row(i)[k] == double(own);
+  }
+  return result;
+}
+
 /// A result as the sweep's users see it. Members without an owner are not visited: their rows hold 0.
 RefTensor SweepEvaluator::write(Value value, AccessAttr access) {
   if (access.getKind() == AccessKind::Shared)
@@ -192,6 +211,10 @@ Expected<std::vector<RefTensor>> SweepEvaluator::run(ArrayRef<const RefTensor *>
     }
     if (auto normalised = dyn_cast<SoftmaxOp>(op)) {
       values[normalised] = softmax(normalised);
+      continue;
+    }
+    if (auto mark = dyn_cast<mpdfg::IsElementOp>(op)) {
+      values[mark] = isElement(mark);
       continue;
     }
     if (op.getNumResults() != 1)
@@ -240,6 +263,25 @@ RefTensor reference::evaluateProduct(ProductOp product, const RefTensor &lhs, co
             sum += lhs.row(left)[(b * rows + r) * k + l] * rhs.row(right)[(b * k + l) * n + column];
           result.row(i)[(b * rows + r) * n + column] = sum;
         }
+  }
+  return result;
+}
+
+RefTensor reference::evaluateOuterSum(OuterSumOp sum, const RefTensor &lhs, const RefTensor &rhs,
+                                      const GraphData &graph) {
+  int64_t batch = sum.getBatch(), k = sum.getK(), n = sum.getN();
+  auto at = [&](std::optional<StringRef> map, int64_t i) { return map ? graph.map(*map).target[i] : i; };
+  int64_t owners = sum.getAlong() ? graph.extent(graph.map(*sum.getAlong()).to) : 1;
+  RefTensor result(!sum.getAlong(), owners, mpdfg::getFeatureShape(sum.getResult().getType()));
+  for (int64_t i = 0; i < graph.extent(sum.getOver()); ++i) {
+    int64_t left = at(sum.getGatherLhs(), i), right = at(sum.getGatherRhs(), i);
+    int64_t owner = sum.getAlong() ? at(sum.getAlong(), i) : 0;
+    if (left < 0 || right < 0 || owner < 0)
+      continue;
+    for (int64_t b = 0; b < batch; ++b)
+      for (int64_t row = 0; row < k; ++row)
+        for (int64_t column = 0; column < n; ++column)
+          result.row(owner)[(b * k + row) * n + column] += lhs.row(left)[b * k + row] * rhs.row(right)[b * n + column];
   }
   return result;
 }

@@ -20,6 +20,8 @@ llvm::Expected<std::vector<RefTensor>> evaluateSweep(mpk::SweepOp sweep, llvm::A
 
 RefTensor evaluateProduct(mpk::ProductOp product, const RefTensor &lhs, const RefTensor &rhs, const GraphData &graph);
 
+RefTensor evaluateOuterSum(mpk::OuterSumOp sum, const RefTensor &lhs, const RefTensor &rhs, const GraphData &graph);
+
 /// Evaluates an operation through its interface; an operation without one is an error.
 llvm::Expected<RefTensor> evaluateOperation(mlir::Operation *op, llvm::ArrayRef<const RefTensor *> operands,
                                             const GraphData &graph);

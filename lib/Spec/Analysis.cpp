@@ -8,7 +8,10 @@
 #include "Elaborator.h"
 #include "gnnc/Spec/JSON.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <map>
+#include <set>
 
 using namespace gnnc::spec;
 
@@ -18,6 +21,47 @@ const Occurrence *Analysis::find(unsigned line, unsigned column) const {
     if (each.loc.line == line && column >= each.loc.column && column < each.loc.column + each.loc.length)
       best = &each;
   return best;
+}
+
+/// `node[heads = 1, out = 1]` as `node[heads, out]`, for sizes that nobody knows.
+static void dropSizes(std::string &text) {
+  size_t at = text.find('[');
+  while ((at = text.find(" = ", at)) != std::string::npos)
+    text.erase(at, text.find_first_of(",]", at) - at);
+}
+
+/// Elaborates with two assumptions about unknown sizes, and keeps the errors that both lead to.
+template <typename F>
+static void attempt(const Sources &sources, Modules &modules, const CompileInputs &inputs, Analysis &result,
+                    std::set<const ast::LayerDecl *> &called, F elaborate) {
+  std::vector<Diagnostic> found[2];
+  std::vector<Occurrence> occurrences;
+  bool assumed = false;
+  for (int round = 0; round < (assumed ? 2 : 1); ++round) {
+    DiagnosticEngine engine(sources, found[round]);
+    Elaborator elaborator(modules, sources, engine, inputs);
+    elaborator.assumedSize = round == 0 ? 12 : 1;
+    if (round == 0)
+      elaborator.occurrences = &occurrences;
+    elaborate(elaborator);
+    assumed |= elaborator.assumed;
+    called.insert(elaborator.called.begin(), elaborator.called.end());
+  }
+  auto sameAs = [](const Diagnostic &a) {
+    return [&a](const Diagnostic &b) {
+      return a.file == b.file && a.loc.line == b.loc.line && a.loc.column == b.loc.column;
+    };
+  };
+  for (Diagnostic &diagnostic : found[0]) {
+    bool known = llvm::any_of(result.diagnostics, sameAs(diagnostic));
+    if (!known && (!assumed || llvm::any_of(found[1], sameAs(diagnostic))))
+      result.diagnostics.push_back(diagnostic);
+  }
+  for (Occurrence &occurrence : occurrences) {
+    if (assumed)
+      dropSizes(occurrence.text);
+    result.occurrences.push_back(std::move(occurrence));
+  }
 }
 
 Analysis gnnc::spec::analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs) {
@@ -35,17 +79,20 @@ Analysis gnnc::spec::analyzeText(const std::string &name, const std::string &tex
   DiagnosticEngine engine(sources, result.diagnostics);
   Modules modules(sources, engine, inputs);
   const Module *module = modules.loadText(name, text);
-  // Each model on its own, as if compiled alone; a later one does not repeat what an earlier one has said.
+  // Each model on its own, as if compiled alone; then the layers that none of them calls.
+  std::set<const ast::LayerDecl *> called;
   for (const ast::ModelDecl &model : module->ast.models) {
     CompileInputs own = inputs;
     own.model = model.name.text;
-    own.defines.clear(); // they belong to one model; the others would not know them
-    if (inputs.model == model.name.text)
-      own.defines = inputs.defines;
-    Elaborator elaborator(modules, sources, engine, own);
-    elaborator.occurrences = &result.occurrences;
-    elaborator.run(*module, model);
+    if (inputs.model != model.name.text)
+      own.defines.clear(); // they belong to one model; the others would not know them
+    attempt(sources, modules, own, result, called, [&](Elaborator &elaborator) { elaborator.run(*module, model); });
   }
+  for (const ast::LayerDecl &layer : module->ast.layers)
+    if (!called.count(&layer))
+      attempt(sources, modules, inputs, result, called,
+              [&](Elaborator &elaborator) { elaborator.tryLayer(*module, layer); });
+
   // In order of place, those of one place in the order they were met.
   std::multimap<std::pair<unsigned, unsigned>, Occurrence> ordered;
   for (Occurrence &each : result.occurrences)

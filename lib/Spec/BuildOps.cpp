@@ -115,6 +115,8 @@ MaybeId ModelBuilder::norm(StringRef function, Id x, Id map, Loc loc) {
     return fail(loc, "no normalisation '" + function + "'");
   if (!checkResidesOnDomain(x, map, "normalise", loc))
     return std::nullopt;
+  if (model.maps[map].partial)
+    return fail(loc, "cannot normalise along '" + model.maps[map].name + "', which is partial");
   Value value = derived(OpCode::Norm, x, loc);
   value.name = function.str();
   value.map = map;

@@ -50,6 +50,7 @@ Diagnostic DiagnosticEngine::make(Severity severity, Loc loc, const llvm::Twine 
 }
 
 void DiagnosticEngine::add(Diagnostic diagnostic) {
+  added = false;
   // The same mistake in a layer that is called twice is one mistake.
   for (const Diagnostic &earlier : out)
     if (earlier.message == diagnostic.message && earlier.file == diagnostic.file &&
@@ -58,20 +59,24 @@ void DiagnosticEngine::add(Diagnostic diagnostic) {
   // A long chain of calls is told by its innermost ones.
   size_t shown = 0;
   for (auto call = calls.rbegin(); call != calls.rend() && shown < 5; ++call, ++shown)
-    diagnostic.notes.push_back(make(Severity::Note, call->loc, "in this call of layer '" + call->layer + "'"));
+    if (call->loc.line != 0)
+      diagnostic.notes.push_back(make(Severity::Note, call->loc, "in this call of layer '" + call->layer + "'"));
   out.push_back(std::move(diagnostic));
+  added = true;
 }
 
 void DiagnosticEngine::error(Loc loc, const llvm::Twine &message) {
   ++errors;
   if (errors <= maxErrors)
     add(make(Severity::Error, loc, message));
+  else
+    added = false;
 }
 
 void DiagnosticEngine::warning(Loc loc, const llvm::Twine &message) { add(make(Severity::Warning, loc, message)); }
 
 void DiagnosticEngine::note(Loc loc, const llvm::Twine &message) {
-  if (!out.empty() && errors <= maxErrors)
+  if (added)
     out.back().notes.push_back(make(Severity::Note, loc, message));
 }
 

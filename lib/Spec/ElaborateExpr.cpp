@@ -19,7 +19,7 @@ using llvm::Twine;
 /// How deep evaluation may recurse, over all inlined layers.
 static constexpr unsigned maxDepth = 1000;
 /// How many expressions and statements a model may come to when its layers are inlined.
-static constexpr uint64_t maxSteps = uint64_t(1) << 22;
+static constexpr uint64_t maxSteps = uint64_t(1) << 20;
 
 MaybeOperand Elaborator::eval(const ast::Expr &expr) {
   if (exhausted)
@@ -69,7 +69,8 @@ MaybeOperand Elaborator::evalKind(const ast::Expr &expr) {
 MaybeOperand Elaborator::evalName(const ast::Expr &expr) {
   if (auto found = frame->values.find(expr.name); found != frame->values.end()) {
     Binding &binding = found->second;
-    binding.used = true;
+    if (binding.input)
+      usedInputs.insert(expr.name);
     if (binding.operand)
       record(expr.loc, expr.name + ": " + describe(*binding.operand), binding.loc);
     return binding.operand;

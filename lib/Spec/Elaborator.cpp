@@ -18,7 +18,8 @@ using llvm::Twine;
 /// `repeat` may say at most this.
 static constexpr int64_t maxRepeat = 4096;
 
-Elaborator::Elaborator(Modules &modules, Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs)
+Elaborator::Elaborator(Modules &modules, const Sources &sources, DiagnosticEngine &diagnostics,
+                       const CompileInputs &inputs)
     : modules(modules), sources(sources), diagnostics(diagnostics), inputs(inputs),
       builder([&diagnostics](Loc loc, const std::string &message) { diagnostics.error(loc, message); }) {
   builder.moveHint = [this](Id from, Id to) {
@@ -71,19 +72,22 @@ std::string Elaborator::suggestion(StringRef name, const std::vector<std::string
 // Models
 //===----------------------------------------------------------------------===//
 
-std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
-  Frame top;
+/// Sets up the frame of a model. The relation in force in it is the one that `edge`, `src` and `dst` name.
+void Elaborator::enterModel(Frame &top, const Module &module) {
   top.module = &module;
   top.global = &scopeOf(module);
   frame = &top;
-  llvm::scope_exit done([&] { frame = nullptr; });
-  // The relation in force in a model is the one that `edge`, `src` and `dst` name.
   auto edge = top.global->spaces.find("edge");
   auto src = top.global->maps.find("src"), dst = top.global->maps.find("dst");
   if (edge != top.global->spaces.end() && src != top.global->maps.end() && dst != top.global->maps.end())
     top.relation = {"edge", edge->second, src->second, dst->second, {}};
   top.outer = top.relation;
+}
 
+std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
+  Frame top;
+  enterModel(top, module);
+  llvm::scope_exit done([&] { frame = nullptr; });
   record(model.name.loc, "model " + model.name.text, model.name.loc);
   bindModelNumbers(model);
   checkDefines(model);
@@ -91,13 +95,21 @@ std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelD
   if (diagnostics.errorCount() != 0)
     return std::nullopt;
   for (const ast::Name &name : inputNames)
-    if (const Binding &binding = top.values[name.text]; !binding.used && binding.operand)
+    if (!usedInputs.count(name.text))
       diagnostics.warning(name.loc, "input '" + name.text + "' is not used");
   if (builder.spec().outputs.empty())
     return error(model.name.loc, "model '" + model.name.text +
                                      "' has no output; expected a statement 'output name = "
                                      "...'");
   return builder.finish(model.name.text, /*doublePrecision=*/false, sources.paths());
+}
+
+/// A number that somebody else will say.
+Number Elaborator::assume(ast::Formal::Kind kind) {
+  assumed = true;
+  return kind == ast::Formal::Kind::Int     ? Number::ofInt(assumedSize)
+         : kind == ast::Formal::Kind::Float ? Number::ofFloat(0.5)
+                                            : Number::ofBool(true);
 }
 
 /// The model's own parameters, and the extents of static spaces.
@@ -118,8 +130,8 @@ void Elaborator::bindModelNumbers(const ast::ModelDecl &model) {
     } else if (formal.defaultValue) {
       if ((number = evalNumber(*formal.defaultValue, "the default of '" + name.text + "'")))
         number = convert(*number, formal.kind, name, formal.defaultValue->loc);
-    } else if (occurrences) {
-      number = Number::ofInt(1);
+    } else if (assumedSize != 0) {
+      number = assume(formal.kind);
     } else {
       error(name.loc, "parameter '" + name.text + "' of model '" + model.name.text +
                           "' has no value; define it with '-D " + name.text + "=...'");
@@ -139,8 +151,8 @@ void Elaborator::bindModelNumbers(const ast::ModelDecl &model) {
               "the extent of static space '" + name + "' must be an integer, found '" + define->second + "'");
       else
         builder.setExtent(id, extent, model.name.loc);
-    } else if (occurrences) {
-      builder.setExtent(id, 1, model.name.loc);
+    } else if (assumedSize != 0) {
+      builder.setExtent(id, assumedSize, model.name.loc); // nothing an editor sees depends on it
     }
   }
 }
@@ -210,7 +222,7 @@ void Elaborator::bind(const ast::Name &name, MaybeOperand operand, StringRef wha
   Binding &binding = frame->values[name.text];
   binding.operand = std::move(operand);
   binding.loc = name.loc;
-  binding.used = false;
+  binding.input = what == "input";
 }
 
 void Elaborator::run(const ast::LetStmt &let) {

@@ -27,6 +27,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <optional>
+#include <set>
 #include <variant>
 
 namespace gnnc::spec {
@@ -63,7 +64,7 @@ struct Scope {
 struct Binding {
   MaybeOperand operand;
   Loc loc;
-  bool used = false;
+  bool input = false; ///< of the model
 };
 
 /// The body of a layer, a model or a derived relation.
@@ -84,16 +85,27 @@ struct Frame {
 
 class Elaborator {
 public:
-  Elaborator(Modules &modules, Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs);
+  Elaborator(Modules &modules, const Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs);
 
   std::optional<ModelSpec> run(const Module &module, const ast::ModelDecl &model);
 
-  /// Where to record what is known of names; with it, sizes that have no value are taken to be 1.
+  /// Elaborates a layer that nobody calls, with arguments made up for it.
+  void tryLayer(const Module &module, const ast::LayerDecl &layer);
+
+  /// Where to record what is known of names, if anywhere.
   std::vector<Occurrence> *occurrences = nullptr;
+  /// What numbers without a value are taken to be, for an editor; 0 where they are errors.
+  int64_t assumedSize = 0;
+  /// Whether any was.
+  bool assumed = false;
+  /// The layers that were called.
+  std::set<const ast::LayerDecl *> called;
 
 private:
   // Statements (Elaborator.cpp).
+  void enterModel(Frame &top, const Module &module);
   void bindModelNumbers(const ast::ModelDecl &model);
+  Number assume(ast::Formal::Kind kind);
   void checkDefines(const ast::ModelDecl &model);
   MaybeOperand runBody(const std::vector<ast::Statement> &body, Loc end);
   MaybeOperand runBlock(const std::vector<ast::Statement> &body);
@@ -215,7 +227,7 @@ private:
   static std::string suggestion(llvm::StringRef name, const std::vector<std::string> &known);
 
   Modules &modules;
-  Sources &sources;
+  const Sources &sources;
   DiagnosticEngine &diagnostics;
   const CompileInputs &inputs;
   ModelBuilder builder;
@@ -224,6 +236,7 @@ private:
   std::map<std::tuple<const ast::RelationDecl *, Id, Id, Id>, RelationView> derivedRelations;
   std::vector<const ast::LayerDecl *> active; ///< layers being inlined
   std::vector<ast::Name> inputNames;
+  std::set<std::string> usedInputs;
   unsigned depth = 0; ///< of eval
   uint64_t steps = 0; ///< expressions and statements so far
   bool exhausted = false;

@@ -54,6 +54,7 @@ MaybeOperand Elaborator::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> 
       cycle += (*each)->name.text + " -> ";
     return error(expr.loc, "layer '" + layer.name.text + "' calls itself: " + cycle + layer.name.text);
   }
+  called.insert(&layer);
   Call call{expr, layer, {}, {}, {}, {}};
   if (!bindArguments(call))
     return std::nullopt;

@@ -151,9 +151,8 @@ private:
     diagnostics.error(here(), llvm::isPrint(c) ? "unexpected character '" + llvm::Twine(c) + "'"
                                                : "unexpected byte 0x" + llvm::utohexstr((unsigned char)c));
     // One complaint about a run of bytes that are no text.
-    while (!atEnd() && !llvm::isPrint(peek()) && !llvm::isSpace(peek()))
-      ++position;
-    if (llvm::isPrint(c))
+    ++position;
+    while (!llvm::isPrint(c) && !atEnd() && !llvm::isPrint(peek()) && !llvm::isSpace(peek()))
       ++position;
     return {Token::Kind::Symbol, "", here()};
   }

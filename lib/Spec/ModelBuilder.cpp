@@ -145,10 +145,14 @@ MaybeId ModelBuilder::setExtent(Id id, int64_t extent, Loc loc) {
 MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bool equal, Loc loc) {
   if (!checkSpace(base, loc) || !checkMap(left, loc) || !checkMap(right, loc))
     return std::nullopt;
-  for (Id map : {left, right})
+  for (Id map : {left, right}) {
+    if (model.maps[map].partial)
+      return fail(loc, "a filter compares maps that are defined everywhere, but '" + model.maps[map].name +
+                           "' is partial");
     if (model.maps[map].from != base)
       return fail(loc, "a filter of '" + spaceName(base) + "' compares maps from it, but '" + model.maps[map].name +
                            "' is from '" + spaceName(model.maps[map].from) + "'");
+  }
   if (model.maps[left].to != model.maps[right].to)
     return fail(loc, "a filter compares maps to one space, but '" + model.maps[left].name + "' is to '" +
                          spaceName(model.maps[left].to) + "' and '" + model.maps[right].name + "' is to '" +

@@ -206,7 +206,7 @@ static bool includes(const ModelBuilder &builder, Id from, Id to) {
 }
 
 std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id start, bool structural, Id end,
-                                                   StringRef mapName) {
+                                                     StringRef mapName) {
   if (path.none)
     return error(path.loc, "'none' stands only for a part of a union");
   Route route{kNone, start, start};

@@ -73,6 +73,7 @@ private:
   const Sources &sources;
   std::vector<Diagnostic> &out;
   unsigned errors = 0;
+  bool added = false; ///< whether the latest diagnostic was new, and takes notes
 };
 
 } // namespace gnnc::spec

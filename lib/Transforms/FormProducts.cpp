@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -26,6 +27,8 @@ namespace gnnc {
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
+
+#define DEBUG_TYPE "form-products"
 
 namespace {
 
@@ -64,18 +67,34 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
   }
 
   void form(ContractOp op) {
-    // The weight is the operand that is shared, or that a map brings from a space of few elements.
+    auto decline = [&](const Twine &reason) {
+      remarkMissed(op, DEBUG_TYPE, "product", [] { return "contraction stays in the body of a sweep"; },
+                   [&] { return reason.str(); });
+    };
     if (!getResidency(op.getResult().getType()))
-      return;
+      return decline("its result is shared");
+    // The weight is the operand that is shared, or that a map brings from a space of few elements.
     if (!isWeight(op.getRhs(), op.getLhs())) {
       if (!isWeight(op.getLhs(), op.getRhs()))
-        return;
+        return decline(whyNoWeight(op));
       swap(op);
     }
     Roles roles = classify(op);
-    if (roles.n.empty() || roles.k.empty() || roles.onlyOneOperand || (!roles.batch.empty() && !roles.m.empty()))
-      return;
+    if (roles.n.empty())
+      return decline("the weight has no axis of its own");
+    if (roles.k.empty())
+      return decline("nothing is summed over");
+    if (roles.onlyOneOperand)
+      return decline("an axis is summed over that only one operand has");
+    if (!roles.batch.empty() && !roles.m.empty())
+      return decline("the value has axes of its own beside those it shares with weight and result");
     rewrite(op, roles);
+  }
+
+  MapOp mapOf(BroadcastOp move) { return symbols->lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr()); }
+
+  static bool comesFromStaticSpace(BroadcastOp move) {
+    return !ShapedType::isDynamic(cast<RankedTensorType>(move.getInput().getType()).getDimSize(0));
   }
 
   /// Shared, or moved here along a total map from a static space.
@@ -84,11 +103,15 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       return false;
     if (!getResidency(value.getType()))
       return true;
-    auto move = value.getDefiningOp<BroadcastOp>();
-    if (!move || ShapedType::isDynamic(cast<RankedTensorType>(move.getInput().getType()).getDimSize(0)))
-      return false;
-    auto map = symbols->lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr());
-    return map && !map.getPartial();
+    auto move = getMove(value);
+    return move && comesFromStaticSpace(move) && !mapOf(move).getPartial();
+  }
+
+  std::string whyNoWeight(ContractOp op) {
+    for (Value operand : {op.getRhs(), op.getLhs()})
+      if (auto move = getMove(operand); move && comesFromStaticSpace(move))
+        return ("the weight comes along @" + move.getAlong() + ", which is partial").str();
+    return "both operands differ from row to row";
   }
 
   void swap(ContractOp op) {
@@ -98,6 +121,17 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     op.setLhsLabels(op.getRhsLabels());
     op.getRhsMutable().assign(lhs);
     op.setRhsLabels(labels);
+  }
+
+  void remarkHoist(ContractOp op, BroadcastOp move, bool hoisted, FlatSymbolRefAttr group) {
+    auto what = [&] { return ("the broadcast along @" + move.getAlong()).str(); };
+    if (hoisted)
+      remarkPassed(op, DEBUG_TYPE, "hoist", [&] { return "product is made before " + what(); });
+    else if (hoist)
+      remarkMissed(op, DEBUG_TYPE, "hoist", [&] { return "product is made after " + what(); }, [&]() -> std::string {
+        return group ? ("the weight differs along @" + group.getValue()).str()
+                     : "rows are filled with another number than 0 where the map is undefined";
+      });
   }
 
   /// `value` with its features in the order of `wanted`, which permutes `labels`.
@@ -155,12 +189,11 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     FlatSymbolRefAttr over = getResidency(outType), gather, group;
     int64_t extent = outType.getDimSize(0);
     BroadcastOp hoisted;
-    if (auto move = rhs.getDefiningOp<BroadcastOp>(); move && getResidency(rhs.getType())) {
+    if (auto move = getMove(rhs); move && getResidency(rhs.getType())) {
       group = move.getAlongAttr();
       rhs = move.getInput();
     }
-    if (auto move = lhs.getDefiningOp<BroadcastOp>()) {
-      auto map = symbols->lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr());
+    if (auto move = getMove(lhs)) {
       bool zeroFill = move.getFill().isZero();
       if (!group && hoist && zeroFill) {
         // A product of a row of zeros is a row of zeros, so the fill of a partial map survives.
@@ -169,10 +202,11 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
         over = getResidency(lhs.getType());
         extent = cast<RankedTensorType>(lhs.getType()).getDimSize(0);
         ++numHoisted;
-      } else if (!map.getPartial()) {
+      } else if (!mapOf(move).getPartial()) {
         gather = move.getAlongAttr();
         lhs = move.getInput();
       }
+      remarkHoist(op, move, hoisted, group);
     }
     lhs = inOrder(b, loc, lhs, op.getLhsLabels(), joined({batch, m, k}));
     rhs = inOrder(b, loc, rhs, op.getRhsLabels(), joined({batch, k, n}));

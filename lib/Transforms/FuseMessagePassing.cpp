@@ -16,6 +16,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Grouping.h"
+#include "Remarks.h"
+#include "gnnc/Analysis/SweepPlan.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -29,6 +31,8 @@ using namespace gnnc;
 using namespace gnnc::mpdfg;
 using mpk::AccessAttr;
 using mpk::AccessKind;
+
+#define DEBUG_TYPE "fuse-message-passing"
 
 namespace {
 
@@ -92,18 +96,23 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
     return known;
   Operation *op = value.getDefiningOp();
   Value result;
-  if (auto move = dyn_cast_or_null<BroadcastOp>(op); move && !(grouping.isAnchor(op) && !member)) {
+  if (auto move = dyn_cast_or_null<BroadcastOp>(op); move && move.getAlong() == kAllMap) {
+    result = emit(move.getInput(), {});
+  } else if (move && !(grouping.isAnchor(op) && !member)) {
     result = member && move.getAlongAttr() == member ? emit(move.getInput(), {})
                                                      : leaf(move.getInput(), gather(member, move));
   } else if (auto constant = dyn_cast_or_null<ConstantOp>(op)) {
     result = builder.clone(*constant)->getResult(0);
-  } else if (!op || isa<mpk::ProductOp, SpreadOp>(op)) {
+  } else if (!op || isView(op) || mpk::isProduct(op)) {
     result = leaf(value, direct(value, member));
   } else if (grouping.isAnchor(op)) {
     // Made by this very sweep: a reduction seen by its owner, the softmax seen by its member, or an owner's value.
     bool here = grouping.getGroupOf(op) == std::optional<unsigned>(number) &&
                 (isa<NormOp>(op) ? member == group.along : !member);
     result = here ? compute(op, member) : leaf(value, direct(value, member));
+  } else if (Value again = isa<NormOp>(op) ? grouping.getRecomputed(op) : Value();
+             again && (getMemberMap(op) != member || grouping.readsStatistic(op, number))) {
+    result = emit(again, member);
   } else {
     result = compute(op, member);
   }
@@ -136,7 +145,10 @@ Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
           inputs.push_back(emit(operand, member));
         OperationState state(loc, op->getName(), inputs, type, op->getAttrs());
         state.propertiesAttr = op->getPropertiesAsAttribute();
-        return builder.create(state)->getResult(0);
+        Operation *clone = builder.create(state);
+        if (auto own = dyn_cast<IsElementOp>(clone))
+          own.setMember(bool(member));
+        return clone->getResult(0);
       });
 }
 
@@ -187,7 +199,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     for (OpOperand &operand : terminator->getOpOperands()) {
       Operation *op = operand.get().getDefiningOp();
       bool fresh = returned.insert(operand.get()).second;
-      if (!op || isa<SpreadOp>(op) || !fresh)
+      if (!op || isView(op) || !fresh)
         operand.set(DetachOp::create(b, terminator->getLoc(), operand.get().getType(), operand.get()));
     }
   }
@@ -198,29 +210,31 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     Grouping grouping(function, fuse);
     OpBuilder b(terminator);
     DenseMap<Value, Value> kept;
-    auto now = [&](Value value) -> Value {
-      if (Value known = kept.lookup(value))
-        return known;
-      if (auto view = value.getDefiningOp<SpreadOp>()) {
-        Value input = kept.lookup(view.getInput()) ? kept.lookup(view.getInput()) : view.getInput();
-        return kept[value] = SpreadOp::create(b, view.getLoc(), view.getType(), input);
-      }
-      return value;
+    auto now = [&](Value value) { return kept.lookup(value) ? kept.lookup(value) : value; };
+    // Views of a value exist from where the value does.
+    auto view = [&](auto &&self, Value value) -> void {
+      for (Operation *user : llvm::make_early_inc_range(value.getUsers()))
+        if (isView(user) && !kept.count(user->getResult(0))) {
+          Operation *clone = b.clone(*user);
+          clone->setOperand(0, now(value));
+          kept[user->getResult(0)] = clone->getResult(0);
+          self(self, user->getResult(0));
+        }
     };
     SmallVector<Operation *> old;
     for (Operation &op : block.without_terminator())
       old.push_back(&op);
-    // Views of arguments come first; views of kernel results are made when they are asked for.
-    for (Operation *op : old)
-      if (auto view = dyn_cast<SpreadOp>(op); view && isa<BlockArgument>(view.getInput()))
-        now(view.getResult());
+    for (BlockArgument argument : block.getArguments())
+      view(view, argument);
 
     for (unsigned number : grouping.getOrder()) {
       const Group &group = grouping.getGroups()[number];
-      if (auto product = dyn_cast_or_null<mpk::ProductOp>(group.product)) {
+      if (Operation *product = group.product) {
         Operation *clone = b.clone(*product);
-        clone->setOperands({now(product.getLhs()), now(product.getRhs())});
-        kept[product.getResult()] = clone->getResult(0);
+        for (OpOperand &operand : clone->getOpOperands())
+          operand.set(now(operand.get()));
+        kept[product->getResult(0)] = clone->getResult(0);
+        view(view, product->getResult(0));
         continue;
       }
       SmallVector<Operation *> results;
@@ -233,9 +247,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       ++numSweeps;
       for (auto [anchor, value] : llvm::zip(results, sweep.getResults())) {
         kept[anchor->getResult(0)] = value;
-        for (Operation *user : anchor->getUsers())
-          if (isa<SpreadOp>(user))
-            now(user->getResult(0));
+        view(view, anchor->getResult(0));
       }
     }
     for (OpOperand &operand : terminator->getOpOperands())
@@ -244,6 +256,21 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       if (op->use_empty())
         op->erase();
     eraseUnusedResults(function);
+    if (fuse && getContext().getRemarkEngine())
+      remarkSoftmaxes(function);
+  }
+
+  /// Targets make the same plan when they emit a sweep.
+  static void remarkSoftmaxes(func::FuncOp function) {
+    for (auto sweep : function.getOps<mpk::SweepOp>())
+      for (const SoftmaxPlan &softmax : SweepPlan(sweep).softmaxes) {
+        if (softmax.online)
+          remarkPassed(softmax.op, DEBUG_TYPE, "online-softmax", [] { return "softmax is computed online"; });
+        else
+          remarkMissed(softmax.op, DEBUG_TYPE, "online-softmax",
+                       [] { return "members are walked once more for a softmax"; },
+                       [&] { return softmax.declined; });
+      }
   }
 
   /// Removes results of sweeps that turned out to be used only within them.

@@ -16,10 +16,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Grouping.h"
+#include "Remarks.h"
 
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
+
+#define DEBUG_TYPE "fuse-message-passing"
 
 namespace {
 
@@ -29,6 +32,36 @@ constexpr int64_t kLargeShared = 1024;
 bool isAllReduction(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
   return reduce && reduce.getAlong() == kAllMap;
+}
+
+std::string name(FlatSymbolRefAttr symbol) { return "@" + symbol.getValue().str(); }
+
+/// A sweep in a remark.
+std::string describe(const Group &group) {
+  std::string text = group.over ? "the sweep over " + name(group.over) : std::string("the sweep over shared values");
+  if (group.along)
+    text += " along " + name(group.along);
+  return text + " with " + std::to_string(group.anchors.size()) + (group.anchors.size() == 1 ? " result" : " results");
+}
+
+std::string explain(Obstacle obstacle, const Group &needs) {
+  switch (obstacle) {
+  case Obstacle::None:
+    return "";
+  case Obstacle::OtherMap:
+    return "its members are those along " + name(needs.along);
+  case Obstacle::Gathered:
+    return "it reads a result of that sweep through a map";
+  case Obstacle::ByMember:
+    return "its members read a result of that sweep by their own row";
+  case Obstacle::Everything:
+    return "it needs a result over everything, known only when that sweep is over";
+  case Obstacle::Cycle:
+    return "it needs another kernel that needs that sweep";
+  case Obstacle::NothingShared:
+    return "they read nothing in common";
+  }
+  llvm_unreachable("every obstacle has a text");
 }
 
 } // namespace
@@ -60,6 +93,8 @@ void BodyWalk::run(Value root, FlatSymbolRefAttr member) {
     return;
   Operation *op = root.getDefiningOp();
   if (auto move = dyn_cast_or_null<BroadcastOp>(op)) {
+    if (move.getAlong() == kAllMap)
+      return run(move.getInput(), {}); // A shared value meets every row.
     if (member && move.getAlongAttr() == member)
       return run(move.getInput(), {}); // Back to the owner: no movement at all.
     visit(move.getInput(), member, move);
@@ -82,16 +117,16 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
 Grouping::Grouping(func::FuncOp function, bool fuse) {
   findAnchors(function, fuse);
   for (Operation &op : function.getBody().front())
-    if (isa<mpk::ProductOp>(op) || anchors.contains(&op))
+    if (mpk::isProduct(&op) || anchors.contains(&op))
       place(&op, fuse);
 }
 
 /// Makes the operation behind a value an anchor, if it needs to be one.
 void Grouping::require(Value value) {
   Operation *op = value.getDefiningOp();
-  if (auto view = dyn_cast_or_null<SpreadOp>(op))
-    return require(view.getInput());
-  if (op && !isa<mpk::ProductOp>(op) && anchors.insert(op))
+  if (isView(op))
+    return require(op->getOperand(0));
+  if (op && !mpk::isProduct(op) && anchors.insert(op))
     pending.push_back(op);
 }
 
@@ -99,17 +134,21 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   for (Operation &op : function.getBody().front()) {
     if (isa<ReduceOp, DegreeOp>(op))
       require(op.getResult(0));
-    if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-      require(product.getLhs());
-      require(product.getRhs());
-    }
+    if (mpk::isProduct(&op))
+      for (Value operand : op.getOperands())
+        require(operand);
     if (isa<func::ReturnOp>(op))
       for (Value value : op.getOperands())
         require(value);
-    if (op.getNumResults() != 1 || isa<mpk::ProductOp, BroadcastOp, ConstantOp, SpreadOp>(op))
+    if (op.getNumResults() != 1 || isa<BroadcastOp, ConstantOp>(op) || isView(&op) || mpk::isProduct(&op))
       continue;
     Type type = op.getResult(0).getType();
-    if (!fuse || (!getResidency(type) && getFeatureElements(type) > kLargeShared))
+    bool large = !getResidency(type) && getFeatureElements(type) > kLargeShared;
+    if (fuse && large && !anchors.contains(&op))
+      remarkMissed(&op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; }, [&] {
+        return std::to_string(getFeatureElements(type)) + " numbers are too many to compute in each block of each kernel";
+      });
+    if (!fuse || large)
       require(op.getResult(0));
   }
   BodyWalk walk;
@@ -119,14 +158,26 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
       require(value);
       return false;
     }
-    if (auto norm = dyn_cast_or_null<NormOp>(op); norm && norm.getAlongAttr() != member)
-      require(value);
-    return op && !isa<mpk::ProductOp, SpreadOp>(op) && !anchors.contains(op);
+    if (auto norm = dyn_cast_or_null<NormOp>(op); norm && norm.getAlongAttr() != member && !anchors.contains(op)) {
+      // Seen from elsewhere: keep a number for each owner, not one for each member (R8).
+      auto [it, fresh] = recomputed.try_emplace(op);
+      if (fresh) {
+        OpBuilder b(op->getContext());
+        b.setInsertionPointAfter(op);
+        Value again = norm.recompute(b);
+        Operation *statistic = op->getNextNode();
+        recomputed[op] = {again, statistic};
+        require(statistic->getResult(0));
+      }
+      walk.run(recomputed[op].first, member);
+      return false;
+    }
+    return op && !mpk::isProduct(op) && !isView(op) && !anchors.contains(op);
   };
   walk.visit = visit;
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val();
-    if (auto move = dyn_cast<BroadcastOp>(op)) // A moved copy that is kept: its source is read through the map.
+    if (BroadcastOp move = getMove(op->getResult(0))) // A moved copy that is kept: its source is read through the map.
       require(move.getInput());
     else
       walk.operands(op, {});
@@ -146,30 +197,29 @@ bool Grouping::reaches(unsigned from, unsigned to) const {
   return false;
 }
 
-void Grouping::place(Operation *op, bool fuse) {
-  // What the anchor reads, and which groups it must not join because it reads them through a map.
-  Group needs;
-  DenseSet<unsigned> barred;
-  auto read = [&](Value value, bool bar) {
-    if (auto view = value.getDefiningOp<SpreadOp>()) {
-      value = view.getInput();
-      bar = true;
+Grouping::Needs Grouping::findNeeds(Operation *op) const {
+  Needs needs;
+  auto read = [&](Value value, Obstacle obstacle) {
+    while (isView(value.getDefiningOp())) {
+      value = value.getDefiningOp()->getOperand(0);
+      obstacle = Obstacle::Gathered;
     }
     needs.reads.insert(value);
-    if (std::optional<unsigned> group = value.getDefiningOp() ? getGroupOf(value.getDefiningOp()) : std::nullopt) {
-      needs.uses.insert(*group);
-      // A sum over everything is known only when its sweep is over.
-      if (bar || isAllReduction(value.getDefiningOp()))
-        barred.insert(*group);
-    }
+    Operation *source = value.getDefiningOp();
+    std::optional<unsigned> group = source ? getGroupOf(source) : std::nullopt;
+    if (!group)
+      return;
+    needs.uses.insert(*group);
+    if (isAllReduction(source))
+      obstacle = Obstacle::Everything;
+    if (obstacle != Obstacle::None)
+      needs.barred.try_emplace(*group, obstacle);
   };
-  if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-    read(product.getLhs(), true);
-    read(product.getRhs(), true);
+  if (mpk::isProduct(op)) {
+    for (Value operand : op->getOperands())
+      read(operand, Obstacle::Gathered);
     needs.product = op;
-    groupOf[op] = groups.size();
-    groups.push_back(std::move(needs));
-    return;
+    return needs;
   }
 
   needs.over = getOwnerSpace(op);
@@ -179,31 +229,66 @@ void Grouping::place(Operation *op, bool fuse) {
     Operation *source = value.getDefiningOp();
     if (source && isa<ConstantOp>(source))
       return false;
-    bool inner = source && !through && !anchors.contains(source) && !isa<mpk::ProductOp, SpreadOp>(source);
+    if (auto norm = dyn_cast_or_null<NormOp>(source); norm && !through && getRecomputed(norm) && !anchors.contains(norm)) {
+      if (norm.getAlongAttr() != member) {
+        walk.run(getRecomputed(norm), member);
+        return false;
+      }
+      needs.softmaxes.insert(norm);
+    }
+    bool inner = source && !through && !anchors.contains(source) && !mpk::isProduct(source) && !isView(source);
     if (!inner) {
       // A member sees an anchor on its own space as memory, unless it is the sweep's own softmax.
       bool ownSoftmax = source && isa<NormOp>(source) && getMemberMap(source) == member;
-      read(value, through || (member && !ownSoftmax));
+      read(value, through                  ? Obstacle::Gathered
+                  : member && !ownSoftmax ? Obstacle::ByMember
+                                           : Obstacle::None);
     }
     return inner;
   };
   walk.visit = visit;
-  if (auto move = dyn_cast<BroadcastOp>(op))
-    read(move.getInput(), true);
+  if (BroadcastOp move = getMove(op->getResult(0)))
+    read(move.getInput(), Obstacle::Gathered);
   else
     walk.operands(op, {});
+  return needs;
+}
 
-  // Join the latest sweep that allows it and shares something.
+Obstacle Grouping::findObstacle(const Needs &needs, unsigned candidate) const {
+  const Group &group = groups[candidate];
+  if (group.along && needs.along && group.along != needs.along)
+    return Obstacle::OtherMap;
+  if (auto it = needs.barred.find(candidate); it != needs.barred.end())
+    return it->second;
+  // A degree reads nothing, so it costs nothing wherever members are walked anyway.
+  bool free = needs.reads.empty() || group.reads.empty();
+  if (!free && !needs.uses.contains(candidate) &&
+      llvm::none_of(needs.reads, [&](Value value) { return group.reads.contains(value); }))
+    return Obstacle::NothingShared;
+  if (llvm::any_of(needs.uses, [&](unsigned used) { return used != candidate && reaches(used, candidate); }))
+    return Obstacle::Cycle;
+  return Obstacle::None;
+}
+
+void Grouping::place(Operation *op, bool fuse) {
+  Needs needs = findNeeds(op);
+  groupOf[op] = groups.size();
+  if (needs.product) {
+    groups.push_back(std::move(needs));
+    return;
+  }
+  // Join the latest sweep that allows it and shares something; else remember what was in the way of the latest one.
+  std::optional<std::pair<unsigned, Obstacle>> declined;
   for (unsigned candidate = groups.size(); fuse && candidate-- > 0;) {
     Group &group = groups[candidate];
-    if (group.product || group.over != needs.over || (group.along && needs.along && group.along != needs.along))
+    if (group.product || group.over != needs.over)
       continue;
-    if (barred.contains(candidate))
+    if (Obstacle obstacle = findObstacle(needs, candidate); obstacle != Obstacle::None) {
+      if (!declined || declined->second == Obstacle::NothingShared)
+        declined = {candidate, obstacle};
       continue;
-    bool shares = needs.uses.contains(candidate) ||
-                  llvm::any_of(needs.reads, [&](Value value) { return group.reads.contains(value); });
-    if (!shares || llvm::any_of(needs.uses, [&](unsigned used) { return used != candidate && reaches(used, candidate); }))
-      continue;
+    }
+    remarkPassed(op, DEBUG_TYPE, "fuse", [&] { return "joins " + describe(group); });
     // A reader of the group through a map must not become part of it by way of an anchor that is already there.
     if (!group.along)
       group.along = needs.along;
@@ -213,11 +298,33 @@ void Grouping::place(Operation *op, bool fuse) {
       if (used != candidate)
         group.uses.insert(used);
     groupOf[op] = candidate;
+    useStatistics(needs, candidate);
     return;
   }
+  if (declined)
+    remarkMissed(op, DEBUG_TYPE, "fuse", [&] { return "does not join " + describe(groups[declined->first]); },
+                 [&] { return explain(declined->second, needs); });
   needs.anchors.insert(op);
-  groupOf[op] = groups.size();
-  groups.push_back(std::move(needs));
+  groups.push_back(needs);
+  useStatistics(needs, groups.size() - 1);
+}
+
+/// Where a statistic of a softmax is kept by an earlier sweep, a later one along the same map reads it.
+void Grouping::useStatistics(const Needs &needs, unsigned group) {
+  for (Operation *softmax : needs.softmaxes) {
+    Operation *statistic = recomputed.lookup(softmax).second;
+    std::optional<unsigned> maker = getGroupOf(statistic);
+    if (maker && *maker != group && !reaches(*maker, group)) {
+      groups[group].uses.insert(*maker);
+      groups[group].reads.insert(statistic->getResult(0));
+    }
+  }
+}
+
+bool Grouping::readsStatistic(Operation *softmax, unsigned group) const {
+  auto it = recomputed.find(softmax);
+  std::optional<unsigned> maker = it == recomputed.end() ? std::nullopt : getGroupOf(it->second.second);
+  return maker && *maker != group && groups[group].uses.contains(*maker);
 }
 
 SmallVector<unsigned> Grouping::getOrder() const {

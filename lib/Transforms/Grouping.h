@@ -41,6 +41,17 @@ struct Group {
   mlir::Operation *product = nullptr;
 };
 
+/// Why an anchor cannot become part of a sweep.
+enum class Obstacle {
+  None,
+  OtherMap,      ///< they have different members
+  Gathered,      ///< it reads a result through a map or view: any row of it, so all must be there
+  ByMember,      ///< it reads a result by member, which is another row than the owner's
+  Everything,    ///< it needs a sum over everything, known only when the sweep is over
+  Cycle,         ///< it needs a kernel that needs the sweep
+  NothingShared, ///< it could, but they read nothing in common
+};
+
 /// The plan of fusion for one function.
 class Grouping {
 public:
@@ -56,14 +67,32 @@ public:
     return it == groupOf.end() ? std::nullopt : std::optional<unsigned>(it->second);
   }
 
+  /// Another form of a softmax, from a statistic that an anchor keeps for each owner, for those who do not see it as a member of
+  /// its own sweep; null where nobody needs one.
+  mlir::Value getRecomputed(mlir::Operation *softmax) const { return recomputed.lookup(softmax).first; }
+  /// Whether a sweep along the softmax's own map reads that statistic too, instead of finding it once more.
+  bool readsStatistic(mlir::Operation *softmax, unsigned group) const;
+
 private:
   void findAnchors(mlir::func::FuncOp function, bool fuse);
   void require(mlir::Value value);
   void place(mlir::Operation *op, bool fuse);
   bool reaches(unsigned from, unsigned to) const;
 
+  /// What an anchor reads, and what keeps it out of the sweeps it reads.
+  struct Needs : Group {
+    llvm::DenseMap<unsigned, Obstacle> barred;
+    llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though a statistic is kept
+  };
+  Needs findNeeds(mlir::Operation *op) const;
+  Obstacle findObstacle(const Needs &needs, unsigned candidate) const;
+
+  void useStatistics(const Needs &needs, unsigned group);
+
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SmallVector<mlir::Operation *> pending;
+  /// Softmax -> its other form, and the anchor that makes the statistic.
+  llvm::DenseMap<mlir::Operation *, std::pair<mlir::Value, mlir::Operation *>> recomputed;
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> groupOf;
 };

@@ -33,7 +33,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   void plan(func::FuncOp function) {
     DenseMap<Operation *, int64_t> steps;
     for (Operation &op : function.getBody().front())
-      if (isa<mpk::SweepOp, mpk::ProductOp>(op))
+      if (mpk::isKernel(&op))
         steps.try_emplace(&op, int64_t(steps.size()));
 
     OpBuilder b(function.getContext());

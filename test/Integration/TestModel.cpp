@@ -65,7 +65,9 @@ Graph test::randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nod
   return graph;
 }
 
-std::vector<Graph> test::testGraphs() { return {randomGraph(45, 260, 1), randomGraph(7, 0, 2), randomGraph(1, 3, 3)}; }
+std::vector<Graph> test::testGraphs() {
+  return {randomGraph(45, 260, 1), randomGraph(7, 0, 2), randomGraph(1, 3, 3), randomGraph(0, 0, 4)};
+}
 
 //===----------------------------------------------------------------------===//
 // Models

@@ -61,7 +61,7 @@ struct Graph {
 Graph randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nodeTypes = 3, int64_t edgeTypes = 4,
                   int64_t graphs = 4);
 
-/// The graphs every layer is tried on: a random one, one without edges and one with a single node.
+/// The graphs every layer is tried on: a random one, one without edges, one with a single node and one with none.
 std::vector<Graph> testGraphs();
 
 /// Loads a text; a failure is reported to the running test with the front end's messages.

@@ -28,6 +28,7 @@ struct CompileArguments {
   unsigned optLevel = 2;
   std::string dtype = "f32";
   std::string emit = "so";
+  bool gradient = false;
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::string output; ///< empty: standard output for text, else named after the model's file

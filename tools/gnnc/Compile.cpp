@@ -49,6 +49,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     return spec::writeJSON(model);
   CompileOptions options;
   options.optLevel = arguments.optLevel;
+  options.gradient = arguments.gradient;
   options.compileTo = arguments.compileTo;
   options.target = arguments.target;
   options.cpuLevels = cpuLevels(arguments.cpu);

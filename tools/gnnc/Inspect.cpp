@@ -32,6 +32,7 @@ private:
   void printKernels();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
+  std::string typeOf(const TensorInfo &tensor) const;
   std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements) const;
 
   const ModelFile &model;
@@ -58,6 +59,19 @@ std::string Inspector::bytesOf(const std::optional<std::string> &space, int64_t 
   return bytes ? formatBytes(uint64_t(*bytes)) : "";
 }
 
+/// A sparse input is shown as the model declares it: rows and columns instead of its entries.
+std::string Inspector::typeOf(const TensorInfo &tensor) const {
+  const ModelInfo &info = model.info();
+  for (const SparseInfo &sparse : info.sparseInputs) {
+    const MapInfo *row = info.findMap(sparse.row), *column = info.findMap(sparse.column);
+    if (sparse.value != tensor.name || !row || !column)
+      continue;
+    std::optional<int64_t> columns = extentOf(column->to);
+    return row->to + "[" + (columns ? std::to_string(*columns) : column->to) + "] sparse";
+  }
+  return formatType(tensor);
+}
+
 void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors) {
   if (tensors.empty())
     return;
@@ -67,7 +81,7 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
     std::string absent;
     if (tensor.optional)
       llvm::raw_string_ostream(absent) << "optional, " << llvm::format("%g", tensor.fill) << " where absent";
-    table.add({tensor.name, formatType(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0)), absent});
+    table.add({tensor.name, typeOf(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0)), absent});
   }
   table.print(out);
 }
@@ -86,8 +100,8 @@ void Inspector::printSpaces() {
     maps.add({map.name, map.from + " -> " + map.to, map.kind});
   maps.print(out);
   for (const SparseInfo &sparse : model.info().sparseInputs)
-    out << "sparse input " << sparse.name << ": entries " << sparse.entries << ", rows " << sparse.row << ", columns "
-        << sparse.column << "\n";
+    out << "sparse input " << sparse.name << "\n  its entries are " << sparse.entries << ", their rows " << sparse.row
+        << ", their columns " << sparse.column << "\n";
 }
 
 static std::string describe(const KernelInfo &kernel) {

@@ -55,6 +55,12 @@ mlir::RankedTensorType getTensorOn(mlir::FlatSymbolRefAttr space, int64_t extent
 /// The type of one row: feature axes only, no residency.
 mlir::RankedTensorType getElementType(mlir::Type type);
 
+/// Whether the operation only views its operand's memory as another type (spread, collect).
+bool isView(mlir::Operation *op);
+
+/// The broadcast that moves a value here along a declared map; null for other values and for `@all`.
+BroadcastOp getMove(mlir::Value value);
+
 /// One number of an elementwise function, as the interpreter and constant folding compute it.
 double applyUnary(UnaryKind kind, double x, double alpha);
 double applyBinary(BinaryKind kind, double a, double b);

@@ -82,6 +82,7 @@ def MPDFG_BinaryKind : MPDFG_Enum<"BinaryKind", "an elementwise function of two 
 
 def MPDFG_ReduceKind : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members", [
   I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">, I32EnumAttrCase<"Max", 2, "max">,
-  I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"LogSumExp", 4, "logsumexp">]>;
+  I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"LogSumExp", 4, "logsumexp">,
+  I32EnumAttrCase<"ArgMax", 5, "argmax">, I32EnumAttrCase<"ArgMin", 6, "argmin">]>;
 
 #endif // GNNC_MPDFG_BASE

@@ -73,6 +73,13 @@ RankedTensorType mpdfg::getTensorOn(FlatSymbolRefAttr space, int64_t extent, Arr
   return RankedTensorType::get(shape, element, OnAttr::get(space.getContext(), space));
 }
 
+BroadcastOp mpdfg::getMove(Value value) {
+  auto move = value.getDefiningOp<BroadcastOp>();
+  return move && move.getAlong() != kAllMap ? move : BroadcastOp();
+}
+
+bool mpdfg::isView(Operation *op) { return op && isa<SpreadOp, CollectOp>(op); }
+
 RankedTensorType mpdfg::getElementType(Type type) {
   return RankedTensorType::get(getFeatureShape(type), cast<RankedTensorType>(type).getElementType());
 }

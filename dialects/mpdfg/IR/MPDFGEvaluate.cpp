@@ -147,8 +147,9 @@ struct Accumulator {
   ReduceKind kind;
   double value = 0, maximum = -std::numeric_limits<double>::infinity();
   int64_t count = 0;
+  int64_t winner = -1;
 
-  void add(double x) {
+  void add(double x, int64_t member) {
     switch (kind) {
     case ReduceKind::Sum:
     case ReduceKind::Mean:
@@ -167,12 +168,21 @@ struct Accumulator {
       maximum = m;
       break;
     }
+    case ReduceKind::ArgMax:
+    case ReduceKind::ArgMin:
+      if (count == 0 || (kind == ReduceKind::ArgMax ? x > value : x < value)) {
+        value = x;
+        winner = member;
+      }
+      break;
     }
     ++count;
   }
   double finish() const {
     if (kind == ReduceKind::LogSumExp)
       return maximum + std::log(value);
+    if (kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin)
+      return double(winner);
     return kind == ReduceKind::Mean && count > 0 ? value / double(count) : value;
   }
 };
@@ -185,7 +195,7 @@ RefTensor reduceRows(ReduceKind kind, const RefTensor &input, bool shared, int64
   for (int64_t i = 0; i < input.rows; ++i)
     if (int64_t j = owner(i); j >= 0)
       for (int64_t k = 0; k < width; ++k)
-        state[j * width + k].add(input.row(i)[k]);
+        state[j * width + k].add(input.row(i)[k], i);
   RefTensor result(shared, owners, input.dims);
   for (size_t k = 0; k < state.size(); ++k)
     result.data[k] = state[k].finish();
@@ -199,6 +209,12 @@ FailureOr<RefTensor> ConstantOp::evaluate(Operands, const GraphData &) {
 }
 
 FailureOr<RefTensor> BroadcastOp::evaluate(Operands operands, const GraphData &graph) {
+  if (getAlong() == kAllMap) {
+    RefTensor result(false, graph.extent(getResidency(getType()).getValue()), operands[0]->dims);
+    for (int64_t i = 0; i < result.rows; ++i)
+      std::copy_n(operands[0]->row(0), result.width(), result.row(i));
+    return result;
+  }
   const RefMap &map = graph.map(getAlong());
   RefTensor result(false, int64_t(map.target.size()), operands[0]->dims, getFill().convertToDouble());
   for (auto [i, j] : llvm::enumerate(map.target))
@@ -236,9 +252,27 @@ FailureOr<RefTensor> DegreeOp::evaluate(Operands, const GraphData &graph) {
   return result;
 }
 
+FailureOr<RefTensor> ExtentOp::evaluate(Operands, const GraphData &graph) {
+  return RefTensor(true, 1, {}, double(graph.extent(getSpace())));
+}
+
 FailureOr<RefTensor> SpreadOp::evaluate(Operands operands, const GraphData &) {
   RefTensor result(false, operands[0]->dims.front(), ArrayRef<int64_t>(operands[0]->dims).drop_front());
   result.data = operands[0]->data;
+  return result;
+}
+
+FailureOr<RefTensor> CollectOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result(true, 1, getFeatureShape(getType()));
+  result.data = operands[0]->data;
+  return result;
+}
+
+FailureOr<RefTensor> IsElementOp::evaluate(Operands operands, const GraphData &) {
+  RefTensor result = *operands[0];
+  for (int64_t r = 0; r < result.rows; ++r)
+    for (int64_t k = 0; k < result.width(); ++k)
+      result.row(r)[k] = operands[0]->row(r)[k] == double(r);
   return result;
 }
 
@@ -291,7 +325,7 @@ FailureOr<RefTensor> FoldOp::evaluate(Operands operands, const GraphData &) {
   for (int64_t r = 0; r < result.rows; ++r) {
     std::vector<Accumulator> state(size_t(result.width()), Accumulator{getKind()});
     forEachIndex(operands[0]->dims, [&](ArrayRef<int64_t> index, int64_t at) {
-      state[position(index, result.dims)].add(operands[0]->row(r)[at]);
+      state[position(index, result.dims)].add(operands[0]->row(r)[at], at);
     });
     for (size_t k = 0; k < state.size(); ++k)
       result.row(r)[k] = state[k].finish();

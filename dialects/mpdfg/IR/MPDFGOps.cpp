@@ -102,6 +102,7 @@ LogicalResult DropoutOp::verify() {
   return verifyElementwise(*this);
 }
 LogicalResult DetachOp::verify() { return verifyElementwise(*this); }
+LogicalResult IsElementOp::verify() { return verifyElementwise(*this); }
 
 LogicalResult ContractOp::verify() {
   if (failed(verifyResidency(*this)))
@@ -247,3 +248,4 @@ int64_t ConcatOp::flopsPerRow() { return 0; }
 int64_t SliceOp::flopsPerRow() { return 0; }
 int64_t DropoutOp::flopsPerRow() { return kTranscendental * resultWidth(*this); }
 int64_t DetachOp::flopsPerRow() { return 0; }
+int64_t IsElementOp::flopsPerRow() { return resultWidth(*this); }

@@ -80,7 +80,8 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
 
 class MPDFG_Movement<string mnemonic, bit broadcast, list<Trait> traits = []>
     : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
-                          DeclareOpInterfaceMethods<SymbolUserOpInterface>, MovementOpInterface] # traits> {
+                          DeclareOpInterfaceMethods<SymbolUserOpInterface>, MovementOpInterface,
+                          DeclareOpInterfaceMethods<DifferentiableOpInterface>] # traits> {
   code movementMethods = [{
     ::mlir::FlatSymbolRefAttr getMovementMap() { return getAlongAttr(); }
     bool isBroadcast() { return }] # !if(broadcast, "true", "false") # [{; }
@@ -91,7 +92,7 @@ class MPDFG_Movement<string mnemonic, bit broadcast, list<Trait> traits = []>
 def BroadcastOp : MPDFG_Movement<"broadcast", 1> {
   let summary = "moves a value against a map: y[i] = x[m(i)]";
   let description = [{
-    For a map m: A -> B, takes a value on B to A. Where m is undefined the result is `fill`. Whether it is ever a copy is left
+    For a map m: A -> B, takes a value on B to A; along `@all`, a shared value to any space. Where m is undefined the result is `fill`. Whether it is ever a copy is left
     to fusion: usually kernels read through the map.
 
     Example:
@@ -109,7 +110,8 @@ def ReduceOp : MPDFG_Movement<"reduce", 0> {
   let description = [{
     For a map m: A -> B, takes a value on A to B; along `@all` from any space to shared. Elements without members get 0 (sum,
     mean, max, min) or minus infinity (logsumexp); members whose map is undefined are ignored. Max and min are won by the member with the smallest
-    number. The order of additions is left to the schedule, which fixes it for a given object and graph.
+    number, which is what argmax and argmin give (-1 where there is none): an element number in the memory of a
+    floating-point number, which only `is_element` can read. The order of additions is left to the schedule, which fixes it for a given object and graph.
 
     Example:
     ```mlir
@@ -121,7 +123,7 @@ def ReduceOp : MPDFG_Movement<"reduce", 0> {
   let assemblyFormat = "$kind $input `along` $along attr-dict `:` type($input) `->` type($result)";
 }
 
-def NormOp : MPDFG_Movement<"norm", 0> {
+def NormOp : MPDFG_Movement<"norm", 0, [DeclareOpInterfaceMethods<DifferentiableOpInterface, ["recompute"]>]> {
   let summary = "softmax over the members of each element";
   let description = [{
     For a map m: A -> B: y[i] = exp(x[i] - max) / sum of exp(x[k] - max) over the k with m(k) = m(i), for each feature by itself.
@@ -154,6 +156,7 @@ def DegreeOp : MPDFG_Op<"degree", [Pure, DeclareOpInterfaceMethods<EvaluateOpInt
 }
 
 def SpreadOp : MPDFG_Op<"spread", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                   DeclareOpInterfaceMethods<DifferentiableOpInterface>,
                                    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "views the first axis of a shared value as a static space";
   let description = [{
@@ -171,13 +174,31 @@ def SpreadOp : MPDFG_Op<"spread", [Pure, DeclareOpInterfaceMethods<EvaluateOpInt
   let hasVerifier = 1;
 }
 
+def CollectOp : MPDFG_Op<"collect", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                     DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "views a value on a static space as a shared one: the converse of spread";
+  let description = [{
+    The space becomes the first axis. The gradient of a weight that was spread comes back this way. Costs nothing.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.collect %g : tensor<1433x16xf32, #mpdfg.on<@x.columns>> -> tensor<1433x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Row by row
 //===----------------------------------------------------------------------===//
 
 class MPDFG_RowOp<string mnemonic, list<Trait> traits = []>
     : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
-                          DeclareOpInterfaceMethods<CostOpInterface>] # traits> {
+                          DeclareOpInterfaceMethods<CostOpInterface>,
+                          DeclareOpInterfaceMethods<DifferentiableOpInterface>] # traits> {
   let results = (outs MPDFG_Tensor:$result);
   let hasVerifier = 1;
 }
@@ -194,6 +215,20 @@ def ConstantOp : MPDFG_Op<"constant", [Pure, DeclareOpInterfaceMethods<EvaluateO
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let hasVerifier = 1;
+}
+
+def ExtentOp : MPDFG_Op<"extent", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "number of elements of a space, as a shared number";
+  let description = [{
+    Example:
+    ```mlir
+    %0 = mpdfg.extent @node : tensor<f32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$space);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$space attr-dict `:` type($result)";
 }
 
 def UnaryOp : MPDFG_RowOp<"unary"> {
@@ -350,6 +385,21 @@ def DetachOp : MPDFG_RowOp<"detach"> {
     ```
   }];
   let arguments = (ins MPDFG_Tensor:$input);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def IsElementOp : MPDFG_RowOp<"is_element"> {
+  let summary = "1 where the operand holds the row's own element number, else 0";
+  let description = [{
+    Reads what `reduce argmax` or `argmin` wrote, moved back to the members: it marks the winner, which alone gets the
+    gradient. In the body of a sweep, `member` says that the row is the member's, not the owner's.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.is_element %0 : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, UnitAttr:$member);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 

@@ -176,6 +176,14 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
 }
 
 LogicalResult BroadcastOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getAlong() == kAllMap) {
+    FlatSymbolRefAttr space = getResidency(getResult().getType());
+    if (getResidency(getInput().getType()) || !space)
+      return emitOpError() << "expected a shared operand and a result on a space";
+    if (failed(verifyOn(*this, getResult().getType(), space, "result", symbols)))
+      return failure();
+    return verifySameFeatures(*this, getInput().getType(), getResult().getType());
+  }
   MapOp map = lookupMap(*this, getAlongAttr(), symbols);
   if (!map || failed(verifyOn(*this, getInput().getType(), map.getToAttr(), "operand", symbols)) ||
       failed(verifyOn(*this, getResult().getType(), map.getFromAttr(), "result", symbols)))
@@ -218,12 +226,30 @@ LogicalResult DegreeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyOn(*this, getResult().getType(), map.getToAttr(), "result", symbols);
 }
 
+LogicalResult ExtentOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getResidency(getResult().getType()) || !getFeatureShape(getResult().getType()).empty())
+    return emitOpError() << "expected a shared result without feature axes, found " << getResult().getType();
+  return success(bool(lookupSpace(*this, getSpaceAttr(), symbols)));
+}
+
 LogicalResult SpreadOp::verify() {
   if (getResidency(getInput().getType()))
     return emitOpError() << "expected a shared operand, found one on " << getResidency(getInput().getType());
   RankedTensorType from = getInput().getType(), to = getResult().getType();
   if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
     return emitOpError() << "expected the operand's shape and elements, found " << to;
+  return success();
+}
+
+LogicalResult CollectOp::verify() {
+  FlatSymbolRefAttr space = getResidency(getInput().getType());
+  if (!space)
+    return emitOpError() << "expected an operand on a static space, found shared";
+  if (getResidency(getResult().getType()))
+    return emitOpError() << "expected a shared result, found one on " << getResidency(getResult().getType());
+  if (cast<RankedTensorType>(getInput().getType()).getShape() !=
+      cast<RankedTensorType>(getResult().getType()).getShape())
+    return emitOpError() << "expected the operand's shape, found " << getResult().getType();
   return success();
 }
 

@@ -53,4 +53,25 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let description = [{
+    Reverse mode. `emitAdjoint` writes, in terms of the operation's operands and result, what the result's gradient gives to
+    each wanted operand. Rules are local: they neither sum over repeated axes nor over the rows that a shared operand met; the
+    driver does. Forward values a rule names are kept or recomputed as fusion finds cheaper, so a rule names statistics of
+    owners (a log-sum-exp, the number of a winner) rather than values of members.
+  }];
+  let cppNamespace = "::gnnc::mpdfg";
+  let methods = [
+    InterfaceMethod<[{
+      Gradients of the operands from the gradient of the result, which has the result's type. An entry may have the
+      result's rows and axes where its operand was repeated, and is null where it is not wanted or zero.
+    }], "::llvm::SmallVector<::mlir::Value>", "emitAdjoint",
+    (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$gradient, "::llvm::ArrayRef<bool>":$wanted)>,
+    InterfaceMethod<[{
+      Writes the result once more, at the builder's place, from a statistic that is kept for each owner instead of numbers
+      for each member (R8); the first operation written is the statistic. Null where there is no such form.
+    }], "::mlir::Value", "recompute", (ins "::mlir::OpBuilder &":$builder), "", [{ return ::mlir::Value(); }]>
+  ];
+}
+
 #endif // GNNC_MPDFG_INTERFACES

@@ -25,6 +25,11 @@ enum class Level { Shared, Owner, Member };
 /// The level of each value in a sweep's body, arguments included. A whole-sweep property, so it is computed at once.
 llvm::DenseMap<mlir::Value, Level> computeLevels(SweepOp sweep);
 
+/// A matrix product, which is a kernel of its own between sweeps.
+bool isProduct(mlir::Operation *op);
+/// Any kernel: a sweep or a product.
+bool isKernel(mlir::Operation *op);
+
 } // namespace gnnc::mpk
 
 #endif // GNNC_MPK_IR_MPK_H

@@ -17,6 +17,9 @@ using mpdfg::MapOp;
 #define GET_OP_CLASSES
 #include "dialects/mpk/IR/MPKOps.cpp.inc"
 
+bool mpk::isProduct(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op); }
+bool mpk::isKernel(Operation *op) { return isa_and_nonnull<SweepOp>(op) || isProduct(op); }
+
 DenseMap<Value, Level> mpk::computeLevels(SweepOp sweep) {
   DenseMap<Value, Level> levels;
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments())) {
@@ -33,6 +36,8 @@ DenseMap<Value, Level> mpk::computeLevels(SweepOp sweep) {
       level = accumulate.getShared() ? Level::Shared : Level::Owner;
     if (isa<SoftmaxOp>(op))
       level = Level::Member;
+    if (auto own = dyn_cast<mpdfg::IsElementOp>(op))
+      level = std::max(level, own.getMember() ? Level::Member : Level::Owner);
     for (Value result : op.getResults())
       levels[result] = level;
   }
@@ -63,7 +68,7 @@ LogicalResult SweepOp::verifyRegions() {
   for (Operation &op : block) {
     if (isa<AccumulateOp, SoftmaxOp>(op) && !getAlong() && !op.hasAttr("shared"))
       return op.emitOpError() << "needs members, but the sweep goes along no map";
-    if (op.getNumRegions() != 0 || isa<SweepOp, ProductOp>(op))
+    if (op.getNumRegions() != 0 || isKernel(&op))
       return op.emitOpError() << "is not allowed in the body of a sweep";
     if (isa<mpdfg::MovementOpInterface>(op))
       return op.emitOpError() << "moves along a map; a body reads through its sweep's operands";
@@ -176,6 +181,34 @@ LogicalResult ProductOp::verifySymbolUses(SymbolTableCollection &symbols) {
       failed(count(getRhs().getType(), batch * k * n, "rhs")))
     return failure();
   return count(getResult().getType(), batch * rows * n, "result");
+}
+
+LogicalResult OuterSumOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  FlatSymbolRefAttr lhsSpace = getOverAttr(), rhsSpace = getOverAttr(), owner;
+  auto follow = [&](FlatSymbolRefAttr name, FlatSymbolRefAttr &space) -> LogicalResult {
+    auto map = symbols.lookupNearestSymbolFrom<MapOp>(*this, name);
+    if (!map || map.getFromAttr() != getOverAttr())
+      return emitOpError() << "expected a map from " << getOverAttr() << ", found " << name;
+    space = map.getToAttr();
+    return success();
+  };
+  if ((getGatherLhsAttr() && failed(follow(getGatherLhsAttr(), lhsSpace))) ||
+      (getGatherRhsAttr() && failed(follow(getGatherRhsAttr(), rhsSpace))) ||
+      (getAlongAttr() && failed(follow(getAlongAttr(), owner))))
+    return failure();
+  if (mpdfg::getResidency(getLhs().getType()) != lhsSpace || mpdfg::getResidency(getRhs().getType()) != rhsSpace ||
+      mpdfg::getResidency(getResult().getType()) != owner)
+    return emitOpError() << "operands or result reside elsewhere than its maps say";
+  int64_t batch = getBatch(), k = getK(), n = getN();
+  auto count = [&](Type type, int64_t expected, StringRef what) -> LogicalResult {
+    int64_t found = mpdfg::getFeatureElements(type);
+    if (found != expected)
+      return emitOpError() << "expected " << expected << " numbers in each row of the " << what << ", found " << found;
+    return success();
+  };
+  if (failed(count(getLhs().getType(), batch * k, "lhs")) || failed(count(getRhs().getType(), batch * n, "rhs")))
+    return failure();
+  return count(getResult().getType(), batch * k * n, "result");
 }
 
 LogicalResult ArenaOp::verify() {

@@ -170,6 +170,29 @@ def ProductOp : MPK_Op<"product", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
   }];
 }
 
+def OuterSumOp : MPK_Op<"outer_sum", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a sum of outer products over the rows of a space: the gradient of a weight";
+  let description = [{
+    y[j, b, k, n] = sum over the elements i of `over` with along(i) = j of x[i, b, k] g[i, b, n]; without `along` the result is
+    shared and the sum over all. Operands may be read through a map. How rows are blocked is the target's; partial sums of
+    blocks are added in block order.
+
+    Example:
+    ```mlir
+    %1 = mpk.outer_sum over @node (%x, %g) batch 1 k 64 n 16
+       : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<64x16xf32>
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$over, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, I64Attr:$batch, I64Attr:$k,
+                       I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gatherLhs,
+                       OptionalAttr<FlatSymbolRefAttr>:$gatherRhs, OptionalAttr<FlatSymbolRefAttr>:$along);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    `over` $over `(` $lhs `,` $rhs `)` `batch` $batch `k` $k `n` $n (`gather_lhs` $gatherLhs^)?
+    (`gather_rhs` $gatherRhs^)? (`along` $along^)? attr-dict `:` functional-type(operands, $result)
+  }];
+}
+
 def ArenaOp : MPK_Op<"arena", []> {
   let summary = "the memory plan: which intermediate tensors share one arena";
   let description = [{

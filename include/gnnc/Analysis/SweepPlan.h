@@ -16,6 +16,8 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <string>
+
 namespace gnnc {
 
 /// Feature axes of a body's values that must have the same index: two axes are of one class if an operation pairs them. An
@@ -43,6 +45,7 @@ struct SoftmaxPlan {
   mpk::SoftmaxOp op;
   bool online = false; ///< else: log-sum-exp in walk `walk`, the softmax itself from walk + 1 on
   unsigned walk = 0;
+  std::string declined; ///< why it is not online
 };
 
 struct AccumulatePlan {
@@ -50,6 +53,7 @@ struct AccumulatePlan {
   unsigned walk = 0;           ///< the walk that accumulates it (members); meaningless for shared accumulations
   int online = -1;             ///< index into softmaxes whose weight scales it; -1: none
   bool perMember = false;      ///< the input depends on the member
+  int statisticOf = -1;        ///< a log-sum-exp that the softmax with this index finds anyway, in the same walk
 };
 
 /// Phases: values of phase p are known before walk p of the members begins. Member-level values are computed again in

@@ -14,11 +14,18 @@
 
 namespace gnnc {
 
+/// What the phases depend on; an optimisation level alone will do.
+struct PhaseOptions {
+  PhaseOptions(unsigned optLevel = 2, bool gradient = false) : optLevel(optLevel), gradient(gradient) {}
+  unsigned optLevel;
+  bool gradient; ///< compute gradients too
+};
+
 /// A phase that is a pipeline of passes on the module.
 struct PassPhase {
   llvm::StringLiteral name;
   llvm::StringLiteral summary;
-  void (*populate)(mlir::OpPassManager &pm, unsigned optLevel);
+  void (*populate)(mlir::OpPassManager &pm, const PhaseOptions &options);
 };
 
 /// The phases between import and code generation, in order. Help texts, --compile-to and the driver read this list.

@@ -64,8 +64,8 @@ struct Analysis {
   const Occurrence *find(unsigned line, unsigned column) const;
 };
 
-/// Analyses a text called `name`. All its layers are parsed; every model is elaborated, and the layers it calls with
-/// it. A model's sizes that have no value are taken to be 1, so that a text under edit is checked as far as it goes.
+/// Analyses a text called `name`: every model with the layers it calls, and the layers that none calls with arguments
+/// made up for them. Where a size has no value, only what does not depend on it is reported.
 Analysis analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs);
 
 } // namespace gnnc::spec

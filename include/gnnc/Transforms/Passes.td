@@ -18,6 +18,34 @@ def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "Adds the gradients of parameters and inputs to @forward";
+  let description = [{
+    Reverse mode (see DifferentiableOpInterface). For each output `y` the function gets an input `grad.y`, its gradient; for
+    each parameter `W`, and with `inputs` each input, an output `grad.W`. Which forward values are kept and which are computed again is left to fusion.
+  }];
+  let options = [Option<"inputs", "inputs", "bool", "true", "gradients of inputs too">];
+  let statistics = [Statistic<"numRules", "rules", "Derivative rules applied">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
+  let summary = "Turns gradients of weights into matrix products";
+  let description = [{
+    A sum, over all rows or along a map, of outer products of two values becomes `mpk.outer_sum`; the outer product is never made.
+
+    ```mlir
+    %1 = mpdfg.contract %x [0], %g [1] -> [0, 1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>
+       -> tensor<?x64x16xf32, #mpdfg.on<@node>>
+    %2 = mpdfg.reduce sum %1 along @all : tensor<?x64x16xf32, #mpdfg.on<@node>> -> tensor<64x16xf32>
+    // becomes
+    %2 = mpk.outer_sum over @node(%x, %g) batch 1 k 64 n 16 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numFormed", "outer-sums", "Gradients of weights turned into products">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
   let summary = "Turns contractions with a weight into matrix products";
   let description = [{

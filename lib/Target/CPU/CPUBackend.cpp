@@ -69,6 +69,8 @@ FailureOr<SmallVector<EmittedKernel>> emitKernels(ModuleOp module, const CPUTarg
         kernels.push_back(std::move(*info));
       } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
         kernels.push_back(emitProduct(product, name, target, code));
+      } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
+        kernels.push_back(emitOuterSum(outer, name, target, code));
       }
     }
   return kernels;

@@ -112,6 +112,22 @@ Value FlatOps::min(Value x, Value y) { return arith::SelectOp::create(b, loc, gr
 Value FlatOps::exp(Value x) { return math::ExpOp::create(b, loc, x); }
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
 
+Value FlatOps::elementNumber(Value number, int64_t n) {
+  Type integer = b.getIntegerType(element.getIntOrFloatBitWidth());
+  Value narrow = integer.isInteger(64) ? number : Value(arith::TruncIOp::create(b, loc, integer, number));
+  Value all = vector::BroadcastOp::create(b, loc, VectorType::get({n}, integer), narrow);
+  return arith::BitcastOp::create(b, loc, type(n), all);
+}
+
+Value FlatOps::isElement(Value numbers, Value number) {
+  int64_t n = count(numbers);
+  auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
+  Value wanted = arith::BitcastOp::create(b, loc, integers, elementNumber(number, n));
+  Value found = arith::BitcastOp::create(b, loc, integers, numbers);
+  Value same = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wanted, found);
+  return arith::SelectOp::create(b, loc, same, splat(1, n), splat(0, n));
+}
+
 Value FlatOps::select(Value condition, Value x, Value y) {
   Value nonzero =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, condition, splat(0, count(condition)));

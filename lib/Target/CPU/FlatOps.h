@@ -55,6 +55,9 @@ public:
   mlir::Value exp(mlir::Value x);
   mlir::Value log(mlir::Value x);
   mlir::Value greater(mlir::Value x, mlir::Value y);
+  /// An element number (i64) in the memory of each of `count` numbers, and whether such numbers are `number`: 1 or 0.
+  mlir::Value elementNumber(mlir::Value number, int64_t count);
+  mlir::Value isElement(mlir::Value numbers, mlir::Value number);
 
   mlir::VectorType type(int64_t count) { return mlir::VectorType::get({count}, element); }
   static int64_t count(mlir::Value value) { return mlir::cast<mlir::VectorType>(value.getType()).getNumElements(); }

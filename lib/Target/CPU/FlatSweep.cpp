@@ -32,6 +32,11 @@ using mpk::Level;
 
 namespace {
 
+/// Accumulations that carry two values: maximum and sum, or best and its number.
+bool hasTwoSlots(ReduceKind kind) {
+  return kind == ReduceKind::LogSumExp || kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
+}
+
 /// Wider values are not worth being SSA values.
 constexpr int64_t kWidestFlat = 512;
 
@@ -160,7 +165,7 @@ private:
   void emitTiles(unsigned cls, const Tiling &full);
   void emitTile();
   void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Values &values);
-  void compute(Operation *op, Values &values);
+  void compute(Operation *op, Values &values, Value owner, Value position);
   Value loadOperand(unsigned operand, Value owner, Value position);
   Value loadRow(Value buffer, Value start, Value shapeSource);
   void storeRow(Value value, Value pointer, Value shapeSource);
@@ -172,7 +177,7 @@ private:
   Value repeatByClass(Value value, Value from, Value to);
   Value memberCount(std::pair<Value, Value> range, int64_t lanes);
   Value whereMembers(std::pair<Value, Value> range, Value value);
-  void levelOperations(Level level, unsigned phase, Values &values, std::pair<Value, Value> range);
+  void levelOperations(Level level, unsigned phase, Values &values, Value owner, std::pair<Value, Value> range);
   scf::ForOp loop(Value from, Value to, ValueRange init) {
     return scf::ForOp::create(b, loc, from, to, kernel.i64(1), init);
   }
@@ -273,7 +278,7 @@ Value FlatSweep::loadOperand(unsigned operand, Value owner, Value position) {
   return branch.getResult(0);
 }
 
-void FlatSweep::compute(Operation *op, Values &values) {
+void FlatSweep::compute(Operation *op, Values &values, Value owner, Value position) {
   auto get = [&](Value value) { return values.lookup(value); };
   Value result = op->getResult(0);
   SmallVector<int64_t> to = shape(result);
@@ -281,6 +286,14 @@ void FlatSweep::compute(Operation *op, Values &values) {
   values[result] =
       TypeSwitch<Operation *, Value>(op)
           .Case<ConstantOp>([&](ConstantOp c) { return flat.splat(c.getValue().convertToDouble(), width(result)); })
+          .Case<ExtentOp>([&](ExtentOp e) {
+            Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
+            return flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), width(result));
+          })
+          .Case<IsElementOp>([&](IsElementOp e) {
+            Value mine = e.getMember() ? memberAt(position) : owner;
+            return flat.isElement(get(e.getInput()), mine);
+          })
           .Case<UnaryOp>([&](UnaryOp u) {
             return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble());
           })
@@ -316,14 +329,15 @@ void FlatSweep::compute(Operation *op, Values &values) {
 
 /// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that do
 /// not depend on the member by their count.
-void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, std::pair<Value, Value> range) {
+void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner,
+                                std::pair<Value, Value> range) {
   for (Operation &op : sweep.getBody().front()) {
     if (op.getNumResults() == 0 || plan.levels.lookup(op.getResult(0)) != level ||
         plan.phases.lookup(op.getResult(0)) != phase || values.count(op.getResult(0)))
       continue;
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
     if (!accumulate) {
-      compute(&op, values);
+      compute(&op, values, owner, {});
       continue;
     }
     if (accumulate.getShared())
@@ -383,7 +397,7 @@ Value FlatSweep::repeatByClass(Value value, Value from, Value to) {
 void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Values &values) {
   SmallVector<const AccumulatePlan *> sums;
   for (const AccumulatePlan &accumulate : plan.accumulates)
-    if (accumulate.perMember && accumulate.walk == walk)
+    if (accumulate.perMember && accumulate.walk == walk && accumulate.statisticOf < 0)
       sums.push_back(&accumulate);
   SmallVector<unsigned> maxima; // softmaxes whose statistics this walk finds
   for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
@@ -397,13 +411,16 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
     mpk::AccumulateOp op = sum->op;
     int64_t n = width(op.getInput());
     ReduceKind kind = op.getKind();
-    init.push_back(flat.splat(kind == ReduceKind::Max         ? -infinity
-                              : kind == ReduceKind::Min       ? infinity
+    bool argmax = kind == ReduceKind::ArgMax, argmin = kind == ReduceKind::ArgMin;
+    init.push_back(flat.splat(kind == ReduceKind::Max || argmax   ? -infinity
+                              : kind == ReduceKind::Min || argmin ? infinity
                               : kind == ReduceKind::LogSumExp ? kLowest
                                                               : 0,
                               n));
     if (kind == ReduceKind::LogSumExp)
       init.push_back(flat.splat(0, n));
+    if (argmax || argmin)
+      init.push_back(flat.elementNumber(kernel.i64(-1), n));
   }
   for (unsigned i : maxima) {
     mpk::SoftmaxOp op = plan.softmaxes[i].op;
@@ -424,7 +441,7 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
         if (sum == wanted)
           return slot;
         mpk::AccumulateOp op = sum->op;
-        slot += op.getKind() == ReduceKind::LogSumExp ? 2 : 1;
+        slot += hasTwoSlots(op.getKind()) ? 2 : 1;
       }
       return slot;
     };
@@ -478,6 +495,16 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
       case ReduceKind::Min:
         now[slot] = flat.min(input, now[slot]);
         break;
+      case ReduceKind::ArgMax:
+      case ReduceKind::ArgMin: {
+        // The first of equals wins, and a NaN never does.
+        bool most = op.getKind() == ReduceKind::ArgMax;
+        Value better = most ? flat.greater(input, now[slot]) : flat.greater(now[slot], input);
+        Value number = flat.elementNumber(memberAt(position), FlatOps::count(input));
+        now[slot] = arith::SelectOp::create(b, loc, better, input, now[slot]);
+        now[slot + 1] = arith::SelectOp::create(b, loc, better, number, now[slot + 1]);
+        break;
+      }
       case ReduceKind::LogSumExp:
         rescale(input, slot, {{slot + 1, op.getInput()}}, op.getInput());
         now[slot + 1] = flat.add(now[slot + 1], flat.exp(flat.sub(input, now[slot])));
@@ -508,7 +535,7 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
       ensureOperands(op);
       auto softmax = dyn_cast<mpk::SoftmaxOp>(op);
       if (!softmax) {
-        compute(op, inner);
+        compute(op, inner, owner, position);
         continue;
       }
       const SoftmaxPlan *found = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; });
@@ -543,6 +570,9 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
   for (auto [order, number] : llvm::enumerate(maxima)) {
     mpk::SoftmaxOp op = plan.softmaxes[number].op;
     Value maximum = done[firstSoftmax + 2 * order], sum = done[firstSoftmax + 2 * order + 1];
+    for (const AccumulatePlan &accumulate : plan.accumulates)
+      if (accumulate.perMember && accumulate.statisticOf == int(number))
+        values[accumulate.op->getResult(0)] = flat.add(maximum, flat.log(sum));
     if (!plan.softmaxes[number].online) {
       // For the later walk: what to subtract.
       values[op.getResult()] = flat.add(maximum, flat.log(sum));
@@ -557,6 +587,10 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
     Value value = done[slot++];
     if (op.getKind() == ReduceKind::LogSumExp)
       value = flat.add(value, flat.log(done[slot++]));
+    if (op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin) {
+      values[op.getResult()] = done[slot++]; // -1 where there are no members
+      continue;
+    }
     if (sum->online >= 0) {
       mpk::SoftmaxOp softmax = plan.softmaxes[sum->online].op;
       value = flat.mul(value, repeatByClass(inverse.lookup(sum->online), softmax.getInput(), op.getInput()));
@@ -574,7 +608,7 @@ void FlatSweep::emitTile() {
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
     if (sweep.getAccessOf(i).getKind() == AccessKind::Shared)
       values[argument] = loadOperand(i, {}, {});
-  levelOperations(Level::Shared, 0, values, {});
+  levelOperations(Level::Shared, 0, values, {}, {});
 
   double infinity = std::numeric_limits<double>::infinity();
   SmallVector<Value> init;
@@ -596,10 +630,10 @@ void FlatSweep::emitTile() {
     std::pair<Value, Value> range;
     if (sweep.getAlongAttr())
       range = memberRange(owner);
-    levelOperations(Level::Owner, 0, own, range);
+    levelOperations(Level::Owner, 0, own, owner, range);
     for (unsigned walk = 0; walk < plan.walks; ++walk) {
       emitWalk(walk, owner, range, own);
-      levelOperations(Level::Owner, walk + 1, own, range);
+      levelOperations(Level::Owner, walk + 1, own, owner, range);
     }
     for (auto [i, value] : llvm::enumerate(yield.getValues()))
       if (sweep.getYieldOf(i).getKind() == AccessKind::Owner) {

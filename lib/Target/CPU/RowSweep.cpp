@@ -100,14 +100,14 @@ private:
     return strides;
   }
 
-  void compute(Operation *op, Rows &rows);
+  void compute(Operation *op, Rows &rows, Value owner, Value position);
   void contract(ContractOp op, Rows &rows);
   void fold(FoldOp op, Rows &rows);
   /// Calls `body(offset)` for each index over `sizes`, where offset is the sum of index * stride.
   void nest(ArrayRef<int64_t> sizes, ArrayRef<SmallVector<int64_t>> strides,
             function_ref<void(ArrayRef<Value>)> body);
   Value operandPointer(unsigned operand, Value owner, Value position);
-  void levelOperations(Level level, unsigned phase, Rows &rows, std::pair<Value, Value> range);
+  void levelOperations(Level level, unsigned phase, Rows &rows, Value owner, std::pair<Value, Value> range);
   void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows);
   void raise(Value score, Rows &rows, Value maximum, ArrayRef<std::pair<Value, Value>> scaled, Value like);
   Value countOf(std::pair<Value, Value> range) {
@@ -289,7 +289,7 @@ void RowSweep::fold(FoldOp op, Rows &rows) {
         [&](ArrayRef<Value> x) { return flat.add(x[1], flat.log(x[0])); });
 }
 
-void RowSweep::compute(Operation *op, Rows &rows) {
+void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = shapeOf(result);
   if (isa<ReshapeOp, DropoutOp, DetachOp>(op)) {
@@ -308,6 +308,14 @@ void RowSweep::compute(Operation *op, Rows &rows) {
   TypeSwitch<Operation *>(op)
       .Case<ConstantOp>([&](ConstantOp c) {
         fill(pointer, RefTensor::product(shape), c.getValue().convertToDouble());
+      })
+      .Case<ExtentOp>([&](ExtentOp e) {
+        Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
+        kernel.store(flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), 1), pointer, element);
+      })
+      .Case<IsElementOp>([&](IsElementOp e) {
+        Value mine = e.getMember() ? memberAt(position) : owner;
+        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.isElement(x[0], mine); });
       })
       .Case<UnaryOp>([&](UnaryOp u) {
         apply(shape, out, inputs(),
@@ -361,14 +369,15 @@ Value RowSweep::operandPointer(unsigned operand, Value owner, Value position) {
   return LLVM::SelectOp::create(b, loc, defined, there, missing);
 }
 
-void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, std::pair<Value, Value> range) {
+void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value owner,
+                               std::pair<Value, Value> range) {
   for (Operation &op : sweep.getBody().front()) {
     if (op.getNumResults() == 0 || plan.levels.lookup(op.getResult(0)) != level ||
         plan.phases.lookup(op.getResult(0)) != phase || rows.count(op.getResult(0)))
       continue;
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
     if (!accumulate) {
-      compute(&op, rows);
+      compute(&op, rows, owner, {});
       continue;
     }
     const AccumulatePlan *found = llvm::find_if(plan.accumulates, [&](auto &p) { return p.op == accumulate; });
@@ -412,6 +421,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
   for (const AccumulatePlan &accumulate : plan.accumulates)
     if (accumulate.perMember && accumulate.walk == walk)
       sums.push_back(&accumulate);
+  auto namesWinner = [](ReduceKind kind) { return kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin; };
   auto beginStatistics = [&](Operation *op) {
     int64_t n = getFeatureElements(op->getOperand(0).getType());
     auto &[maximum, sum] = statistics[op];
@@ -424,13 +434,21 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
   };
   for (const AccumulatePlan *sum : sums) {
     mpk::AccumulateOp op = sum->op;
-    if (op.getKind() == ReduceKind::LogSumExp)
+    if (op.getKind() == ReduceKind::LogSumExp) {
       beginStatistics(op);
-    else
+    } else if (namesWinner(op.getKind())) {
+      beginStatistics(op);
+      int64_t n = getFeatureElements(op.getType());
+      auto [best, number] = statistics[op];
+      fill(best, n, op.getKind() == ReduceKind::ArgMax ? -kInfinity : kInfinity);
+      apply({n}, {number, {1}}, {{number, {1}}},
+            [&](ArrayRef<Value> x) { return flat.elementNumber(kernel.i64(-1), FlatOps::count(x[0])); });
+    } else {
       fill(memory(op.getResult()), getFeatureElements(op.getType()),
            op.getKind() == ReduceKind::Max   ? -kInfinity
            : op.getKind() == ReduceKind::Min ? kInfinity
                                              : 0);
+    }
     rows[op.getResult()] = memory(op.getResult());
   }
   for (const SoftmaxPlan &softmax : plan.softmaxes)
@@ -465,7 +483,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
         ensure(operand);
       auto softmax = dyn_cast<mpk::SoftmaxOp>(op);
       if (!softmax) {
-        compute(op, inner);
+        compute(op, inner, owner, position);
         continue;
       }
       unsigned number = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; }) - plan.softmaxes.begin();
@@ -498,6 +516,23 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
         addStatistics(op, {}, {});
         continue;
       }
+      if (namesWinner(op.getKind())) {
+        // The first of equals wins: the number is replaced before the best is.
+        auto [best, number] = statistics[op];
+        int64_t n = getFeatureElements(op.getType());
+        bool most = op.getKind() == ReduceKind::ArgMax;
+        Value member = memberAt(position);
+        auto better = [&](Value x, Value old) { return most ? flat.greater(x, old) : flat.greater(old, x); };
+        Strided input{inner.lookup(op.getInput()), {1}}, old{best, {1}};
+        apply({n}, {number, {1}}, {input, old, {number, {1}}}, [&](ArrayRef<Value> x) -> Value {
+          Value mine = flat.elementNumber(member, FlatOps::count(x[0]));
+          return arith::SelectOp::create(b, loc, better(x[0], x[1]), mine, x[2]);
+        });
+        apply({n}, old, {input, old}, [&](ArrayRef<Value> x) -> Value {
+          return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]);
+        });
+        continue;
+      }
       Value pointer = memory(op.getResult());
       apply({getFeatureElements(op.getType())}, {pointer, {1}}, {{pointer, {1}}, {inner.lookup(op.getInput()), {1}}},
             [&](ArrayRef<Value> x) {
@@ -519,6 +554,10 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
     mpk::AccumulateOp op = sum->op;
     int64_t n = getFeatureElements(op.getType());
     Strided out{memory(op.getResult()), rowMajor(shapeOf(op.getResult()))};
+    if (namesWinner(op.getKind())) {
+      copy(n, out.pointer, statistics[op].second);
+      continue;
+    }
     if (op.getKind() == ReduceKind::LogSumExp) {
       auto [maximum, total] = statistics[op];
       apply({n}, {out.pointer, {1}}, {{maximum, {1}}, {total, {1}}},
@@ -545,7 +584,7 @@ void RowSweep::run() {
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
     if (sweep.getAccessOf(i).getKind() == AccessKind::Shared)
       rows[argument] = operandPointer(i, {}, {});
-  levelOperations(Level::Shared, 0, rows, {});
+  levelOperations(Level::Shared, 0, rows, {}, {});
   for (mpk::AccumulateOp op : plan.shared) {
     ReduceKind kind = op.getKind();
     fill(memory(op.getResult()), getFeatureElements(op.getType()),
@@ -567,10 +606,10 @@ void RowSweep::run() {
     std::pair<Value, Value> range;
     if (sweep.getAlongAttr())
       range = memberRange(owner);
-    levelOperations(Level::Owner, 0, own, range);
+    levelOperations(Level::Owner, 0, own, owner, range);
     for (unsigned walk = 0; walk < plan.walks; ++walk) {
       emitWalk(walk, owner, range, own);
-      levelOperations(Level::Owner, walk + 1, own, range);
+      levelOperations(Level::Owner, walk + 1, own, owner, range);
     }
     for (auto [i, value] : llvm::enumerate(yield.getValues()))
       if (sweep.getYieldOf(i).getKind() == AccessKind::Owner) {

@@ -21,6 +21,9 @@ mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef nam
 /// Adds a function that computes blocks of `product` to `module`.
 EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
 
+/// Adds a function that computes blocks of `sum` to `module`.
+EmittedKernel emitOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
+
 } // namespace gnnc::cpu
 
 #endif // GNNC_LIB_TARGET_CPU_SWEEPEMITTER_H

@@ -61,7 +61,7 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, func::FuncOp funct
   llvm::json::Array list;
   SmallVector<Operation *> ops;
   for (Operation &op : function.getBody().front())
-    if (isa<mpk::SweepOp, mpk::ProductOp>(op))
+    if (mpk::isKernel(&op))
       ops.push_back(&op);
   for (auto [kernel, op] : llvm::zip(kernels, ops)) {
     llvm::json::Object object{{"name", kernel.name}, {"map", nameOf(kernel.map)}, {"over", nameOf(kernel.space)}};
@@ -69,6 +69,10 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, func::FuncOp funct
       object["kind"] = "product";
       object["k"] = int64_t(product.getK());
       object["n"] = int64_t(product.getN());
+    } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
+      object["kind"] = "outer_sum";
+      object["k"] = int64_t(outer.getK());
+      object["n"] = int64_t(outer.getN());
     } else {
       object["kind"] = "sweep";
       object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;

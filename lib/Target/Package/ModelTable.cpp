@@ -221,7 +221,7 @@ void TableBuilder::bufferRecords() {
 /// A view has the memory of what it views.
 int64_t TableBuilder::bufferOf(Value value) {
   while (Operation *view = value.getDefiningOp()) {
-    if (!isa<mpdfg::SpreadOp>(view))
+    if (!mpdfg::isView(view))
       break;
     value = view->getOperand(0);
   }

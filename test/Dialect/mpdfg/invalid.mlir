@@ -221,6 +221,58 @@ func.func @f(%w: tensor<3x2xf32>) {
 
 // -----
 
+func.func @f(%w: tensor<3x2xf32>) {
+  // expected-error @+1 {{expected an operand on a static space, found shared}}
+  %0 = mpdfg.collect %w : tensor<3x2xf32> -> tensor<3x2xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @column static {extent = 3 : i64}
+func.func @f(%w: tensor<3x2xf32, #mpdfg.on<@column>>) {
+  // expected-error @+1 {{expected a shared result, found one on @column}}
+  %0 = mpdfg.collect %w : tensor<3x2xf32, #mpdfg.on<@column>> -> tensor<3x2xf32, #mpdfg.on<@column>>
+  return
+}
+
+// -----
+
+mpdfg.space @column static {extent = 3 : i64}
+func.func @f(%w: tensor<3x2xf32, #mpdfg.on<@column>>) {
+  // expected-error @+1 {{expected the operand's shape, found 'tensor<6xf32>'}}
+  %0 = mpdfg.collect %w : tensor<3x2xf32, #mpdfg.on<@column>> -> tensor<6xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected a shared operand and a result on a space}}
+  %0 = mpdfg.broadcast %x along @all : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f() {
+  // expected-error @+1 {{expected a shared result without feature axes, found 'tensor<1xf32>'}}
+  %0 = mpdfg.extent @node : tensor<1xf32>
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{expected a declared space, found @node}}
+  %0 = mpdfg.extent @node : tensor<f32>
+  return
+}
+
+// -----
+
 //===-- Row by row ---------------------------------------------------------===//
 
 mpdfg.space @node root

@@ -36,6 +36,18 @@ func.func @movements(%x: tensor<?x64xf32, #mpdfg.on<@node>>, %s: tensor<?x8xf32,
   %9 = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
   // CHECK: mpdfg.spread %{{.*}} : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
   %10 = mpdfg.spread %w : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
+  // CHECK: mpdfg.collect %{{.*}} : tensor<1433x16xf32, #mpdfg.on<@x.column.space>> -> tensor<1433x16xf32>
+  %11 = mpdfg.collect %10 : tensor<1433x16xf32, #mpdfg.on<@x.column.space>> -> tensor<1433x16xf32>
+  // CHECK: mpdfg.broadcast %{{.*}} along @all : tensor<64xf32> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+  %12 = mpdfg.broadcast %6 along @all : tensor<64xf32> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.reduce argmax
+  %13 = mpdfg.reduce argmax %0 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+  // CHECK: mpdfg.reduce argmin
+  %14 = mpdfg.reduce argmin %0 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+  // CHECK: mpdfg.is_element %{{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %15 = mpdfg.is_element %s : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.extent @node : tensor<f32>
+  %16 = mpdfg.extent @node : tensor<f32>
   return
 }
 

@@ -430,6 +430,58 @@ func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x3xf32>) {
 
 // -----
 
+//===-- Sums of outer products ---------------------------------------------===//
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected a map from @node, found @src}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 1 k 4 n 4 gather_lhs @src
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %g: tensor<4xf32>) {
+  // expected-error @+1 {{operands or result reside elsewhere than its maps say}}
+  %0 = mpk.outer_sum over @node (%x, %g) batch 1 k 4 n 4
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected 6 numbers in each row of the lhs, found 4}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 2 k 3 n 2
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<2x3x2xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected 6 numbers in each row of the rhs, found 4}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 2 k 2 n 3
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<2x2x3xf32>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected 8 numbers in each row of the result, found 16}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 2 k 2 n 2
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 //===-- Arenas -------------------------------------------------------------===//
 
 // expected-error @+1 {{expected as many bytes, firsts and lasts as spaces}}

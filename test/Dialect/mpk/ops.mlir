@@ -90,6 +90,13 @@ func.func @products(%x: tensor<?x64xf32, #mpdfg.on<@node>>, %w: tensor<64x16xf32
   // CHECK: mpk.product over @node(%{{.*}}, %{{.*}}) batch 8 rows 1 k 8 n 16
   %3 = mpk.product over @node (%x, %w) batch 8 rows 1 k 8 n 16
      : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>) -> tensor<?x128xf32, #mpdfg.on<@node>>
+  // CHECK: mpk.outer_sum over @node(%{{.*}}, %{{.*}}) batch 1 k 64 n 16 : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<64x16xf32>
+  %4 = mpk.outer_sum over @node (%x, %1) batch 1 k 64 n 16
+     : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<64x16xf32>
+  // CHECK: mpk.outer_sum over @edge(%{{.*}}, %{{.*}}) batch 8 k 8 n 2 gather_lhs @src gather_rhs @dst along @etype
+  %5 = mpk.outer_sum over @edge (%x, %1) batch 8 k 8 n 2 gather_lhs @src gather_rhs @dst along @etype
+     : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>)
+     -> tensor<9x8x8x2xf32, #mpdfg.on<@edge_type>>
   return
 }
 

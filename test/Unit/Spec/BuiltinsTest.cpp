@@ -13,7 +13,8 @@ TEST(Builtins, Elementwise) {
   for (const char *name : {"relu", "gelu", "silu", "sigmoid", "tanh", "softplus", "exp", "log", "sqrt", "rsqrt", "abs",
                            "sign", "square", "sin", "cos", "erf", "recip"})
     EXPECT_EQ(typeOfExpr(std::string(name) + "(x)"), "node[in = 6]");
-  ModelSpec model = load("model M { input x: node[]; output y = leaky_relu(elu(leaky_relu(x, slope: 0.2))) + pow(x, 3) }");
+  ModelSpec model =
+      load("model M { input x: node[]; output y = leaky_relu(elu(leaky_relu(x, slope: 0.2))) + pow(x, 3) }");
   std::map<std::string, std::vector<double>> numbers;
   for (const Value &value : model.values)
     if (value.op == OpCode::Unary)

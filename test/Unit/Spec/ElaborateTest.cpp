@@ -100,8 +100,8 @@ TEST(Elaborate, CompileTimeNumbers) {
                          "  output y = W * f\n  output n = a / 2\n}");
   EXPECT_EQ(outputType(model), "shared[k = 4, l = 1, m = 8]");
   EXPECT_EQ(model.values[model.outputs[1].value].number, 3.5);
-  EXPECT_EQ(outputType(load("model M(n: int = 3, f: float = 1) { param b[n]; output y = b * f }",
-                            {{"n", "5"}, {"f", "0.5"}})),
+  EXPECT_EQ(outputType(
+                load("model M(n: int = 3, f: float = 1) { param b[n]; output y = b * f }", {{"n", "5"}, {"f", "0.5"}})),
             "shared[n = 5]");
 }
 
@@ -161,15 +161,18 @@ TEST(Elaborate, AnonymousAxesAlignFromTheEnd) {
 }
 
 TEST(Elaborate, DeclaredSizesAreNumbers) {
-  EXPECT_EQ(outputType(load("model M {\n  param h: node[dim = 16], W[dim, dim2 = dim * 2]\n  output y = h @ W / dim\n}")),
-            "node[dim2 = 32]");
+  EXPECT_EQ(
+      outputType(load("model M {\n  param h: node[dim = 16], W[dim, dim2 = dim * 2]\n  output y = h @ W / dim\n}")),
+      "node[dim2 = 32]");
   // A value may hide the number, the axis stays.
   EXPECT_EQ(outputType(load("model M {\n  input x: node[k = 3]\n  let k = sum(x, over: k)\n  param b[k]\n"
                             "  output y = k * b\n}")),
             "node[k = 3]");
 }
 
-TEST(Elaborate, Warnings) { EXPECT_TRUE(tryLoad("model M { output y = 1 }").diagnostics.empty()); }
+TEST(Elaborate, AnInputMayBeHidden) {
+  EXPECT_TRUE(tryLoad("model M { input x: node[]; let x = relu(x); output y = 1 }").diagnostics.empty());
+}
 
 TEST(Elaborate, ChoosesTheModel) {
   CompileInputs inputs;

@@ -22,14 +22,14 @@ TEST(Errors, Syntax) {
   EXPECT_EQ(errorIn("\n  let = 1"), "2:7: expected the name of a value, found '='");
   EXPECT_EQ(errorIn("\n  output y = 1 2"), "2:16: expected the end of the statement, found '2'");
   EXPECT_EQ(errorIn("\n  1 + 2"), "2:5: expected a statement such as 'let name = ...' or 'output name = ...', found an "
-                                 "expression whose value nobody uses");
+                                  "expression whose value nobody uses");
   EXPECT_EQ(errorOf("layr A() { 1 }"),
             "1:1: expected 'import', 'space', 'map', 'relation', 'layer' or 'model', found 'layr'");
   EXPECT_EQ(errorOf("model M { output y = 1"), "1:23: expected '}', found the end of the file");
   EXPECT_EQ(errorOf("layer A(x: node[2 * k]) { x }"),
             "1:19: expected ',' or ']' (a computed size needs a name: 'name = size'), found '*'");
   EXPECT_EQ(errorOf("model M(x: node[a]) { }"), "1:9: a model's parameters are numbers; expected 'int', 'float' or "
-                                               "'bool', and an 'input' statement for values");
+                                                "'bool', and an 'input' statement for values");
   EXPECT_EQ(errorOfExpr("1 < 2 < 3"), "5:7: comparisons do not chain: join them with 'and'");
   EXPECT_EQ(errorIn("\n  let a = 99999999999999999999"), "2:11: integer 99999999999999999999 does not fit in 64 bits");
   EXPECT_EQ(errorOf("layer L() { input x: node[]\n x }\nmodel M { output y = 1 }"),
@@ -52,22 +52,24 @@ TEST(Errors, Names) {
   EXPECT_EQ(errorOf("layer A() { 1 }"), "no model in this file; expected 'model NAME { ... }'");
   EXPECT_EQ(errorOf("layer relu(x: node[]) { x }\nmodel M { output y = 1 }"),
             "1:7: layer 'relu' has the name of a built-in function");
-  EXPECT_EQ(errorOf("layer A() { 1 }\nlayer A() { 1 }\nmodel M { output y = 1 }"), "2:7: layer 'A' is declared already");
+  EXPECT_EQ(errorOf("layer A() { 1 }\nlayer A() { 1 }\nmodel M { output y = 1 }"),
+            "2:7: layer 'A' is declared already");
 }
 
 TEST(Errors, Axes) {
   EXPECT_EQ(errorOfExpr("sum(x, over: out)"), "5:1: no axis 'out' in node[in = 4]");
-  EXPECT_EQ(errorOfExpr("x @ rename(W, in: k)"), "5:3: '@' contracts axis 'in', the last of node[in = 4], which the right "
-                                                "operand shared[k = 4, out = 3] does not have");
+  EXPECT_EQ(errorOfExpr("x @ rename(W, in: k)"),
+            "5:3: '@' contracts axis 'in', the last of node[in = 4], which the right "
+            "operand shared[k = 4, out = 3] does not have");
   EXPECT_EQ(errorOfExpr("x + x[in: 0..2]"), "5:3: axis 'in' has two sizes here: node[in = 4] and node[in = 2]");
-  EXPECT_EQ(errorOfExpr("x @ V[in: 0..2]"), "5:3: axis 'in' has two sizes here: node[in = 4] and shared[out = 3, in = 2]");
+  EXPECT_EQ(errorOfExpr("x @ V[in: 0..2]"),
+            "5:3: axis 'in' has two sizes here: node[in = 4] and shared[out = 3, in = 2]");
   EXPECT_EQ(errorOfExpr("g @ W"), "5:3: '@' contracts the last axis of its left operand, but graph[] has none");
-  EXPECT_EQ(errorOfExpr("x[in: 3..5]"),
-            "5:2: a slice of axis 'in' must lie in 0..4 and not be empty, found 3..5");
+  EXPECT_EQ(errorOfExpr("x[in: 3..5]"), "5:2: a slice of axis 'in' must lie in 0..4 and not be empty, found 3..5");
   EXPECT_EQ(errorOfExpr("split(x, in, a: 3, b: 2)"), "5:1: axis 'in' of size 4 cannot be split into 6 elements");
   EXPECT_EQ(errorOfExpr("rename(W, in: out)"), "5:1: two axes of one value are called 'out'");
   EXPECT_EQ(errorOfExpr("concat(x, W, axis: in)"), "5:1: operands that join along their last axes must have the same "
-                                                  "other axes: node[in = 4] and shared[in = 4, out = 3]");
+                                                   "other axes: node[in = 4] and shared[in = 4, out = 3]");
   EXPECT_EQ(errorOfExpr("permute(W, in)"), "5:1: a permutation names all 2 axes of shared[in = 4, out = 3], found 1");
   EXPECT_EQ(errorOfExpr("merge(W, (in, k), as: n)"), "5:1: no axis 'k' in shared[in = 4, out = 3]");
 }
@@ -75,15 +77,16 @@ TEST(Errors, Axes) {
 TEST(Errors, Residencies) {
   EXPECT_EQ(errorOfExpr("x * e"),
             "5:3: two residencies do not meet: node and edge (move the node value with .src or .dst)");
-  EXPECT_EQ(errorOfExpr("x + g"), "5:3: two residencies do not meet: node and graph (move the graph value with .batch)");
+  EXPECT_EQ(errorOfExpr("x + g"),
+            "5:3: two residencies do not meet: node and graph (move the graph value with .batch)");
   EXPECT_EQ(errorOfExpr("where(e, x, 0)"),
             "5:1: two residencies do not meet: edge and node (move the node value with .src or .dst)");
   EXPECT_EQ(errorOfExpr("e @ rename(K, in: k)"), "5:3: two residencies do not meet: edge and node_type");
-  EXPECT_EQ(errorOfExpr("sum(x)"), "5:1: sum needs 'along: map' or 'over: axis': the value is on 'node', and only one on "
-                                  "'edge' goes along 'dst' by itself");
+  EXPECT_EQ(errorOfExpr("sum(x)"),
+            "5:1: sum needs 'along: map' or 'over: axis': the value is on 'node', and only one on "
+            "'edge' goes along 'dst' by itself");
   EXPECT_EQ(errorOfExpr("sum(x, along: etype)"), "5:15: no map leads from 'node' to 'edge'");
-  EXPECT_EQ(errorOfExpr("x.src.src"),
-            "5:7: the value is on 'edge' already; 'src' moves values from 'node' to 'edge'");
+  EXPECT_EQ(errorOfExpr("x.src.src"), "5:7: the value is on 'edge' already; 'src' moves values from 'node' to 'edge'");
   EXPECT_EQ(errorOfExpr("e.node"), "5:3: no map leads from 'node' to 'edge'");
   EXPECT_EQ(errorOfExpr("softmax(W, along: dst)"),
             "5:1: softmax along a map needs a value on a space, found shared[in = 4, out = 3]");
@@ -103,25 +106,27 @@ TEST(Errors, Arguments) {
   };
   EXPECT_EQ(call("L(x)"), "3:14: missing argument 'n' of layer 'L'");
   EXPECT_EQ(call("L(n: 1)"), "3:14: missing argument 'x' of layer 'L'");
-  EXPECT_EQ(call("L(x, e, e, n: 1)"), "3:22: extra argument: layer 'L' takes 2 values by position; numbers are given by "
-                                     "name, as in 'out: 16'");
+  EXPECT_EQ(call("L(x, e, e, n: 1)"),
+            "3:22: extra argument: layer 'L' takes 2 values by position; numbers are given by "
+            "name, as in 'out: 16'");
   EXPECT_EQ(call("L(x, m: 1)"), "3:19: layer 'L' has no parameter 'm'");
   EXPECT_EQ(call("L(x, x: x, n: 1)"), "3:22: argument 'x' of layer 'L' is given twice");
   EXPECT_EQ(call("L(e, n: 1)"), "3:16: argument 'x' of layer 'L' is on 'node', found a value on 'edge'");
   EXPECT_EQ(call("L(t, n: 1)"), "3:16: argument 'x' of layer 'L' has 1 axis, found [b = 2, c = 3]");
   EXPECT_EQ(call("L(x, n: 1.5)"), "3:22: parameter 'n' is an int, found 1.5");
-  EXPECT_EQ(call("L(x, n: x)"), "3:22: parameter 'n' of layer 'L' is a number known at compile time, found node[k = 2]");
+  EXPECT_EQ(call("L(x, n: x)"),
+            "3:22: parameter 'n' of layer 'L' is a number known at compile time, found node[k = 2]");
   EXPECT_EQ(call("L(x, a: 3, n: 1)"), "3:19: layer 'L' has no parameter 'a'");
   EXPECT_EQ(call("relu(x, x)"), "3:22: extra argument; expected relu(x)");
   EXPECT_EQ(call("relu(x, y: 1)"), "3:22: extra argument 'y'; expected relu(x)");
   EXPECT_EQ(call("relu()"), "3:14: missing argument; expected relu(x)");
   EXPECT_EQ(call("relu(x) as r"), "3:25: 'relu' is a built-in function; 'on' and 'as' belong to layers");
   EXPECT_EQ(call("leaky_relu(x, x)"), "3:28: this argument of leaky_relu must be a number known at compile time, found "
-                                     "node[k = 2]");
-  EXPECT_EQ(call("x ? 1 : 2"), "3:16: the condition of '?' must be known at compile time, found node[k = 2]; values are "
-                              "chosen element by element with where(c, a, b)");
-  EXPECT_EQ(call("dropout(x, 1.5)"),
-            "3:14: a dropout probability is at least 0 and less than 1, found 1.500000");
+                                      "node[k = 2]");
+  EXPECT_EQ(call("x ? 1 : 2"),
+            "3:16: the condition of '?' must be known at compile time, found node[k = 2]; values are "
+            "chosen element by element with where(c, a, b)");
+  EXPECT_EQ(call("dropout(x, 1.5)"), "3:14: a dropout probability is at least 0 and less than 1, found 1.500000");
   EXPECT_EQ(call("(L(x, n: 1) as a) + (L(x, n: 1) as a)"), "3:49: layer 'a' exists already");
 }
 
@@ -173,8 +178,7 @@ TEST(Errors, Numbers) {
 TEST(Errors, Definitions) {
   const char *text = "model M(n: int, f: float = 1) { output y = n * f }";
   EXPECT_EQ(errorOf(text), "1:9: parameter 'n' of model 'M' has no value; define it with '-D n=...'");
-  EXPECT_EQ(errorOf(text, {{"n", "x"}}),
-            "1:9: the definition of 'n': expected a number, true or false, found 'x'");
+  EXPECT_EQ(errorOf(text, {{"n", "x"}}), "1:9: the definition of 'n': expected a number, true or false, found 'x'");
   EXPECT_EQ(errorOf(text, {{"n", "1.5"}}), "1:9: parameter 'n' is an int, found 1.5");
   EXPECT_EQ(errorOf(text, {{"n", "1"}, {"m", "2"}}),
             "1:7: '-D m=2' defines nothing: model 'M' has no parameter and sees no static space of that "
@@ -220,16 +224,24 @@ TEST(Errors, Structure) {
             "2:20: map 'src' starts at 'edge', which is not where the path is: 'u'");
   EXPECT_EQ(error("space u = union(edge, node)\nmap m: u -> node = src | node | node"),
             "2:5: union 'u' has 2 parts, but 3 paths are given");
+  EXPECT_EQ(error("space n = filter(edge, src == dst)\nmap l = last(n, dst)\nspace f = filter(node, l == l)"),
+            "3:7: a filter compares maps that are defined everywhere, but 'l' is partial");
+  EXPECT_EQ(error("space n = filter(edge, src == dst)\nmap l = last(n, dst)\nspace f = distinct(l)"),
+            "3:7: distinct takes maps that are defined everywhere, but 'l' is partial");
+  EXPECT_EQ(errorIn("\n  input x: node[]\n  space n = filter(edge, src == dst)\n  map l = last(n, dst)\n"
+                    "  output y = softmax(x, along: l)"),
+            "5:14: softmax needs a map that is defined everywhere, but 'l' is partial");
   EXPECT_EQ(error("map m: edge -> node = etype"), "1:23: expected a path to 'node', found one to 'edge_type'");
   EXPECT_EQ(error("map m: edge -> node = src | dst"),
             "1:5: only a map from a union has one path for each of several parts");
   EXPECT_EQ(errorOf("relation r() { edge(src: src) }\nlayer L(x: node[]) on r { x }\n"
                     "model M { input x: node[]; output y = L(x) }"),
             "1:16: a relation has maps 'src' and 'dst'; expected 'SPACE(src: ..., dst: ...)'");
-  EXPECT_EQ(errorOf("layer L(x: node[k]) { x }\nspace a\nspace b\nrelation r: a -> b\n"
-                    "model M { input x: node[k = 1]; output y = L(x) on r }"),
-            "1:12: 'node' needs both ends of a relation to be one space, but 'r' goes from 'a' to 'b'; use 'source' and "
-            "'target'");
+  EXPECT_EQ(
+      errorOf("layer L(x: node[k]) { x }\nspace a\nspace b\nrelation r: a -> b\n"
+              "model M { input x: node[k = 1]; output y = L(x) on r }"),
+      "1:12: 'node' needs both ends of a relation to be one space, but 'r' goes from 'a' to 'b'; use 'source' and "
+      "'target'");
   EXPECT_EQ(errorOf("layer L(x: node[k]) { x }\nmodel M { input x: node[k = 1]; output y = L(x) on rr }"),
             "2:52: unknown relation 'rr'");
 }

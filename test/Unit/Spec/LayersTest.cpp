@@ -10,8 +10,9 @@
 using namespace gnnc::spec;
 
 static std::string result(const std::string &layers, const std::string &call) {
-  return outputType(load(layers + "\nmodel M {\n  input x: node[in = 4], h: node[heads = 2, out = 3], e: edge[k = 5]\n"
-                                  "  output y = " +
+  return outputType(load(layers +
+                         "\nmodel M {\n  input x: node[in = 4], h: node[heads = 2, out = 3], e: edge[k = 5]\n"
+                         "  output y = " +
                          call + "\n}"));
 }
 
@@ -42,8 +43,9 @@ TEST(Layers, Wildcards) {
 }
 
 TEST(Layers, DefaultsAndNames) {
-  const char *layer = "layer L(x: node[in], w: edge[] = 1, out: int = in, f: float = 0.5, b: bool = false) -> node[out] {\n"
-                      "  param W[in, out]\n  let y = sum(w * (x @ W).src) * f\n  b ? relu(y) : y\n}";
+  const char *layer =
+      "layer L(x: node[in], w: edge[] = 1, out: int = in, f: float = 0.5, b: bool = false) -> node[out] {\n"
+      "  param W[in, out]\n  let y = sum(w * (x @ W).src) * f\n  b ? relu(y) : y\n}";
   EXPECT_EQ(result(layer, "L(x)"), "node[out = 4]");
   EXPECT_EQ(result(layer, "L(out: 7, x: x, b: true, f: 2)"), "node[out = 7]");
   EXPECT_EQ(result(layer, "L(x, sum(e, over: k), out: 2)"), "node[out = 2]");

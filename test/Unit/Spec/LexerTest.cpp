@@ -51,9 +51,7 @@ TEST(Lexer, NewlinesEndStatements) {
   EXPECT_EQ(tokens("layer A()\n  -> node\n{\n}"), "layer A ( ) -> node { }");
 }
 
-TEST(Lexer, AKeywordClosesBrackets) {
-  EXPECT_EQ(tokens("let a = f(b\nlet c = d"), "let a = f ( b ; let c = d");
-}
+TEST(Lexer, AKeywordClosesBrackets) { EXPECT_EQ(tokens("let a = f(b\nlet c = d"), "let a = f ( b ; let c = d"); }
 
 TEST(Lexer, Places) {
   Sources sources;

@@ -87,16 +87,17 @@ TEST(Parser, Calls) {
 
 TEST(Parser, Declarations) {
   std::vector<Diagnostic> diagnostics;
-  ast::File file = parse("import std; import \"a.gnn\"\n"
-                         "space user; space kind static\n"
-                         "space F = filter(edge, src != dst)\nspace U = union(F, node)\nspace P = distinct(dst, etype)\n"
-                         "map a, b: user -> node\nmap l = last(F, in.dst)\nmap m: U -> node = src | none | x.y\n"
-                         "relation follows: user -> node\n"
-                         "relation r(old) { space F = filter(edge, src == dst); F(src: src, dst: dst, old: edge) }\n"
-                         "layer L(x: node[in, k = 2 * in, 3], s: [in], t: shared, n: int = 2, f: float, b: bool = true)\n"
-                         "    on r -> node[in] { x }\n"
-                         "model M(n: int = 1) { output y = 1 }\n",
-                         diagnostics);
+  ast::File file =
+      parse("import std; import \"a.gnn\"\n"
+            "space user; space kind static\n"
+            "space F = filter(edge, src != dst)\nspace U = union(F, node)\nspace P = distinct(dst, etype)\n"
+            "map a, b: user -> node\nmap l = last(F, in.dst)\nmap m: U -> node = src | none | x.y\n"
+            "relation follows: user -> node\n"
+            "relation r(old) { space F = filter(edge, src == dst); F(src: src, dst: dst, old: edge) }\n"
+            "layer L(x: node[in, k = 2 * in, 3], s: [in], t: shared, n: int = 2, f: float, b: bool = true)\n"
+            "    on r -> node[in] { x }\n"
+            "model M(n: int = 1) { output y = 1 }\n",
+            diagnostics);
   EXPECT_TRUE(diagnostics.empty()) << render(diagnostics);
   EXPECT_EQ(file.imports.size(), 2u);
   EXPECT_EQ(file.structure.size(), 9u);

@@ -1,0 +1,166 @@
+//===- RobustnessTest.cpp - Texts that mean harm --------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "SpecTest.h"
+#include "gnnc/Spec/JSON.h"
+
+#include <random>
+
+using namespace gnnc::spec;
+
+static const char *sample = R"(
+import std
+space user
+relation follows: user -> node
+map twin: user -> user
+layer L(x: any[k], n: int = k, f: float = 0.5) -> any[k] {
+  param W[k, n = 2], b: any[k]
+  let y = (x @ W) * sum(W, over: k) / f
+  space P = distinct(src, etype)
+  repeat 2 { let y = relu(y) + 1 }
+  n > 1 ? sum(y, over: n) * x + b : x
+}
+model M(in: int = 8, edge_type: int = 2) {
+  input x: node[in] sparse, h: node[in], u: user[in], w: edge[] = 1
+  param K: edge_type[in]
+  let a = GCN(x, w: w, out: 4) as c1
+  let b = GAT(h, heads: 2, out: 4) on with_self_loops
+  output y = concat(a, a[out: 0..2], axis: z)
+  output t = softmax(dot(L(h).src, K.edge, over: in) + log_softmax(w)) - join(w, 1, on: U)
+  output s = sum(L(u).follows.src, along: follows.dst) + rename(flatten(b, f), f: in) ^ 2
+}
+)";
+
+static void loadQuietly(const std::string &text) {
+  Loaded loaded = tryLoad(text);
+  EXPECT_EQ(loaded.model.has_value(), !hasErrors(loaded.diagnostics));
+  render(loaded.diagnostics);
+  analyzeText("test.gnn", text, {});
+}
+
+TEST(Robustness, CutAnywhere) {
+  std::string text = sample;
+  for (size_t length = 0; length < text.size(); ++length)
+    loadQuietly(text.substr(0, length));
+}
+
+TEST(Robustness, MutatedTexts) {
+  std::mt19937 random(1);
+  std::string original = sample;
+  const std::vector<std::string> pieces = {"(",      ")",       "[",      "]",    "{",    "}",    ".",      "..",
+                                           ":",      "=",       "@",      "?",    "\n",   "let ", "param ", "repeat 3",
+                                           "layer ", "9e9",     "0",      "-",    "node", "edge", " on ",   " as ",
+                                           "any",    "sum(",    "x",      "W",    "in",   "src",  "\xff",   "\"",
+                                           "/*",     "import ", "space ", "map ", "4096", "none", "|",      "->"};
+  for (int round = 0; round < 1000; ++round) {
+    std::string text = original;
+    for (int edits = 1 + random() % 4; edits > 0; --edits) {
+      size_t at = random() % text.size();
+      switch (random() % 3) {
+      case 0:
+        text.erase(at, random() % 8);
+        break;
+      case 1:
+        text.insert(at, pieces[random() % pieces.size()]);
+        break;
+      default:
+        text[at] = char(random() % 256);
+      }
+    }
+    loadQuietly(text);
+  }
+}
+
+TEST(Robustness, RandomBytes) {
+  std::mt19937 random(2);
+  for (int round = 0; round < 300; ++round) {
+    std::string text;
+    for (int i = random() % 200; i > 0; --i)
+      text += char(random() % 256);
+    loadQuietly(text);
+    if (llvm::Expected<ModelSpec> model = readJSON(text); !model)
+      llvm::consumeError(model.takeError());
+  }
+}
+
+TEST(Robustness, MutatedJSON) {
+  std::string source = sample;
+  source.replace(source.find("join(w, 1, on: U)"), 17, "w");
+  std::string original = writeJSON(load(source), /*locations=*/false);
+  ASSERT_TRUE(bool(readJSON(original)));
+  std::mt19937 random(3);
+  const std::vector<std::string> pieces = {
+      "null",    "-1",    "[]",      "{}",      "\"x\"", "1e400",  "true", "99999999999999999999",
+      "\"",      ",",     "{",       "]",       "0",     "\"%9\"", "4",    "\"node\"",
+      "\"src\"", "\".\"", "\"all\"", "\"root\""};
+  for (int round = 0; round < 1000; ++round) {
+    std::string text = original;
+    for (int edits = 1 + random() % 2; edits > 0; --edits) {
+      // Replace one whole word or number, so that most of the results are still JSON.
+      size_t begin = text.find_first_of(":,[", random() % text.size());
+      if (begin == std::string::npos)
+        continue;
+      size_t end = text.find_first_of(",]}\n", begin + 1);
+      text.replace(begin + 1, end == std::string::npos ? 0 : end - begin - 1, pieces[random() % pieces.size()]);
+    }
+    llvm::Expected<ModelSpec> model = readJSON(text);
+    if (!model) {
+      std::string message = llvm::toString(model.takeError());
+      EXPECT_EQ(message.substr(0, 1), "/") << message;
+      EXPECT_EQ(message.find('\n'), std::string::npos) << message;
+      continue;
+    }
+    // What is accepted can be written and read again.
+    llvm::Expected<ModelSpec> again = readJSON(writeJSON(*model));
+    ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
+    expectEqual(*model, *again);
+  }
+}
+
+TEST(Robustness, DeepJSON) {
+  for (const char *open : {"[", "{\"a\":"}) {
+    std::string text = "{\"version\": 1, \"ops\": ";
+    for (int i = 0; i < 200000; ++i)
+      text += open;
+    llvm::Expected<ModelSpec> model = readJSON(text);
+    EXPECT_FALSE(bool(model));
+    llvm::consumeError(model.takeError());
+  }
+}
+
+TEST(Robustness, LongChains) {
+  // Layers that call each other often come to more than any model needs.
+  std::string text = "layer L0(x: node[k]) { x + 1 }\n";
+  for (int i = 1; i < 40; ++i)
+    text += "layer L" + std::to_string(i) + "(x: node[k]) { L" + std::to_string(i - 1) + "(x) + L" +
+            std::to_string(i - 1) + "(x) }\n";
+  EXPECT_NE(errorOf(text + "model M { input x: node[k = 2]; output y = L39(x) }").find("the model"), std::string::npos);
+
+  std::string chain = "layer L0(x: node[k]) { x }\n";
+  for (int i = 1; i < 5000; ++i)
+    chain += "layer L" + std::to_string(i) + "(x: node[k]) { L" + std::to_string(i - 1) + "(x) }\n";
+  EXPECT_NE(errorOf(chain + "model M { input x: node[k = 2]; output y = L4999(x) }").find("nested too deep"),
+            std::string::npos);
+
+  std::string repeats = "model M { input x: node[k = 2]\n let y = x\n";
+  for (int i = 0; i < 6; ++i)
+    repeats += "repeat 4096 {\n";
+  EXPECT_NE(errorOf(repeats + "let y = y + 1\n}}}}}}\n output z = y }").find("too large"), std::string::npos);
+
+  std::string maps = "map m0: node -> node\n";
+  for (int i = 1; i < 300; ++i)
+    maps += "map m" + std::to_string(i) + ": node -> node = m" + std::to_string(i - 1) + ".m0\n";
+  EXPECT_NE(errorOf(maps + "model M { input x: node[]; output y = x.m299 }").find("maps are composed"),
+            std::string::npos);
+}
+
+TEST(Robustness, DeepImports) {
+  std::map<std::string, std::string> files;
+  for (int i = 0; i < 200; ++i)
+    files["f" + std::to_string(i) + ".gnn"] = "import \"f" + std::to_string(i + 1) + ".gnn\"";
+  EXPECT_NE(errorOf("import \"f0.gnn\"\nmodel M { output y = 1 }", {}, files).find("levels deep"), std::string::npos);
+}

@@ -89,9 +89,10 @@ TEST(Sparse, Errors) {
     return errorOf("model M { input x: node[in = 5] sparse, e: edge[]\n  param W[in, out = 3]\n  output y = " + expr +
                    "\n}");
   };
-  EXPECT_EQ(error("x + 1"),
-            "3:16: sparse input 'x' is not supported in '+'; it can be multiplied as 'x @ W', scaled by a number a row, "
-            "summed over its axis, dropped out, and go through functions that keep 0");
+  EXPECT_EQ(
+      error("x + 1"),
+      "3:16: sparse input 'x' is not supported in '+'; it can be multiplied as 'x @ W', scaled by a number a row, "
+      "summed over its axis, dropped out, and go through functions that keep 0");
   EXPECT_EQ(error("x").substr(0, 53), "3:14: sparse input 'x' is not supported as an output;");
   EXPECT_NE(error("exp(x)").find("in exp, which does not keep 0"), std::string::npos);
   EXPECT_NE(error("x.src @ W").find("when it moves along 'src'"), std::string::npos);

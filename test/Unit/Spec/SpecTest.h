@@ -52,9 +52,9 @@ inline std::string errorOf(const std::string &text, Defines defines = {},
   EXPECT_FALSE(loaded.model) << text;
   for (const Diagnostic &diagnostic : loaded.diagnostics)
     if (diagnostic.severity == Severity::Error)
-      return (diagnostic.loc.line == 0 ? ""
-                                       : std::to_string(diagnostic.loc.line) + ":" +
-                                             std::to_string(diagnostic.loc.column) + ": ") +
+      return (diagnostic.loc.line == 0
+                  ? ""
+                  : std::to_string(diagnostic.loc.line) + ":" + std::to_string(diagnostic.loc.column) + ": ") +
              diagnostic.message;
   return "no error";
 }
@@ -95,9 +95,8 @@ inline std::string typeOfExpr(const std::string &expr) {
 }
 
 inline int count(const ModelSpec &model, OpCode op, const std::string &name = "") {
-  return std::count_if(model.values.begin(), model.values.end(), [&](const Value &value) {
-    return value.op == op && (name.empty() || value.name == name);
-  });
+  return std::count_if(model.values.begin(), model.values.end(),
+                       [&](const Value &value) { return value.op == op && (name.empty() || value.name == name); });
 }
 
 /// The only value of an operation.

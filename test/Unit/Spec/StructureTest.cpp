@@ -63,9 +63,9 @@ TEST(Structure, DistinctPairs) {
   const char *text = "model M(edge_type: int = 3) {\n"
                      "  input x: node[in = 4]\n  param W: edge_type[in, out = 2]\n"
                      "  space P = distinct(dst, etype)\n"
-                     "  let pooled = mean(x.src, along: P)\n"     // edge -> P by the class map
-                     "  let z = pooled @ W.P\n"                   // edge_type -> P by the projection
-                     "  output y = sum(z, along: node)\n"         // P -> node, the only way
+                     "  let pooled = mean(x.src, along: P)\n" // edge -> P by the class map
+                     "  let z = pooled @ W.P\n"               // edge_type -> P by the projection
+                     "  output y = sum(z, along: node)\n"     // P -> node, the only way
                      "  output same = sum(z, along: P.dst)\n  output back = z.edge\n}";
   ModelSpec model = load(text);
   EXPECT_EQ(outputType(model, 0), "node[out = 2]");
@@ -91,9 +91,10 @@ TEST(Structure, GoingToAClassAndOnIsTheMapItself) {
 }
 
 TEST(Structure, Subsets) {
-  const char *text = "space train\nmap label: train -> node\n"
-                     "model M { input x: node[k = 3], t: train[k]\n  output loss = mean(sum(square(x.label - t), over: k), "
-                     "along: all)\n  output y = sum(t, along: label)\n  output z = x.train\n}";
+  const char *text =
+      "space train\nmap label: train -> node\n"
+      "model M { input x: node[k = 3], t: train[k]\n  output loss = mean(sum(square(x.label - t), over: k), "
+      "along: all)\n  output y = sum(t, along: label)\n  output z = x.train\n}";
   ModelSpec model = load(text);
   EXPECT_EQ(outputType(model, 0), "shared[]");
   EXPECT_EQ(outputType(model, 1), "node[k = 3]");
@@ -150,8 +151,9 @@ TEST(Structure, StaticExtents) {
   EXPECT_EQ(extent(load(withParameter)), 4);
   EXPECT_EQ(extent(load(withParameter, {{"kind", "5"}})), 5);
   EXPECT_EQ(extent(load(without, {{"kind", "6"}})), 6);
-  EXPECT_EQ(errorOf(without), "1:7: the extent of static space 'kind' is not known; define it with '-D kind=...' or give "
-                              "the model a parameter 'kind: int'");
+  EXPECT_EQ(errorOf(without),
+            "1:7: the extent of static space 'kind' is not known; define it with '-D kind=...' or give "
+            "the model a parameter 'kind: int'");
   // Where it is not used it need not be known.
   load("space kind static\nmodel M { output y = 1 }");
 }

@@ -1,0 +1,89 @@
+"""Measures gnnc beside its peers; ./dev bench calls this.
+
+    ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS]
+
+Parts: spmm, products, cora, layers (needs --pyg). Results go to the terminal and, as results.md and results.json, to the
+output directory. Nothing is measured before its result has been compared with the peers'.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+PARTS = ("spmm", "products", "cora", "layers")
+
+
+def settle(threads: int, out: Path) -> None:
+    """Must come before the libraries are loaded. Their idle threads would spin beside the next contender (Intel's OpenMP
+    for 200 ms, OpenBLAS for 26 ms), so they are told to fall asleep within the pause between two blocks. What torch compiles is kept with the results."""
+    os.environ.update(
+        OMP_NUM_THREADS=str(threads),
+        MKL_NUM_THREADS=str(threads),
+        MKL_DYNAMIC="FALSE",
+        OPENBLAS_NUM_THREADS=str(threads),
+        KMP_BLOCKTIME="1",
+        OPENBLAS_THREAD_TIMEOUT="20",
+        TORCHINDUCTOR_CACHE_DIR=str(out / "inductor"),
+    )
+
+
+def arguments() -> argparse.Namespace:
+    root = Path(__file__).parent.parent
+    parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all that can be run")
+    parser.add_argument("--pyg", action="store_true", help="with PyTorch Geometric")
+    parser.add_argument("--threads", type=int, default=min(2, os.cpu_count() or 1), help="of every contender (2)")
+    parser.add_argument("--rounds", type=int, default=15, help="of each race (15)")
+    parser.add_argument("--patience", type=float, default=0, help="seconds to wait for a quiet machine before each race (0)")
+    parser.add_argument("--gnnc", type=Path, default=root / "build/bin/gnnc", help="the compiler")
+    parser.add_argument("--out", type=Path, default=root / "build/benchmarks", help="where results go")
+    places = [root / "examples/data", root.parent / "shared/data"]
+    parser.add_argument("--data", type=Path, nargs="+", default=places, help="where graphs are looked for")
+    chosen = parser.parse_args()
+    unknown = set(chosen.parts) - set(PARTS)
+    if unknown:
+        parser.error(f"unknown part {sorted(unknown)[0]}, expected one of {', '.join(PARTS)}")
+    if "layers" in chosen.parts and not chosen.pyg:
+        parser.error("part layers needs --pyg")
+    return chosen
+
+
+def main() -> int:
+    chosen = arguments()
+    settle(chosen.threads, chosen.out.resolve())
+    import machine
+    import report
+    from native_peers import MKL
+    from toolbox import Bench
+
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    mkl = MKL(chosen.threads)
+    at_best = machine.ceilings(mkl, chosen.threads)
+    bench = Bench(
+        chosen.gnnc, chosen.out, chosen.data, chosen.threads, chosen.rounds, chosen.patience, mkl, at_best, chosen.pyg
+    )
+    about = machine.describe(chosen.threads) | {
+        "MKL": mkl.version,
+        "reached by MKL's sgemm": f"{at_best.gflops:.0f} GFLOP/s",
+        "copying in memory": f"{at_best.copy_gbs:.1f} GB/s",
+        "copying in the second-level cache": f"{at_best.cached_gbs:.0f} GB/s",
+        "command": "./dev bench " + " ".join(sys.argv[1:]),
+    }
+    for key, value in about.items():
+        print(f"{key}: {value}")
+    print(flush=True)
+    sections: list[report.Section] = []
+    for part in chosen.parts or [part for part in PARTS if part != "layers" or chosen.pyg]:
+        section = __import__(part).run(bench)
+        print(section.text(), flush=True)
+        sections.append(section)
+        report.write(chosen.out, about, sections)
+    print(f"written: {chosen.out}/results.md and results.json")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,37 @@
+"""What all parts share: where things are, and how models are compiled."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from machine import Ceilings
+from native_peers import MKL
+
+HERE = Path(__file__).parent
+
+
+@dataclass
+class Bench:
+    """One run of the benchmarks."""
+
+    gnnc: Path
+    out: Path
+    data: list[Path]
+    threads: int
+    rounds: int
+    patience: float
+    mkl: MKL
+    at_best: Ceilings
+    pyg: bool
+
+    def compile(self, source: Path, name: str, *options: str) -> Path:
+        """Compiles a model of a file to `name`.so."""
+        target = self.out / "models" / f"{name}.so"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run([str(self.gnnc), "compile", str(source), "-o", str(target), *options], check=True)
+        return target
+
+    def model(self, file: str) -> Path:
+        return HERE / "models" / file

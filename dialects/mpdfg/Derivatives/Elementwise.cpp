@@ -1,0 +1,127 @@
+//===- Elementwise.cpp - Derivatives of elementwise functions -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A table: x is the operand, y the result, g the gradient of y. At a kink (relu at 0, equal operands of maximum) the
+// derivative is the one of the branch that the function takes there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rules.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+Value adjointOf(UnaryOp op, Rules &r, Value g) {
+  Value x = op.getInput(), y = op.getResult();
+  double alpha = op.getAlpha().convertToDouble();
+  auto number = [&](double value) { return r.number(value, x); };
+  auto positive = [&] { return r.greater(x, number(0)); };
+  switch (op.getKind()) {
+  case UnaryKind::Neg:
+    return r.neg(g);
+  case UnaryKind::Exp:
+    return r.mul(g, y);
+  case UnaryKind::Log:
+    return r.div(g, x);
+  case UnaryKind::Sqrt:
+    return r.div(r.scale(g, 0.5), y);
+  case UnaryKind::Rsqrt:
+    return r.mul(r.scale(g, -0.5), r.div(y, x));
+  case UnaryKind::Recip:
+    return r.neg(r.mul(g, r.square(y)));
+  case UnaryKind::Abs:
+    return r.mul(g, r.unary(UnaryKind::Sign, x));
+  case UnaryKind::Sign:
+    return Value();
+  case UnaryKind::Square:
+    return r.mul(g, r.scale(x, 2));
+  case UnaryKind::Sin:
+    return r.mul(g, r.unary(UnaryKind::Cos, x));
+  case UnaryKind::Cos:
+    return r.neg(r.mul(g, r.unary(UnaryKind::Sin, x)));
+  case UnaryKind::Tanh:
+    return r.mul(g, r.sub(number(1), r.square(y)));
+  case UnaryKind::Erf:
+    return r.mul(g, r.scale(r.exp(r.neg(r.square(x))), 2 / std::sqrt(M_PI)));
+  case UnaryKind::Relu:
+    return r.select(positive(), g, number(0));
+  case UnaryKind::LeakyRelu:
+    return r.select(positive(), g, r.scale(g, alpha));
+  case UnaryKind::Elu: // alpha (e^x - 1) + alpha = alpha e^x
+    return r.select(positive(), g, r.mul(g, r.add(y, number(alpha))));
+  case UnaryKind::Gelu: {
+    Value cumulative = r.scale(r.add(number(1), r.unary(UnaryKind::Erf, r.scale(x, std::sqrt(0.5)))), 0.5);
+    Value density = r.scale(r.exp(r.scale(r.square(x), -0.5)), 1 / std::sqrt(2 * M_PI));
+    return r.mul(g, r.add(cumulative, r.mul(x, density)));
+  }
+  case UnaryKind::Silu: {
+    Value s = r.unary(UnaryKind::Sigmoid, x);
+    return r.mul(g, r.add(s, r.mul(y, r.sub(number(1), s))));
+  }
+  case UnaryKind::Sigmoid:
+    return r.mul(g, r.mul(y, r.sub(number(1), y)));
+  case UnaryKind::Softplus:
+    return r.mul(g, r.unary(UnaryKind::Sigmoid, x));
+  }
+  llvm_unreachable("unknown unary kind");
+}
+
+} // namespace
+
+SmallVector<Value> UnaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
+  Rules r(b, getLoc());
+  return {adjointOf(*this, r, g)};
+}
+
+SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> wanted) {
+  Rules r(b, getLoc());
+  Value x = getLhs(), y = getRhs(), zero = r.number(0, g);
+  auto both = [&](auto left, auto right) -> SmallVector<Value> {
+    return {wanted[0] ? Value(left()) : Value(), wanted[1] ? Value(right()) : Value()};
+  };
+  switch (getKind()) {
+  case BinaryKind::Add:
+    return {g, g};
+  case BinaryKind::Sub:
+    return both([&] { return g; }, [&] { return r.neg(g); });
+  case BinaryKind::Mul:
+    return both([&] { return r.mul(g, y); }, [&] { return r.mul(g, x); });
+  case BinaryKind::Div:
+    return both([&] { return r.div(g, y); }, [&] { return r.neg(r.mul(g, r.div(getResult(), y))); });
+  case BinaryKind::Pow:
+    return both([&] { return r.mul(g, r.mul(y, r.binary(BinaryKind::Pow, x, r.sub(y, r.number(1, y))))); },
+                [&] { return r.mul(g, r.mul(getResult(), r.unary(UnaryKind::Log, x))); });
+  case BinaryKind::Maximum:
+  case BinaryKind::Minimum: {
+    bool maximum = getKind() == BinaryKind::Maximum;
+    auto left = [&] { return maximum ? r.greater(x, y) : r.greater(y, x); };
+    return both([&] { return r.select(left(), g, zero); }, [&] { return r.select(left(), zero, g); });
+  }
+  default: // Comparisons are constant almost everywhere.
+    return {Value(), Value()};
+  }
+}
+
+SmallVector<Value> SelectOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> wanted) {
+  Rules r(b, getLoc());
+  Value zero = r.number(0, g);
+  return {Value(), wanted[1] ? r.select(getCondition(), g, zero) : Value(),
+          wanted[2] ? r.select(getCondition(), zero, g) : Value()};
+}
+
+/// The same mask, at the same site.
+SmallVector<Value> DropoutOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
+  return {DropoutOp::create(b, getLoc(), g.getType(), g, getProbabilityAttr(), getSiteAttr())};
+}
+
+SmallVector<Value> DetachOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value()}; }
+SmallVector<Value> IsElementOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value()}; }

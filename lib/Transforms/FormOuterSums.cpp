@@ -1,0 +1,140 @@
+//===- FormOuterSums.cpp - Gradients of weights become matrix products ----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The transpose of y = x W is dW = sum over the rows of x[k] g[n]: a reduction of an outer product, which must never be
+// made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand has
+// axes of its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_FORMOUTERSUMS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
+  void runOnOperation() override {
+    SmallVector<ReduceOp> sums;
+    getOperation().walk([&](ReduceOp op) {
+      if (op.getKind() == ReduceKind::Sum)
+        sums.push_back(op);
+    });
+    for (ReduceOp sum : sums)
+      form(sum);
+  }
+
+  void form(ReduceOp sum) {
+    // Changes of shape between the outer product and the sum may as well come after it.
+    SmallVector<Operation *> shapes;
+    Value source = sum.getInput();
+    while (source.hasOneUse() && source.getDefiningOp() && isa<ReshapeOp, TransposeOp>(source.getDefiningOp())) {
+      shapes.push_back(source.getDefiningOp());
+      source = source.getDefiningOp()->getOperand(0);
+    }
+    auto outer = source.getDefiningOp<ContractOp>();
+    if (!outer || !outer->hasOneUse() || !getResidency(outer.getLhs().getType()) ||
+        !getResidency(outer.getRhs().getType()))
+      return;
+    SmallVector<int64_t> batch, k, n;
+    ArrayRef<int64_t> lhs = outer.getLhsLabels(), rhs = outer.getRhsLabels(), out = outer.getOutLabels();
+    for (int64_t label : lhs) {
+      if (!llvm::is_contained(out, label))
+        return;
+      (llvm::is_contained(rhs, label) ? batch : k).push_back(label);
+    }
+    for (int64_t label : rhs) {
+      if (!llvm::is_contained(out, label))
+        return;
+      if (!llvm::is_contained(lhs, label))
+        n.push_back(label);
+    }
+    if (k.empty() || n.empty())
+      return;
+
+    OpBuilder b(sum);
+    Location loc = sum.getLoc();
+    llvm::SmallDenseMap<int64_t, int64_t> sizes;
+    for (auto [label, size] : llvm::zip(lhs, getFeatureShape(outer.getLhs().getType())))
+      sizes[label] = size;
+    for (auto [label, size] : llvm::zip(rhs, getFeatureShape(outer.getRhs().getType())))
+      sizes[label] = size;
+    auto product = [&](ArrayRef<int64_t> labels) {
+      int64_t count = 1;
+      for (int64_t label : labels)
+        count *= sizes[label];
+      return b.getI64IntegerAttr(count);
+    };
+    auto joined = [](ArrayRef<int64_t> x, ArrayRef<int64_t> y) {
+      SmallVector<int64_t> all(x);
+      llvm::append_range(all, y);
+      return all;
+    };
+    FlatSymbolRefAttr over = getResidency(outer.getLhs().getType()), along = sum.getAlongAttr();
+    if (along.getValue() == kAllMap)
+      along = {};
+    auto [x, gatherX] = readThrough(outer.getLhs());
+    auto [g, gatherG] = readThrough(outer.getRhs());
+    x = inOrder(b, loc, x, lhs, joined(batch, k));
+    g = inOrder(b, loc, g, rhs, joined(batch, n));
+    SmallVector<int64_t> order = joined(joined(batch, k), n), features;
+    for (int64_t label : order)
+      features.push_back(sizes[label]);
+    auto type = cast<RankedTensorType>(sum.getResult().getType());
+    auto withFeatures = [&](ArrayRef<int64_t> shape) {
+      FlatSymbolRefAttr space = getResidency(type);
+      return getTensorOn(space, space ? type.getDimSize(0) : 0, shape, type.getElementType());
+    };
+    Value result = mpk::OuterSumOp::create(b, loc, withFeatures(features), over, x, g, product(batch), product(k),
+                                           product(n), gatherX, gatherG, along);
+    result = inOrder(b, loc, result, order, out);
+    for (Operation *shape : llvm::reverse(shapes)) {
+      Operation *clone = b.clone(*shape);
+      clone->setOperand(0, result);
+      clone->getResult(0).setType(withFeatures(getFeatureShape(shape->getResult(0).getType())));
+      result = clone->getResult(0);
+    }
+    sum.getResult().replaceAllUsesWith(result);
+    sum.erase();
+    ++numFormed;
+  }
+
+  /// What a moved value is read from, where the map is total.
+  static std::pair<Value, FlatSymbolRefAttr> readThrough(Value value) {
+    BroadcastOp move = getMove(value);
+    if (!move)
+      return {value, {}};
+    auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(move, move.getAlongAttr());
+    if (map.getPartial())
+      return {value, {}};
+    return {move.getInput(), move.getAlongAttr()};
+  }
+
+  static Value inOrder(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> labels, ArrayRef<int64_t> wanted) {
+    if (labels == wanted)
+      return value;
+    SmallVector<int64_t> permutation, features;
+    for (int64_t label : wanted) {
+      permutation.push_back(llvm::find(labels, label) - labels.begin());
+      features.push_back(getFeatureShape(value.getType())[permutation.back()]);
+    }
+    auto type = cast<RankedTensorType>(value.getType());
+    FlatSymbolRefAttr space = getResidency(type);
+    return TransposeOp::create(
+        b, loc, getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()), value, permutation);
+  }
+};
+
+} // namespace

@@ -1,0 +1,285 @@
+//===- RandomTrial.cpp - A random model run in every way ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomTrial.h"
+
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Reference/Interpreter.h"
+
+#include "dialects/mpk/IR/MPK.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+using namespace gnnc;
+using namespace gnnc::test;
+using spec::OpCode;
+
+//===----------------------------------------------------------------------===//
+// The interpreter
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+RootGraph rootsOf(const Graph &graph) {
+  RootGraph root;
+  for (const auto &[name, extent] : graph.extents)
+    root.extents[name] = extent;
+  for (const auto &[name, targets] : graph.maps)
+    root.maps[name].assign(targets.begin(), targets.end());
+  return root;
+}
+
+llvm::StringMap<RefTensor> argumentsOf(const spec::ModelSpec &model, const Tensors &tensors) {
+  llvm::StringMap<RefTensor> arguments;
+  for (const spec::Value &value : model.values) {
+    auto given = tensors.find(value.name);
+    if (given == tensors.end() ||
+        (value.op != OpCode::Input && value.op != OpCode::Param && value.op != OpCode::State))
+      continue;
+    bool shared = value.residency == spec::kNone;
+    llvm::ArrayRef<int64_t> shape = given->second.shape;
+    RefTensor argument(shared, shared ? 1 : shape[0], shape.drop_front(!shared));
+    argument.data = given->second.data;
+    arguments[value.name] = std::move(argument);
+  }
+  return arguments;
+}
+
+Tensor tensorOf(RefTensor value) {
+  Tensor tensor;
+  if (!value.shared)
+    tensor.shape.push_back(value.rows);
+  tensor.shape.insert(tensor.shape.end(), value.dims.begin(), value.dims.end());
+  tensor.data = std::move(value.data);
+  return tensor;
+}
+
+} // namespace
+
+llvm::Error test::evaluate(Trial &trial) {
+  // All values are outputs, so that the ones an output is made of can be looked at too.
+  spec::ModelSpec all = trial.model;
+  all.outputs.clear();
+  for (size_t id = 0; id < all.values.size(); ++id)
+    all.outputs.push_back({"v" + std::to_string(id), spec::Id(id)});
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(all, &context);
+  if (mlir::failed(mlir::verify(*module)))
+    return llvm::createStringError("the imported program does not verify");
+  for (Sample &sample : trial.samples) {
+    llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
+    if (!graph)
+      return graph.takeError();
+    auto values = interpret(*module, *graph, argumentsOf(all, sample.tensors));
+    if (!values)
+      return values.takeError();
+    sample.values.clear();
+    for (NamedTensor &value : *values)
+      sample.values.push_back(tensorOf(std::move(value.value)));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Trial> test::makeTrial(uint64_t seed) {
+  Trial trial;
+  trial.model = randomModel(seed);
+  Random random(seed ^ 0x5851F42D4C957F2D);
+  int64_t widest = 1;
+  for (const spec::Value &value : trial.model.values) {
+    int64_t elements = 1;
+    for (const spec::Axis &axis : value.axes)
+      elements *= axis.size;
+    widest = std::max(widest, elements);
+  }
+  // One ordinary graph and two that go wrong; now and then a large one, where the interpreter can bear it.
+  std::vector<GraphShape> shapes{random.pick({GraphShape::Small, GraphShape::Hub}),
+                                 random.pick({GraphShape::Repeated, GraphShape::OneNode}),
+                                 random.pick({GraphShape::Empty, GraphShape::NoEdges, GraphShape::OneNode})};
+  if (widest <= 64 && random.chance(25))
+    shapes.push_back(GraphShape::Large);
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trial.model, &context);
+  for (GraphShape shape : shapes) {
+    Sample sample;
+    sample.shape = shape;
+    sample.graph = randomGraphFor(trial.model, shape, random);
+    llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
+    if (!graph)
+      return graph.takeError();
+    std::map<std::string, int64_t> extents;
+    for (const auto &entry : graph->extents)
+      extents[entry.getKey().str()] = entry.getValue();
+    sample.tensors = randomTensorsFor(trial.model, extents, random);
+    trial.samples.push_back(std::move(sample));
+  }
+  if (llvm::Error error = evaluate(trial))
+    return error;
+  return trial;
+}
+
+//===----------------------------------------------------------------------===//
+// Comparison
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Largest finite magnitude among a value and all that it is computed from: what rounding errors are relative to.
+double magnitude(const spec::ModelSpec &model, const Sample &sample, spec::Id id) {
+  std::vector<bool> needed(model.values.size());
+  needed[size_t(id)] = true;
+  double most = 0;
+  for (size_t at = size_t(id) + 1; at-- > 0;) {
+    if (!needed[at])
+      continue;
+    for (double number : sample.values[at].data)
+      if (std::isfinite(number))
+        most = std::max(most, std::abs(number));
+    for (spec::Id operand : model.values[at].operands)
+      needed[size_t(operand)] = true;
+  }
+  return most;
+}
+
+/// Where two tensors differ most, in words; empty where they agree.
+std::string compare(const Tensor &actual, const Tensor &expected, double tolerance) {
+  if (actual.shape != expected.shape)
+    return "has another shape";
+  double worst = 0;
+  size_t where = 0, count = 0;
+  for (size_t i = 0; i < expected.data.size(); ++i) {
+    double a = actual.data[i], e = expected.data[i];
+    bool same = a == e || (std::isnan(a) && std::isnan(e));
+    double difference = same ? 0 : std::isfinite(a) && std::isfinite(e) ? std::abs(a - e) : INFINITY;
+    count += difference > tolerance;
+    if (difference > worst) {
+      worst = difference;
+      where = i;
+    }
+  }
+  if (worst <= tolerance)
+    return "";
+  return llvm::formatv("differs in {0} of {1} numbers, most in number {2}: expected {3}, found {4}", count,
+                       expected.data.size(), where, expected.data[where], actual.data[where]);
+}
+
+std::string compareAll(const Trial &trial, const Sample &sample, const Tensors &outputs, double relative) {
+  for (const spec::Output &output : trial.model.outputs) {
+    auto found = outputs.find(output.name);
+    if (found == outputs.end())
+      return "output '" + output.name + "' is not there";
+    double tolerance = relative * magnitude(trial.model, sample, output.value);
+    std::string difference = compare(found->second, sample.values[size_t(output.value)], tolerance);
+    if (!difference.empty())
+      return "output '" + output.name + "' " + difference;
+  }
+  return "";
+}
+
+bool sameBits(const Tensors &a, const Tensors &b) {
+  for (const auto &[name, tensor] : a) {
+    const Tensor &other = b.at(name);
+    if (tensor.data.size() != other.data.size() ||
+        std::memcmp(tensor.data.data(), other.data.data(), tensor.data.size() * sizeof(double)) != 0)
+      return false;
+  }
+  return true;
+}
+
+/// The interpreter on the module that code is generated from.
+std::string checkPhases(const Trial &trial, unsigned optLevel) {
+  mlir::MLIRContext context;
+  context.loadDialect<mpk::MPKDialect>();
+  std::string message;
+  context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
+    message += diagnostic.str() + "\n";
+    return mlir::success();
+  });
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trial.model, &context);
+  for (const PassPhase &phase : passPhases()) {
+    mlir::PassManager pm(&context);
+    phase.populate(pm, optLevel);
+    if (mlir::failed(pm.run(*module)))
+      return "phase " + phase.name.str() + " fails: " + message;
+    if (phase.name == "fuse")
+      break;
+  }
+  for (const Sample &sample : trial.samples) {
+    std::string graphName = nameOf(sample.shape);
+    llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
+    if (!graph)
+      return graphName + ": " + llvm::toString(graph.takeError());
+    auto values = interpret(*module, *graph, argumentsOf(trial.model, sample.tensors));
+    if (!values)
+      return graphName + ": " + llvm::toString(values.takeError());
+    Tensors outputs;
+    for (NamedTensor &value : *values)
+      outputs[value.name] = tensorOf(std::move(value.value));
+    std::string difference = compareAll(trial, sample, outputs, 1e-10);
+    if (!difference.empty())
+      return graphName + ": " + difference;
+  }
+  return "";
+}
+
+/// Lets a runtime of this process choose no newer code than for x86-64-v3 while it lives.
+struct OlderProcessor {
+  OlderProcessor() { setenv("GNNC_CPU_LEVEL", "3", 1); }
+  ~OlderProcessor() { unsetenv("GNNC_CPU_LEVEL"); }
+};
+
+std::string checkCompiled(const Trial &trial, unsigned optLevel) {
+  auto compiled = CompiledModel::create(trial.model, optLevel);
+  if (!compiled)
+    return "does not compile: " + llvm::toString(compiled.takeError());
+  double relative = trial.model.doublePrecision ? 1e-10 : 1e-5;
+  for (const Sample &sample : trial.samples) {
+    std::string graphName = nameOf(sample.shape);
+    Tensors first;
+    int variant = 0;
+    auto run = [&](int threads, const char *what) -> std::string {
+      auto outputs = runGuarded((*compiled)->file(), sample.graph, sample.tensors, threads, variant++);
+      if (!outputs)
+        return graphName + ", " + what + ": " + llvm::toString(outputs.takeError());
+      std::string difference = compareAll(trial, sample, *outputs, relative);
+      if (!difference.empty())
+        return graphName + ", " + what + ": " + difference;
+      if (variant == 1)
+        first = std::move(*outputs);
+      else if (variant == 2 && !sameBits(first, *outputs))
+        return graphName + ": the bits depend on the number of threads";
+      return "";
+    };
+    std::string wrong = run(1, "one thread");
+    if (wrong.empty())
+      wrong = run(2, "two threads");
+    if (wrong.empty()) {
+      OlderProcessor older;
+      wrong = run(2, "older processor");
+    }
+    if (!wrong.empty())
+      return wrong;
+  }
+  return "";
+}
+
+} // namespace
+
+std::string Way::name() const { return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted"); }
+
+std::vector<Way> test::allWays() {
+  return {{0, false}, {1, false}, {2, false}, {0, true}, {1, true}, {2, true}};
+}
+
+std::string test::check(const Trial &trial, const Way &way) {
+  return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);
+}

@@ -1,0 +1,75 @@
+// RUN: gnnc-opt %s --plan-memory | FileCheck %s
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.space @kind static {extent = 3 : i64}
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @etype root from @edge to @kind
+
+// The first result is live until the third kernel, the second until its reader, the next one; the output has no slot.
+// CHECK-LABEL: func @chain
+// CHECK-NEXT: mpk.arena [@node, @node] bytes [16, 8] first [0, 1] last [2, 2]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 1>}
+// CHECK: mpk.sweep
+// CHECK: } {mpk.slots = array<i64: -1>}
+func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>)
+    -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.product over @node (%0, %v) batch 1 rows 1 k 4 n 2
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  %2 = mpk.sweep over @node (%0, %1) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<2xf32>):
+    %3 = mpdfg.fold sum %b [0] : tensor<2xf32> -> tensor<1xf32>
+    %4 = mpdfg.binary mul %a, %3 : tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
+    mpk.yield %4 : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// Some results of a kernel are outputs, others are not; a shared one has no space; double precision has 8 bytes.
+// CHECK-LABEL: func @kinds
+// CHECK-NEXT: mpk.arena [unit] bytes [32] first [0] last [1]
+// CHECK: {mpk.slots = array<i64: -1, 0>}
+// CHECK: {mpk.slots = array<i64: -1>}
+func.func @kinds(%x: tensor<?x4xf64, #mpdfg.on<@node>>)
+    -> (tensor<?x4xf64, #mpdfg.on<@node>>, tensor<?x4xf64, #mpdfg.on<@node>>) {
+  %0:2 = mpk.sweep over @node (%x) access [#mpk.access<owner>] yields [#mpk.access<owner>, #mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf64>):
+    %2 = mpdfg.unary exp %a : tensor<4xf64> -> tensor<4xf64>
+    %3 = mpk.accumulate sum %2 shared : tensor<4xf64>
+    mpk.yield %2, %3 : tensor<4xf64>, tensor<4xf64>
+  } : (tensor<?x4xf64, #mpdfg.on<@node>>) -> (tensor<?x4xf64, #mpdfg.on<@node>>, tensor<4xf64>)
+  %1 = mpk.sweep over @node (%0#0, %0#1) access [#mpk.access<owner>, #mpk.access<shared>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf64>, %b: tensor<4xf64>):
+    %2 = mpdfg.binary div %a, %b : tensor<4xf64>, tensor<4xf64> -> tensor<4xf64>
+    mpk.yield %2 : tensor<4xf64>
+  } : (tensor<?x4xf64, #mpdfg.on<@node>>, tensor<4xf64>) -> tensor<?x4xf64, #mpdfg.on<@node>>
+  return %0#0, %1 : tensor<?x4xf64, #mpdfg.on<@node>>, tensor<?x4xf64, #mpdfg.on<@node>>
+}
+
+// A value is live as long as the views of it are read; a result nobody reads, while its kernel runs.
+// CHECK-LABEL: func @views
+// CHECK-NEXT: mpk.arena [unit, unit] bytes [96, 4] first [0, 0] last [1, 0]
+// CHECK: {mpk.slots = array<i64: 0, 1>}
+// CHECK: mpdfg.spread
+// CHECK: {mpk.slots = array<i64: -1>}
+func.func @views(%w: tensor<3x8xf32>, %s: tensor<1xf32>, %e: tensor<?x1xf32, #mpdfg.on<@edge>>)
+    -> tensor<?x8xf32, #mpdfg.on<@node>> {
+  %0:2 = mpk.sweep (%w, %s) access [#mpk.access<shared>, #mpk.access<shared>]
+      yields [#mpk.access<shared>, #mpk.access<shared>] {
+  ^bb0(%a: tensor<3x8xf32>, %b: tensor<1xf32>):
+    %2 = mpdfg.unary exp %a : tensor<3x8xf32> -> tensor<3x8xf32>
+    mpk.yield %2, %b : tensor<3x8xf32>, tensor<1xf32>
+  } : (tensor<3x8xf32>, tensor<1xf32>) -> (tensor<3x8xf32>, tensor<1xf32>)
+  %1 = mpdfg.spread %0#0 : tensor<3x8xf32> -> tensor<3x8xf32, #mpdfg.on<@kind>>
+  %2 = mpk.sweep over @node along @dst (%1, %e) access [#mpk.access<gather_member @etype>, #mpk.access<member>]
+      yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<8xf32>, %b: tensor<1xf32>):
+    %3 = mpdfg.binary mul %a, %b : tensor<8xf32>, tensor<1xf32> -> tensor<8xf32>
+    %4 = mpk.accumulate sum %3 : tensor<8xf32>
+    mpk.yield %4 : tensor<8xf32>
+  } : (tensor<3x8xf32, #mpdfg.on<@kind>>, tensor<?x1xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x8xf32, #mpdfg.on<@node>>
+}

@@ -1,0 +1,421 @@
+//===- RandomProgram.cpp - Random programs on random graphs ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Only operations that a rewrite may reorder without a visible change are drawn: bounded functions, and no comparison of
+// computed numbers, which would turn the last bit of a sum into a whole number.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomProgram.h"
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Parser/Parser.h"
+
+#include <random>
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+constexpr const char *kSpaces = R"(
+  mpdfg.space @node root
+  mpdfg.space @edge root
+  mpdfg.space @item root
+  mpdfg.space @kind static {extent = 3 : i64}
+  mpdfg.space @real filter {base = @edge, maps = [@src, @dst]}
+  mpdfg.space @loop filter {base = @edge, maps = [@src, @dst], equal}
+  mpdfg.space @ring union {parts = [@real, @node]}
+  mpdfg.space @pair distinct {base = @edge, maps = [@dst, @etype]}
+  mpdfg.map @src root from @edge to @node
+  mpdfg.map @dst root from @edge to @node
+  mpdfg.map @etype root from @edge to @kind
+  mpdfg.map @ntype root from @node to @kind
+  mpdfg.map @of root from @item to @node {partial}
+  mpdfg.map @mate root from @node to @node {partial}
+  mpdfg.map @real.edge inclusion from @real to @edge
+  mpdfg.map @loop.edge inclusion from @loop to @edge
+  mpdfg.map @real.src compose from @real to @node {parts = [@real.edge, @src]}
+  mpdfg.map @real.dst compose from @real to @node {parts = [@real.edge, @dst]}
+  mpdfg.map @loop.dst compose from @loop to @node {parts = [@loop.edge, @dst]}
+  mpdfg.map @last_loop last from @node to @loop {parts = [@loop.dst], partial}
+  mpdfg.map @last_loop.edge compose from @node to @edge {parts = [@last_loop, @loop.edge], partial}
+  mpdfg.map @ring.src parts from @ring to @node {parts = [@real.src, unit]}
+  mpdfg.map @ring.dst parts from @ring to @node {parts = [@real.dst, unit]}
+  mpdfg.map @ring.old parts from @ring to @edge {parts = [@real.edge, @last_loop.edge], partial}
+  mpdfg.map @ring.node part from @ring to @node {part = 1 : i64, partial}
+  mpdfg.map @pair.dst projection from @pair to @node {part = 0 : i64}
+  mpdfg.map @pair.etype projection from @pair to @kind {part = 1 : i64}
+  mpdfg.map @edge.pair class from @edge to @pair
+  func.func @forward() { return }
+)";
+
+using test::RandomProgram;
+
+class Generator {
+public:
+  Generator(MLIRContext *context, unsigned seed) : random(seed), builder(context) {}
+
+  RandomProgram run();
+
+private:
+  unsigned below(unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); }
+  double number() { return std::uniform_real_distribution<double>(-1, 1)(random); }
+  template <typename T> const T &pick(const std::vector<T> &list) { return list[below(list.size())]; }
+  SmallVector<int64_t> features(unsigned maxRank) {
+    SmallVector<int64_t> sizes;
+    for (unsigned rank = below(maxRank + 1); sizes.size() < rank;)
+      sizes.push_back(1 + below(4));
+    return sizes;
+  }
+  static SmallVector<int64_t> upTo(int64_t n) { return llvm::to_vector(llvm::seq<int64_t>(0, n)); }
+  FlatSymbolRefAttr symbol(StringRef name) { return FlatSymbolRefAttr::get(builder.getContext(), name); }
+  RankedTensorType typeOn(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes) {
+    int64_t extent = space && space.getValue() == "kind" ? 3 : ShapedType::kDynamic;
+    return getTensorOn(space, extent, sizes, builder.getF32Type());
+  }
+  /// The operand's space with other features.
+  RankedTensorType like(Value value, ArrayRef<int64_t> sizes) { return typeOn(getResidency(value.getType()), sizes); }
+
+  void makeGraph();
+  void makeInputs();
+  void attach();
+  Value argument(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes);
+  Value move(Value value);
+  Value reduce(Value value);
+  Value norm(Value value);
+  Value binary(Value value);
+  Value contract(Value value);
+  Value typedContract(Value value);
+  Value dot(Value value);
+  Value reshape(Value value);
+  Value concat(Value value);
+  Value slice(Value value);
+  Value step(Value value);
+
+  std::mt19937 random;
+  OpBuilder builder;
+  Location loc = builder.getUnknownLoc();
+  RandomProgram program;
+  func::FuncOp function;
+  std::vector<MapOp> maps;
+  std::vector<Value> pool;
+  int64_t sites = 0;
+};
+
+} // namespace
+
+void Generator::makeGraph() {
+  RootGraph &graph = program.graph;
+  int64_t nodes = below(7);
+  graph.extents["node"] = nodes;
+  graph.extents["edge"] = nodes ? below(14) : 0;
+  graph.extents["item"] = below(6);
+  auto fill = [&](StringRef map, StringRef from, int64_t to, bool partial) {
+    std::vector<int64_t> targets(graph.extents[from]);
+    for (int64_t &target : targets)
+      target = to == 0 || (partial && below(3) == 0) ? -1 : int64_t(below(to));
+    graph.maps[map] = targets;
+  };
+  fill("src", "edge", nodes, false);
+  fill("dst", "edge", nodes, false);
+  fill("etype", "edge", 3, false);
+  fill("ntype", "node", 3, false);
+  fill("of", "item", nodes, true);
+  fill("mate", "node", nodes, true);
+}
+
+/// A new argument; inputs for it are drawn once the graph's extents are known.
+Value Generator::argument(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes) {
+  unsigned number = function.getNumArguments();
+  RankedTensorType type = typeOn(space, sizes);
+  LogicalResult added = function.insertArgument(number, type, DictionaryAttr(), loc);
+  assert(succeeded(added) && "a function takes any argument");
+  (void)added;
+  return function.getArgument(number);
+}
+
+Value Generator::move(Value value) {
+  for (unsigned tries = 0; tries < 8; ++tries)
+    if (MapOp map = pick(maps); map.getToAttr() == getResidency(value.getType()))
+      return BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), getFeatureShape(value.getType())), value,
+                                 symbol(map.getSymName()), builder.getF64FloatAttr(below(2) ? 0 : 0.5));
+  return Value();
+}
+
+Value Generator::reduce(Value value) {
+  ArrayRef<int64_t> sizes = getFeatureShape(value.getType());
+  ReduceKind kind = ReduceKind(below(4));
+  if (!getResidency(value.getType()))
+    return Value();
+  if (below(4) == 0)
+    return ReduceOp::create(builder, loc, typeOn({}, sizes), kind, value, kAllMap);
+  for (unsigned tries = 0; tries < 8; ++tries)
+    if (MapOp map = pick(maps); map.getFromAttr() == getResidency(value.getType()))
+      return ReduceOp::create(builder, loc, typeOn(map.getToAttr(), sizes), kind, value, map.getSymName());
+  return Value();
+}
+
+Value Generator::norm(Value value) {
+  if (!getResidency(value.getType()))
+    return Value();
+  if (below(4) == 0)
+    return NormOp::create(builder, loc, value.getType(), value, kAllMap);
+  for (unsigned tries = 0; tries < 8; ++tries)
+    if (MapOp map = pick(maps); map.getFromAttr() == getResidency(value.getType()))
+      return NormOp::create(builder, loc, value.getType(), value, map.getSymName());
+  return Value();
+}
+
+Value Generator::binary(Value value) {
+  static const std::vector<BinaryKind> kinds = {BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul, BinaryKind::Maximum,
+                                                BinaryKind::Minimum};
+  ArrayRef<int64_t> sizes = getFeatureShape(value.getType());
+  // A value of the pool that fits, else a new weight with some axes of size 1.
+  Value other;
+  for (unsigned tries = 0; tries < 8 && !other; ++tries) {
+    Value candidate = pick(pool);
+    FlatSymbolRefAttr space = getResidency(candidate.getType());
+    if ((!space || space == getResidency(value.getType())) && getFeatureShape(candidate.getType()) == sizes)
+      other = candidate;
+  }
+  if (!other || below(3) == 0) {
+    SmallVector<int64_t> own(sizes);
+    for (int64_t &size : own)
+      size = below(2) ? size : 1;
+    other = argument({}, own);
+  }
+  bool swap = below(2);
+  return BinaryOp::create(builder, loc, value.getType(), pick(kinds), swap ? other : value, swap ? value : other);
+}
+
+/// With a shared weight: a plain matrix, a matrix for each head, or one that makes heads.
+Value Generator::contract(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  if (sizes.empty())
+    return Value();
+  SmallVector<int64_t> labels = upTo(sizes.size()), weight, weightLabels, out, outLabels;
+  int64_t k = labels.back(), fresh = labels.size();
+  for (int64_t axis = 0; axis < k; ++axis) {
+    out.push_back(sizes[axis]);
+    outLabels.push_back(axis);
+    // Earlier axes may be the weight's as well.
+    if (below(3) == 0) {
+      weight.push_back(sizes[axis]);
+      weightLabels.push_back(axis);
+    }
+  }
+  weight.push_back(sizes[k]);
+  weightLabels.push_back(k);
+  for (unsigned extra = below(3); extra > 0; --extra) {
+    int64_t size = 1 + below(4);
+    weight.push_back(size);
+    weightLabels.push_back(fresh);
+    out.push_back(size);
+    outLabels.push_back(fresh++);
+  }
+  return ContractOp::create(builder, loc, like(value, out), value, labels, argument({}, weight), weightLabels,
+                            outLabels);
+}
+
+/// With the weight of each element's kind.
+Value Generator::typedContract(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  FlatSymbolRefAttr kind = symbol("kind");
+  if (sizes.size() != 1)
+    return Value();
+  for (MapOp map : maps)
+    if (map.getToAttr() == kind && map.getFromAttr() == getResidency(value.getType())) {
+      int64_t n = 1 + below(4);
+      Value weight = BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), {sizes[0], n}),
+                                         argument(kind, {sizes[0], n}), symbol(map.getSymName()),
+                                         builder.getF64FloatAttr(0));
+      return ContractOp::create(builder, loc, like(value, {n}), value, ArrayRef<int64_t>{0}, weight,
+                                ArrayRef<int64_t>{0, 1}, ArrayRef<int64_t>{1});
+    }
+  return Value();
+}
+
+/// The last axis of two values of the same shape, row by row.
+Value Generator::dot(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  if (sizes.empty())
+    return Value();
+  SmallVector<int64_t> labels = upTo(sizes.size());
+  for (unsigned tries = 0; tries < 8; ++tries)
+    if (Value other = pick(pool); other.getType() == value.getType())
+      return ContractOp::create(builder, loc, like(value, ArrayRef<int64_t>(sizes).drop_back()), value, labels, other,
+                                labels, ArrayRef<int64_t>(labels).drop_back());
+  return Value();
+}
+
+Value Generator::reshape(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  switch (below(3)) {
+  case 0:
+    sizes.insert(sizes.begin() + below(sizes.size() + 1), 1);
+    return sizes.size() > 4 ? Value() : Value(ReshapeOp::create(builder, loc, like(value, sizes), value));
+  case 1:
+    return ReshapeOp::create(builder, loc, like(value, {getFeatureElements(value.getType())}), value);
+  default: {
+    SmallVector<int64_t> permutation = upTo(sizes.size()), moved;
+    std::shuffle(permutation.begin(), permutation.end(), random);
+    for (int64_t axis : permutation)
+      moved.push_back(sizes[axis]);
+    return TransposeOp::create(builder, loc, like(value, moved), value, permutation);
+  }
+  }
+}
+
+Value Generator::concat(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  if (sizes.empty())
+    return Value();
+  unsigned axis = below(sizes.size());
+  SmallVector<int64_t> own(sizes);
+  own[axis] = 1 + below(3);
+  Value other = below(2) ? value : argument({}, own);
+  sizes[axis] += getFeatureShape(other.getType())[axis];
+  return ConcatOp::create(builder, loc, like(value, sizes), ValueRange{value, other}, axis);
+}
+
+Value Generator::slice(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  if (sizes.empty())
+    return Value();
+  unsigned axis = below(sizes.size());
+  int64_t begin = below(sizes[axis]);
+  sizes[axis] = 1 + below(sizes[axis] - begin);
+  return SliceOp::create(builder, loc, like(value, sizes), value, axis, begin);
+}
+
+Value Generator::step(Value value) {
+  static const std::vector<UnaryKind> bounded = {UnaryKind::Neg,  UnaryKind::Tanh,    UnaryKind::Sin,
+                                                 UnaryKind::Relu, UnaryKind::Sigmoid, UnaryKind::LeakyRelu,
+                                                 UnaryKind::Elu,  UnaryKind::Erf,     UnaryKind::Softplus};
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  switch (below(17)) {
+  case 0:
+  case 1:
+    return UnaryOp::create(builder, loc, value.getType(), pick(bounded), value, llvm::APFloat(0.2));
+  case 2:
+  case 3:
+    return binary(value);
+  case 4:
+  case 5:
+  case 6:
+    return move(value);
+  case 7:
+  case 8:
+    return reduce(value);
+  case 9:
+    return norm(value);
+  case 10:
+    return contract(value);
+  case 11:
+    return below(2) ? typedContract(value) : dot(value);
+  case 12: {
+    if (sizes.empty())
+      return Value();
+    int64_t axis = below(sizes.size());
+    sizes[axis] = 1;
+    return FoldOp::create(builder, loc, like(value, sizes), ReduceKind(below(5)), value, ArrayRef<int64_t>{axis});
+  }
+  case 13:
+    return reshape(value);
+  case 14:
+    return below(2) ? concat(value) : slice(value);
+  case 15: {
+    MapOp map = pick(maps);
+    Value degree = DegreeOp::create(builder, loc, typeOn(map.getToAttr(), {}), map.getSymName());
+    return UnaryOp::create(builder, loc, degree.getType(), UnaryKind::Tanh, degree, llvm::APFloat(0.0));
+  }
+  default:
+    if (below(2))
+      return DropoutOp::create(builder, loc, value.getType(), value, builder.getF64FloatAttr(0.5),
+                               builder.getI64IntegerAttr(sites++));
+    // The condition is an input, so it is the same number however the rest is computed.
+    return SelectOp::create(builder, loc, value.getType(),
+                            argument(getResidency(value.getType()), SmallVector<int64_t>(sizes.size(), 1)), value,
+                            argument({}, sizes));
+  }
+}
+
+RandomProgram Generator::run() {
+  program.module = parseSourceString<ModuleOp>(kSpaces, builder.getContext());
+  function = program.module->lookupSymbol<func::FuncOp>(kForward);
+  llvm::append_range(maps, program.module->getOps<MapOp>());
+  makeGraph();
+
+  builder.setInsertionPointToStart(&function.getBody().front());
+  for (StringRef space : {"node", "edge", "item", "node", "edge", "ring"})
+    pool.push_back(argument(symbol(space), features(2)));
+  pool.push_back(argument({}, features(2)));
+  for (unsigned count = 6 + below(30); count > 0; --count) {
+    // Recent values first, so that programs get deep.
+    unsigned recent = std::min<unsigned>(pool.size(), below(2) ? 3 : pool.size());
+    Value value = step(pool[pool.size() - 1 - below(recent)]);
+    if (value && getFeatureElements(value.getType()) <= 256)
+      pool.push_back(value);
+  }
+
+  std::vector<Value> results;
+  SmallVector<Type> types;
+  for (unsigned count = 1 + below(4); count > 0; --count) {
+    unsigned recent = std::min<unsigned>(pool.size(), 8);
+    results.push_back(pool[pool.size() - 1 - below(recent)]);
+    types.push_back(results.back().getType());
+  }
+  Operation *terminator = function.getBody().front().getTerminator();
+  terminator->setOperands(results);
+  function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
+
+  makeInputs();
+  attach();
+  return std::move(program);
+}
+
+void Generator::makeInputs() {
+  // The extents of derived spaces come from the graph.
+  llvm::Expected<GraphData> graph = materialise(*program.module, program.graph);
+  if (!graph)
+    return llvm::consumeError(graph.takeError()); // The test will find the error again.
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    FlatSymbolRefAttr space = getResidency(type);
+    RefTensor value(!space, space ? graph->extent(space.getValue()) : 1, getFeatureShape(type));
+    for (double &x : value.data)
+      x = number();
+    program.inputs["arg" + std::to_string(i)] = std::move(value);
+  }
+}
+
+/// Graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a program can be tried
+/// out by hand.
+void Generator::attach() {
+  SmallVector<NamedAttribute> extents, targets, inputs;
+  for (const auto &[name, extent] : program.graph.extents)
+    extents.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(extent)));
+  for (const auto &[name, map] : program.graph.maps)
+    targets.push_back(builder.getNamedAttr(name, builder.getDenseI64ArrayAttr(map)));
+  for (const auto &[name, value] : program.inputs) {
+    SmallVector<int64_t> shape(value.dims);
+    if (!value.shared)
+      shape.insert(shape.begin(), value.rows);
+    auto type = RankedTensorType::get(shape, builder.getF64Type());
+    inputs.push_back(builder.getNamedAttr(name, DenseElementsAttr::get(type, ArrayRef<double>(value.data))));
+  }
+  (*program.module)->setAttr("test.extents", builder.getDictionaryAttr(extents));
+  (*program.module)->setAttr("test.maps", builder.getDictionaryAttr(targets));
+  (*program.module)->setAttr("test.inputs", builder.getDictionaryAttr(inputs));
+}
+
+test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed) {
+  return Generator(context, seed).run();
+}
