@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+
 from toolbox import HERE
 
 EXTENT, EACH, ROWS, INPUT, OUTPUT = range(5)
@@ -47,7 +48,15 @@ def build(out: Path) -> Path:
     """The C program."""
     program = out / "first_result"
     include = HERE.parent / "include"
-    command = [os.environ.get("CC", "cc"), "-O2", f"-I{include}", str(HERE / "first_result.c"), "-ldl", "-o", str(program)]
+    command = [
+        os.environ.get("CC", "cc"),
+        "-O2",
+        f"-I{include}",
+        str(HERE / "first_result.c"),
+        "-ldl",
+        "-o",
+        str(program),
+    ]
     subprocess.run(command, check=True)
     return program
 

@@ -13,8 +13,22 @@ from __future__ import annotations
 
 import ctypes
 import json
-from ctypes import POINTER, Structure, byref, c_char, c_char_p, c_int32, c_int64, c_size_t, c_uint8, c_uint16, c_uint32
-from ctypes import c_uint64, c_void_p
+from collections.abc import Callable
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
 from pathlib import Path
 
 import numpy as np
@@ -140,7 +154,7 @@ class Model:
         self.check("open", lambda error: self.api.open(byref(options), byref(self.handle), error))
 
     @staticmethod
-    def check(what: str, call) -> None:
+    def check(what: str, call: Callable[[object], int]) -> None:
         error = Error()
         if call(byref(error)) != 0:
             raise ModelError(f"{what}: {error.message.decode()}")
@@ -156,10 +170,12 @@ class Model:
 class Graph:
     """A prepared graph."""
 
-    def __init__(self, model: Model, extents: dict[str, int], maps: dict[str, np.ndarray], rows: tuple[str, ...]) -> None:
+    def __init__(
+        self, model: Model, extents: dict[str, int], maps: dict[str, np.ndarray], rows: tuple[str, ...]
+    ) -> None:
         self.model = model
         self.handle = c_void_p()
-        sizes = (Extent * len(extents))(*[(name.encode(), extent) for name, extent in extents.items()])
+        sizes = (Extent * len(extents))(*[Extent(name.encode(), extent) for name, extent in extents.items()])
         indices = (Index * len(maps))()
         for index, (name, data) in zip(indices, maps.items()):
             assert data.flags.c_contiguous and data.dtype.kind == "i", name

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from gnnc_model import aligned_copy
 from safetensors import safe_open
+
+from gnnc_model import aligned_copy
 
 # Nodes and edges of the real graphs, and the exponent of the degrees of those made in their place.
 SIZES = {"tolokers": (11758, 1038000, 0.6), "twitch_de": (9498, 306276, 0.7), "cora": (2708, 10556, 0.5)}
@@ -74,7 +75,8 @@ def load(name: str, places: list[Path]) -> Graph:
         if not path.exists():
             continue
         with safe_open(path, "np") as file:
-            tensors = {key: file.get_tensor(key) for key in file.keys()}
+            names: list[str] = file.keys()
+            tensors = {key: file.get_tensor(key) for key in names}
             nodes = int(file.metadata()["num_nodes"])
         return _make(name, False, nodes, tensors.pop("edge_index"), tensors)
     return generate(name)

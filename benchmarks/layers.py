@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import graphs
 import numpy as np
+
+import graphs
 from gnnc_model import Model, aligned_copy
 from machine import Work, same
 from measure import race
@@ -38,8 +39,9 @@ def work(name: str, graph: graphs.Graph, pairs: int) -> Work:
 
 
 def run(bench: Bench) -> Section:
-    import pyg_peers
     import torch
+
+    import pyg_peers
 
     torch.set_num_threads(bench.threads)
     note = NOTE.format(versions=pyg_peers.versions())

@@ -7,10 +7,12 @@ import os
 import platform
 import subprocess
 import threading
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
+
 from gnnc_model import aligned
 from measure import estimate
 from native_peers import MKL
@@ -22,7 +24,7 @@ class Ceilings:
 
     gflops: float  # a product of 1024 x 1024 matrices by MKL
     copy_gbs: float  # bytes read and written by memcpy, far larger than the caches
-    cached_gbs: float  # the same within the second-level caches
+    cached_gbs: float  # bytes read by memchr within the second-level caches
 
 
 def processor() -> str:
@@ -65,33 +67,49 @@ def describe(threads: int) -> dict[str, object]:
         "threads": threads,
         "system": platform.platform(),
         "python": platform.python_version(),
-        "commit": (output_of("git", "rev-parse", "--short=12", "HEAD") or "unknown") + (" with changes" if changed else ""),
+        "commit": (output_of("git", "rev-parse", "--short=12", "HEAD") or "unknown")
+        + (" with changes" if changed else ""),
         "load": os.getloadavg()[0],
     }
 
 
-def copy_rate(size: int, threads: int, repeat: int) -> float:
-    """GB/s of `threads` threads that each copy `size` bytes."""
+def together(threads: int, work: Callable[[int], None]) -> Callable[[], None]:
+    """A call that runs work(0), work(1), ... at the same time; C functions called with ctypes let others run."""
+
+    def call() -> None:
+        others = [threading.Thread(target=work, args=(number,)) for number in range(1, threads)]
+        for other in others:
+            other.start()
+        work(0)
+        for other in others:
+            other.join()
+
+    return call
+
+
+def copy_rate(size: int, threads: int) -> float:
+    """GB/s read and written by threads that each copy `size` bytes."""
     memcpy = ctypes.CDLL(None).memcpy
     memcpy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
     pairs = [(aligned(size, "u1"), aligned(size, "u1")) for _ in range(threads)]
     for target, source in pairs:
-        source.fill(1)
         target.fill(0)
+        source.fill(0)
+    places = [(target.ctypes.data, source.ctypes.data) for target, source in pairs]
+    return 2 * size * threads / estimate(together(threads, lambda number: memcpy(*places[number], size))) / 1e9
 
-    def work(target: int, source: int) -> None:
+
+def read_rate(size: int, threads: int, repeat: int) -> float:
+    """GB/s read by threads that each search `size` bytes for one that is not there, again and again."""
+    memchr = ctypes.CDLL(None).memchr
+    memchr.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+    arrays = [np.zeros(size, np.uint8) for _ in range(threads)]
+
+    def work(number: int) -> None:
         for _ in range(repeat):
-            memcpy(target, source, size)
+            memchr(arrays[number].ctypes.data, 1, size)
 
-    def call() -> None:
-        others = [threading.Thread(target=work, args=(t.ctypes.data, s.ctypes.data)) for t, s in pairs[1:]]
-        for other in others:
-            other.start()
-        work(pairs[0][0].ctypes.data, pairs[0][1].ctypes.data)
-        for other in others:
-            other.join()
-
-    return 2 * size * threads * repeat / estimate(call) / 1e9
+    return size * threads * repeat / estimate(together(threads, work)) / 1e9
 
 
 def ceilings(mkl: MKL, threads: int) -> Ceilings:
@@ -99,8 +117,10 @@ def ceilings(mkl: MKL, threads: int) -> Ceilings:
     x, y, z = aligned((size, size)), aligned((size, size)), aligned((size, size))
     x.fill(0.5)
     y.fill(0.25)
-    flops = 2 * size**3 / estimate(mkl.sgemm(x, y, z)) / 1e9
-    return Ceilings(flops, copy_rate(1 << 27, threads, 1), copy_rate(1 << 17, threads, 400))
+    product = mkl.sgemm(x, y, z)
+    flops = 2 * size**3 / min(estimate(product) for _ in range(10)) / 1e9
+    in_memory = max(copy_rate(1 << 27, threads) for _ in range(5))
+    return Ceilings(flops, in_memory, max(read_rate(1 << 18, threads, 100) for _ in range(10)))
 
 
 @dataclass
@@ -134,4 +154,6 @@ def same(result: np.ndarray, expected: np.ndarray, tolerance: float = 1e-4) -> b
     """Equal to `tolerance` of the largest number expected; anything not finite is different."""
     if result.shape != expected.shape or not np.isfinite(result).all():
         return False
-    return float(np.abs(result - expected).max(initial=0)) <= tolerance * max(1.0, float(np.abs(expected).max(initial=0)))
+    return float(np.abs(result - expected).max(initial=0)) <= tolerance * max(
+        1.0, float(np.abs(expected).max(initial=0))
+    )

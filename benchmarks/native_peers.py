@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+
 from gnnc_model import aligned
 from graphs import Graph
 
@@ -32,7 +33,9 @@ class MatrixDescription(ctypes.Structure):
     _fields_ = [("type", c_int), ("mode", c_int), ("diag", c_int)]
 
 
-def scipy_product(graph: Graph, weights: np.ndarray, x: np.ndarray) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
+def scipy_product(
+    graph: Graph, weights: np.ndarray, x: np.ndarray
+) -> tuple[Callable[[], None], Callable[[], np.ndarray]]:
     """The call, and how to get at its result."""
     matrix = scipy.sparse.csr_array((weights, graph.src, graph.rows), shape=(graph.nodes, graph.nodes))
     result: list[np.ndarray] = [np.empty(0)]
@@ -64,7 +67,9 @@ class MKL:
         if status != 0:
             raise PeerError(f"MKL: {what} failed with status {status}")
 
-    def product(self, graph: Graph, weights: np.ndarray, x: np.ndarray, y: np.ndarray, optimize: bool) -> Callable[[], None]:
+    def product(
+        self, graph: Graph, weights: np.ndarray, x: np.ndarray, y: np.ndarray, optimize: bool
+    ) -> Callable[[], None]:
         """y = A x by the inspector-executor interface; `optimize` announces a thousand calls of this width beforehand."""
         library = self.library
         handle = c_void_p()
@@ -119,17 +124,18 @@ class OpenBLAS:
     """The system's OpenBLAS, or the (mostly newer) one that NumPy brings."""
 
     def __init__(self, threads: int, of_numpy: bool) -> None:
+        self.integer: type = c_longlong if of_numpy else c_int
         if of_numpy:
             found = sorted((Path(np.__file__).parent.parent / "numpy.libs").glob("libscipy_openblas64*"))
             if not found:
                 raise PeerError("this NumPy brings no OpenBLAS")
-            self.library, prefix, suffix, self.integer = ctypes.CDLL(str(found[0])), "scipy_", "64_", c_longlong
+            self.library, prefix, suffix = ctypes.CDLL(str(found[0])), "scipy_", "64_"
         else:
             try:
                 self.library = ctypes.CDLL("libopenblas.so.0")
             except OSError as error:
                 raise PeerError(f"no OpenBLAS: apt-get install libopenblas-dev ({error})") from None
-            prefix, suffix, self.integer = "", "", c_int
+            prefix, suffix = "", ""
         self.function = getattr(self.library, f"{prefix}cblas_sgemm{suffix}")
         getattr(self.library, f"{prefix}openblas_set_num_threads{suffix}")(threads)
         config = getattr(self.library, f"{prefix}openblas_get_config{suffix}")

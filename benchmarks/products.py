@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+
 from gnnc_model import Model, aligned_copy
 from machine import product_work, same
 from measure import race
@@ -16,7 +19,17 @@ NOTE = """\
 `x @ W` with {rows} rows; K numbers a row of x, N a row of the result. Milliseconds: median [least–most]; ratios: by medians
 [by the least]. OpenBLAS: the system's {system}; NumPy's own: {numpy}; MKL's sgemm {mkl} for comparison. Floor: the longer of
 the operations and the bytes at the machine's ceilings."""
-HEADER = ["K, N", "gnnc", "gnnc GFLOP/s", "OpenBLAS", "NumPy's OpenBLAS", "MKL", "OpenBLAS / gnnc", "NumPy's / gnnc", "MKL / gnnc"]
+HEADER = [
+    "K, N",
+    "gnnc",
+    "gnnc GFLOP/s",
+    "OpenBLAS",
+    "NumPy's OpenBLAS",
+    "MKL",
+    "OpenBLAS / gnnc",
+    "NumPy's / gnnc",
+    "MKL / gnnc",
+]
 HEADER += ["Mflop", "MB", "floor"]
 
 
@@ -43,7 +56,7 @@ def run(bench: Bench) -> Section:
             prepared = model.prepare({"node": ROWS}, {})
             own = prepared.bind({"x": x, "W": weight})
             results = {peer: empty_like_result(ROWS, columns) for peer in ratios}
-            calls = {"gnnc": own, "MKL": bench.mkl.sgemm(x, weight, results["MKL"])}
+            calls: dict[str, Callable[[], object]] = {"gnnc": own, "MKL": bench.mkl.sgemm(x, weight, results["MKL"])}
             calls |= {peer: library.sgemm(x, weight, results[peer]) for peer, library in libraries.items()}
             for call in calls.values():
                 call()

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
-import references
+import scipy.sparse
 import torch
 import torch_geometric
 import torch_geometric.nn as pyg
-from graphs import Graph
-from measure import estimate
 from torch import Tensor
 from torch.nn import functional
+
+import references
+from graphs import Graph
+from measure import estimate
 
 Candidate = Callable[[], np.ndarray]
 MOST_BYTES = 4 << 30  # FastRGCNConv holds a matrix for each edge
@@ -45,7 +48,9 @@ def candidate(module: torch.nn.Module, *arguments: Tensor, compiled: bool = Fals
     return lambda: function(*arguments).numpy()
 
 
-def fastest(candidates: dict[str, Callable[[], Candidate]], expected: np.ndarray, same: Callable) -> tuple[str, Candidate]:
+def fastest(
+    candidates: dict[str, Callable[[], Candidate]], expected: np.ndarray, same: Callable[..., bool]
+) -> tuple[str, Candidate]:
     """Makes and tries each; one that fails or gives something else is left out with a word."""
     best: tuple[float, str, Candidate] = (math.inf, "", lambda: expected)
     for title, make in candidates.items():
@@ -55,7 +60,7 @@ def fastest(candidates: dict[str, Callable[[], Candidate]], expected: np.ndarray
                 print(f"PyG, {title}: the result differs, left out")
                 continue
             best = min(best, (estimate(call), title, call), key=lambda found: found[0])
-        except Exception as error:  # whatever a framework throws at those who try it
+        except Exception as error:  # noqa: BLE001 (whatever a framework throws at those who try it)
             print(f"PyG, {title}: left out: {type(error).__name__}: {str(error).splitlines()[0][:100]}")
     if not best[1]:
         raise SystemExit("no arrangement of PyTorch Geometric gives gnnc's result")
@@ -105,7 +110,9 @@ def layer(name: str) -> tuple[torch.nn.Module, dict[str, np.ndarray]]:
     return m.eval(), {f"conv.{key}": value.detach().contiguous().numpy().copy() for key, value in found.items()}
 
 
-def layer_candidates(name: str, module: torch.nn.Module, graph: Graph, x: Tensor, extra: dict[str, Tensor]):
+def layer_candidates(
+    name: str, module: torch.nn.Module, graph: Graph, x: Tensor, extra: dict[str, Tensor]
+) -> dict[str, Callable[[], Candidate]]:
     """Every arrangement of a layer, not made yet."""
     edges, more = edge_list(graph), list(extra.values())
     found = {"edge list, eager": lambda: candidate(module, x, edges, *more)}
@@ -164,21 +171,21 @@ def cora_module(name: str, weights: dict[str, np.ndarray]) -> torch.nn.Module:
     return module
 
 
-def cora_candidates(name: str, graph: Graph, weights: dict[str, np.ndarray], expected: np.ndarray, same: Callable):
+def cora_candidates(
+    name: str, graph: Graph, weights: dict[str, np.ndarray], expected: np.ndarray, same: Callable[..., bool]
+) -> dict[str, Candidate]:
     """The fastest arrangement, with what it is called."""
-    x = references.features(graph).astype("f4")
+    x = scipy.sparse.csr_array(references.features(graph).astype("f4"))
     dense = torch.from_numpy(x.toarray())
     sparse = torch.sparse_csr_tensor(*(torch.from_numpy(a) for a in (x.indptr, x.indices, x.data)), x.shape)
     edges = edge_list(graph)
-    made = {}
+    made: dict[str, Callable[[], Candidate]] = {}
     for features, value in (("sparse features", sparse), ("dense features", dense)):
         for way, graph_value in (("edge list", edges), ("CSR adjacency", adjacency(graph))):
             for compiled in (False, True):
                 if way == "CSR adjacency" and (compiled or name == "gat"):
                     continue
                 title = f"{features}, {way}, {'compiled' if compiled else 'eager'}"
-                made[title] = lambda value=value, graph_value=graph_value, compiled=compiled: candidate(
-                    cora_module(name, weights), value, graph_value, compiled=compiled
-                )
+                made[title] = partial(candidate, cora_module(name, weights), value, graph_value, compiled=compiled)
     title, call = fastest(made, expected, same)
     return {title: call}

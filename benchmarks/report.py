@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import statistics
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,18 +40,32 @@ class Section:
         self.records.append(record)
 
     def markdown(self) -> str:
-        lines = [f"## {self.title}", "", self.note, ""]
+        lines = [f"## {self.title}", "", self.note, self.disturbance(), ""]
         lines += [" | ".join(["", *self.header, ""]).strip(), "|" + "---|" + "---:|" * (len(self.header) - 1)]
         lines += [" | ".join(["", *row, ""]).strip() for row in self.rows]
         if self.goals:
             lines += ["", *[f"- {goal.line()}" for goal in self.goals]]
         return "\n".join(lines) + "\n"
 
+    def disturbance(self) -> str:
+        """How much of the processors others used during the races."""
+        found = [
+            one["others"]
+            for record in self.records
+            for one in record.values()
+            if isinstance(one, dict) and "others" in one
+        ]
+        if not found:
+            return ""
+        return f"Others used {100 * statistics.median(found):.0f} % of the processors meanwhile, at most {100 * max(found):.0f} %."
+
     def text(self) -> str:
         widths = [max(len(row[i]) for row in [self.header, *self.rows]) for i in range(len(self.header))]
-        lines = [self.title]
+        lines = [f"{self.title}. {self.disturbance()}"]
         for row in [self.header, *self.rows]:
-            first, *others = (cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths)))
+            first, *others = (
+                cell.ljust(w) if i == 0 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths))
+            )
             lines.append("  " + "  ".join([first, *others]).rstrip())
         return "\n".join(lines + [f"  {goal.line()}" for goal in self.goals]) + "\n"
 

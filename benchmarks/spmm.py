@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-import graphs
+from collections.abc import Callable
+
 import numpy as np
+
+import graphs
 from gnnc_model import Model, aligned_copy
 from machine import same, spmm_work
 from measure import race
@@ -15,7 +18,19 @@ NOTE = """\
 Milliseconds: median [least–most]; ratios: by medians [by the least]. MKL is the better of its handle as created and the
 one that mkl_sparse_optimize has seen (told of 1000 calls), on as many threads as gnnc; SciPy has one thread. Floor: the
 longest of the operations, the bytes and the gathered bytes at the machine's own ceilings."""
-HEADER = ["graph, width", "gnnc", "MKL", "handle", "SciPy", "MKL / gnnc", "SciPy / gnnc", "Mflop", "MB", "gathered MB", "floor"]
+HEADER = [
+    "graph, width",
+    "gnnc",
+    "MKL",
+    "handle",
+    "SciPy",
+    "MKL / gnnc",
+    "SciPy / gnnc",
+    "Mflop",
+    "MB",
+    "gathered MB",
+    "floor",
+]
 WIDTHS = (64, 16, 128, 256)
 
 
@@ -33,7 +48,7 @@ def run(bench: Bench) -> Section:
             own = prepared.bind({"x": x, "w": weights})
             plain, tuned = empty_like_result(*x.shape), empty_like_result(*x.shape)
             by_scipy_call, scipy_result = scipy_product(graph, weights, x)
-            calls = {
+            calls: dict[str, Callable[[], object]] = {
                 "gnnc": own,
                 "MKL as created": bench.mkl.product(graph, weights, x, plain, optimize=False),
                 "MKL optimized": bench.mkl.product(graph, weights, x, tuned, optimize=True),
@@ -45,7 +60,7 @@ def run(bench: Bench) -> Section:
                 if not same(result, scipy_result()):
                     raise SystemExit(f"spmm: {what} differs from SciPy on {graph.title}, width {width}")
             times = race(calls, bench.rounds, bench.patience)
-            handle = min(("MKL as created", "MKL optimized"), key=lambda name: times[name].median)
+            handle = min(("MKL as created", "MKL optimized"), key=lambda title: times[title].median)
             mkl, ours, scipy = times[handle], times["gnnc"], times["SciPy"]
             if width == 64:
                 by_mkl.append(mkl.median / ours.median)
@@ -58,9 +73,14 @@ def run(bench: Bench) -> Section:
             section.add(cells, record | {name: time.summary() for name, time in times.items()})
             prepared.free()
             model.close()
+    both = bench.threads > 1
     least = min(by_mkl)
     section.goals = [
-        Goal("as fast as MKL at width 64 on every graph", f"at least {least:.2f} times", least >= 1),
-        Goal("4 times SciPy at width 64 on every graph", f"at least {min(by_scipy):.2f} times", min(by_scipy) >= 4),
+        Goal("as fast as MKL at width 64 on every graph", f"at least {least:.2f} times", least >= 1 if both else None),
+        Goal(
+            "4 times SciPy at width 64 on every graph",
+            f"at least {min(by_scipy):.2f} times",
+            min(by_scipy) >= 4 if both else None,
+        ),
     ]
     return section

@@ -20,6 +20,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 
 using namespace gnnc;
@@ -68,12 +69,19 @@ Tensor tensorOf(const HostTensor &tensor) {
   return result;
 }
 
+double magnitude(const Tensor &tensor) {
+  double most = 0;
+  for (double x : tensor.data)
+    most = std::max(most, std::fabs(x));
+  return most;
+}
+
 class Golden : public testing::TestWithParam<const char *> {};
 
 } // namespace
 
-TEST_P(Golden, MatchesPyG) {
-  std::string kind = GetParam();
+/// Outputs, or with `gradient` the gradients of inputs and parameters too.
+static void compareWithPyG(const std::string &kind, bool gradient) {
   std::string goldenPath = sharedFolder() + "/goldens/pyg_layers.safetensors";
   if (!llvm::sys::fs::exists(goldenPath))
     GTEST_SKIP() << "no goldens at '" << goldenPath << "': set GNNC_SHARED to the folder that has them";
@@ -83,12 +91,11 @@ TEST_P(Golden, MatchesPyG) {
   ASSERT_TRUE(model);
   llvm::Expected<ParamsMap> map = ParamsMap::open(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".map.json");
   ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
-  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model);
-  const CompiledModel *compiled = nullptr;
-  for (const std::unique_ptr<Runner> &runner : runners)
-    if (auto *candidate = dynamic_cast<const CompiledModel *>(runner.get()))
-      compiled = candidate;
-  ASSERT_TRUE(compiled);
+  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, gradient);
+  // What the model needs of a graph, whether it computes gradients or not.
+  auto compiled = CompiledModel::create(*model, /*optLevel=*/0);
+  ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+  const ModelInfo &info = (*compiled)->file().info();
 
   for (std::string size : {"small", "skewed"}) {
     SCOPED_TRACE(kind + "." + size);
@@ -103,7 +110,6 @@ TEST_P(Golden, MatchesPyG) {
     auto params = filePart(*all, {prefix + "param/"}, expected->shape[0], paramFile);
     ASSERT_TRUE(bool(params)) << llvm::toString(params.takeError());
 
-    const ModelInfo &info = compiled->file().info();
     llvm::Expected<BoundGraph> bound = BoundGraph::create(*graphPart, info);
     ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
     auto extents = [&](llvm::StringRef space) { return bound->extent(space); };
@@ -130,16 +136,48 @@ TEST_P(Golden, MatchesPyG) {
     for (const HostTensor &parameter : parameters->tensors())
       tensors[parameter.name()] = tensorOf(parameter);
 
+    Tensors wanted{{"y", tensorOf(*expected)}};
+    if (gradient) {
+      const FileTensor *seed = all->find(prefix + "out/grad_y");
+      ASSERT_TRUE(seed);
+      tensors["grad.y"] = tensorOf(*seed);
+      // PyG's gradients of parameters have the shapes of the parameters, so the same map leads to ours.
+      TemporaryFile gradientFile;
+      auto gradients = filePart(*all, {prefix + "gradparam/"}, expected->shape[0], gradientFile);
+      ASSERT_TRUE(bool(gradients)) << llvm::toString(gradients.takeError());
+      llvm::Expected<Parameters> ours = Parameters::load(info, extents, *gradients, &*map);
+      ASSERT_TRUE(bool(ours)) << llvm::toString(ours.takeError());
+      for (const HostTensor &parameter : ours->tensors())
+        wanted["grad." + parameter.name()] = tensorOf(parameter);
+      for (const TensorInfo &input : info.inputs)
+        if (const FileTensor *known = all->find(prefix + "grad/" + input.name))
+          wanted["grad." + input.name] = tensorOf(*known);
+      ASSERT_TRUE(wanted.count("grad.x"));
+    }
+
+    // A gradient that is zero in exact arithmetic (a key's bias drops out of a softmax) is noise in PyG's numbers and in
+    // ours: it is compared with the largest gradient instead of with itself.
+    double largest = 0;
+    for (const auto &[name, value] : wanted)
+      largest = std::max(largest, magnitude(value));
+    auto error = [&](const Tensor &actual, const Tensor &value) {
+      return magnitude(value) > 1e-9 * largest ? relativeError(actual, value) : magnitude(actual) / largest;
+    };
+
     for (const std::unique_ptr<Runner> &runner : runners) {
       llvm::Expected<Tensors> outputs = runner->run(graph, tensors);
       if (!outputs) {
         ADD_FAILURE() << runner->name() << ": " << llvm::toString(outputs.takeError());
         continue;
       }
-      EXPECT_LE(relativeError((*outputs)["y"], tensorOf(*expected)), 1e-5) << runner->name();
+      for (const auto &[name, value] : wanted)
+        EXPECT_LE(error((*outputs)[name], value), 1e-5) << runner->name() << ", " << name;
     }
   }
 }
+
+TEST_P(Golden, MatchesPyG) { compareWithPyG(GetParam(), /*gradient=*/false); }
+TEST_P(Golden, GradientsMatchPyG) { compareWithPyG(GetParam(), /*gradient=*/true); }
 
 INSTANTIATE_TEST_SUITE_P(PyG, Golden,
                          testing::Values("appnp", "edgeconv", "edgeconv_mlp", "gat", "gat_mean_loops", "gatv2",

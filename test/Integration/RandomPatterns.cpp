@@ -93,7 +93,7 @@ spec::Id Generator::commonAxes(Id x, Id y) {
 spec::Id Generator::attention() {
   Id score = narrow(anyMember(), 16);
   Id map = anyMapFrom(residency(score));
-  if (map == kAll)
+  if (map == kAll || builder.map(map).partial) // No softmax goes along these.
     return reduceAnyhow(score, map);
   Id space = residency(score);
   auto softmax = [&](Id of) { return made(builder.norm("softmax", of, map, loc), false, 1); };

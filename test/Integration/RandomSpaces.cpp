@@ -78,12 +78,12 @@ void Generator::rootSpaces() {
 
 void Generator::deriveSpace() {
   switch (random.below(3)) {
-  case 0: { // filter: two maps that lead to the same space
+  case 0: { // filter: two maps that lead to the same space and are defined everywhere
     std::vector<std::pair<Id, Id>> pairs;
     for (Id left : maps)
       for (Id right : maps)
         if (left != right && builder.map(left).from == builder.map(right).from &&
-            builder.map(left).to == builder.map(right).to)
+            builder.map(left).to == builder.map(right).to && !builder.map(left).partial && !builder.map(right).partial)
           pairs.push_back({left, right});
     if (pairs.empty())
       return;

@@ -18,7 +18,10 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <csignal>
 #include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace gnnc;
 using namespace gnnc::test;
@@ -132,6 +135,9 @@ llvm::Expected<Trial> test::makeTrial(uint64_t seed) {
 //===----------------------------------------------------------------------===//
 
 namespace {
+
+/// Seconds after which a way is taken to hang.
+constexpr unsigned kHang = 120;
 
 /// Largest finite magnitude among a value and all that it is computed from: what rounding errors are relative to.
 double magnitude(const spec::ModelSpec &model, const Sample &sample, spec::Id id) {
@@ -282,4 +288,37 @@ std::vector<Way> test::allWays() {
 
 std::string test::check(const Trial &trial, const Way &way) {
   return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);
+}
+
+std::string test::checkApart(const Trial &trial, const Way &way) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return "no pipe";
+  pid_t child = fork();
+  if (child < 0)
+    return "no process";
+  if (child == 0) {
+    for (int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
+      signal(number, SIG_DFL);
+    alarm(kHang);
+    std::string wrong = check(trial, way);
+    for (size_t written = 0; written < wrong.size();) {
+      ssize_t count = write(ends[1], wrong.data() + written, wrong.size() - written);
+      if (count <= 0)
+        break;
+      written += size_t(count);
+    }
+    _exit(0); // No destructors of a test that goes on elsewhere.
+  }
+  close(ends[1]);
+  std::string wrong;
+  char buffer[4096];
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    wrong.append(buffer, size_t(count));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status))
+    return WTERMSIG(status) == SIGALRM ? "hangs" : std::string("crashes: ") + strsignal(WTERMSIG(status));
+  return wrong;
 }

@@ -46,6 +46,9 @@ std::vector<Way> allWays();
 /// does that must not be touched, and holds NaNs before.
 std::string check(const Trial &trial, const Way &way);
 
+/// The same in a process of its own, so that a crash or a hang is one more thing to get wrong.
+std::string checkApart(const Trial &trial, const Way &way);
+
 /// Runs a compiled model with all memory guarded as above. `variant` chooses how its indices are given.
 llvm::Expected<Tensors> runGuarded(const ModelFile &file, const Graph &graph, const Tensors &tensors, int threads,
                                    int variant);

@@ -11,7 +11,10 @@
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Reference/Interpreter.h"
 
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -30,11 +33,17 @@ namespace {
 /// The meaning of the model: the program as the importer writes it, evaluated as it stands.
 class InterpretedModel : public Runner {
 public:
-  explicit InterpretedModel(const spec::ModelSpec &model)
+  InterpretedModel(const spec::ModelSpec &model, bool gradient)
       : context(std::make_unique<mlir::MLIRContext>()), module(importModel(model, context.get())) {
-    for (const spec::Value &value : model.values)
-      if (value.op == spec::OpCode::Input || value.op == spec::OpCode::Param || value.op == spec::OpCode::State)
-        onSpace[value.name] = value.residency != spec::kNone;
+    if (gradient) {
+      mlir::PassManager passes(context.get());
+      passes.addPass(createDifferentiate());
+      EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
+    }
+    auto function = module->lookupSymbol<mlir::func::FuncOp>(kForward);
+    for (mlir::BlockArgument argument : function.getArguments())
+      onSpace[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str()] =
+          bool(mpdfg::getResidency(argument.getType()));
   }
 
   std::string name() const override { return "interpreter"; }
@@ -86,8 +95,9 @@ private:
 //===----------------------------------------------------------------------===//
 
 llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model, unsigned optLevel,
-                                                                     bool baseline) {
+                                                                     bool baseline, bool gradient) {
   CompileOptions options;
+  options.gradient = gradient;
   options.optLevel = optLevel;
   if (baseline)
     options.cpuLevels = {0};
@@ -160,12 +170,12 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
 // All of them
 //===----------------------------------------------------------------------===//
 
-std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model) {
+std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model, bool gradient) {
   std::vector<std::unique_ptr<Runner>> runners;
-  runners.push_back(std::make_unique<InterpretedModel>(model));
+  runners.push_back(std::make_unique<InterpretedModel>(model, gradient));
   const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
   for (auto [optLevel, baseline] : ways) {
-    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, optLevel, baseline);
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, optLevel, baseline, gradient);
     if (compiled)
       runners.push_back(std::move(*compiled));
     else

@@ -86,7 +86,7 @@ class CompiledModel : public Runner {
 public:
   /// For the baseline of the host's architecture, or for the default processor levels.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel,
-                                                               bool baseline = false);
+                                                               bool baseline = false, bool gradient = false);
   ~CompiledModel() override;
   std::string name() const override { return label; }
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override;
@@ -102,8 +102,9 @@ private:
 };
 
 /// The interpreter, and the model compiled at -O0, -O1 and -O2, for the baseline processor and for newer ones. A
-/// failure to compile is reported to the running test.
-std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model);
+/// failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output y and
+/// gives `grad.x` for each parameter and input x.
+std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
 
 /// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is
 /// not finite.

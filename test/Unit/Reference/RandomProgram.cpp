@@ -114,9 +114,9 @@ private:
 
 void Generator::makeGraph() {
   RootGraph &graph = program.graph;
-  int64_t nodes = below(7);
+  int64_t nodes = below(10) ? 1 + below(7) : 0;
   graph.extents["node"] = nodes;
-  graph.extents["edge"] = nodes ? below(14) : 0;
+  graph.extents["edge"] = nodes && below(10) ? 1 + below(14) : 0;
   graph.extents["item"] = below(6);
   auto fill = [&](StringRef map, StringRef from, int64_t to, bool partial) {
     std::vector<int64_t> targets(graph.extents[from]);
@@ -333,6 +333,8 @@ Value Generator::step(Value value) {
   case 14:
     return below(2) ? concat(value) : slice(value);
   case 15: {
+    if (below(3))
+      return Value();
     MapOp map = pick(maps);
     Value degree = DegreeOp::create(builder, loc, typeOn(map.getToAttr(), {}), map.getSymName());
     return UnaryOp::create(builder, loc, degree.getType(), UnaryKind::Tanh, degree, llvm::APFloat(0.0));
@@ -358,7 +360,7 @@ RandomProgram Generator::run() {
   for (StringRef space : {"node", "edge", "item", "node", "edge", "ring"})
     pool.push_back(argument(symbol(space), features(2)));
   pool.push_back(argument({}, features(2)));
-  for (unsigned count = 6 + below(30); count > 0; --count) {
+  for (unsigned count = 8 + below(40); count > 0; --count) {
     // Recent values first, so that programs get deep.
     unsigned recent = std::min<unsigned>(pool.size(), below(2) ? 3 : pool.size());
     Value value = step(pool[pool.size() - 1 - below(recent)]);
@@ -369,7 +371,7 @@ RandomProgram Generator::run() {
   std::vector<Value> results;
   SmallVector<Type> types;
   for (unsigned count = 1 + below(4); count > 0; --count) {
-    unsigned recent = std::min<unsigned>(pool.size(), 8);
+    unsigned recent = std::min<unsigned>(pool.size(), 6);
     results.push_back(pool[pool.size() - 1 - below(recent)]);
     types.push_back(results.back().getType());
   }

@@ -68,7 +68,7 @@ TEST(RandomProgram, KeepsItsMeaning) {
   for (unsigned seed = first; seed < last; ++seed) {
     test::RandomProgram program = test::makeRandomProgram(&context, seed);
     if (std::getenv("GNNC_RANDOM_PRINT"))
-      llvm::outs() << "// seed " << seed << "\n" << textOf(*program.module) << "\n";
+      (llvm::outs() << "// seed " << seed << "\n" << textOf(*program.module) << "\n").flush();
     ASSERT_TRUE(mlir::succeeded(mlir::verify(*program.module))) << "seed " << seed << "\n" << textOf(*program.module);
     llvm::Expected<GraphData> graph = materialise(*program.module, program.graph);
     ASSERT_TRUE(bool(graph)) << "seed " << seed << ": " << llvm::toString(graph.takeError());

@@ -1,0 +1,44 @@
+# Run by ctest; see CMakeLists.txt.
+
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${ARGN}\n${output}")
+  endif()
+  set(output "${output}" PARENT_SCOPE)
+endfunction()
+
+function(build name source)
+  run("${CMAKE_COMMAND}" -G "${GENERATOR}" -S "${source}" -B "${WORK}/${name}" "-DCMAKE_PREFIX_PATH=${prefix}"
+      "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER}" ${ARGN})
+  run("${CMAKE_COMMAND}" --build "${WORK}/${name}")
+endfunction()
+
+set(prefix "${WORK}/prefix")
+file(REMOVE_RECURSE "${prefix}" "${WORK}/consumer" "${WORK}/embed")
+run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
+
+# Nothing installed may lead back to where it was built.
+file(GLOB_RECURSE texts "${prefix}/lib/cmake/*" "${prefix}/include/*.h" "${prefix}/include/*.td")
+foreach(text IN LISTS texts)
+  file(READ "${text}" content)
+  foreach(place "${BUILD}" "${SOURCE}/")
+    string(REPLACE "${prefix}" "" content "${content}")
+    string(FIND "${content}" "${place}" found)
+    if(NOT found EQUAL -1)
+      message(FATAL_ERROR "${text} names ${place}")
+    endif()
+  endforeach()
+endforeach()
+
+# The compiler as a library, and as a program in another project's build.
+build(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer" "-DMODEL=${SOURCE}/examples/embed/model.gnn")
+run("${WORK}/consumer/consumer" "${SOURCE}/examples/embed/model.gnn" "${WORK}/consumer/library.so")
+run("${CMAKE_COMMAND}" -E compare_files "${WORK}/consumer/library.so" "${WORK}/consumer/program.so")
+
+# A program that runs a model needs the header alone.
+build(embed "${SOURCE}/examples/embed" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")
+run("${WORK}/embed/embed" "${WORK}/consumer/library.so")
+if(NOT output MATCHES "event 7: [0-9]+ hits")
+  message(FATAL_ERROR "embed printed: ${output}")
+endif()
