@@ -1,4 +1,5 @@
 // RUN: gnnc-opt %s --fuse-message-passing | FileCheck %s
+// RUN: gnnc-opt %s --fuse-message-passing | gnnc-opt | FileCheck %s
 // RUN: gnnc-opt %s --fuse-message-passing=fuse=false | FileCheck %s --check-prefix=NONE
 
 mpdfg.space @node root
@@ -110,12 +111,15 @@ func.func @softmax(%e: !edge, %x: !node) -> !node {
   return %3 : !node
 }
 
-// Seen from another map, a softmax is kept, for each edge.
+// Seen from another map, a softmax is computed again from the log-sum-exp of its owner: one number for each node is kept
+// instead of one for each edge. Where the map were undefined, exp(x - inf) would be 0.
 // CHECK-LABEL: func @softmax_of_other_map
-// CHECK: %[[A:.*]] = mpk.sweep over @node along @src(%arg0) access [#mpk.access<member>] yields [#mpk.access<member>]
-// CHECK: mpk.softmax
-// CHECK: -> tensor<?x4xf32, #mpdfg.on<@edge>>
-// CHECK: mpk.sweep over @node along @dst(%[[A]]) access [#mpk.access<member>] yields [#mpk.access<owner>]
+// CHECK: %[[L:.*]] = mpk.sweep over @node along @src(%arg0) access [#mpk.access<member>] yields [#mpk.access<owner>]
+// CHECK: mpk.accumulate logsumexp
+// CHECK: mpk.sweep over @node along @dst(%arg0, %[[L]]) access [#mpk.access<member>, #mpk.access<gather_member @src fill 0x7FF0000000000000>] yields [#mpk.access<owner>]
+// CHECK: mpdfg.binary sub
+// CHECK: mpdfg.unary exp
+// CHECK: mpk.accumulate sum
 func.func @softmax_of_other_map(%e: !edge) -> !node {
   %0 = mpdfg.norm %e along @src : !edge -> !edge
   %1 = mpdfg.reduce sum %0 along @dst : !edge -> !node
