@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A union-find over (value, axis). Operations that pair axes unite them; those that mix the numbers along an axis (folds,
-// contractions, joins, slices, reshapes that split or merge) mark it as not parallel.
+// A union-find over (value, axis). Operations that pair axes unite them; those that mix the numbers along an axis
+// (folds, contractions, joins, slices, reshapes that split or merge) mark it as not parallel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -187,6 +187,11 @@ AxisClasses::AxisClasses(mpk::SweepOp sweep) {
       }
       classes[value].push_back(cls);
     }
-  for (auto &[value, axes] : builder.nodes)
-    classes.try_emplace(value);
+  // An outer product of a value with itself has one class twice: cut into tiles, it would be its diagonal.
+  for (auto &[value, axes] : builder.nodes) {
+    ArrayRef<int> own = classes.try_emplace(value).first->second;
+    for (size_t i = 0; i < own.size(); ++i)
+      if (own[i] >= 0 && llvm::is_contained(own.take_front(i), own[i]))
+        parallel[own[i]] = false;
+  }
 }

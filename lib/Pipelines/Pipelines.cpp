@@ -35,8 +35,14 @@ void differentiate(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 void reorder(OpPassManager &pm, const PhaseOptions &options) {
+  // Sums that follow from others, while products are still visible as such.
+  if (options.optLevel >= 2)
+    pm.addPass(createReuseSums());
   // Gradients of weights first: their outer products must not become products of rows.
   pm.addPass(createFormOuterSums());
+  // What remains of sums over everything joins sweeps.
+  if (options.optLevel >= 2)
+    pm.addPass(createSplitSums());
   // Products stand between sweeps, so they are formed first; at -O2 they also move before a broadcast (R1).
   FormProductsOptions products;
   products.hoist = options.optLevel >= 2;

@@ -68,8 +68,9 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
 
   void form(ContractOp op) {
     auto decline = [&](const Twine &reason) {
-      remarkMissed(op, DEBUG_TYPE, "product", [] { return "contraction stays in the body of a sweep"; },
-                   [&] { return reason.str(); });
+      remarkMissed(
+          op, DEBUG_TYPE, "product", [] { return "contraction stays in the body of a sweep"; },
+          [&] { return reason.str(); });
     };
     if (!getResidency(op.getResult().getType()))
       return decline("its result is shared");
@@ -128,10 +129,12 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     if (hoisted)
       remarkPassed(op, DEBUG_TYPE, "hoist", [&] { return "product is made before " + what(); });
     else if (hoist)
-      remarkMissed(op, DEBUG_TYPE, "hoist", [&] { return "product is made after " + what(); }, [&]() -> std::string {
-        return group ? ("the weight differs along @" + group.getValue()).str()
-                     : "rows are filled with another number than 0 where the map is undefined";
-      });
+      remarkMissed(
+          op, DEBUG_TYPE, "hoist", [&] { return "product is made after " + what(); },
+          [&]() -> std::string {
+            return group ? ("the weight differs along @" + group.getValue()).str()
+                         : "rows are filled with another number than 0 where the map is undefined";
+          });
   }
 
   /// `value` with its features in the order of `wanted`, which permutes `labels`.
@@ -145,7 +148,8 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     }
     auto type = cast<RankedTensorType>(value.getType());
     FlatSymbolRefAttr space = getResidency(type);
-    return TransposeOp::create(b, loc, getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
+    return TransposeOp::create(b, loc,
+                               getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
                                value, permutation);
   }
 
@@ -218,9 +222,9 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     Value result = mpk::ProductOp::create(b, loc, type, over, lhs, rhs, i64(product(batch)), i64(product(m)),
                                           i64(product(k)), i64(product(n)), gather, group);
     if (hoisted)
-      result = BroadcastOp::create(b, loc, getTensorOn(getResidency(outType), outType.getDimSize(0), features,
-                                                       outType.getElementType()),
-                                   result, hoisted.getAlongAttr(), hoisted.getFillAttr());
+      result = BroadcastOp::create(
+          b, loc, getTensorOn(getResidency(outType), outType.getDimSize(0), features, outType.getElementType()), result,
+          hoisted.getAlongAttr(), hoisted.getFillAttr());
     result = inOrder(b, loc, result, order, op.getOutLabels());
     op.getResult().replaceAllUsesWith(result);
     op.erase();

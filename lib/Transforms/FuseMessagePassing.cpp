@@ -267,9 +267,9 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
         if (softmax.online)
           remarkPassed(softmax.op, DEBUG_TYPE, "online-softmax", [] { return "softmax is computed online"; });
         else
-          remarkMissed(softmax.op, DEBUG_TYPE, "online-softmax",
-                       [] { return "members are walked once more for a softmax"; },
-                       [&] { return softmax.declined; });
+          remarkMissed(
+              softmax.op, DEBUG_TYPE, "online-softmax", [] { return "members are walked once more for a softmax"; },
+              [&] { return softmax.declined; });
       }
   }
 

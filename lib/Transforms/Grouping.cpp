@@ -6,12 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Step 1, anchors. A value is computed where it is needed, again for each need, unless it is an anchor: a reduction, an
-// output, an operand of a product, or read through a map (a broadcast along another map than its user's sweep). A softmax
-// is an anchor only where it is seen otherwise than by a member of a sweep along its own map.
+// output, an operand of a product, or read through a map (a broadcast along another map than its user's sweep). A
+// softmax is an anchor only where it is seen otherwise than by a member of a sweep along its own map.
 //
-// Step 2, groups. Anchors are placed in program order. An anchor may join a sweep over the same owners, along the same map or
-// where one of the two has none, if it shares work with it, reads none of its results through a map, and no
-// cycle of kernels arises. A reduction that uses another one of its own sweep, moved back to the members, makes a further phase.
+// Step 2, groups. Anchors are placed in program order. An anchor may join a sweep over the same owners, along the same
+// map or where one of the two has none, if it shares work with it, reads none of its results through a map, and no
+// cycle of kernels arises. A reduction that uses another one of its own sweep, moved back to the members, makes a
+// further phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -145,9 +146,12 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     Type type = op.getResult(0).getType();
     bool large = !getResidency(type) && getFeatureElements(type) > kLargeShared;
     if (fuse && large && !anchors.contains(&op))
-      remarkMissed(&op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; }, [&] {
-        return std::to_string(getFeatureElements(type)) + " numbers are too many to compute in each block of each kernel";
-      });
+      remarkMissed(
+          &op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; },
+          [&] {
+            return std::to_string(getFeatureElements(type)) +
+                   " numbers are too many to compute in each block of each kernel";
+          });
     if (!fuse || large)
       require(op.getResult(0));
   }
@@ -168,11 +172,17 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
         Operation *statistic = op->getNextNode();
         recomputed[op] = {again, statistic};
         require(statistic->getResult(0));
+        remarkPassed(op, DEBUG_TYPE, "recompute",
+                     [] { return "a statistic of each owner is kept, not numbers of members"; });
       }
       walk.run(recomputed[op].first, member);
       return false;
     }
-    return op && !mpk::isProduct(op) && !isView(op) && !anchors.contains(op);
+    if (isView(op)) { // What it views is in memory.
+      require(value);
+      return false;
+    }
+    return op && !mpk::isProduct(op) && !anchors.contains(op);
   };
   walk.visit = visit;
   while (!pending.empty()) {
@@ -229,7 +239,8 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
     Operation *source = value.getDefiningOp();
     if (source && isa<ConstantOp>(source))
       return false;
-    if (auto norm = dyn_cast_or_null<NormOp>(source); norm && !through && getRecomputed(norm) && !anchors.contains(norm)) {
+    if (auto norm = dyn_cast_or_null<NormOp>(source);
+        norm && !through && getRecomputed(norm) && !anchors.contains(norm)) {
       if (norm.getAlongAttr() != member) {
         walk.run(getRecomputed(norm), member);
         return false;
@@ -240,9 +251,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
     if (!inner) {
       // A member sees an anchor on its own space as memory, unless it is the sweep's own softmax.
       bool ownSoftmax = source && isa<NormOp>(source) && getMemberMap(source) == member;
-      read(value, through                  ? Obstacle::Gathered
-                  : member && !ownSoftmax ? Obstacle::ByMember
-                                           : Obstacle::None);
+      read(value, through ? Obstacle::Gathered : member && !ownSoftmax ? Obstacle::ByMember : Obstacle::None);
     }
     return inner;
   };
@@ -302,8 +311,9 @@ void Grouping::place(Operation *op, bool fuse) {
     return;
   }
   if (declined)
-    remarkMissed(op, DEBUG_TYPE, "fuse", [&] { return "does not join " + describe(groups[declined->first]); },
-                 [&] { return explain(declined->second, needs); });
+    remarkMissed(
+        op, DEBUG_TYPE, "fuse", [&] { return "does not join " + describe(groups[declined->first]); },
+        [&] { return explain(declined->second, needs); });
   needs.anchors.insert(op);
   groups.push_back(needs);
   useStatistics(needs, groups.size() - 1);

@@ -9,15 +9,16 @@
 #define GNNC_LIB_TRANSFORMS_GROUPING_H
 
 #include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace gnnc {
 
 /// Walks the operations a sweep would compute itself to have `root`. A point of view is the map along which a member is
-/// seen, or null for the owner's (and shared) point of view. `visit(value, member, through)` is called once for each value and point of view
-/// met: it says whether to go on into the value's operands. `through` is the broadcast that the value is read by, null for none.
+/// seen, or null for the owner's (and shared) point of view. `visit(value, member, through)` is called once for each
+/// value and point of view met: it says whether to go on into the value's operands. `through` is the broadcast that the
+/// value is read by, null for none.
 struct BodyWalk {
   llvm::function_ref<bool(mlir::Value value, mlir::FlatSymbolRefAttr member, mpdfg::BroadcastOp through)> visit;
   llvm::DenseSet<std::pair<mlir::Value, mlir::Attribute>> seen;
@@ -67,8 +68,8 @@ public:
     return it == groupOf.end() ? std::nullopt : std::optional<unsigned>(it->second);
   }
 
-  /// Another form of a softmax, from a statistic that an anchor keeps for each owner, for those who do not see it as a member of
-  /// its own sweep; null where nobody needs one.
+  /// Another form of a softmax, from a statistic that an anchor keeps for each owner, for those who do not see it as a
+  /// member of its own sweep; null where nobody needs one.
   mlir::Value getRecomputed(mlir::Operation *softmax) const { return recomputed.lookup(softmax).first; }
   /// Whether a sweep along the softmax's own map reads that statistic too, instead of finding it once more.
   bool readsStatistic(mlir::Operation *softmax, unsigned group) const;

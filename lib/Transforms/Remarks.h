@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Remarks have the pass's flag as category and the decision as name; a declined one says why (`Reason=`). Texts are only
-// built when somebody listens (gnnc-opt --remarks-filter...).
+// Remarks have the pass's flag as category and the decision as name; a declined one says why (`Reason=`). Texts are
+// only built when somebody listens (gnnc-opt --remarks-filter...).
 //
 //===----------------------------------------------------------------------===//
 

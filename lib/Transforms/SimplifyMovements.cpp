@@ -10,6 +10,8 @@
 //
 //   logsumexp(x) = m + log(sum exp(x - m)),  softmax(x) = exp(x - m) / sum exp(x - m),  m = max x.
 //
+// A softmax along a partial map is written with the log-sum-exp of the owners, moved back.
+//
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Transforms/Passes.h"
@@ -31,6 +33,8 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
     getOperation().walk([](Operation *op) {
       if (auto norm = dyn_cast<NormOp>(op); norm && norm.getAlong() == kAllMap)
         expandNorm(norm);
+      else if (norm && isPartial(norm))
+        expandPartialNorm(norm);
       else if (auto reduce = dyn_cast<ReduceOp>(op);
                reduce && reduce.getAlong() == kAllMap && reduce.getKind() == ReduceKind::LogSumExp)
         expandLogSumExp(reduce);
@@ -54,6 +58,17 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
     OpBuilder b(op);
     auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
     op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Div, exp, sum).getResult());
+    op.erase();
+  }
+
+  static bool isPartial(NormOp op) {
+    return SymbolTable::lookupNearestSymbolFrom<MapOp>(op, op.getAlongAttr()).getPartial();
+  }
+
+  /// A sweep never visits members that belong to no owner; written with a broadcast, they get their 0.
+  static void expandPartialNorm(NormOp op) {
+    OpBuilder b(op);
+    op.replaceAllUsesWith(op.recompute(b));
     op.erase();
   }
 

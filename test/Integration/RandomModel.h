@@ -48,7 +48,9 @@ spec::ModelSpec randomModel(uint64_t seed);
 
 /// The shapes of graph that go wrong. `Large` has enough rows for several blocks of each kernel.
 enum class GraphShape { Empty, NoEdges, OneNode, Repeated, Hub, Small, Large };
-constexpr int kGraphShapes = 7;
+constexpr GraphShape kGraphShapes[] = {GraphShape::Empty,    GraphShape::NoEdges, GraphShape::OneNode,
+                                       GraphShape::Repeated, GraphShape::Hub,     GraphShape::Small,
+                                       GraphShape::Large};
 const char *nameOf(GraphShape shape);
 
 /// A graph with every root space and root map of `model`.

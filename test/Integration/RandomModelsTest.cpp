@@ -58,7 +58,7 @@ TEST(RandomModels, EqualTheInterpreter) {
   double seconds = setting("GNNC_RANDOM_SECONDS", kSeconds);
   int64_t trials = 0, failures = 0, most = int64_t(setting("GNNC_RANDOM_FAILURES", 1));
   do {
-    llvm::Expected<Trial> trial = makeTrial(seed);
+    llvm::Expected<Trial> trial = makeRandomTrial(seed);
     if (!trial) {
       ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": the interpreter fails: " << llvm::toString(trial.takeError());
       ++failures;

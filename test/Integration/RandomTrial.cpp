@@ -76,9 +76,14 @@ llvm::Error test::evaluate(Trial &trial) {
   for (size_t id = 0; id < all.values.size(); ++id)
     all.outputs.push_back({"v" + std::to_string(id), spec::Id(id)});
   mlir::MLIRContext context;
+  std::string message;
+  context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
+    message += diagnostic.str() + "\n";
+    return mlir::success();
+  });
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(all, &context);
   if (mlir::failed(mlir::verify(*module)))
-    return llvm::createStringError("the imported program does not verify");
+    return llvm::createStringError("the imported program does not verify: " + message);
   for (Sample &sample : trial.samples) {
     llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
     if (!graph)
@@ -93,23 +98,10 @@ llvm::Error test::evaluate(Trial &trial) {
   return llvm::Error::success();
 }
 
-llvm::Expected<Trial> test::makeTrial(uint64_t seed) {
+llvm::Expected<Trial> test::makeTrial(spec::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed) {
   Trial trial;
-  trial.model = randomModel(seed);
+  trial.model = std::move(model);
   Random random(seed ^ 0x5851F42D4C957F2D);
-  int64_t widest = 1;
-  for (const spec::Value &value : trial.model.values) {
-    int64_t elements = 1;
-    for (const spec::Axis &axis : value.axes)
-      elements *= axis.size;
-    widest = std::max(widest, elements);
-  }
-  // One ordinary graph and two that go wrong; now and then a large one, where the interpreter can bear it.
-  std::vector<GraphShape> shapes{random.pick({GraphShape::Small, GraphShape::Hub}),
-                                 random.pick({GraphShape::Repeated, GraphShape::OneNode}),
-                                 random.pick({GraphShape::Empty, GraphShape::NoEdges, GraphShape::OneNode})};
-  if (widest <= 64 && random.chance(25))
-    shapes.push_back(GraphShape::Large);
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(trial.model, &context);
   for (GraphShape shape : shapes) {
@@ -128,6 +120,25 @@ llvm::Expected<Trial> test::makeTrial(uint64_t seed) {
   if (llvm::Error error = evaluate(trial))
     return error;
   return trial;
+}
+
+llvm::Expected<Trial> test::makeRandomTrial(uint64_t seed) {
+  spec::ModelSpec model = randomModel(seed);
+  int64_t widest = 1;
+  for (const spec::Value &value : model.values) {
+    int64_t elements = 1;
+    for (const spec::Axis &axis : value.axes)
+      elements *= axis.size;
+    widest = std::max(widest, elements);
+  }
+  // One ordinary graph and two that go wrong; now and then a large one, where the interpreter can bear it.
+  Random random(seed ^ 0x14057B7EF767814F);
+  std::vector<GraphShape> shapes{random.pick({GraphShape::Small, GraphShape::Hub}),
+                                 random.pick({GraphShape::Repeated, GraphShape::OneNode}),
+                                 random.pick({GraphShape::Empty, GraphShape::NoEdges, GraphShape::OneNode})};
+  if (widest <= 64 && random.chance(25))
+    shapes.push_back(GraphShape::Large);
+  return makeTrial(std::move(model), shapes, seed);
 }
 
 //===----------------------------------------------------------------------===//

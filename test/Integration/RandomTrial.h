@@ -27,8 +27,11 @@ struct Trial {
   std::vector<Sample> samples;
 };
 
-/// A model with a few graphs. The interpreter's failure is an error: it is right about everything.
-llvm::Expected<Trial> makeTrial(uint64_t seed);
+/// A model on random graphs of these shapes. The interpreter's failure is an error: it is right about everything.
+llvm::Expected<Trial> makeTrial(spec::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed);
+
+/// A random model on a few random graphs.
+llvm::Expected<Trial> makeRandomTrial(uint64_t seed);
 
 /// Computes the values of all samples anew, after the model has changed.
 llvm::Error evaluate(Trial &trial);

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What every target needs to know of a sweep's body: how often the members are walked, what each walk accumulates, which
-// softmaxes are computed online, and which feature axes never mix, so that they may be cut into tiles.
+// What every target needs to know of a sweep's body: how often the members are walked, what each walk accumulates,
+// which softmaxes are computed online, and which feature axes never mix, so that they may be cut into tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@
 
 namespace gnnc {
 
-/// Feature axes of a body's values that must have the same index: two axes are of one class if an operation pairs them. An
-/// axis of size 1 has no class (-1).
+/// Feature axes of a body's values that must have the same index: two axes are of one class if an operation pairs them.
+/// An axis of size 1 has no class (-1).
 class AxisClasses {
 public:
   explicit AxisClasses(mpk::SweepOp sweep);
@@ -50,10 +50,10 @@ struct SoftmaxPlan {
 
 struct AccumulatePlan {
   mpk::AccumulateOp op;
-  unsigned walk = 0;           ///< the walk that accumulates it (members); meaningless for shared accumulations
-  int online = -1;             ///< index into softmaxes whose weight scales it; -1: none
-  bool perMember = false;      ///< the input depends on the member
-  int statisticOf = -1;        ///< a log-sum-exp that the softmax with this index finds anyway, in the same walk
+  unsigned walk = 0;      ///< the walk that accumulates it (members); meaningless for shared accumulations
+  int online = -1;        ///< index into softmaxes whose weight scales it; -1: none
+  bool perMember = false; ///< the input depends on the member
+  int statisticOf = -1;   ///< a log-sum-exp that the softmax with this index finds anyway, in the same walk
 };
 
 /// Phases: values of phase p are known before walk p of the members begins. Member-level values are computed again in

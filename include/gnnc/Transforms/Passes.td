@@ -67,6 +67,26 @@ def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def ReuseSums : Pass<"reuse-sums", "::mlir::ModuleOp"> {
+  let summary = "Takes owner-constant factors out of sums where the sum that is left exists already (R6)";
+  let description = [{
+    sum of p <g, v> over the members, where g is the owner's, is <g, O> if O = sum of p v is there. In the backward pass of an
+    attention this saves walking the neighbours once more. Not applied where the sum does not exist: the inner one would be wider than the one it replaces.
+  }];
+  let statistics = [Statistic<"numReused", "reused", "Sums replaced">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def SplitSums : Pass<"split-sums", "::mlir::ModuleOp"> {
+  let summary = "Sums over everything go by way of owners where a sweep computes their members anyway";
+  let description = [{
+    sum over all of x becomes sum over all of (sum along m of x), for a total map m along which another sum shares x's computation; fusion then
+    puts the inner one into that sweep. Without such a sum it stays.
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Sums split">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let summary = "Gathers everything between matrix products into few sweeps";
   let description = [{

@@ -371,6 +371,8 @@ Value FlatSweep::whereMembers(std::pair<Value, Value> range, Value value) {
 }
 
 Value FlatSweep::repeatByClass(Value value, Value from, Value to) {
+  if (from == to) // Classes would not tell axes apart that are of the same one.
+    return value;
   SmallVector<int64_t> shapeFrom = shape(from), shapeTo = shape(to), order, aligned(shapeTo.size(), 1);
   ArrayRef<int> classesFrom = plan.axes.of(from), classesTo = plan.axes.of(to);
   // The axes of `from` in the order in which `to` has them.

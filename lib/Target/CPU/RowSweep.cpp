@@ -93,6 +93,8 @@ private:
   /// Strides of `from` as seen by a reader with the axes of `to`, matched by class.
   SmallVector<int64_t> stridesByClass(Value from, Value to) {
     SmallVector<int64_t> own = rowMajor(shapeOf(from)), strides(shapeOf(to).size(), 0);
+    if (from == to) // Classes would not tell axes apart that are of the same one.
+      return own;
     for (auto [i, cls] : llvm::enumerate(plan.axes.of(to)))
       for (auto [j, other] : llvm::enumerate(plan.axes.of(from)))
         if (cls >= 0 && cls == other)

@@ -20,7 +20,8 @@ ParsedSweep bodyOf(const std::string &operations, const std::string &name, const
 }
 
 TEST(AxisClasses, ElementwiseOperandsShareTheirAxes) {
-  auto parsed = bodyOf("%0 = mpdfg.binary mul %s, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>", "%0", "2x4");
+  auto parsed =
+      bodyOf("%0 = mpdfg.binary mul %s, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>", "%0", "2x4");
   AxisClasses axes(parsed.sweep);
   int heads = axes.of(parsed.argument(1))[0], features = axes.of(parsed.argument(1))[1];
   EXPECT_NE(heads, features);
@@ -58,7 +59,8 @@ TEST(AxisClasses, MixingReachesAllOfAClass) {
   // The features of %v are summed after %o was added: so no tile of %o alone is of use either.
   auto parsed = bodyOf(R"(
     %0 = mpdfg.binary add %v, %o : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
-    %1 = mpdfg.fold sum %0 [1] : tensor<2x4xf32> -> tensor<2x1xf32>)", "%1", "2x1");
+    %1 = mpdfg.fold sum %0 [1] : tensor<2x4xf32> -> tensor<2x1xf32>)",
+                       "%1", "2x1");
   AxisClasses axes(parsed.sweep);
   EXPECT_FALSE(axes.isParallel(axes.of(parsed.argument(2))[1]));
 }
@@ -91,7 +93,8 @@ TEST(AxisClasses, TransposePermutes) {
 TEST(AxisClasses, ConcatAndSliceMixTheirAxis) {
   auto parsed = bodyOf(R"(
     %0 = mpdfg.concat %v, %o axis 1 : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<2x8xf32>
-    %1 = mpdfg.slice %0 axis 1 from 3 : tensor<2x8xf32> -> tensor<2x2xf32>)", "%1", "2x2");
+    %1 = mpdfg.slice %0 axis 1 from 3 : tensor<2x8xf32> -> tensor<2x2xf32>)",
+                       "%1", "2x2");
   AxisClasses axes(parsed.sweep);
   int heads = axes.of(parsed.argument(1))[0];
   EXPECT_EQ(axes.of(parsed.argument(2))[0], heads);
@@ -99,6 +102,17 @@ TEST(AxisClasses, ConcatAndSliceMixTheirAxis) {
   EXPECT_TRUE(axes.isParallel(heads));
   for (mlir::Value value : {parsed.argument(1), parsed.argument(2), parsed.value(0), parsed.value(1)})
     EXPECT_FALSE(axes.isParallel(axes.of(value)[1]));
+}
+
+TEST(AxisClasses, OuterProductWithItselfIsNotCut) {
+  auto parsed = bodyOf("%0 = mpdfg.contract %v [0, 1], %v [0, 2] -> [0, 1, 2] : tensor<2x4xf32>, tensor<2x4xf32> -> "
+                       "tensor<2x4x4xf32>",
+                       "%0", "2x4x4");
+  AxisClasses axes(parsed.sweep);
+  auto own = axes.of(parsed.value(0));
+  EXPECT_EQ(own[1], own[2]);
+  EXPECT_TRUE(axes.isParallel(own[0]));
+  EXPECT_FALSE(axes.isParallel(own[1])) << "tiles of both axes would be the diagonal";
 }
 
 } // namespace

@@ -50,20 +50,19 @@ TEST(Cost, ContractionsCountMultiplyAndAddForEachCombinationOfLabels) {
             2 * 8 * 4);
 }
 
-TEST(Cost, FoldsCountWhatTheyRead) {
-  EXPECT_EQ(flopsOf("mpdfg.fold sum %x [1] : " + kRow + " -> " + kScore), 8 * 4);
-}
+TEST(Cost, FoldsCountWhatTheyRead) { EXPECT_EQ(flopsOf("mpdfg.fold sum %x [1] : " + kRow + " -> " + kScore), 8 * 4); }
 
 TEST(Cost, ChangesOfShapeAreFree) {
   EXPECT_EQ(flopsOf("mpdfg.reshape %x : " + kRow + " -> tensor<?x32xf32, #mpdfg.on<@node>>"), 0);
   EXPECT_EQ(flopsOf("mpdfg.transpose %x [1, 0] : " + kRow + " -> tensor<?x4x8xf32, #mpdfg.on<@node>>"), 0);
   EXPECT_EQ(flopsOf("mpdfg.slice %x axis 1 from 2 : " + kRow + " -> tensor<?x8x2xf32, #mpdfg.on<@node>>"), 0);
-  EXPECT_EQ(flopsOf("mpdfg.concat %x, %y axis 1 : (" + kRow + ", " + kScore + ") -> tensor<?x8x5xf32, #mpdfg.on<@node>>"),
-            0);
+  EXPECT_EQ(
+      flopsOf("mpdfg.concat %x, %y axis 1 : (" + kRow + ", " + kScore + ") -> tensor<?x8x5xf32, #mpdfg.on<@node>>"), 0);
 }
 
 TEST(Cost, DropoutPaysForItsMask) {
-  EXPECT_EQ(flopsOf("mpdfg.dropout %x {probability = 0.5 : f64, site = 0 : i64} : " + kRow + " -> " + kRow), 16 * 8 * 4);
+  EXPECT_EQ(flopsOf("mpdfg.dropout %x {probability = 0.5 : f64, site = 0 : i64} : " + kRow + " -> " + kRow),
+            16 * 8 * 4);
 }
 
 } // namespace

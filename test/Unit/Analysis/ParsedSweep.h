@@ -22,7 +22,8 @@ inline mlir::OwningOpRef<mlir::ModuleOp> parse(mlir::MLIRContext &context, const
   return module;
 }
 
-/// A sweep along @dst whose members have a score %s (2 heads) and a value %v (2 heads of 4), its owners a value %o like it.
+/// A sweep along @dst whose members have a score %s (2 heads) and a value %v (2 heads of 4), its owners a value %o like
+/// it.
 class ParsedSweep {
 public:
   /// `yields`: for each result its access and features, "owner 2x4".
@@ -33,8 +34,9 @@ public:
       std::string space = access == std::string("member") ? "edge" : "node";
       accesses += (accesses.empty() ? "" : ", ") + std::string("#mpk.access<") + access + ">";
       types += (types.empty() ? "" : ", ");
-      types += access == std::string("shared") ? std::string("tensor<") + features + "xf32>"
-                                               : std::string("tensor<?x") + features + "xf32, #mpdfg.on<@" + space + ">>";
+      types += access == std::string("shared")
+                   ? std::string("tensor<") + features + "xf32>"
+                   : std::string("tensor<?x") + features + "xf32, #mpdfg.on<@" + space + ">>";
     }
     std::string score = members ? "edge" : "node";
     module = parse(context, R"(
@@ -42,16 +44,22 @@ public:
       mpdfg.space @edge root
       mpdfg.map @src root from @edge to @node
       mpdfg.map @dst root from @edge to @node
-      func.func @forward(%score: tensor<?x2x1xf32, #mpdfg.on<@)" + score + R"(>>,
+      func.func @forward(%score: tensor<?x2x1xf32, #mpdfg.on<@)" +
+                                score + R"(>>,
                          %value: tensor<?x2x4xf32, #mpdfg.on<@node>>) {
-        mpk.sweep over @node )" + (members ? "along @dst" : "") + R"( (%score, %value, %value)
-          access [#mpk.access<)" + (members ? "member" : "owner") + R"(>, #mpk.access<)" +
+        mpk.sweep over @node )" +
+                                (members ? "along @dst" : "") + R"( (%score, %value, %value)
+          access [#mpk.access<)" +
+                                (members ? "member" : "owner") + R"(>, #mpk.access<)" +
                                 (members ? "gather_member @src" : "owner") + R"(>, #mpk.access<owner>]
-          yields [)" + accesses + R"(] {
+          yields [)" + accesses +
+                                R"(] {
         ^bb0(%s: tensor<2x1xf32>, %v: tensor<2x4xf32>, %o: tensor<2x4xf32>):
           )" + body + R"(
-        } : (tensor<?x2x1xf32, #mpdfg.on<@)" + score + R"(>>, tensor<?x2x4xf32, #mpdfg.on<@node>>,
-             tensor<?x2x4xf32, #mpdfg.on<@node>>) -> ()" + types + R"()
+        } : (tensor<?x2x1xf32, #mpdfg.on<@)" +
+                                score + R"(>>, tensor<?x2x4xf32, #mpdfg.on<@node>>,
+             tensor<?x2x4xf32, #mpdfg.on<@node>>) -> ()" +
+                                types + R"()
         return
       })");
     if (module)

@@ -16,7 +16,8 @@ namespace {
 std::string softmaxOf(const std::string &use) {
   return R"(%a = mpk.softmax %s : tensor<2x1xf32>
             %w = mpdfg.binary mul %a, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
-            )" + use;
+            )" +
+         use;
 }
 
 TEST(SweepPlan, SumTakesOneWalk) {
@@ -24,7 +25,8 @@ TEST(SweepPlan, SumTakesOneWalk) {
     %0 = mpdfg.binary mul %s, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %1 = mpk.accumulate sum %0 : tensor<2x4xf32>
     %2 = mpdfg.binary add %1, %o : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
-    mpk.yield %2 : tensor<2x4xf32>)", {{"owner", "2x4"}});
+    mpk.yield %2 : tensor<2x4xf32>)",
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_EQ(plan.walks, 1u);
   ASSERT_EQ(plan.accumulates.size(), 1u);
@@ -42,7 +44,8 @@ TEST(SweepPlan, NoMembersNoWalk) {
   ParsedSweep parsed(R"(
     %0 = mpdfg.binary mul %s, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %1 = mpk.accumulate sum %0 shared : tensor<2x4xf32>
-    mpk.yield %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>)", {{"owner", "2x4"}, {"shared", "2x4"}}, /*members=*/false);
+    mpk.yield %0, %1 : tensor<2x4xf32>, tensor<2x4xf32>)",
+                     {{"owner", "2x4"}, {"shared", "2x4"}}, /*members=*/false);
   SweepPlan plan(parsed.sweep);
   EXPECT_EQ(plan.walks, 0u);
   EXPECT_TRUE(plan.accumulates.empty());
@@ -52,7 +55,8 @@ TEST(SweepPlan, NoMembersNoWalk) {
 TEST(SweepPlan, OwnersValueIsCountedWithoutAWalk) {
   ParsedSweep parsed(R"(
     %0 = mpk.accumulate sum %o : tensor<2x4xf32>
-    mpk.yield %0 : tensor<2x4xf32>)", {{"owner", "2x4"}});
+    mpk.yield %0 : tensor<2x4xf32>)",
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_EQ(plan.walks, 0u);
   ASSERT_EQ(plan.accumulates.size(), 1u);
@@ -64,7 +68,8 @@ TEST(SweepPlan, LinearUseOfSoftmaxIsOnline) {
   ParsedSweep parsed(softmaxOf(R"(
     %y = mpk.accumulate sum %w : tensor<2x4xf32>
     %z = mpdfg.unary exp %y : tensor<2x4xf32> -> tensor<2x4xf32>
-    mpk.yield %z : tensor<2x4xf32>)"), {{"owner", "2x4"}});
+    mpk.yield %z : tensor<2x4xf32>)"),
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_EQ(plan.walks, 1u);
   ASSERT_EQ(plan.softmaxes.size(), 1u);
@@ -84,7 +89,8 @@ TEST(SweepPlan, DropoutScalingMeanAndNegationAreLinear) {
     %q = mpdfg.binary div %n, %v : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %b = mpdfg.binary sub %q, %w : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate mean %b : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)"), {{"owner", "2x4"}});
+    mpk.yield %y : tensor<2x4xf32>)"),
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_TRUE(plan.softmaxes[0].online);
   EXPECT_EQ(plan.walks, 1u);
@@ -111,43 +117,64 @@ TEST_P(OfflineSoftmax, TakesASecondWalk) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Uses, OfflineSoftmax, testing::Values(
-  Offline{"Max", R"(
+INSTANTIATE_TEST_SUITE_P(Uses, OfflineSoftmax,
+                         testing::Values(Offline{"Max", R"(
     %y = mpk.accumulate max %w : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "owner", "2x4", "it goes into the max over the members"},
-  Offline{"Square", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "it goes into the max over the members"},
+                                         Offline{"Square", R"(
     %q = mpdfg.unary square %w : tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %q : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "owner", "2x4", "mpdfg.unary is not linear in it"},
-  Offline{"Itself", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "mpdfg.unary is not linear in it"},
+                                         Offline{"Itself", R"(
     %q = mpdfg.binary mul %w, %a : tensor<2x4xf32>, tensor<2x1xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %q : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "owner", "2x4", "mpdfg.binary is not linear in it"},
-  Offline{"Divisor", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "mpdfg.binary is not linear in it"},
+                                         Offline{"Divisor", R"(
     %q = mpdfg.binary div %v, %a : tensor<2x4xf32>, tensor<2x1xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %q : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "owner", "2x4", "mpdfg.binary is not linear in it"},
-  Offline{"PlusAnother", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "mpdfg.binary is not linear in it"},
+                                         Offline{"PlusAnother", R"(
     %q = mpdfg.binary add %w, %v : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %q : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "owner", "2x4", "mpdfg.binary is not linear in it"},
-  Offline{"OutputForEachMember", "mpk.yield %a : tensor<2x1xf32>", "member", "2x1", "it is a result for each member"},
-  Offline{"OverEverything", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "mpdfg.binary is not linear in it"},
+                                         Offline{"OutputForEachMember", "mpk.yield %a : tensor<2x1xf32>", "member",
+                                                 "2x1", "it is a result for each member"},
+                                         Offline{"OverEverything", R"(
     %y = mpk.accumulate sum %w shared : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", "shared", "2x4", "a reduction over everything uses it"},
-  // One running maximum for each head, but one sum for both.
-  Offline{"HeadsFolded", R"(
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "shared", "2x4", "a reduction over everything uses it"},
+                                         // One running maximum for each head, but one sum for both.
+                                         Offline{"HeadsFolded", R"(
     %f = mpdfg.fold sum %w [0] : tensor<2x4xf32> -> tensor<1x4xf32>
     %y = mpk.accumulate sum %f : tensor<1x4xf32>
-    mpk.yield %y : tensor<1x4xf32>)", "owner", "1x4", "a sum that it weighs lacks one of its axes"}),
-  [](const auto &info) { return info.param.name; });
+    mpk.yield %y : tensor<1x4xf32>)",
+                                                 "owner", "1x4", "a sum that it weighs lacks one of its axes"},
+                                         // The heads come back, but with those of another value.
+                                         Offline{"HeadsFoldedAndOthers", R"(
+    %f = mpdfg.fold sum %w [0] : tensor<2x4xf32> -> tensor<1x4xf32>
+    %q = mpdfg.binary mul %f, %v : tensor<1x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
+    %y = mpk.accumulate sum %q : tensor<2x4xf32>
+    mpk.yield %y : tensor<2x4xf32>)",
+                                                 "owner", "2x4", "a sum that it weighs lacks one of its axes"},
+                                         Offline{"HeadsTwice", R"(
+    %q = mpdfg.contract %w [0, 1], %s [2, 3] -> [0, 2, 1] : tensor<2x4xf32>, tensor<2x1xf32> -> tensor<2x2x4xf32>
+    %y = mpk.accumulate sum %q : tensor<2x2x4xf32>
+    mpk.yield %y : tensor<2x2x4xf32>)",
+                                                 "owner", "2x2x4", "a sum that it weighs has one of its axes twice"}),
+                         [](const auto &info) { return info.param.name; });
 
 TEST(SweepPlan, SoftmaxWeighingALaterValueIsOffline) {
   ParsedSweep parsed(softmaxOf(R"(
     %m = mpk.accumulate max %v : tensor<2x4xf32>
     %q = mpdfg.binary mul %w, %m : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %q : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)"), {{"owner", "2x4"}});
+    mpk.yield %y : tensor<2x4xf32>)"),
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_FALSE(plan.softmaxes[0].online);
   EXPECT_EQ(plan.softmaxes[0].declined, "a sum that it weighs needs a result of an earlier walk");
@@ -163,7 +190,8 @@ TEST(SweepPlan, TwoSoftmaxesOfOneWalkAreBothOnline) {
     %b = mpk.softmax %v : tensor<2x4xf32>
     %x = mpdfg.binary mul %b, %v : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %z = mpk.accumulate sum %x : tensor<2x4xf32>
-    mpk.yield %y, %z : tensor<2x4xf32>, tensor<2x4xf32>)"), {{"owner", "2x4"}, {"owner", "2x4"}});
+    mpk.yield %y, %z : tensor<2x4xf32>, tensor<2x4xf32>)"),
+                     {{"owner", "2x4"}, {"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   ASSERT_EQ(plan.softmaxes.size(), 2u);
   EXPECT_TRUE(plan.softmaxes[0].online);
@@ -178,7 +206,8 @@ TEST(SweepPlan, ProductOfTwoSoftmaxesIsOnlineForNeither) {
     %b = mpk.softmax %v : tensor<2x4xf32>
     %x = mpdfg.binary mul %w, %b : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %x : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)"), {{"owner", "2x4"}});
+    mpk.yield %y : tensor<2x4xf32>)"),
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   ASSERT_EQ(plan.softmaxes.size(), 2u);
   EXPECT_FALSE(plan.softmaxes[0].online);
@@ -194,7 +223,8 @@ TEST(SweepPlan, SoftmaxOfAMovedBackSumIsOnlineInTheSecondWalk) {
     %a = mpk.softmax %d : tensor<2x1xf32>
     %w = mpdfg.binary mul %a, %v : tensor<2x1xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = mpk.accumulate sum %w : tensor<2x4xf32>
-    mpk.yield %y : tensor<2x4xf32>)", {{"owner", "2x4"}});
+    mpk.yield %y : tensor<2x4xf32>)",
+                     {{"owner", "2x4"}});
   SweepPlan plan(parsed.sweep);
   EXPECT_TRUE(plan.softmaxes[0].online);
   EXPECT_EQ(plan.softmaxes[0].walk, 1u);

@@ -61,7 +61,7 @@ using test::RandomProgram;
 
 class Generator {
 public:
-  Generator(MLIRContext *context, unsigned seed) : random(seed), builder(context) {}
+  Generator(MLIRContext *context, unsigned seed, bool smooth) : random(seed), smooth(smooth), builder(context) {}
 
   RandomProgram run();
 
@@ -69,11 +69,10 @@ private:
   unsigned below(unsigned n) { return std::uniform_int_distribution<unsigned>(0, n - 1)(random); }
   double number() { return std::uniform_real_distribution<double>(-1, 1)(random); }
   template <typename T> const T &pick(const std::vector<T> &list) { return list[below(list.size())]; }
-  SmallVector<int64_t> features(unsigned maxRank) {
-    SmallVector<int64_t> sizes;
-    for (unsigned rank = below(maxRank + 1); sizes.size() < rank;)
-      sizes.push_back(1 + below(4));
-    return sizes;
+  /// Few shapes, so that values meet.
+  SmallVector<int64_t> features() {
+    static const std::vector<SmallVector<int64_t>> shapes = {{}, {2}, {2}, {4}, {2, 2}, {2, 1}, {3, 2}};
+    return pick(shapes);
   }
   static SmallVector<int64_t> upTo(int64_t n) { return llvm::to_vector(llvm::seq<int64_t>(0, n)); }
   FlatSymbolRefAttr symbol(StringRef name) { return FlatSymbolRefAttr::get(builder.getContext(), name); }
@@ -84,6 +83,16 @@ private:
   /// The operand's space with other features.
   RankedTensorType like(Value value, ArrayRef<int64_t> sizes) { return typeOn(getResidency(value.getType()), sizes); }
 
+  /// A map that goes to or from where a value is; half of the time one along edges.
+  MapOp pickMap(FlatSymbolRefAttr space, bool from) {
+    std::vector<MapOp> fitting;
+    for (MapOp map : maps)
+      if ((from ? map.getFromAttr() : map.getToAttr()) == space)
+        fitting.push_back(map);
+    if (fitting.empty())
+      return MapOp();
+    return fitting[below(2) ? below(fitting.size()) : below(std::min<size_t>(fitting.size(), 2))];
+  }
   void makeGraph();
   void makeInputs();
   void attach();
@@ -101,6 +110,7 @@ private:
   Value step(Value value);
 
   std::mt19937 random;
+  bool smooth;
   OpBuilder builder;
   Location loc = builder.getUnknownLoc();
   RandomProgram program;
@@ -136,42 +146,40 @@ void Generator::makeGraph() {
 Value Generator::argument(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes) {
   unsigned number = function.getNumArguments();
   RankedTensorType type = typeOn(space, sizes);
-  LogicalResult added = function.insertArgument(number, type, DictionaryAttr(), loc);
+  SmallVector<NamedAttribute> attributes = {
+      builder.getNamedAttr(kNameAttr, builder.getStringAttr("arg" + Twine(number))),
+      builder.getNamedAttr(kRoleAttr, builder.getStringAttr("input"))};
+  LogicalResult added = function.insertArgument(number, type, builder.getDictionaryAttr(attributes), loc);
   assert(succeeded(added) && "a function takes any argument");
   (void)added;
   return function.getArgument(number);
 }
 
 Value Generator::move(Value value) {
-  for (unsigned tries = 0; tries < 8; ++tries)
-    if (MapOp map = pick(maps); map.getToAttr() == getResidency(value.getType()))
-      return BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), getFeatureShape(value.getType())), value,
-                                 symbol(map.getSymName()), builder.getF64FloatAttr(below(2) ? 0 : 0.5));
-  return Value();
+  MapOp map = pickMap(getResidency(value.getType()), /*from=*/false);
+  if (!map)
+    return Value();
+  return BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), getFeatureShape(value.getType())), value,
+                             symbol(map.getSymName()), builder.getF64FloatAttr(below(2) ? 0 : 0.5));
 }
 
 Value Generator::reduce(Value value) {
   ArrayRef<int64_t> sizes = getFeatureShape(value.getType());
+  FlatSymbolRefAttr space = getResidency(value.getType());
   ReduceKind kind = ReduceKind(below(4));
-  if (!getResidency(value.getType()))
-    return Value();
-  if (below(4) == 0)
+  if (space && below(5) == 0)
     return ReduceOp::create(builder, loc, typeOn({}, sizes), kind, value, kAllMap);
-  for (unsigned tries = 0; tries < 8; ++tries)
-    if (MapOp map = pick(maps); map.getFromAttr() == getResidency(value.getType()))
-      return ReduceOp::create(builder, loc, typeOn(map.getToAttr(), sizes), kind, value, map.getSymName());
-  return Value();
+  MapOp map = pickMap(space, /*from=*/true);
+  return map ? Value(ReduceOp::create(builder, loc, typeOn(map.getToAttr(), sizes), kind, value, map.getSymName()))
+             : Value();
 }
 
 Value Generator::norm(Value value) {
-  if (!getResidency(value.getType()))
-    return Value();
-  if (below(4) == 0)
+  FlatSymbolRefAttr space = getResidency(value.getType());
+  if (space && below(5) == 0)
     return NormOp::create(builder, loc, value.getType(), value, kAllMap);
-  for (unsigned tries = 0; tries < 8; ++tries)
-    if (MapOp map = pick(maps); map.getFromAttr() == getResidency(value.getType()))
-      return NormOp::create(builder, loc, value.getType(), value, map.getSymName());
-  return Value();
+  MapOp map = pickMap(space, /*from=*/true);
+  return map ? Value(NormOp::create(builder, loc, value.getType(), value, map.getSymName())) : Value();
 }
 
 Value Generator::binary(Value value) {
@@ -179,14 +187,14 @@ Value Generator::binary(Value value) {
                                                 BinaryKind::Minimum};
   ArrayRef<int64_t> sizes = getFeatureShape(value.getType());
   // A value of the pool that fits, else a new weight with some axes of size 1.
-  Value other;
-  for (unsigned tries = 0; tries < 8 && !other; ++tries) {
-    Value candidate = pick(pool);
+  std::vector<Value> fitting;
+  for (Value candidate : pool) {
     FlatSymbolRefAttr space = getResidency(candidate.getType());
     if ((!space || space == getResidency(value.getType())) && getFeatureShape(candidate.getType()) == sizes)
-      other = candidate;
+      fitting.push_back(candidate);
   }
-  if (!other || below(3) == 0) {
+  Value other = fitting.empty() ? Value() : pick(fitting);
+  if (!other || other == value || below(4) == 0) {
     SmallVector<int64_t> own(sizes);
     for (int64_t &size : own)
       size = below(2) ? size : 1;
@@ -249,8 +257,8 @@ Value Generator::dot(Value value) {
   if (sizes.empty())
     return Value();
   SmallVector<int64_t> labels = upTo(sizes.size());
-  for (unsigned tries = 0; tries < 8; ++tries)
-    if (Value other = pick(pool); other.getType() == value.getType())
+  for (Value other : pool)
+    if (other.getType() == value.getType() && below(2))
       return ContractOp::create(builder, loc, like(value, ArrayRef<int64_t>(sizes).drop_back()), value, labels, other,
                                 labels, ArrayRef<int64_t>(labels).drop_back());
   return Value();
@@ -340,9 +348,15 @@ Value Generator::step(Value value) {
     return UnaryOp::create(builder, loc, degree.getType(), UnaryKind::Tanh, degree, llvm::APFloat(0.0));
   }
   default:
-    if (below(2))
+    switch (below(smooth ? 2 : 3)) {
+    case 0:
       return DropoutOp::create(builder, loc, value.getType(), value, builder.getF64FloatAttr(0.5),
                                builder.getI64IntegerAttr(sites++));
+    case 2:
+      return DetachOp::create(builder, loc, value.getType(), value);
+    default:
+      break;
+    }
     // The condition is an input, so it is the same number however the rest is computed.
     return SelectOp::create(builder, loc, value.getType(),
                             argument(getResidency(value.getType()), SmallVector<int64_t>(sizes.size(), 1)), value,
@@ -357,12 +371,12 @@ RandomProgram Generator::run() {
   makeGraph();
 
   builder.setInsertionPointToStart(&function.getBody().front());
-  for (StringRef space : {"node", "edge", "item", "node", "edge", "ring"})
-    pool.push_back(argument(symbol(space), features(2)));
-  pool.push_back(argument({}, features(2)));
+  for (StringRef space : {"ring", "item", "edge", "node", "edge", "node"})
+    pool.push_back(argument(symbol(space), features()));
+  pool.push_back(argument({}, features()));
   for (unsigned count = 8 + below(40); count > 0; --count) {
     // Recent values first, so that programs get deep.
-    unsigned recent = std::min<unsigned>(pool.size(), below(2) ? 3 : pool.size());
+    unsigned recent = std::min<unsigned>(pool.size(), below(4) ? 3 : pool.size());
     Value value = step(pool[pool.size() - 1 - below(recent)]);
     if (value && getFeatureElements(value.getType()) <= 256)
       pool.push_back(value);
@@ -418,6 +432,6 @@ void Generator::attach() {
   (*program.module)->setAttr("test.inputs", builder.getDictionaryAttr(inputs));
 }
 
-test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed) {
-  return Generator(context, seed).run();
+test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed, bool smooth) {
+  return Generator(context, seed, smooth).run();
 }

@@ -25,8 +25,9 @@ struct RandomProgram {
   llvm::StringMap<RefTensor> inputs;
 };
 
-/// `context` has loaded mpdfg and func.
-RandomProgram makeRandomProgram(mlir::MLIRContext *context, unsigned seed);
+/// `context` has loaded mpdfg and func. A smooth program has no `detach`: its derivative is what its outputs do. All
+/// arguments are inputs `arg0`, `arg1`, ...
+RandomProgram makeRandomProgram(mlir::MLIRContext *context, unsigned seed, bool smooth = false);
 
 } // namespace gnnc::test
 

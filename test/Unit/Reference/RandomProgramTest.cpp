@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each seed a program is interpreted as it is and after each phase of each optimisation level. GNNC_RANDOM_SEEDS=a:b
+// For each seed a program is interpreted as it is and after each phase of each optimisation level; and its gradients are
+// compared with finite differences, and kept by the phases too. GNNC_RANDOM_SEEDS=a:b
 // runs other seeds than the first hundreds; with GNNC_RANDOM_PRINT set, each program is printed before it is run, in a form
 // that gnnc-opt --gnnc-interpret takes.
 //
@@ -14,6 +15,7 @@
 #include "RandomProgram.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Transforms/Passes.h"
 #include "gtest/gtest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -22,6 +24,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <random>
 
 using namespace gnnc;
 
@@ -61,34 +64,136 @@ std::pair<unsigned, unsigned> seedRange() {
   return range;
 }
 
-TEST(RandomProgram, KeepsItsMeaning) {
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
-  auto [first, last] = seedRange();
-  for (unsigned seed = first; seed < last; ++seed) {
-    test::RandomProgram program = test::makeRandomProgram(&context, seed);
-    if (std::getenv("GNNC_RANDOM_PRINT"))
-      (llvm::outs() << "// seed " << seed << "\n" << textOf(*program.module) << "\n").flush();
-    ASSERT_TRUE(mlir::succeeded(mlir::verify(*program.module))) << "seed " << seed << "\n" << textOf(*program.module);
-    llvm::Expected<GraphData> graph = materialise(*program.module, program.graph);
-    ASSERT_TRUE(bool(graph)) << "seed " << seed << ": " << llvm::toString(graph.takeError());
-    auto expected = interpret(*program.module, *graph, program.inputs);
-    ASSERT_TRUE(bool(expected)) << "seed " << seed << ": " << llvm::toString(expected.takeError());
+class RandomProgramTest : public ::testing::Test {
+protected:
+  RandomProgramTest() : context(mlir::MLIRContext::Threading::DISABLED) {
+    context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
+  }
 
-    for (unsigned level = 0; level <= 2; ++level) {
-      mlir::OwningOpRef<mlir::ModuleOp> module(program.module->clone());
-      for (const PassPhase &phase : passPhases()) {
-        std::string before = textOf(*module);
-        mlir::PassManager passes(&context);
-        phase.populate(passes, level);
-        std::string where = llvm::formatv("seed {0}, -O{1}, phase {2}", seed, level, llvm::StringRef(phase.name));
-        ASSERT_TRUE(mlir::succeeded(passes.run(*module))) << where << "\n" << before;
-        auto found = interpret(*module, *graph, program.inputs);
-        ASSERT_TRUE(bool(found)) << where << ": " << llvm::toString(found.takeError()) << "\n" << textOf(*module);
-        ASSERT_EQ(difference(*expected, *found), "") << where << "\n" << before;
-      }
+  /// Makes the program of a seed and materialises its graph.
+  void make(unsigned seed, bool smooth);
+  /// Runs the phases of each level one by one; the outputs must stay `expected`.
+  void checkPhases(unsigned seed, bool gradient, const llvm::StringMap<RefTensor> &inputs,
+                   const std::vector<NamedTensor> &expected);
+
+  mlir::MLIRContext context;
+  test::RandomProgram program;
+  GraphData graph;
+};
+
+void RandomProgramTest::make(unsigned seed, bool smooth) {
+  program = test::makeRandomProgram(&context, seed, smooth);
+  if (std::getenv("GNNC_RANDOM_PRINT"))
+    (llvm::outs() << "// seed " << seed << "\n" << textOf(*program.module) << "\n").flush();
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(*program.module))) << "seed " << seed << "\n" << textOf(*program.module);
+  llvm::Expected<GraphData> materialised = materialise(*program.module, program.graph);
+  ASSERT_TRUE(bool(materialised)) << "seed " << seed << ": " << llvm::toString(materialised.takeError());
+  graph = std::move(*materialised);
+}
+
+void RandomProgramTest::checkPhases(unsigned seed, bool gradient, const llvm::StringMap<RefTensor> &inputs,
+                                    const std::vector<NamedTensor> &expected) {
+  for (unsigned level = 0; level <= 2; ++level) {
+    mlir::OwningOpRef<mlir::ModuleOp> module(program.module->clone());
+    bool differentiated = !gradient;
+    for (const PassPhase &phase : passPhases()) {
+      std::string before = textOf(*module);
+      mlir::PassManager passes(&context);
+      phase.populate(passes, PhaseOptions(level, gradient));
+      std::string where = llvm::formatv("seed {0}, -O{1}, phase {2}", seed, level, llvm::StringRef(phase.name));
+      ASSERT_TRUE(mlir::succeeded(passes.run(*module))) << where << "\n" << before;
+      // Until it is differentiated, the program gives fewer outputs than expected.
+      differentiated |= llvm::StringRef(phase.name) == "differentiate";
+      if (!differentiated)
+        continue;
+      auto found = interpret(*module, graph, inputs);
+      ASSERT_TRUE(bool(found)) << where << ": " << llvm::toString(found.takeError()) << "\n" << textOf(*module);
+      ASSERT_EQ(difference(expected, *found), "") << where << "\n" << before;
     }
   }
+}
+
+TEST_F(RandomProgramTest, KeepsItsMeaning) {
+  auto [first, last] = seedRange();
+  for (unsigned seed = first; seed < last && !HasFatalFailure(); ++seed) {
+    ASSERT_NO_FATAL_FAILURE(make(seed, /*smooth=*/false));
+    auto expected = interpret(*program.module, graph, program.inputs);
+    ASSERT_TRUE(bool(expected)) << "seed " << seed << ": " << llvm::toString(expected.takeError());
+    checkPhases(seed, /*gradient=*/false, program.inputs, *expected);
+  }
+}
+
+/// The sum of all products of the numbers of two lists of tensors.
+double product(const llvm::StringMap<RefTensor> &a, const llvm::StringMap<RefTensor> &b) {
+  double sum = 0;
+  for (const auto &[name, value] : a)
+    if (auto it = b.find(name); it != b.end())
+      for (auto [x, y] : llvm::zip(value.data, it->second.data))
+        sum += x * y;
+  return sum;
+}
+
+/// Along a random line through the inputs, the outputs change as the gradients say.
+TEST_F(RandomProgramTest, HasItsGradient) {
+  auto [first, last] = seedRange();
+  unsigned checked = 0;
+  for (unsigned seed = first; seed < last && !HasFatalFailure(); ++seed) {
+    ASSERT_NO_FATAL_FAILURE(make(seed, /*smooth=*/true));
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<double> number(-1, 1);
+    auto randomLike = [&](RefTensor value) {
+      for (double &x : value.data)
+        x = number(random);
+      return value;
+    };
+    auto outputs = interpret(*program.module, graph, program.inputs);
+    ASSERT_TRUE(bool(outputs)) << "seed " << seed << ": " << llvm::toString(outputs.takeError());
+    llvm::StringMap<RefTensor> weights, direction, inputs = program.inputs;
+    for (const NamedTensor &output : *outputs) {
+      weights[output.name] = randomLike(output.value);
+      inputs["grad." + output.name] = weights[output.name];
+    }
+    for (const auto &[name, value] : program.inputs)
+      direction[name] = randomLike(value);
+
+    // What a step along the line changes, per unit.
+    auto slope = [&](double step) {
+      double ends[2];
+      for (int side = 0; side < 2; ++side) {
+        llvm::StringMap<RefTensor> moved = program.inputs;
+        for (auto &[name, value] : moved)
+          for (auto [x, d] : llvm::zip(value.data, direction[name].data))
+            x += (side ? step : -step) * d;
+        llvm::StringMap<RefTensor> values;
+        for (NamedTensor &output : llvm::cantFail(interpret(*program.module, graph, moved)))
+          values[output.name] = std::move(output.value);
+        ends[side] = product(weights, values);
+      }
+      return (ends[1] - ends[0]) / (2 * step);
+    };
+
+    mlir::OwningOpRef<mlir::ModuleOp> module(program.module->clone());
+    mlir::PassManager passes(&context);
+    passes.addPass(createDifferentiate());
+    ASSERT_TRUE(mlir::succeeded(passes.run(*module))) << "seed " << seed << "\n" << textOf(*program.module);
+    auto expected = interpret(*module, graph, inputs);
+    ASSERT_TRUE(bool(expected)) << "seed " << seed << ": " << llvm::toString(expected.takeError());
+    llvm::StringMap<RefTensor> gradients;
+    for (const NamedTensor &tensor : *expected)
+      if (llvm::StringRef name = tensor.name; name.consume_front("grad."))
+        gradients[name] = tensor.value;
+    double predicted = product(gradients, direction), measured = slope(1e-5);
+    if (std::isfinite(measured)) {
+      // A kink within the step disturbs the measurement, but not at every length of it.
+      auto agrees = [&](double value) { return std::fabs(value - predicted) <= 1e-5 * (1 + std::fabs(predicted)); };
+      EXPECT_TRUE(agrees(measured) || agrees(slope(1e-4)) || agrees(slope(1e-6)) || agrees(slope(1e-7)))
+          << "seed " << seed << ": expected a slope of " << measured << ", found " << predicted << "\n"
+          << textOf(*program.module);
+      ++checked;
+    }
+    checkPhases(seed, /*gradient=*/true, inputs, *expected);
+  }
+  EXPECT_GT(checked, (last - first) / 2);
 }
 
 } // namespace

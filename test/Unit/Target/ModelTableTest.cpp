@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PlannedModel.h"
 #include "lib/Runtime/ModelTable.h"
+#include "PlannedModel.h"
 #include "llvm/ADT/bit.h"
 
 #include <cstring>

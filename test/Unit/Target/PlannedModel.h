@@ -53,7 +53,8 @@ public:
             : (tensor<?x6xf32, #mpdfg.on<@node>>) -> (tensor<?x6xf32, #mpdfg.on<@node>>, tensor<6xf32>)
           return %y#0, %y#1 : tensor<?x6xf32, #mpdfg.on<@node>>, tensor<6xf32>
         }
-      })", &context);
+      })",
+                                                     &context);
     EXPECT_TRUE(module);
     auto function = *module->getOps<mlir::func::FuncOp>().begin();
     mpk::ProductOp product = *function.getOps<mpk::ProductOp>().begin();

@@ -1,0 +1,109 @@
+//===- ReuseSums.cpp - Sums that follow from other sums -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A factor that is the same for all members of an owner can leave a sum over them (R6). It pays where the sum that is
+// left exists already:
+//
+//   O[i]     = sum over members k of i of  p[k] v[k]                        (forward, v with feature axes D)
+//   delta[i] = sum over members k of i of  p[k] <g[i], v[k]>  =  <g[i], O[i]>
+//
+// which is the inner product that the derivative of a softmax needs: without it, the backward sweep of every
+// attention layer walks the neighbours twice. (IO-aware GNN layers spend that pass; see docs/Rationale.md.)
+//
+// The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists along the same map.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Dominance.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_REUSESUMS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+Value skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+/// The broadcast along `along` under changes of shape, or null.
+BroadcastOp moveAlong(Value value, FlatSymbolRefAttr along) {
+  BroadcastOp move = getMove(skipReshapes(value));
+  return move && move.getAlongAttr() == along ? move : BroadcastOp();
+}
+
+struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      sums.clear();
+      for (Operation &op : llvm::make_early_inc_range(function.getBody().front()))
+        if (auto reduce = dyn_cast<ReduceOp>(op);
+            reduce && reduce.getKind() == ReduceKind::Sum && reduce.getAlong() != kAllMap) {
+          if (rewrite(reduce))
+            ++numReused;
+          else
+            sums.push_back(reduce);
+        }
+    }
+  }
+
+  bool rewrite(ReduceOp sum) {
+    auto product = sum.getInput().getDefiningOp<BinaryOp>();
+    if (!product || product.getKind() != BinaryKind::Mul)
+      return false;
+    for (auto [weight, rest] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}}) {
+      auto fold = skipReshapes(rest).getDefiningOp<FoldOp>();
+      auto inner = fold && fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
+      if (!inner || inner.getKind() != BinaryKind::Mul || weight.getType() != rest.getType())
+        continue;
+      for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}})
+        if (moveAlong(g, sum.getAlongAttr()) && g.getType() == v.getType())
+          if (ReduceOp known = findSum(weight, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
+            replace(sum, moveAlong(g, sum.getAlongAttr()), g, fold, known);
+            return true;
+          }
+    }
+    return false;
+  }
+
+  /// An earlier sum along the map of `weight`, with features `aligned`, times `v`.
+  ReduceOp findSum(Value weight, Value v, ArrayRef<int64_t> aligned, FlatSymbolRefAttr along) {
+    for (ReduceOp sum : sums) {
+      auto product = sum.getInput().getDefiningOp<BinaryOp>();
+      if (sum.getAlongAttr() != along || !product || product.getKind() != BinaryKind::Mul ||
+          product.getType() != v.getType())
+        continue;
+      for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
+        if (b == v && skipReshapes(a) == skipReshapes(weight) && getFeatureShape(a.getType()) == aligned)
+          return sum;
+    }
+    return {};
+  }
+
+  static void replace(ReduceOp sum, BroadcastOp move, Value g, FoldOp fold, ReduceOp known) {
+    OpBuilder b(sum);
+    Rules r(b, sum.getLoc());
+    Value owner = r.reshape(move.getInput(), getFeatureShape(g.getType()));
+    Value inner = r.fold(ReduceKind::Sum, r.mul(owner, known.getResult()), fold.getAxes());
+    sum.replaceAllUsesWith(r.reshape(inner, getFeatureShape(sum.getType())));
+    sum.erase();
+  }
+
+  SmallVector<ReduceOp> sums; ///< so far, in order: they dominate what comes after
+};
+
+} // namespace

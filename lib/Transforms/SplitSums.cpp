@@ -1,0 +1,98 @@
+//===- SplitSums.cpp - Sums over everything go by way of owners -----------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The gradient of a parameter that members use (an attention vector) is a sum over all edges. By itself it is one more pass over
+// the edges that computes scores again; but for a total map m
+//
+//   sum over all i of x[i]  =  sum over all j of (sum over i with m(i) = j of x[i])
+//
+// and the inner sum joins the sweep along m that computes x anyway. Applied where the value shares its computation with a sum
+// along m; maps of a softmax in that computation are preferred, since a sweep along them has its statistics at hand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Transforms/Passes.h"
+#include "llvm/ADT/SetVector.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_SPLITSUMS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+/// What is computed on the value's own space to have it: movements end the search.
+llvm::SetVector<Operation *> computationOf(Value value) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> pending{value};
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || isa<BroadcastOp, ReduceOp, ConstantOp>(op) || isView(op) || !getResidency(op->getResult(0).getType()) ||
+        !found.insert(op))
+      continue;
+    llvm::append_range(pending, op->getOperands());
+  }
+  return found;
+}
+
+struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<ReduceOp> whole, partial;
+      function.walk([&](ReduceOp op) {
+        if (op.getKind() == ReduceKind::Sum)
+          (op.getAlong() == kAllMap ? whole : partial).push_back(op);
+      });
+      for (ReduceOp sum : whole)
+        if (FlatSymbolRefAttr along = findMap(sum, partial)) {
+          split(sum, along);
+          ++numSplit;
+        }
+    }
+  }
+
+  /// The map of a sum that shares computation with `sum`.
+  static FlatSymbolRefAttr findMap(ReduceOp sum, ArrayRef<ReduceOp> others) {
+    llvm::SetVector<Operation *> own = computationOf(sum.getInput());
+    FlatSymbolRefAttr softmax, any;
+    for (Operation *op : own)
+      if (auto norm = dyn_cast<NormOp>(op); norm && norm.getAlong() != kAllMap)
+        softmax = norm.getAlongAttr();
+    for (ReduceOp other : others) {
+      auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(other, other.getAlongAttr());
+      if (map.getPartial() || map.getFromAttr() != getResidency(sum.getInput().getType()))
+        continue;
+      if (llvm::none_of(computationOf(other.getInput()), [&](Operation *op) { return own.contains(op); }))
+        continue;
+      if (other.getAlongAttr() == softmax)
+        return softmax;
+      if (!any)
+        any = other.getAlongAttr();
+    }
+    return any;
+  }
+
+  static void split(ReduceOp sum, FlatSymbolRefAttr along) {
+    OpBuilder b(sum);
+    Rules r(b, sum.getLoc());
+    auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(sum, along);
+    auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(sum, map.getToAttr());
+    int64_t extent = space.getExtent() ? int64_t(*space.getExtent()) : ShapedType::kDynamic;
+    auto type = cast<RankedTensorType>(sum.getType());
+    Value owners = r.reduce(ReduceKind::Sum, sum.getInput(), along,
+                            getTensorOn(map.getToAttr(), extent, type.getShape(), type.getElementType()));
+    sum.getInputMutable().assign(owners);
+  }
+};
+
+} // namespace

@@ -1,0 +1,221 @@
+//===- Gradient.cpp - Gradients against differences -----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gradient.h"
+
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Reference/Interpreter.h"
+#include "gnnc/Transforms/Passes.h"
+
+#include "dialects/mpk/IR/MPK.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <cmath>
+#include <random>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+static std::shared_ptr<mlir::MLIRContext> makeContext() {
+  auto context = std::make_shared<mlir::MLIRContext>();
+  context->loadDialect<mpk::MPKDialect, mpdfg::MPDFGDialect, mlir::func::FuncDialect>();
+  return context;
+}
+
+Program::Program(const spec::ModelSpec &model) : context(makeContext()), module(importModel(model, context.get())) {}
+
+Program::Program(llvm::StringRef mlir)
+    : context(makeContext()), module(mlir::parseSourceString<mlir::ModuleOp>(mlir, context.get())) {}
+
+bool Program::differentiate(bool inputs) {
+  DifferentiateOptions options;
+  options.inputs = inputs;
+  mlir::PassManager passes(context.get());
+  passes.addPass(createDifferentiate(options));
+  return mlir::succeeded(passes.run(*module));
+}
+
+bool Program::lower(unsigned optLevel) {
+  for (const PassPhase &phase : passPhases()) {
+    mlir::PassManager passes(context.get());
+    phase.populate(passes, PhaseOptions(optLevel, /*gradient=*/true));
+    if (mlir::failed(passes.run(*module)))
+      return false;
+    if (phase.name == "fuse")
+      break;
+  }
+  return true;
+}
+
+mlir::func::FuncOp Program::forward() const {
+  return mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module.get(), kForward));
+}
+
+static llvm::Expected<std::vector<NamedTensor>> interpretWith(mlir::ModuleOp module, const Graph &graph,
+                                                              const Tensors &tensors) {
+  RootGraph root;
+  for (const auto &[name, extent] : graph.extents)
+    root.extents[name] = extent;
+  for (const auto &[name, targets] : graph.maps)
+    root.maps[name].assign(targets.begin(), targets.end());
+  llvm::Expected<GraphData> data = materialise(module, root);
+  if (!data)
+    return data.takeError();
+  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module, kForward));
+  llvm::StringMap<RefTensor> inputs;
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr);
+    auto given = tensors.find(name.str());
+    if (given == tensors.end())
+      continue;
+    bool resides = bool(mpdfg::getResidency(argument.getType()));
+    llvm::ArrayRef<int64_t> shape = given->second.shape;
+    RefTensor input(!resides, resides ? shape[0] : 1, shape.drop_front(resides));
+    input.data = given->second.data;
+    inputs[name.str()] = std::move(input);
+  }
+  return interpret(module, *data, inputs);
+}
+
+llvm::Expected<Tensors> Program::run(const Graph &graph, const Tensors &tensors) const {
+  auto results = interpretWith(*module, graph, tensors);
+  if (!results)
+    return results.takeError();
+  Tensors outputs;
+  for (NamedTensor &result : *results) {
+    Tensor tensor;
+    if (!result.value.shared)
+      tensor.shape.push_back(result.value.rows);
+    tensor.shape.insert(tensor.shape.end(), result.value.dims.begin(), result.value.dims.end());
+    tensor.data = std::move(result.value.data);
+    outputs[result.name] = std::move(tensor);
+  }
+  return outputs;
+}
+
+/// Element numbers are no magnitudes.
+static bool isNumber(mlir::Value value) {
+  while (auto move = value.getDefiningOp<mpdfg::BroadcastOp>())
+    value = move.getInput();
+  auto reduce = value.getDefiningOp<mpdfg::ReduceOp>();
+  return reduce && (reduce.getKind() == mpdfg::ReduceKind::ArgMax || reduce.getKind() == mpdfg::ReduceKind::ArgMin);
+}
+
+llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &graph, const Tensors &tensors) const {
+  // All values are results of a copy.
+  mlir::OwningOpRef<mlir::ModuleOp> copy = mlir::cast<mlir::ModuleOp>(module.get()->clone());
+  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(copy.get(), kForward));
+  mlir::Block &block = function.getBody().front();
+  mlir::Operation *terminator = block.getTerminator();
+  llvm::SmallVector<mlir::Value> results(terminator->getOperands()), all(results);
+  llvm::SmallVector<std::string> names;
+  for (size_t i = 0; i < results.size(); ++i)
+    names.push_back(function.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr).str());
+  llvm::append_range(all, block.getArguments());
+  for (mlir::Operation &op : block.without_terminator())
+    llvm::append_range(all, op.getResults());
+  terminator->setOperands(all);
+  function.setAllResultAttrs(llvm::ArrayRef<mlir::DictionaryAttr>());
+  function.setType(mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
+  auto values = interpretWith(*copy, graph, tensors);
+  if (!values)
+    return values.takeError();
+  llvm::DenseMap<mlir::Value, double> largest;
+  for (auto [value, tensor] : llvm::zip(all, *values)) {
+    double most = 0;
+    if (!isNumber(value))
+      for (double number : tensor.value.data)
+        if (std::isfinite(number))
+          most = std::max(most, std::abs(number));
+    if (mlir::Operation *op = value.getDefiningOp())
+      for (mlir::Value operand : op->getOperands())
+        most = std::max(most, largest.lookup(operand));
+    double &known = largest[value];
+    known = std::max(known, most);
+  }
+  std::map<std::string, double> magnitudes;
+  for (auto [name, value] : llvm::zip(names, results))
+    magnitudes[name] = largest.lookup(value);
+  return magnitudes;
+}
+
+//===----------------------------------------------------------------------===//
+// Differences
+//===----------------------------------------------------------------------===//
+
+void test::addOutputGradients(Tensors &tensors, const Tensors &outputs, unsigned seed) {
+  for (const auto &[name, output] : outputs) {
+    Tensor gradient = output;
+    uint32_t mixed = seed;
+    for (unsigned char c : name)
+      mixed = mixed * 31 + c;
+    std::mt19937 random(mixed);
+    for (double &number : gradient.data)
+      number = double(int32_t(random() % 513) - 256) / 256;
+    tensors["grad." + name] = std::move(gradient);
+  }
+}
+
+std::string test::compareWithDifferences(const Program &program, const Graph &graph, const Tensors &tensors,
+                                         const Tensors &gradients, double tolerance) {
+  Tensors changed = tensors;
+  std::string error;
+  auto loss = [&] {
+    double sum = 0;
+    llvm::Expected<Tensors> outputs = program.run(graph, changed);
+    if (!outputs) {
+      error = llvm::toString(outputs.takeError());
+      return sum;
+    }
+    for (const auto &[name, output] : *outputs) {
+      const Tensor &weight = tensors.at("grad." + name);
+      for (size_t i = 0; i < output.data.size(); ++i)
+        sum += weight.data[i] * output.data[i];
+    }
+    return sum;
+  };
+  for (const auto &[name, gradient] : gradients) {
+    auto given = llvm::StringRef(name).starts_with("grad.") ? changed.find(name.substr(5)) : changed.end();
+    if (given == changed.end())
+      continue;
+    Tensor &x = given->second;
+    if (gradient.shape != x.shape)
+      return name + " has another shape than the value";
+    double largest = 1e-2;
+    for (double number : gradient.data)
+      largest = std::max(largest, std::abs(number));
+    for (size_t i = 0; i < x.data.size(); ++i) {
+      // A kink may be near by: then a smaller step.
+      double before = x.data[i], best = INFINITY, found = 0;
+      for (double step : {1e-5, 1e-6, 1e-4}) {
+        x.data[i] = before + step;
+        double above = loss();
+        x.data[i] = before - step;
+        double slope = (above - loss()) / (2 * step);
+        x.data[i] = before;
+        if (!error.empty())
+          return error;
+        double difference = std::abs(slope - gradient.data[i]);
+        if (difference < best) {
+          best = difference;
+          found = slope;
+        }
+        if (best <= tolerance * largest)
+          break;
+      }
+      if (!(best <= tolerance * largest))
+        return llvm::formatv("{0}, number {1}: the slope is {2}, the gradient {3}", name, i, found, gradient.data[i]);
+    }
+  }
+  return "";
+}

@@ -1,0 +1,311 @@
+//===- GradientRulesTest.cpp - What slopes do not say of gradients --------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Rules for places without a slope, values that take no part, and programs that the language cannot write.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gradient.h"
+
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "dialects/mpdfg/IR/MPDFG.h"
+
+#include "mlir/IR/Verifier.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+/// Two nodes get edges, the third none.
+Graph tinyGraph() {
+  Graph graph;
+  graph.extents = {{"node", 3}, {"edge", 5}};
+  graph.maps = {{"src", {0, 1, 2, 1, 0}}, {"dst", {1, 0, 1, 1, 0}}};
+  return graph;
+}
+
+/// Gradients as everyone computes them must be `expected`.
+void expectGradients(const std::string &statements, const Graph &graph, const Tensors &tensors,
+                     const Tensors &expected) {
+  std::optional<spec::ModelSpec> model = loadText("import std\nmodel M(a: int = 2) {\n" + statements + "\n}");
+  ASSERT_TRUE(model);
+  for (bool doublePrecision : {false, true}) {
+    model->doublePrecision = doublePrecision;
+    for (const std::unique_ptr<Runner> &runner : allRunners(*model, /*gradient=*/true)) {
+      llvm::Expected<Tensors> results = runner->run(graph, tensors);
+      ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+      for (const auto &[name, tensor] : expected)
+        EXPECT_LE(relativeError(results->at(name), tensor), 1e-6)
+            << runner->name() << ", " << name << ": " << testing::PrintToString(results->at(name).data);
+    }
+  }
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Places without a slope
+//===----------------------------------------------------------------------===//
+
+TEST(GradientRules, TheFirstWinnerGetsAll) {
+  // Edges 0, 2, 3 lead to node 1, edges 1, 4 to node 0.
+  Tensors tensors = {{"e", {{5, 2}, {1, 4, 7, 2, 3, 4, 3, 4, 7, 1}}}, {"grad.y", {{3, 2}, {1, 2, 3, 4, 5, 6}}}};
+  expectGradients("input e: edge[a]\noutput y = max(e)", tinyGraph(), tensors,
+                  {{"grad.e", {{5, 2}, {0, 4, 1, 2, 3, 0, 0, 0, 0, 0}}}});
+  expectGradients("input e: edge[a]\noutput y = min(e)", tinyGraph(), tensors,
+                  {{"grad.e", {{5, 2}, {3, 4, 1, 0, 0, 0, 0, 0, 0, 2}}}});
+}
+
+TEST(GradientRules, TheFirstWinnerOfAllGetsAll) {
+  Tensors tensors = {{"e", {{5, 2}, {1, 4, 7, 2, 3, 4, 3, 1, 7, 1}}}, {"grad.y", {{2}, {1, 2}}}};
+  expectGradients("input e: edge[a]\noutput y = max(e, along: all)", tinyGraph(), tensors,
+                  {{"grad.e", {{5, 2}, {0, 2, 1, 0, 0, 0, 0, 0, 0, 0}}}});
+  expectGradients("input e: edge[a]\noutput y = min(e, along: all)", tinyGraph(), tensors,
+                  {{"grad.e", {{5, 2}, {1, 0, 0, 0, 0, 0, 0, 2, 0, 0}}}});
+}
+
+TEST(GradientRules, WinnersReadThroughAMapGetTheirShares) {
+  // All messages are equal, so the first edge into each node wins: 0 into node 1 (from 0), 1 into node 0 (from 1).
+  Tensors tensors = {{"x", {{3, 2}, {2, 2, 2, 2, 2, 2}}}, {"grad.y", {{3, 2}, {1, 2, 3, 4, 5, 6}}}};
+  expectGradients("input x: node[a]\noutput y = max(x.src)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {3, 4, 1, 2, 0, 0}}}});
+}
+
+TEST(GradientRules, EqualFeaturesShare) {
+  Tensors tensors = {{"x", {{3, 2}, {1, 1, 4, 7, 2, 2}}}, {"grad.y", {{3}, {1, 2, 3}}}};
+  expectGradients("input x: node[a]\noutput y = max(x, over: a)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0.5, 0.5, 0, 2, 1.5, 1.5}}}});
+}
+
+TEST(GradientRules, KinksTakeTheBranchOfTheFunction) {
+  Tensors tensors = {{"x", {{3, 2}, {0, 1, 0, -1, 0, 0}}}, {"z", {{3, 2}, {0, 0, 0, 0, 0, 1}}}};
+  for (const char *name : {"grad.relu", "grad.leaky", "grad.elu", "grad.abs", "grad.maximum", "grad.minimum", "grad.sign"})
+    tensors[name] = {{3, 2}, {1, 1, 1, 1, 1, 1}};
+  expectGradients("input x: node[a]\noutput relu = relu(x)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 1, 0, 0, 0, 0}}}});
+  expectGradients("input x: node[a]\noutput leaky = leaky_relu(x, slope: 0.25)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0.25, 1, 0.25, 0.25, 0.25, 0.25}}}});
+  expectGradients("input x: node[a]\noutput elu = elu(x, alpha: 0.5)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0.5, 1, 0.5, 0.5 * std::exp(-1.0), 0.5, 0.5}}}});
+  expectGradients("input x: node[a]\noutput abs = abs(x)\noutput sign = sign(x)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 1, 0, -1, 0, 0}}}});
+  expectGradients("input x: node[a], z: node[a]\noutput maximum = maximum(x, z)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 1, 0, 0, 0, 0}}}, {"grad.z", {{3, 2}, {1, 0, 1, 1, 1, 1}}}});
+  expectGradients("input x: node[a], z: node[a]\noutput minimum = minimum(x, z)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 0, 0, 1, 0, 1}}}, {"grad.z", {{3, 2}, {1, 1, 1, 0, 1, 0}}}});
+}
+
+TEST(GradientRules, PowersOfZero) {
+  // As PyTorch has it: no NaN where the limit is known.
+  Tensors tensors = {{"x", {{3, 2}, {0, 0, 0, 2, -2, 3}}},
+                     {"z", {{3, 2}, {0, 1, 2, 0, 2, 2}}},
+                     {"grad.y", {{3, 2}, {1, 1, 1, 1, 1, 1}}}};
+  expectGradients("input x: node[a], z: node[a]\noutput y = pow(x, z)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 1, 0, 0, -4, 6}}}});
+  tensors["x"].data[4] = 2;
+  expectGradients("input x: node[a], z: node[a]\noutput y = pow(x, z)", tinyGraph(), tensors,
+                  {{"grad.z", {{3, 2}, {0, 0, 0, std::log(2.0), 4 * std::log(2.0), 9 * std::log(3.0)}}}});
+}
+
+//===----------------------------------------------------------------------===//
+// Values that take no part
+//===----------------------------------------------------------------------===//
+
+TEST(GradientRules, NothingGoesThroughDetach) {
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}}, {"grad.y", {{3, 2}, {1, 1, 1, 2, 2, 2}}}};
+  expectGradients("input x: node[a]\noutput y = detach(x) * x", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {1, 2, 3, 8, 10, 12}}}});
+  expectGradients("input x: node[a]\noutput y = detach(exp(x))", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 0, 0, 0, 0, 0}}}});
+}
+
+TEST(GradientRules, DropoutIsTheIdentityInInference) {
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}}, {"grad.y", {{3, 2}, {1, 1, 1, 2, 2, 2}}}};
+  expectGradients("input x: node[a]\noutput y = dropout(square(dropout(x, 0.5)), 0.25)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {2, 4, 6, 16, 20, 24}}}});
+}
+
+TEST(GradientRules, UndefinedMembersOfALogSumExpGetNothing) {
+  // exp of what nobody counts may be beyond all numbers.
+  const char *text = R"(
+    space loop = filter(edge, src == dst)
+    map last_loop = last(loop, dst)
+    input x: node[a]
+    output y = logsumexp(x, along: last_loop))";
+  // Node 0 has the loop edge 4, node 1 edge 3.
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 800, 900}}}, {"grad.y", {{2, 2}, {1, 2, 3, 4}}}};
+  expectGradients(text, tinyGraph(), tensors, {{"grad.x", {{3, 2}, {3, 4, 1, 2, 0, 0}}}});
+}
+
+TEST(GradientRules, WhatNoOutputNeedsHasGradientZero) {
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}},
+                     {"w", {{2}, {1, 2}}},
+                     {"v", {{2}, {1, 2}}},
+                     {"grad.y", {{3, 2}, {1, 1, 1, 2, 2, 2}}},
+                     {"grad.z", {{2}, {1, 1}}}};
+  expectGradients("input x: node[a]\nparam w[a], v[a]\noutput y = sign(x) + detach(w)\noutput z = v * sign(w)",
+                  tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {0, 0, 0, 0, 0, 0}}}, {"grad.w", {{2}, {0, 0}}}, {"grad.v", {{2}, {1, 1}}}});
+}
+
+static int64_t operations(const Program &program) {
+  return std::distance(program.forward().getBody().front().begin(), program.forward().getBody().front().end());
+}
+
+TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
+  auto added = [](const std::string &statements, bool inputs) {
+    std::optional<spec::ModelSpec> model = loadText("import std\nmodel M(a: int = 2, node_type: int = 2) {\n" + statements + "\n}");
+    Program program(*model), differentiated(*model);
+    EXPECT_TRUE(differentiated.differentiate(inputs));
+    return operations(differentiated) - operations(program);
+  };
+  // Only inputs: not even a zero.
+  EXPECT_EQ(added("input x: node[a]\noutput y = sum(exp(x.src) * softmax(x.dst))", false), 0);
+  EXPECT_EQ(added("input x: node[a]\nstate s[a]\noutput y = max(x.src + s) * s", false), 0);
+  // The weight's gradient alone: times x, summed over the axis that the weight was repeated along, and over all rows.
+  EXPECT_EQ(added("input x: node[a]\nparam w[a]\noutput y = exp(x) * w", false), 2);
+  EXPECT_EQ(added("input x: node[a]\nparam w[]\noutput y = x.src * w", false), 3);
+  EXPECT_EQ(added("input x: node[a]\nparam w[a, b = 3]\noutput y = sum(x.src) @ w", false), 2);
+  // No rule where no output depends on the value; a gradient of zero has a number and its rows.
+  EXPECT_EQ(added("input x: node[a]\nparam w[a]\noutput y = x + degree(dst)\noutput z = detach(w)", false), 1);
+  EXPECT_EQ(added("input x: node[a]\noutput y = detach(softmax(x.src))", true), 2);
+}
+
+//===----------------------------------------------------------------------===//
+// What the language cannot say
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+constexpr const char *kHead = R"(
+  mpdfg.space @node root
+  mpdfg.space @edge root
+  mpdfg.space @type static {extent = 3 : i64}
+  mpdfg.map @src root from @edge to @node
+  mpdfg.map @dst root from @edge to @node
+  mpdfg.map @etype root from @edge to @type
+  mpdfg.map @up root from @edge to @node {partial}
+)";
+
+struct Text {
+  const char *name, *body;
+};
+
+class GradientOfText : public testing::TestWithParam<Text> {};
+
+/// Numbers for every argument of a program.
+Tensors tensorsFor(const Program &program, const Graph &graph, unsigned seed) {
+  Tensors tensors;
+  mlir::func::FuncOp function = program.forward();
+  std::mt19937 random(seed);
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    Tensor tensor;
+    if (mlir::FlatSymbolRefAttr space = mpdfg::getResidency(argument.getType()))
+      tensor.shape.push_back(graph.extent(space.getValue().str()));
+    llvm::append_range(tensor.shape, mpdfg::getFeatureShape(argument.getType()));
+    tensor = Tensor::zeros(tensor.shape);
+    for (double &x : tensor.data)
+      x = (random() % 2 ? 1 : -1) * (0.1 + double(random() % 1000003) / 1000003);
+    tensors[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str()] = tensor;
+  }
+  return tensors;
+}
+
+} // namespace
+
+/// The interpreter alone knows these programs: as they stand, and as kernels of every level.
+TEST_P(GradientOfText, IsTheSlope) {
+  std::string text = std::string(kHead) + GetParam().body;
+  Program program(text);
+  ASSERT_TRUE(program.ok());
+  std::vector<std::pair<std::string, Program>> ways;
+  ways.emplace_back("as it stands", Program(text));
+  ASSERT_TRUE(ways.back().second.differentiate());
+  for (unsigned optLevel : {0u, 1u, 2u}) {
+    ways.emplace_back("O" + std::to_string(optLevel), Program(text));
+    ASSERT_TRUE(ways.back().second.lower(optLevel));
+  }
+  for (auto [nodes, edges] : {std::pair(5, 11), std::pair(2, 0), std::pair(0, 0)}) {
+    Graph graph = randomGraph(nodes, edges, 3, 3, 3);
+    graph.extents["type"] = 3;
+    graph.maps["up"] = graph.maps["src"];
+    for (size_t e = 0; e < graph.maps["up"].size(); e += 2)
+      graph.maps["up"][e] = -1;
+    Tensors tensors = tensorsFor(program, graph, 5);
+    llvm::Expected<Tensors> outputs = program.run(graph, tensors);
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    addOutputGradients(tensors, *outputs, 6);
+    for (const auto &[name, way] : ways) {
+      llvm::Expected<Tensors> results = way.run(graph, tensors);
+      ASSERT_TRUE(bool(results)) << name << ": " << llvm::toString(results.takeError());
+      EXPECT_EQ(compareWithDifferences(program, graph, tensors, *results, 1e-6), "") << name << ", " << nodes << " nodes";
+    }
+  }
+}
+
+#define ARGUMENT(role, name) " {mpdfg.role = \"" role "\", mpdfg.name = \"" name "\"}"
+
+INSTANTIATE_TEST_SUITE_P(
+    Operations, GradientOfText,
+    testing::Values(
+        Text{"labels_of_one_operand", "func.func @forward(%x: tensor<?x2x3x4xf32, #mpdfg.on<@node>>" ARGUMENT(
+                                          "input", "x") ", %w: tensor<3x5x2xf32>" ARGUMENT("param", "w") R"() ->
+            (tensor<?x5xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}, tensor<?x3xf32, #mpdfg.on<@node>> {mpdfg.name = "z"}) {
+          %0 = mpdfg.contract %x [0, 1, 2], %w [1, 3, 4] -> [3] : tensor<?x2x3x4xf32, #mpdfg.on<@node>>, tensor<3x5x2xf32>
+            -> tensor<?x5xf32, #mpdfg.on<@node>>
+          %1 = mpdfg.contract %w [1, 3, 0], %x [0, 1, 2] -> [1] : tensor<3x5x2xf32>, tensor<?x2x3x4xf32, #mpdfg.on<@node>>
+            -> tensor<?x3xf32, #mpdfg.on<@node>>
+          return %0, %1 : tensor<?x5xf32, #mpdfg.on<@node>>, tensor<?x3xf32, #mpdfg.on<@node>>
+        })"},
+        Text{"outer_product", "func.func @forward(%x: tensor<?x2x3xf32, #mpdfg.on<@edge>>" ARGUMENT(
+                                  "input", "x") ", %z: tensor<?x4x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "z") R"() ->
+            (tensor<?x3x2x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}, tensor<2x4x3xf32> {mpdfg.name = "s"},
+             tensor<3x4x2xf32, #mpdfg.on<@type>> {mpdfg.name = "t"}) {
+          %0 = mpdfg.contract %x [0, 1], %z [2, 0] -> [1, 0, 2] : tensor<?x2x3xf32, #mpdfg.on<@edge>>,
+            tensor<?x4x2xf32, #mpdfg.on<@edge>> -> tensor<?x3x2x4xf32, #mpdfg.on<@edge>>
+          %1 = mpdfg.contract %x [0, 1], %z [2, 0] -> [0, 2, 1] : tensor<?x2x3xf32, #mpdfg.on<@edge>>,
+            tensor<?x4x2xf32, #mpdfg.on<@edge>> -> tensor<?x2x4x3xf32, #mpdfg.on<@edge>>
+          %2 = mpdfg.reduce sum %1 along @all : tensor<?x2x4x3xf32, #mpdfg.on<@edge>> -> tensor<2x4x3xf32>
+          %3 = mpdfg.contract %x [0, 1], %z [2, 0] -> [2, 1] : tensor<?x2x3xf32, #mpdfg.on<@edge>>,
+            tensor<?x4x2xf32, #mpdfg.on<@edge>> -> tensor<?x4x3xf32, #mpdfg.on<@edge>>
+          %4 = mpdfg.slice %3 axis 1 from 1 : tensor<?x4x3xf32, #mpdfg.on<@edge>> -> tensor<?x4x2xf32, #mpdfg.on<@edge>>
+          %5 = mpdfg.reduce sum %4 along @etype : tensor<?x4x2xf32, #mpdfg.on<@edge>> -> tensor<3x4x2xf32, #mpdfg.on<@type>>
+          return %0, %2, %5 : tensor<?x3x2x4xf32, #mpdfg.on<@edge>>, tensor<2x4x3xf32>,
+            tensor<3x4x2xf32, #mpdfg.on<@type>>
+        })"},
+        Text{"everywhere", "func.func @forward(%w: tensor<2xf32>" ARGUMENT(
+                               "param", "w") ", %t: tensor<3x2xf32, #mpdfg.on<@type>>" ARGUMENT("param", "t") R"() ->
+            (tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}, tensor<3x2xf32> {mpdfg.name = "c"}) {
+          %0 = mpdfg.broadcast %w along @all : tensor<2xf32> -> tensor<?x2xf32, #mpdfg.on<@node>>
+          %1 = mpdfg.binary mul %0, %0 : tensor<?x2xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>
+            -> tensor<?x2xf32, #mpdfg.on<@node>>
+          %2 = mpdfg.binary mul %t, %w : tensor<3x2xf32, #mpdfg.on<@type>>, tensor<2xf32> -> tensor<3x2xf32, #mpdfg.on<@type>>
+          %3 = mpdfg.collect %2 : tensor<3x2xf32, #mpdfg.on<@type>> -> tensor<3x2xf32>
+          %4 = mpdfg.unary sin %3 : tensor<3x2xf32> -> tensor<3x2xf32>
+          return %1, %4 : tensor<?x2xf32, #mpdfg.on<@node>>, tensor<3x2xf32>
+        })"},
+        Text{"partial", "func.func @forward(%x: tensor<?x2xf32, #mpdfg.on<@node>>" ARGUMENT(
+                            "input", "x") ", %e: tensor<?x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "e") R"() ->
+            (tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}, tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "z"},
+             tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "n"}, tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "m"}) {
+          %0 = mpdfg.broadcast %x along @up {fill = 2.0} : tensor<?x2xf32, #mpdfg.on<@node>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          %1 = mpdfg.binary mul %0, %e : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
+            -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          %2 = mpdfg.reduce max %1 along @up : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
+          %3 = mpdfg.norm %1 along @up : tensor<?x2xf32, #mpdfg.on<@edge>>
+          %4 = mpdfg.reduce mean %3 along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
+          return %1, %2, %3, %4 : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>,
+            tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>
+        })"}),
+    [](const auto &info) { return std::string(info.param.name); });

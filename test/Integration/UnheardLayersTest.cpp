@@ -1,0 +1,142 @@
+//===- UnheardLayersTest.cpp - Layers that no one has heard of ------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A new layer is a few lines of the language and nothing else. Each of these was made up for this test; compiled at every
+// level they equal the interpreter on graphs of every shape.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomTrial.h"
+
+#include <gtest/gtest.h>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+struct Unheard {
+  const char *name;
+  const char *text;
+};
+
+class UnheardLayers : public testing::TestWithParam<Unheard> {};
+
+} // namespace
+
+TEST_P(UnheardLayers, EqualTheInterpreter) {
+  std::optional<spec::ModelSpec> model = loadText(GetParam().text);
+  ASSERT_TRUE(model);
+  llvm::Expected<Trial> trial = makeTrial(*model, kGraphShapes, 1);
+  ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
+  for (const Way &way : allWays())
+    EXPECT_EQ(check(*trial, way), "") << way.name();
+}
+
+INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
+  // What a neighbour's neighbours say opens or closes the way of what the neighbour says.
+  Unheard{"TwoHopGate", R"(
+    layer TwoHopGate(x: node[in], out: int) -> node[out] {
+      param W[in, out], G[in, out], b[out]
+      let far  = mean(mean((x @ G).src).src)
+      let gate = sigmoid(far.dst + (x @ G).src + b)
+      sum(gate * (x @ W).src) / (1 + degree(dst))
+    }
+    model M { input x: node[in = 6]
+      output y = TwoHopGate(relu(TwoHopGate(x, out: 17) as a), out: 5) as b })"},
+
+  // The largest product of two neighbours' projections, feature by feature, and which pair of heads it comes from folded.
+  Unheard{"MaxOfProduct", R"(
+    layer MaxOfProduct(x: node[in], heads: int, out: int) -> node[out] {
+      param P, Q: node_type[in, heads, out]
+      max(max((x @ P.node).src * (x @ Q.node).dst) - min((x @ P.node).src), over: heads)
+    }
+    model M(node_type: int = 3) { input x: node[in = 7]
+      output y = MaxOfProduct(x, heads: 2, out: 9) as m })"},
+
+  // From users to items and back: an item is what its users are, weighted by how far they are from its mean user.
+  Unheard{"Distinguished", R"(
+    space user
+    space item
+    relation bought: user -> item
+    layer Distinguished(x: user[in], y: item[own], out: int) on bought -> item[out] {
+      param W[in, out], V[own, out], c[]
+      let z = x @ W
+      let away = sum(square(z.src - mean(z.src).dst), over: out)
+      sum(softmax(-c * away) * z.src) + y @ V
+    }
+    model M { input u: user[in = 5], i: item[own = 3]
+      output items = Distinguished(u, i, out: 8) on bought as d
+      output users = max(items.bought.dst, along: bought.src)
+      output popular = mean(degree(bought.dst), along: all) })"},
+
+  // Repeated edges count once: each distinct pair of ends has one vote, as loud as the logarithm of its repetitions.
+  Unheard{"OneVoteAPair", R"(
+    layer OneVoteAPair(x: node[in], w: edge[], out: int) -> node[out] {
+      param W[in, out], U: edge_type[out]
+      space pair = distinct(dst, src)
+      space flavour = distinct(dst, etype)
+      let loud = log(1 + sum(abs(w), along: pair))
+      let said = sum(loud * (x @ W).(pair.src), along: pair.dst)
+      let taste = max(U.flavour, along: flavour.dst)
+      said * sigmoid(taste)
+    }
+    model M(edge_type: int = 4) { input x: node[in = 6], w: edge[]
+      output y = OneVoteAPair(x, w, out: 7) as v })"},
+
+  // Edges have a state, which remembers the share they had a step ago.
+  Unheard{"EdgeMemory", R"(
+    layer EdgeMemory(x: node[in], e: edge[mem], hidden: int) -> edge[mem] {
+      param S[in, hidden], D[in, hidden], E[mem, hidden], O[hidden, mem]
+      let h = tanh((x @ S).src + (x @ D).dst + e @ E)
+      0.5 * e + 0.5 * softmax(h @ O)
+    }
+    layer Listen(x: node[in], e: edge[mem]) -> node[in] {
+      param R[mem, in]
+      x + sum((e @ R) * x.src) / (1 + degree(dst))
+    }
+    model M { input x: node[in = 5], e: edge[mem = 4]
+      let e1 = EdgeMemory(x, e, hidden: 9) as m1
+      let x1 = Listen(x, e1) as l1
+      output state = EdgeMemory(x1, e1, hidden: 3) as m2
+      output y = Listen(x1, state) as l2 })"},
+
+  // Two softmaxes over two ends of each edge, multiplied: an edge matters if it does to both.
+  Unheard{"MutualAttention", R"(
+    layer MutualAttention(x: node[in], heads: int, out: int) -> node[heads, out] {
+      param W[in, heads, out], a[heads, out], b[heads, out]
+      let z = x @ W
+      let score = tanh(dot(z.src, a, over: out) + dot(z.dst, b, over: out))
+      sum(softmax(score) * softmax(score, along: src) * z.src)
+    }
+    model M { input x: node[in = 6]
+      output y = flatten(MutualAttention(x, heads: 3, out: 5) as m, features) })"},
+
+  // Spread of the neighbourhood in several moments, each of which needs the one before: three phases of one sweep.
+  Unheard{"Moments", R"(
+    layer Moments(x: node[in]) -> node[features = 3 * in] {
+      let m = mean(x.src)
+      let c = x.src - m.dst
+      let v = mean(square(c))
+      let s = mean(pow(abs(c) / sqrt(v + 0.5).dst, 3))
+      concat(m, v, s, axis: features)
+    }
+    model M { input x: node[in = 33]
+      output y = Moments(x) })"},
+
+  // Each graph has an opinion of itself, which its nodes hear only if they have a self loop; the last one says how loud.
+  Unheard{"Echo", R"(
+    layer Echo(x: node[in], w: edge[], out: int) -> node[out] {
+      param W[in, out]
+      space loop = filter(edge, src == dst)
+      map own = last(loop, dst)
+      let opinion = softmax(mean(x @ W, along: batch), over: out)
+      move(move(w, loop), own, fill: -1) * opinion.batch
+    }
+    model M { input x: node[in = 6], w: edge[]
+      output y = Echo(x, w, out: 4) as e })"}),
+  [](const auto &info) { return info.param.name; });

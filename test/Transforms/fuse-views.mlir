@@ -1,0 +1,16 @@
+// RUN: gnnc-opt %s --fuse-message-passing | FileCheck %s
+
+// A view is of memory: what it views is computed by a kernel, also where a sweep reads the view row by row.
+
+mpdfg.space @etype static {extent = 3 : i64}
+
+// CHECK-LABEL: func @output
+// CHECK: %[[A:.*]] = mpk.sweep (%arg0) access [#mpk.access<shared>] yields [#mpk.access<owner>]
+// CHECK: %[[V:.*]] = mpdfg.spread %[[A]]
+// CHECK: %[[Y:.*]] = mpk.sweep over @etype(%[[V]]) access [#mpk.access<owner>]
+// CHECK: return %[[Y]]
+func.func @output(%w: tensor<3x4xf32>) -> tensor<3x4xf32, #mpdfg.on<@etype>> {
+  %0 = mpdfg.unary cos %w : tensor<3x4xf32> -> tensor<3x4xf32>
+  %1 = mpdfg.spread %0 : tensor<3x4xf32> -> tensor<3x4xf32, #mpdfg.on<@etype>>
+  return %1 : tensor<3x4xf32, #mpdfg.on<@etype>>
+}
