@@ -151,8 +151,8 @@ MaybeOperand Elaborator::normalizeAlong(StringRef function, const Operand &x, Id
     return std::nullopt;
   bool softmax = function == "softmax";
   if (map != kAll && builder.map(map).partial)
-    return error(loc, function + " needs a map that is defined everywhere, but '" + builder.map(map).name +
-                          "' is partial");
+    return error(loc,
+                 function + " needs a map that is defined everywhere, but '" + builder.map(map).name + "' is partial");
   if (builder.value(*id).residency == kNone && map != kAll) {
     // Equal members share the one evenly.
     if (!builder.value(*id).axes.empty())

@@ -147,8 +147,8 @@ MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bo
     return std::nullopt;
   for (Id map : {left, right}) {
     if (model.maps[map].partial)
-      return fail(loc, "a filter compares maps that are defined everywhere, but '" + model.maps[map].name +
-                           "' is partial");
+      return fail(loc,
+                  "a filter compares maps that are defined everywhere, but '" + model.maps[map].name + "' is partial");
     if (model.maps[map].from != base)
       return fail(loc, "a filter of '" + spaceName(base) + "' compares maps from it, but '" + model.maps[map].name +
                            "' is from '" + spaceName(model.maps[map].from) + "'");

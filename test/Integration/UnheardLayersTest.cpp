@@ -24,6 +24,8 @@ struct Unheard {
   const char *text;
 };
 
+void PrintTo(const Unheard &layer, std::ostream *stream) { *stream << layer.name; }
+
 class UnheardLayers : public testing::TestWithParam<Unheard> {};
 
 } // namespace
@@ -70,8 +72,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
       sum(softmax(-c * away) * z.src) + y @ V
     }
     model M { input u: user[in = 5], i: item[own = 3]
-      output items = Distinguished(u, i, out: 8) on bought as d
-      output users = max(items.bought.dst, along: bought.src)
+      let news = Distinguished(u, i, out: 8) on bought as d
+      output items = news
+      output users = max(news.bought.dst, along: bought.src)
       output popular = mean(degree(bought.dst), along: all) })"},
 
   // Repeated edges count once: each distinct pair of ends has one vote, as loud as the logarithm of its repetitions.
@@ -81,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
       space pair = distinct(dst, src)
       space flavour = distinct(dst, etype)
       let loud = log(1 + sum(abs(w), along: pair))
-      let said = sum(loud * (x @ W).(pair.src), along: pair.dst)
+      let said = sum(loud * move(x @ W, pair.src), along: pair.dst)
       let taste = max(U.flavour, along: flavour.dst)
       said * sigmoid(taste)
     }
@@ -102,8 +105,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M { input x: node[in = 5], e: edge[mem = 4]
       let e1 = EdgeMemory(x, e, hidden: 9) as m1
       let x1 = Listen(x, e1) as l1
-      output state = EdgeMemory(x1, e1, hidden: 3) as m2
-      output y = Listen(x1, state) as l2 })"},
+      let e2 = EdgeMemory(x1, e1, hidden: 3) as m2
+      output edges = e2
+      output nodes = Listen(x1, e2) as l2 })"},
 
   // Two softmaxes over two ends of each edge, multiplied: an edge matters if it does to both.
   Unheard{"MutualAttention", R"(

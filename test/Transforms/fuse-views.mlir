@@ -5,7 +5,7 @@
 mpdfg.space @etype static {extent = 3 : i64}
 
 // CHECK-LABEL: func @output
-// CHECK: %[[A:.*]] = mpk.sweep (%arg0) access [#mpk.access<shared>] yields [#mpk.access<owner>]
+// CHECK: %[[A:.*]] = mpk.sweep(%arg0) access [#mpk.access<shared>] yields [#mpk.access<shared>]
 // CHECK: %[[V:.*]] = mpdfg.spread %[[A]]
 // CHECK: %[[Y:.*]] = mpk.sweep over @etype(%[[V]]) access [#mpk.access<owner>]
 // CHECK: return %[[Y]]

@@ -1,10 +1,10 @@
-// RUN: gnnc-opt %s --split-sums -split-input-file | FileCheck %s
+// RUN: gnnc-opt %s --split-sums --cse -split-input-file | FileCheck %s
 
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
 
-// Both sums need exp(x): the whole one goes by way of the owners.
+// Both sums need exp(x): the whole one goes by way of the owners, whose sums are one value after CSE.
 // CHECK-LABEL: func @shares_computation
 // CHECK: %[[E:.*]] = mpdfg.unary exp %arg0
 // CHECK: %[[OWNERS:.*]] = mpdfg.reduce sum %[[E]] along @dst

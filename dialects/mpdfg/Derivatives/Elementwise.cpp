@@ -98,8 +98,13 @@ SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
   case BinaryKind::Div:
     return both([&] { return r.div(g, y); }, [&] { return r.neg(r.mul(g, r.div(getResult(), y))); });
   case BinaryKind::Pow:
-    return both([&] { return r.mul(g, r.mul(y, r.binary(BinaryKind::Pow, x, r.sub(y, r.number(1, y))))); },
-                [&] { return r.mul(g, r.mul(getResult(), r.unary(UnaryKind::Log, x))); });
+    // 0 where y x^(y-1) and x^y log(x) would be 0 times infinity.
+    return both(
+        [&] {
+          Value slope = r.mul(y, r.binary(BinaryKind::Pow, x, r.sub(y, r.number(1, y))));
+          return r.select(y, r.mul(g, slope), zero);
+        },
+        [&] { return r.select(x, r.mul(g, r.mul(getResult(), r.unary(UnaryKind::Log, x))), zero); });
   case BinaryKind::Maximum:
   case BinaryKind::Minimum: {
     bool maximum = getKind() == BinaryKind::Maximum;

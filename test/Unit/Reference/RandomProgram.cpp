@@ -166,12 +166,19 @@ Value Generator::move(Value value) {
 Value Generator::reduce(Value value) {
   ArrayRef<int64_t> sizes = getFeatureShape(value.getType());
   FlatSymbolRefAttr space = getResidency(value.getType());
-  ReduceKind kind = ReduceKind(below(4));
+  // A log-sum-exp may be infinite, which has no derivative; it is bounded at once, so that no infinity spreads.
+  ReduceKind kind = ReduceKind(below(smooth ? 4 : 5));
+  auto bounded = [&](Value result) -> Value {
+    if (kind != ReduceKind::LogSumExp)
+      return result;
+    return UnaryOp::create(builder, loc, result.getType(), UnaryKind::Tanh, result, llvm::APFloat(0.0));
+  };
   if (space && below(5) == 0)
-    return ReduceOp::create(builder, loc, typeOn({}, sizes), kind, value, kAllMap);
+    return bounded(ReduceOp::create(builder, loc, typeOn({}, sizes), kind, value, kAllMap));
   MapOp map = pickMap(space, /*from=*/true);
-  return map ? Value(ReduceOp::create(builder, loc, typeOn(map.getToAttr(), sizes), kind, value, map.getSymName()))
-             : Value();
+  if (!map)
+    return Value();
+  return bounded(ReduceOp::create(builder, loc, typeOn(map.getToAttr(), sizes), kind, value, map.getSymName()));
 }
 
 Value Generator::norm(Value value) {

@@ -102,7 +102,8 @@ TEST(Analysis, JSON) {
 }
 
 TEST(Analysis, TheStandardLibrary) {
-  for (const char *name : {"prelude", "std", "dense", "norm", "conv", "attention", "relational", "interaction", "pool"}) {
+  for (const char *name :
+       {"prelude", "std", "dense", "norm", "conv", "attention", "relational", "interaction", "pool"}) {
     std::optional<std::string> text = embeddedText(name);
     ASSERT_TRUE(text) << name;
     Analysis analysis = analyzeText(std::string(name) + ".gnn", *text, {});

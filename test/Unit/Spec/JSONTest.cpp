@@ -160,8 +160,10 @@ TEST(JSON, LoadedByExtensionOrFirstCharacter) {
 static std::string withOps(const std::string &ops, const std::string &more = "") {
   return R"({"version": 1, "name": "M", "spaces": [{"name": "node", "kind": "root"}, {"name": "edge", "kind": "root"}],
   "maps": [{"name": "src", "kind": "root", "from": "edge", "to": "node"}],
-  "inputs": [{"name": "x", "on": "node", "axes": [{"name": "in", "size": 4}]}, {"name": "u", "on": "node", "axes": [4, 7]}],
-  "params": [{"name": "W", "axes": [{"name": "in", "size": 4}, {"name": "out", "size": 3}]}, {"name": "v", "axes": [7]}],
+  "inputs": [{"name": "x", "on": "node", "axes": [{"name": "in", "size": 4}]},
+  {"name": "u", "on": "node", "axes": [4, 7]}],
+  "params": [{"name": "W", "axes": [{"name": "in", "size": 4}, {"name": "out", "size": 3}]},
+  {"name": "v", "axes": [7]}],
   "ops": [)" +
          ops + R"(], "outputs": [{"name": "y", "value": "%1"}])" + more + "}";
 }
