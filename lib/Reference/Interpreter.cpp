@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks the body of `@forward` from top to bottom with a table of values. Everything is checked where values come in: the
-// graph must hold what the module declares, and each input must have the rows and features of its argument's type.
+// Walks the body of `@forward` from top to bottom with a table of values. Everything is checked where values come in:
+// the graph must hold what the module declares, and each input must have the rows and features of its argument's type.
 //
 //===----------------------------------------------------------------------===//
 

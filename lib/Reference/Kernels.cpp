@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // A sweep's body says what happens for one owner and one member. Here it is evaluated once, on tensors that hold every
-// owner or every member: a member-level value has a row for each element of the members' space, an owner-level value a row
-// for each owner. Where an owner-level value meets a member, its rows are moved to the members first. Reductions are written
-// out here instead of calling those of mpdfg, so that the two check each other.
+// owner or every member: a member-level value has a row for each element of the members' space, an owner-level value a
+// row for each owner. Where an owner-level value meets a member, its rows are moved to the members first. Reductions
+// are written out here instead of calling those of mpdfg, so that the two check each other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,8 @@ RefTensor gatherRows(const RefTensor &x, ArrayRef<int64_t> index, double fill) {
   return result;
 }
 
-/// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, minus infinity for
-/// logsumexp, and no element (-1) for the winner of a maximum or minimum.
+/// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, minus infinity
+/// for logsumexp, and no element (-1) for the winner of a maximum or minimum.
 double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> names) {
   bool winner = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   if (numbers.empty())
@@ -248,8 +248,7 @@ RefTensor reference::evaluateProduct(ProductOp product, const RefTensor &lhs, co
                                      const GraphData &graph) {
   int64_t batch = product.getBatch(), rows = product.getRows(), k = product.getK(), n = product.getN();
   auto at = [&](std::optional<StringRef> map, int64_t i) { return map ? graph.map(*map).target[i] : i; };
-  RefTensor result(false, graph.extent(product.getOver()),
-                   mpdfg::getFeatureShape(product.getResult().getType()));
+  RefTensor result(false, graph.extent(product.getOver()), mpdfg::getFeatureShape(product.getResult().getType()));
   for (int64_t i = 0; i < result.rows; ++i) {
     int64_t left = at(product.getGather(), i), right = at(product.getGroup(), i);
     // Where a map is undefined the row, or the weight, is 0.

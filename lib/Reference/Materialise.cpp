@@ -61,7 +61,7 @@ private:
   SymbolTable symbols;
   const RootGraph &root;
   GraphData graph;
-  llvm::StringSet<> open;                          ///< symbols being computed: needing one of them again is a cycle
+  llvm::StringSet<> open;                    ///< symbols being computed: needing one of them again is a cycle
   llvm::StringMap<Targets> members;          ///< of each filter: the kept elements of its base
   llvm::StringMap<Targets> classes, samples; ///< of each distinct space: base -> tuple; tuple -> its first element
 };

@@ -64,12 +64,33 @@ template <typename T, typename Monoid> static void mergeChunk(const void *argume
   }
 }
 
+/// Of equal numbers the first block's wins.
+template <typename T, bool Most> static void mergeWinners(const void *argument, int64_t number) {
+  const MergeCall &merge = *static_cast<const MergeCall *>(argument);
+  int64_t elements = merge.elements / 2, begin = number * merge.chunk;
+  int64_t end = begin + merge.chunk < elements ? begin + merge.chunk : elements;
+  const T *partials = static_cast<const T *>(merge.partials);
+  for (int64_t i = begin; i < end; ++i) {
+    const T *best = partials + i;
+    for (int64_t block = 1; block < merge.blocks; ++block) {
+      const T *other = partials + block * merge.elements + i;
+      if (Most ? *other > *best : *other < *best)
+        best = other;
+    }
+    memcpy(static_cast<T *>(merge.target) + i, best + elements, sizeof(T));
+  }
+}
+
 static ThreadPool::Body mergeFunction(int64_t kind, int64_t bits) {
   switch (kind) {
   case MergeMax:
     return bits == 32 ? mergeChunk<float, Max> : mergeChunk<double, Max>;
   case MergeMin:
     return bits == 32 ? mergeChunk<float, Min> : mergeChunk<double, Min>;
+  case MergeArgMax:
+    return bits == 32 ? mergeWinners<float, true> : mergeWinners<double, true>;
+  case MergeArgMin:
+    return bits == 32 ? mergeWinners<float, false> : mergeWinners<double, false>;
   default:
     return bits == 32 ? mergeChunk<float, Sum> : mergeChunk<double, Sum>;
   }
@@ -84,14 +105,16 @@ static void mergeStep(gnnc_context &context, const Call &call, const StepRec &st
     void *target = call.pointers()[record.buffer];
     if (record.elements == 0)
       continue;
+    bool winners = record.kind == MergeArgMax || record.kind == MergeArgMin;
+    int64_t elements = winners ? record.elements / 2 : record.elements;
     if (blocks == 0) {
-      memset(target, 0, record.elements * (bits / 8));
+      memset(target, winners ? -1 : 0, elements * (bits / 8));
       continue;
     }
     // About 16K additions a chunk: much less is not worth another thread.
     int64_t chunk = (16384 / blocks + 15) / 16 * 16;
     MergeCall merge{target, partials[k], record.elements, blocks, chunk > 64 ? chunk : 64};
-    context.pool.run((merge.elements + merge.chunk - 1) / merge.chunk, mergeFunction(record.kind, bits), &merge);
+    context.pool.run((elements + merge.chunk - 1) / merge.chunk, mergeFunction(record.kind, bits), &merge);
   }
 }
 

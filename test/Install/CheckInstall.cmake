@@ -15,7 +15,7 @@ function(build name source)
 endfunction()
 
 set(prefix "${WORK}/prefix")
-file(REMOVE_RECURSE "${prefix}" "${WORK}/consumer" "${WORK}/embed")
+file(REMOVE_RECURSE "${prefix}" "${WORK}/service" "${WORK}/embed")
 run("${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${prefix}")
 
 # Nothing installed may lead back to where it was built.
@@ -32,13 +32,13 @@ foreach(text IN LISTS texts)
 endforeach()
 
 # The compiler as a library, and as a program in another project's build.
-build(consumer "${CMAKE_CURRENT_LIST_DIR}/consumer" "-DMODEL=${SOURCE}/examples/embed/model.gnn")
-run("${WORK}/consumer/consumer" "${SOURCE}/examples/embed/model.gnn" "${WORK}/consumer/library.so")
-run("${CMAKE_COMMAND}" -E compare_files "${WORK}/consumer/library.so" "${WORK}/consumer/program.so")
+build(embed "${SOURCE}/examples/embed")
+run("${WORK}/embed/embed" "${SOURCE}/examples/gcn/model.gnn" "${WORK}/embed/library.so")
+run("${CMAKE_COMMAND}" -E compare_files "${WORK}/embed/library.so" "${WORK}/embed/program.so")
 
 # A program that runs a model needs the header alone.
-build(embed "${SOURCE}/examples/embed" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")
-run("${WORK}/embed/embed" "${WORK}/consumer/library.so")
+build(service "${SOURCE}/examples/service" "-DGNNC=${prefix}/bin/gnnc" "-DGNNC_INCLUDE=${prefix}/include")
+run("${WORK}/service/service")
 if(NOT output MATCHES "event 7: [0-9]+ hits")
-  message(FATAL_ERROR "embed printed: ${output}")
+  message(FATAL_ERROR "service printed: ${output}")
 endif()

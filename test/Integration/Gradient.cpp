@@ -180,7 +180,8 @@ std::string test::compareWithDifferences(const Program &program, const Graph &gr
     for (const auto &[name, output] : *outputs) {
       const Tensor &weight = tensors.at("grad." + name);
       for (size_t i = 0; i < output.data.size(); ++i)
-        sum += weight.data[i] * output.data[i];
+        if (!std::isinf(output.data[i])) // The log-sum-exp of no members does not change.
+          sum += weight.data[i] * output.data[i];
     }
     return sum;
   };

@@ -201,6 +201,8 @@ struct Text {
   const char *name, *body;
 };
 
+void PrintTo(const Text &text, std::ostream *stream) { *stream << text.name; }
+
 class GradientOfText : public testing::TestWithParam<Text> {};
 
 /// Numbers for every argument of a program.
@@ -298,11 +300,12 @@ INSTANTIATE_TEST_SUITE_P(
                             "input", "x") ", %e: tensor<?x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "e") R"() ->
             (tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}, tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "z"},
              tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "n"}, tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "m"}) {
-          %0 = mpdfg.broadcast %x along @up {fill = 2.0} : tensor<?x2xf32, #mpdfg.on<@node>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          %0 = mpdfg.broadcast %x along @up {fill = 2.0} : tensor<?x2xf32, #mpdfg.on<@node>> 
+            -> tensor<?x2xf32, #mpdfg.on<@edge>>
           %1 = mpdfg.binary mul %0, %e : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
             -> tensor<?x2xf32, #mpdfg.on<@edge>>
           %2 = mpdfg.reduce max %1 along @up : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
-          %3 = mpdfg.norm %1 along @up : tensor<?x2xf32, #mpdfg.on<@edge>>
+          %3 = mpdfg.norm %1 along @up : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
           %4 = mpdfg.reduce mean %3 along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
           return %1, %2, %3, %4 : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>,
             tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the front end knows of each open text, in the words of the protocol. Files that a text imports are taken from the
-// editor where they are open there, else from disk; definitions in the standard library lead to a copy in the user's cache
-// folder, because editors open files.
+// What the front end knows of each open text, in the words of the protocol. Files that a text imports are taken from
+// the editor where they are open there, else from disk; definitions in the standard library lead to a copy in the
+// user's cache folder, because editors open files.
 //
 //===----------------------------------------------------------------------===//
 

@@ -5,16 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Speaks the language server protocol on standard input and output. By default it serves `.gnn` models; with `--mlir` as
-// its first argument it is MLIR's own server with gnnc's dialects, for `.mlir` files.
+// Speaks the language server protocol on standard input and output. By default it serves `.gnn` models; with `--mlir`
+// as its first argument it is MLIR's own server with gnnc's dialects, for `.mlir` files.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Server.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/LSP/Logging.h"
-#include "llvm/Support/Program.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,20 +19,25 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/LSP/Logging.h"
+#include "llvm/Support/Program.h"
 
 namespace {
 
 int serveMLIR(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<gnnc::mpdfg::MPDFGDialect, gnnc::mpk::MPKDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<gnnc::mpdfg::MPDFGDialect, gnnc::mpk::MPKDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
+              mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));
 }
 
 int serveModels(int argc, char **argv) {
   llvm::cl::opt<bool> mlir("mlir", llvm::cl::desc("Serve .mlir files; must be the first argument"));
-  llvm::cl::opt<bool> litTest("lit-test", llvm::cl::desc("Messages end with a line '// -----', answers are indented, and "
-                                                         "URIs may begin with test:"));
+  llvm::cl::opt<bool> litTest("lit-test",
+                              llvm::cl::desc("Messages end with a line '// -----', answers are indented, and "
+                                             "URIs may begin with test:"));
   llvm::cl::opt<bool> log("log", llvm::cl::desc("Write all messages to standard error"));
   llvm::cl::ParseCommandLineOptions(argc, argv, "gnnc's language server\n");
   if (mlir) {
@@ -49,10 +51,9 @@ int serveModels(int argc, char **argv) {
   else
     llvm::sys::ChangeStdinToBinary();
 
-  llvm::lsp::JSONTransport transport(stdin, llvm::outs(),
-                                     litTest ? llvm::lsp::JSONStreamStyle::Delimited
-                                             : llvm::lsp::JSONStreamStyle::Standard,
-                                     /*PrettyOutput=*/litTest);
+  llvm::lsp::JSONTransport transport(
+      stdin, llvm::outs(), litTest ? llvm::lsp::JSONStreamStyle::Delimited : llvm::lsp::JSONStreamStyle::Standard,
+      /*PrettyOutput=*/litTest);
   llvm::lsp::MessageHandler messages(transport);
   gnnc::lsp::Server server(messages);
   if (llvm::Error error = transport.run(messages)) {

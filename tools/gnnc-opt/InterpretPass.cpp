@@ -20,10 +20,10 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Reference/Interpreter.h"
-#include "llvm/ADT/StringSet.h"
-#include "llvm/Support/Format.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Format.h"
 
 using namespace mlir;
 using namespace gnnc;

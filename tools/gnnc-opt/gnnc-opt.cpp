@@ -22,8 +22,9 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<gnnc::mpdfg::MPDFGDialect, gnnc::mpk::MPKDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
-                  mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
+  registry
+      .insert<gnnc::mpdfg::MPDFGDialect, gnnc::mpk::MPKDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
+              mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   gnnc::registerPasses();
   gnnc::registerInterpretPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "gnnc's optimizer driver\n", registry));

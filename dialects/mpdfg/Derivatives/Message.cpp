@@ -20,6 +20,9 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// The log-sum-exp of those whose map is undefined: exp(x - kNever) = 0.
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
 /// Where a map leads, as the type of a value there with the features of `like` (which is on the map's domain).
 Type targetType(Operation *op, FlatSymbolRefAttr along, Type like) {
   if (along.getValue() == kAllMap)
@@ -66,7 +69,7 @@ SmallVector<Value> ReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) 
     return {r.select(mine, back(g), r.number(0, x))};
   }
   case ReduceKind::LogSumExp:
-    return {r.mul(back(g), r.exp(r.sub(x, back(getResult()))))};
+    return {r.mul(back(g), r.exp(r.sub(x, r.broadcast(getResult(), along, x.getType(), kNever))))};
   case ReduceKind::ArgMax:
   case ReduceKind::ArgMin:
     return {Value()};
@@ -80,8 +83,7 @@ Value NormOp::recompute(OpBuilder &b) {
   Value x = getInput();
   FlatSymbolRefAttr along = getAlongAttr();
   Value logSum = r.reduce(ReduceKind::LogSumExp, x, along, targetType(*this, along, x.getType()));
-  double never = std::numeric_limits<double>::infinity(); // exp(x - inf) = 0 where the map is undefined
-  return r.exp(r.sub(x, r.broadcast(logSum, along, x.getType(), never)));
+  return r.exp(r.sub(x, r.broadcast(logSum, along, x.getType(), kNever)));
 }
 
 /// y = softmax(x): dx = y (g - sum of y g over the members).

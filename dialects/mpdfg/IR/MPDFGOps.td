@@ -185,8 +185,8 @@ def CollectOp : MPDFG_Op<"collect", [Pure, DeclareOpInterfaceMethods<EvaluateOpI
     %1 = mpdfg.collect %g : tensor<1433x16xf32, #mpdfg.on<@x.columns>> -> tensor<1433x16xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input);
-  let results = (outs AnyRankedTensor:$result);
+  let arguments = (ins MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
 }
@@ -227,7 +227,7 @@ def ExtentOp : MPDFG_Op<"extent", [Pure, DeclareOpInterfaceMethods<EvaluateOpInt
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$space);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$space attr-dict `:` type($result)";
 }
 
@@ -258,6 +258,7 @@ def BinaryOp : MPDFG_RowOp<"binary"> {
     ```
   }];
   let arguments = (ins MPDFG_BinaryKind:$kind, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs);
+  let hasFolder = 1;
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
 
@@ -316,6 +317,7 @@ def ReshapeOp : MPDFG_RowOp<"reshape"> {
     ```
   }];
   let arguments = (ins MPDFG_Tensor:$input);
+  let hasFolder = 1;
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
@@ -330,6 +332,7 @@ def TransposeOp : MPDFG_RowOp<"transpose"> {
     ```
   }];
   let arguments = (ins MPDFG_Tensor:$input, DenseI64ArrayAttr:$permutation);
+  let hasFolder = 1;
   let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
 }
 
@@ -399,7 +402,7 @@ def IsElementOp : MPDFG_RowOp<"is_element"> {
     %1 = mpdfg.is_element %0 : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$input, UnitAttr:$member);
+  let arguments = (ins MPDFG_Tensor:$input, UnitAttr:$member);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 

@@ -114,7 +114,9 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
                ? success()
                : wrong("an inclusion to lead from a filter to its base");
   case MapKind::Part:
-    return from.getKind() == SpaceKind::Union && partAt(from.getParts(), part) == getToAttr() && getPartial()
+    // The only part is all of a union.
+    return from.getKind() == SpaceKind::Union && partAt(from.getParts(), part) == getToAttr() &&
+                   (getPartial() || from.getParts()->size() == 1)
                ? success()
                : wrong("a partial map from a union to its part");
   case MapKind::Parts: {
@@ -247,9 +249,9 @@ LogicalResult CollectOp::verify() {
     return emitOpError() << "expected an operand on a static space, found shared";
   if (getResidency(getResult().getType()))
     return emitOpError() << "expected a shared result, found one on " << getResidency(getResult().getType());
-  if (cast<RankedTensorType>(getInput().getType()).getShape() !=
-      cast<RankedTensorType>(getResult().getType()).getShape())
-    return emitOpError() << "expected the operand's shape, found " << getResult().getType();
+  RankedTensorType from = getInput().getType(), to = getResult().getType();
+  if (from.getShape() != to.getShape() || from.getElementType() != to.getElementType())
+    return emitOpError() << "expected the operand's shape and elements, found " << to;
   return success();
 }
 

@@ -199,7 +199,13 @@ LogicalResult OuterSumOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (mpdfg::getResidency(getLhs().getType()) != lhsSpace || mpdfg::getResidency(getRhs().getType()) != rhsSpace ||
       mpdfg::getResidency(getResult().getType()) != owner)
     return emitOpError() << "operands or result reside elsewhere than its maps say";
+  Type element = getLhs().getType().getElementType();
+  for (RankedTensorType type : {getRhs().getType(), getResult().getType()})
+    if (type.getElementType() != element)
+      return emitOpError() << "expected " << element << " elements, found " << type;
   int64_t batch = getBatch(), k = getK(), n = getN();
+  if (batch < 1 || k < 0 || n < 0)
+    return emitOpError() << "expected batch 1 or more, and k and n of 0 or more";
   auto count = [&](Type type, int64_t expected, StringRef what) -> LogicalResult {
     int64_t found = mpdfg::getFeatureElements(type);
     if (found != expected)

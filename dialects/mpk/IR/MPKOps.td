@@ -183,10 +183,10 @@ def OuterSumOp : MPK_Op<"outer_sum", [Pure, DeclareOpInterfaceMethods<SymbolUser
        : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<64x16xf32>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$over, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs, I64Attr:$batch, I64Attr:$k,
+  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs, I64Attr:$batch, I64Attr:$k,
                        I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gatherLhs,
                        OptionalAttr<FlatSymbolRefAttr>:$gatherRhs, OptionalAttr<FlatSymbolRefAttr>:$along);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = [{
     `over` $over `(` $lhs `,` $rhs `)` `batch` $batch `k` $k `n` $n (`gather_lhs` $gatherLhs^)?
     (`gather_rhs` $gatherRhs^)? (`along` $along^)? attr-dict `:` functional-type(operands, $result)

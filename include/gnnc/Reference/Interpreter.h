@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The oracle of every test: materialises the spaces and maps of a module on a graph, then evaluates `@forward`, whether it
-// is mpdfg, mpk or both, one operation after the other on whole tensors in double precision. It shares no code with the
-// runtime or the targets. Errors are one line; nothing here prints, exits or throws.
+// The oracle of every test: materialises the spaces and maps of a module on a graph, then evaluates `@forward`, whether
+// it is mpdfg, mpk or both, one operation after the other on whole tensors in double precision. It shares no code with
+// the runtime or the targets. Errors are one line; nothing here prints, exits or throws.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,9 @@
 #define GNNC_REFERENCE_INTERPRETER_H
 
 #include "gnnc/Support/RefTensor.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
-#include "mlir/IR/BuiltinOps.h"
 
 #include <string>
 #include <vector>
@@ -43,8 +43,8 @@ struct NamedTensor {
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
 /// Evaluates `@forward` on `graph`, which `materialise` made for the same module. Arguments are found by name
-/// (attribute `mpdfg.name`; `arg0`, `arg1`, ... where there is none), and take their fill where they are optional and absent.
-/// Gives the results in order, named likewise (`result0`, ...). Dropout is the identity.
+/// (attribute `mpdfg.name`; `arg0`, `arg1`, ... where there is none), and take their fill where they are optional and
+/// absent. Gives the results in order, named likewise (`result0`, ...). Dropout is the identity.
 llvm::Expected<std::vector<NamedTensor>> interpret(mlir::ModuleOp module, const GraphData &graph,
                                                    const llvm::StringMap<RefTensor> &inputs);
 

@@ -30,13 +30,13 @@ struct IndexRef {
   bool operator==(const IndexRef &o) const { return kind == o.kind && map == o.map && other == o.other; }
 };
 
-enum class MergeKind { Sum, Max, Min };
+enum class MergeKind { Sum, Max, Min, ArgMax, ArgMin };
 
 /// A shared result, made of one partial result for each block.
 struct MergeRef {
   unsigned buffer; ///< into EmittedKernel::buffers
   MergeKind kind;
-  int64_t elements;
+  int64_t elements; ///< of one partial result
 };
 
 enum class StepKind { Sweep, Rows, Grouped };

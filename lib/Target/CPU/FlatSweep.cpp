@@ -34,7 +34,7 @@ namespace {
 
 /// Accumulations that carry two values: maximum and sum, or best and its number.
 bool hasTwoSlots(ReduceKind kind) {
-  return kind == ReduceKind::LogSumExp || kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
+  return kind == ReduceKind::LogSumExp || namesWinner(kind);
 }
 
 /// Wider values are not worth being SSA values.
@@ -177,6 +177,7 @@ private:
   Value repeatByClass(Value value, Value from, Value to);
   Value memberCount(std::pair<Value, Value> range, int64_t lanes);
   Value whereMembers(std::pair<Value, Value> range, Value value);
+  std::pair<Value, Value> winner(ReduceKind kind, Value input, Value element, Value best, Value number);
   void levelOperations(Level level, unsigned phase, Values &values, Value owner, std::pair<Value, Value> range);
   scf::ForOp loop(Value from, Value to, ValueRange init) {
     return scf::ForOp::create(b, loc, from, to, kernel.i64(1), init);
@@ -347,11 +348,16 @@ void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Val
       continue; // Finished by its walk.
     Value input = values.lookup(accumulate.getInput());
     switch (accumulate.getKind()) {
-    case ReduceKind::Sum:
-      values[accumulate.getResult()] = flat.mul(input, memberCount(range, width(accumulate.getInput())));
+    case ReduceKind::Sum: // No members: 0, even where one would be infinite.
+      values[accumulate.getResult()] =
+          whereMembers(range, flat.mul(input, memberCount(range, width(accumulate.getInput()))));
       break;
     case ReduceKind::LogSumExp:
       values[accumulate.getResult()] = flat.add(input, flat.log(memberCount(range, width(accumulate.getInput()))));
+      break;
+    case ReduceKind::ArgMax:
+    case ReduceKind::ArgMin:
+      values[accumulate.getResult()] = flat.elementNumber(firstMember(range), width(accumulate.getInput()));
       break;
     default:
       values[accumulate.getResult()] = whereMembers(range, input);
@@ -368,6 +374,13 @@ Value FlatSweep::memberCount(std::pair<Value, Value> range, int64_t lanes) {
 Value FlatSweep::whereMembers(std::pair<Value, Value> range, Value value) {
   Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, range.second, range.first);
   return arith::SelectOp::create(b, loc, any, value, flat.splat(0, FlatOps::count(value)));
+}
+
+/// The better of an element and the best so far, with its number. The first of equals wins, and a NaN never does.
+std::pair<Value, Value> FlatSweep::winner(ReduceKind kind, Value input, Value element, Value best, Value number) {
+  Value better = kind == ReduceKind::ArgMax ? flat.greater(input, best) : flat.greater(best, input);
+  Value mine = flat.elementNumber(element, FlatOps::count(input));
+  return {arith::SelectOp::create(b, loc, better, input, best), arith::SelectOp::create(b, loc, better, mine, number)};
 }
 
 Value FlatSweep::repeatByClass(Value value, Value from, Value to) {
@@ -499,12 +512,8 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
         break;
       case ReduceKind::ArgMax:
       case ReduceKind::ArgMin: {
-        // The first of equals wins, and a NaN never does.
-        bool most = op.getKind() == ReduceKind::ArgMax;
-        Value better = most ? flat.greater(input, now[slot]) : flat.greater(now[slot], input);
-        Value number = flat.elementNumber(memberAt(position), FlatOps::count(input));
-        now[slot] = arith::SelectOp::create(b, loc, better, input, now[slot]);
-        now[slot + 1] = arith::SelectOp::create(b, loc, better, number, now[slot + 1]);
+        std::tie(now[slot], now[slot + 1]) =
+            winner(op.getKind(), input, memberAt(position), now[slot], now[slot + 1]);
         break;
       }
       case ReduceKind::LogSumExp:
@@ -614,11 +623,14 @@ void FlatSweep::emitTile() {
 
   double infinity = std::numeric_limits<double>::infinity();
   SmallVector<Value> init;
-  for (mpk::AccumulateOp op : plan.shared)
-    init.push_back(flat.splat(op.getKind() == ReduceKind::Max   ? -infinity
-                              : op.getKind() == ReduceKind::Min ? infinity
-                                                                : 0,
-                              width(op.getInput())));
+  for (mpk::AccumulateOp op : plan.shared) {
+    ReduceKind kind = op.getKind();
+    bool least = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
+    int64_t n = width(op.getInput());
+    init.push_back(flat.splat(kind == ReduceKind::Max || kind == ReduceKind::ArgMax ? -infinity : least ? infinity : 0, n));
+    if (namesWinner(kind))
+      init.push_back(flat.elementNumber(kernel.i64(-1), n));
+  }
   auto owners = loop(kernel.begin(), kernel.end(), init);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -643,9 +655,13 @@ void FlatSweep::emitTile() {
         storeRow(own.lookup(value), kernel.address(kernel.buffer(output), rowStart(output, owner), element), value);
       }
     SmallVector<Value> next;
-    for (auto [i, now] : llvm::enumerate(owners.getRegionIterArgs())) {
-      mpk::AccumulateOp op = plan.shared[i];
-      Value input = own.lookup(op.getInput());
+    for (mpk::AccumulateOp op : plan.shared) {
+      Value input = own.lookup(op.getInput()), now = owners.getRegionIterArgs()[next.size()];
+      if (namesWinner(op.getKind())) {
+        auto [best, number] = winner(op.getKind(), input, owner, now, owners.getRegionIterArgs()[next.size() + 1]);
+        next.append({best, number});
+        continue;
+      }
       next.push_back(op.getKind() == ReduceKind::Max   ? flat.max(input, now)
                      : op.getKind() == ReduceKind::Min ? flat.min(input, now)
                                                        : flat.add(now, input));
@@ -663,7 +679,18 @@ void FlatSweep::emitTile() {
       storeRow(values.lookup(value), kernel.buffer(output), value);
       continue;
     }
-    Value total = owners.getResult(llvm::find(plan.shared, op) - plan.shared.begin());
+    unsigned slot = 0;
+    for (mpk::AccumulateOp earlier : llvm::make_range(plan.shared.begin(), llvm::find(plan.shared, op)))
+      slot += namesWinner(earlier.getKind()) ? 2 : 1;
+    Value total = owners.getResult(slot);
+    if (namesWinner(op.getKind())) {
+      MergeKind kind = op.getKind() == ReduceKind::ArgMax ? MergeKind::ArgMax : MergeKind::ArgMin;
+      int64_t n = getFeatureElements(output.getType());
+      Value partial = kernel.partial(output, kind, 2 * n, element);
+      storeRow(total, partial, value);
+      storeRow(owners.getResult(slot + 1), kernel.address(partial, kernel.i64(n), element), value);
+      continue;
+    }
     if (op.getKind() == ReduceKind::Mean)
       total = flat.mul(total, flat.splatOf(sharedMeanFactor(op), FlatOps::count(total)));
     MergeKind kind = op.getKind() == ReduceKind::Max   ? MergeKind::Max

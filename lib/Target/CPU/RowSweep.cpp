@@ -112,6 +112,8 @@ private:
   void levelOperations(Level level, unsigned phase, Rows &rows, Value owner, std::pair<Value, Value> range);
   void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows);
   void raise(Value score, Rows &rows, Value maximum, ArrayRef<std::pair<Value, Value>> scaled, Value like);
+  void beginWinner(mpk::AccumulateOp op);
+  void raiseWinner(mpk::AccumulateOp op, Value input, Value candidate);
   Value countOf(std::pair<Value, Value> range) {
     return arith::SIToFPOp::create(b, loc, element, arith::SubIOp::create(b, loc, range.second, range.first));
   }
@@ -390,11 +392,17 @@ void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value ow
     Value pointer = memory(accumulate.getResult());
     rows[accumulate.getResult()] = pointer;
     int64_t n = getFeatureElements(accumulate.getType());
+    if (namesWinner(kind)) {
+      Value first = firstMember(range);
+      apply({n}, {pointer, {1}}, {{pointer, {1}}},
+            [&](ArrayRef<Value> x) { return flat.elementNumber(first, FlatOps::count(x[0])); });
+      continue;
+    }
     Value count = countOf(range);
     apply({n}, {pointer, {1}}, {{row(accumulate.getInput(), rows), {1}}}, [&](ArrayRef<Value> x) -> Value {
       Value many = flat.splatOf(count, FlatOps::count(x[0]));
-      if (kind == ReduceKind::Sum)
-        return flat.mul(x[0], many);
+      if (kind == ReduceKind::Sum) // No members: 0, even where one would be infinite.
+        return flat.select(many, flat.mul(x[0], many), flat.splat(0, FlatOps::count(x[0])));
       if (kind == ReduceKind::LogSumExp)
         return flat.add(x[0], flat.log(many));
       return flat.select(many, x[0], flat.splat(0, FlatOps::count(x[0])));
@@ -418,12 +426,40 @@ void RowSweep::raise(Value score, Rows &rows, Value maximum, ArrayRef<std::pair<
   }
 }
 
+/// Nobody yet, with the worst number there is.
+void RowSweep::beginWinner(mpk::AccumulateOp op) {
+  int64_t n = getFeatureElements(op.getType());
+  auto &[best, number] = statistics[op];
+  if (!best) {
+    best = kernel.scratch(n, element);
+    number = kernel.scratch(n, element);
+  }
+  fill(best, n, op.getKind() == ReduceKind::ArgMax ? -kInfinity : kInfinity);
+  apply({n}, {number, {1}}, {{number, {1}}},
+        [&](ArrayRef<Value> x) { return flat.elementNumber(kernel.i64(-1), FlatOps::count(x[0])); });
+}
+
+/// The first of equals wins: the number is replaced before the best is.
+void RowSweep::raiseWinner(mpk::AccumulateOp op, Value input, Value candidate) {
+  int64_t n = getFeatureElements(op.getType());
+  auto [best, number] = statistics[op];
+  bool most = op.getKind() == ReduceKind::ArgMax;
+  auto better = [&](Value x, Value old) { return most ? flat.greater(x, old) : flat.greater(old, x); };
+  Strided from{input, {1}}, old{best, {1}};
+  apply({n}, {number, {1}}, {from, old, {number, {1}}}, [&](ArrayRef<Value> x) -> Value {
+    Value mine = flat.elementNumber(candidate, FlatOps::count(x[0]));
+    return arith::SelectOp::create(b, loc, better(x[0], x[1]), mine, x[2]);
+  });
+  apply({n}, old, {from, old}, [&](ArrayRef<Value> x) -> Value {
+    return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]);
+  });
+}
+
 void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows) {
   SmallVector<const AccumulatePlan *> sums;
   for (const AccumulatePlan &accumulate : plan.accumulates)
     if (accumulate.perMember && accumulate.walk == walk)
       sums.push_back(&accumulate);
-  auto namesWinner = [](ReduceKind kind) { return kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin; };
   auto beginStatistics = [&](Operation *op) {
     int64_t n = getFeatureElements(op->getOperand(0).getType());
     auto &[maximum, sum] = statistics[op];
@@ -439,12 +475,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
     if (op.getKind() == ReduceKind::LogSumExp) {
       beginStatistics(op);
     } else if (namesWinner(op.getKind())) {
-      beginStatistics(op);
-      int64_t n = getFeatureElements(op.getType());
-      auto [best, number] = statistics[op];
-      fill(best, n, op.getKind() == ReduceKind::ArgMax ? -kInfinity : kInfinity);
-      apply({n}, {number, {1}}, {{number, {1}}},
-            [&](ArrayRef<Value> x) { return flat.elementNumber(kernel.i64(-1), FlatOps::count(x[0])); });
+      beginWinner(op);
     } else {
       fill(memory(op.getResult()), getFeatureElements(op.getType()),
            op.getKind() == ReduceKind::Max   ? -kInfinity
@@ -519,20 +550,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
         continue;
       }
       if (namesWinner(op.getKind())) {
-        // The first of equals wins: the number is replaced before the best is.
-        auto [best, number] = statistics[op];
-        int64_t n = getFeatureElements(op.getType());
-        bool most = op.getKind() == ReduceKind::ArgMax;
-        Value member = memberAt(position);
-        auto better = [&](Value x, Value old) { return most ? flat.greater(x, old) : flat.greater(old, x); };
-        Strided input{inner.lookup(op.getInput()), {1}}, old{best, {1}};
-        apply({n}, {number, {1}}, {input, old, {number, {1}}}, [&](ArrayRef<Value> x) -> Value {
-          Value mine = flat.elementNumber(member, FlatOps::count(x[0]));
-          return arith::SelectOp::create(b, loc, better(x[0], x[1]), mine, x[2]);
-        });
-        apply({n}, old, {input, old}, [&](ArrayRef<Value> x) -> Value {
-          return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]);
-        });
+        raiseWinner(op, inner.lookup(op.getInput()), memberAt(position));
         continue;
       }
       Value pointer = memory(op.getResult());
@@ -589,6 +607,10 @@ void RowSweep::run() {
   levelOperations(Level::Shared, 0, rows, {}, {});
   for (mpk::AccumulateOp op : plan.shared) {
     ReduceKind kind = op.getKind();
+    if (namesWinner(kind)) {
+      beginWinner(op);
+      continue;
+    }
     fill(memory(op.getResult()), getFeatureElements(op.getType()),
          kind == ReduceKind::Max ? -kInfinity : kind == ReduceKind::Min ? kInfinity : 0);
     rows[op.getResult()] = memory(op.getResult());
@@ -620,6 +642,10 @@ void RowSweep::run() {
              kernel.address(kernel.buffer(output), rowStart(output, owner), element), own.lookup(value));
       }
     for (mpk::AccumulateOp op : plan.shared) {
+      if (namesWinner(op.getKind())) {
+        raiseWinner(op, own.lookup(op.getInput()), owner);
+        continue;
+      }
       Value pointer = memory(op.getResult());
       apply({getFeatureElements(op.getType())}, {pointer, {1}}, {{pointer, {1}}, {own.lookup(op.getInput()), {1}}},
             [&](ArrayRef<Value> x) {
@@ -638,6 +664,14 @@ void RowSweep::run() {
     auto op = value.getDefiningOp<mpk::AccumulateOp>();
     if (!op) {
       copy(n, kernel.buffer(output), rows.lookup(value));
+      continue;
+    }
+    if (namesWinner(op.getKind())) {
+      MergeKind kind = op.getKind() == ReduceKind::ArgMax ? MergeKind::ArgMax : MergeKind::ArgMin;
+      Value partial = kernel.partial(output, kind, 2 * n, element);
+      auto [best, number] = statistics[op];
+      copy(n, partial, best);
+      copy(n, kernel.address(partial, kernel.i64(n), element), number);
       continue;
     }
     MergeKind kind = op.getKind() == ReduceKind::Max   ? MergeKind::Max

@@ -8,6 +8,7 @@
 #include "SweepBase.h"
 #include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -75,6 +76,17 @@ std::pair<Value, Value> SweepBase::memberRange(Value owner) {
 
 Value SweepBase::memberAt(Value position) {
   return kernel.loadIndex(kernel.index({IndexKind::Members, sweep.getAlongAttr(), {}}), position);
+}
+
+Value SweepBase::firstMember(std::pair<Value, Value> range) {
+  Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, range.second, range.first);
+  auto branch = scf::IfOp::create(b, loc, TypeRange{b.getI64Type()}, any, true);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(b, loc, memberAt(range.first));
+  b.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(b, loc, kernel.i64(-1));
+  return branch.getResult(0);
 }
 
 SmallVector<unsigned> SweepBase::memberResultsOfWalk(unsigned walk) {

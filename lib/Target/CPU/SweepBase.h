@@ -22,6 +22,11 @@ namespace gnnc::cpu {
 /// Where the running maximum of an online softmax starts: below every score, but its difference to one is finite.
 constexpr double kLowest = -1e30;
 
+/// Whether a reduction carries the best number and the number of the element that has it.
+inline bool namesWinner(mpdfg::ReduceKind kind) {
+  return kind == mpdfg::ReduceKind::ArgMax || kind == mpdfg::ReduceKind::ArgMin;
+}
+
 class SweepBase {
 public:
   SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
@@ -37,6 +42,8 @@ protected:
   /// Number of members of `owner` as [first, last) positions.
   std::pair<Value, Value> memberRange(Value owner);
   Value memberAt(Value position);
+  /// Number of an owner's first member, -1 where it has none.
+  Value firstMember(std::pair<Value, Value> range);
   /// Member-level operations needed in walk `walk`, in order.
   llvm::SmallVector<mlir::Operation *> operationsOfWalk(unsigned walk);
   /// Results that are written for each member in walk `walk`.

@@ -240,7 +240,7 @@ func.func @f(%w: tensor<3x2xf32, #mpdfg.on<@column>>) {
 
 mpdfg.space @column static {extent = 3 : i64}
 func.func @f(%w: tensor<3x2xf32, #mpdfg.on<@column>>) {
-  // expected-error @+1 {{expected the operand's shape, found 'tensor<6xf32>'}}
+  // expected-error @+1 {{expected the operand's shape and elements, found 'tensor<6xf32>'}}
   %0 = mpdfg.collect %w : tensor<3x2xf32, #mpdfg.on<@column>> -> tensor<6xf32>
   return
 }

@@ -482,7 +482,40 @@ func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
 
 // -----
 
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected 'f32' elements, found 'tensor<4x4xf64>'}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 1 k 4 n 4
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<4x4xf64>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected batch 1 or more, and k and n of 0 or more}}
+  %0 = mpk.outer_sum over @node (%x, %x) batch 0 k 4 n 4
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 //===-- Arenas -------------------------------------------------------------===//
 
 // expected-error @+1 {{expected as many bytes, firsts and lasts as spaces}}
 mpk.arena [@node, unit] bytes [64, 4] first [0] last [2, 1]
+
+// -----
+
+//===-- Accesses -----------------------------------------------------------===//
+
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected the name of a map, found @a::@b}}
+  mpk.sweep (%x) access [#mpk.access<gather_owner @a::@b>] yields [] {
+  ^bb0(%0: tensor<4xf32>):
+    mpk.yield
+  } : (tensor<4xf32>) -> ()
+  return
+}

@@ -8,7 +8,7 @@
 # Follows a page in an empty directory that has the repository's examples and include folders in it:
 #
 # * A `gnn` block is written to the file that its first line names (`// gated.gnn`). Without a name it is compiled where
-#   it has a model, and else analysed with a model that uses nothing of it.
+#   it has a model, and else analysed with a model that uses nothing of it; a `gnn error` block must be refused.
 # * A `json` block is written likewise, to the file named by the last `name.json` in the text before it.
 # * A `console` block has commands after `$ ` and what they print. Times, byte rates and digests may differ, numbers may
 #   by a hundredth; a line `…` stands for any lines, and a line that ends in ` …` has been cut.
@@ -27,7 +27,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-MODEL_OF_NOTHING = "\nmodel Nothing(width_of_nothing: int = 1) {\n  input nothing: node[width_of_nothing]\n  output same = nothing\n}\n"
+MODEL_OF_NOTHING = """
+model Nothing(width_of_nothing: int = 1) {
+  input nothing: node[width_of_nothing]
+  output same = nothing
+}
+"""
 VARYING = re.compile(r"\d[\d. ]*(?:ns|us|ms|s)\b|digest [0-9a-f]{16}|median of [\d ]+|ABI version \d+")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 OPERATION = re.compile(r"\b(?:mpk|mpdfg)\.(?!on\b|access\b)[a-z_]+(?: (?:sum|mean|max|softmax|sigmoid|relu|exp|add|mul)\b)?")
@@ -71,12 +76,13 @@ def has_in_order(wanted, there):
 class Walkthrough:
     def __init__(self, page, place):
         self.page, self.place = page, place
-        self.lines = page.read_text().split("\n")
+        self.lines = page.read_text(encoding="utf-8").split("\n")
         self.wrong, self.replacements, self.last_output = [], [], []
 
     def run(self, command):
-        done = subprocess.run(command, shell=True, cwd=self.place, capture_output=True, text=True, executable="/bin/bash")
-        return [line.rstrip() for line in (done.stdout + done.stderr).rstrip("\n").split("\n") if line or done.stdout]
+        done = subprocess.run(["bash", "-c", command], cwd=self.place, capture_output=True, encoding="utf-8")
+        printed = (done.stdout + done.stderr).rstrip("\n")
+        return [line.rstrip() for line in printed.split("\n")] if printed else []
 
     def complain(self, line, what):
         self.wrong.append(f"{self.page.name}:{line}: {what}")
@@ -93,7 +99,6 @@ class Walkthrough:
         excerpt = first + len(body) + 1 < len(self.lines) and "```mlir" in self.lines[first + len(body) + 1 :][:3]
         for line, command, said in steps:
             found = self.run(command)
-            found = [] if found == [""] else found
             self.last_output = found
             if excerpt and not said:
                 continue
@@ -103,23 +108,24 @@ class Walkthrough:
                 self.complain(line, f"`{command}` prints\n" + "\n".join("    " + text for text in found))
                 self.replacements.append((said, found, line))
 
-    def model(self, first, body):
+    def model(self, first, body, wrong):
         text = "\n".join(body) + "\n"
         named = re.match(r"// (\S+\.gnn)", body[0])
         if named:
-            (self.place / named[1]).write_text(text)
+            (self.place / named[1]).write_text(text, encoding="utf-8")
             return
         if not re.search(r"^model ", text, re.M):
             text += MODEL_OF_NOTHING
-        (self.place / "block.gnn").write_text(text)
+        (self.place / "block.gnn").write_text(text, encoding="utf-8")
         printed = self.run("gnnc compile block.gnn -o block.so")
-        if printed not in ([], [""]):
-            self.complain(first, "this does not compile\n" + "\n".join("    " + line for line in printed))
+        if bool(printed) != wrong:
+            what = "this is no error" if wrong else "this does not compile"
+            self.complain(first, what + "".join("\n    " + line for line in printed))
 
     def walk(self):
         for kind, first, body in blocks(self.lines):
             if kind in ("gnn", "gnn error"):
-                self.model(first, body)
+                self.model(first, body, wrong=kind != "gnn")
             elif kind == "json":
                 names = re.findall(r"`(\S+\.json)`", "\n".join(self.lines[:first]))
                 (self.place / names[-1]).write_text("\n".join(body) + "\n")
@@ -135,9 +141,9 @@ class Walkthrough:
             begin = line
             while self.lines[begin - 1].endswith("\\"):
                 begin += 1
-            cut = [text if len(text) <= 118 else text[:116].rstrip() + " …" for text in found]
+            cut = [text[:116].rstrip() + " …" if len(text) > 118 and "mpdfg." in text else text for text in found]
             self.lines[begin : begin + len(said)] = cut
-        self.page.write_text("\n".join(self.lines))
+        self.page.write_text("\n".join(self.lines), encoding="utf-8")
 
 
 def main():

@@ -11,9 +11,9 @@
 
 #include "gnnc/Reference/Interpreter.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gtest/gtest.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
 
 using namespace gnnc;
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Only operations that a rewrite may reorder without a visible change are drawn: bounded functions, and no comparison of
-// computed numbers, which would turn the last bit of a sum into a whole number.
+// Only operations that a rewrite may reorder without a visible change are drawn: bounded functions, and no comparison
+// of computed numbers, which would turn the last bit of a sum into a whole number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -249,9 +249,9 @@ Value Generator::typedContract(Value value) {
   for (MapOp map : maps)
     if (map.getToAttr() == kind && map.getFromAttr() == getResidency(value.getType())) {
       int64_t n = 1 + below(4);
-      Value weight = BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), {sizes[0], n}),
-                                         argument(kind, {sizes[0], n}), symbol(map.getSymName()),
-                                         builder.getF64FloatAttr(0));
+      Value weight =
+          BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), {sizes[0], n}), argument(kind, {sizes[0], n}),
+                              symbol(map.getSymName()), builder.getF64FloatAttr(0));
       return ContractOp::create(builder, loc, like(value, {n}), value, ArrayRef<int64_t>{0}, weight,
                                 ArrayRef<int64_t>{0, 1}, ArrayRef<int64_t>{1});
     }
@@ -419,8 +419,8 @@ void Generator::makeInputs() {
   }
 }
 
-/// Graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a program can be tried
-/// out by hand.
+/// Graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a program can be
+/// tried out by hand.
 void Generator::attach() {
   SmallVector<NamedAttribute> extents, targets, inputs;
   for (const auto &[name, extent] : program.graph.extents)

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For each seed a program is interpreted as it is and after each phase of each optimisation level; and its gradients are
-// compared with finite differences, and kept by the phases too. GNNC_RANDOM_SEEDS=a:b
-// runs other seeds than the first hundreds; with GNNC_RANDOM_PRINT set, each program is printed before it is run, in a form
-// that gnnc-opt --gnnc-interpret takes.
+// For each seed a program is interpreted as it is and after each phase of each optimisation level; and its gradients
+// are compared with finite differences, and kept by the phases too. GNNC_RANDOM_SEEDS=a:b runs other seeds than the
+// first hundreds; with GNNC_RANDOM_PRINT set, each program is printed before it is run, in a form that gnnc-opt
+// --gnnc-interpret takes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,11 +16,11 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Transforms/Passes.h"
-#include "gtest/gtest.h"
-#include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "gtest/gtest.h"
 
 #include <cmath>
 #include <cstdlib>

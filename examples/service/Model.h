@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef EMBED_MODEL_H
-#define EMBED_MODEL_H
+#ifndef SERVICE_MODEL_H
+#define SERVICE_MODEL_H
 
 #include "gnnc-c/gnnc.h"
 
@@ -23,7 +23,7 @@
 #include <string>
 #include <vector>
 
-namespace embed {
+namespace service {
 
 inline void check(gnnc_status status, const gnnc_error &error) {
   if (status != GNNC_OK)
@@ -116,6 +116,6 @@ private:
   size_t capacity = 0;
 };
 
-} // namespace embed
+} // namespace service
 
-#endif // EMBED_MODEL_H
+#endif // SERVICE_MODEL_H
