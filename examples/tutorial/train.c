@@ -103,10 +103,11 @@ int main(int argc, char **argv) {
   readTensor(argv[2], "contexts", contexts, sizeof contexts);
   readTensor(argv[2], "y", side, sizeof side);
   for (int node = 0; node < NODES; ++node)
-    x[node][node] = 1; /* a member's features are its number */
+    x[node][node] = 1;                                         /* a member's features are its number */
   target[0][side[0]] = target[NODES - 1][side[NODES - 1]] = 1; /* all that training knows: the two leaders */
   const gnnc_extent extents[] = {{"node", NODES}, {"edge", EDGES}};
-  const gnnc_index maps[] = {{"src", ends[0], EDGES, 32, GNNC_INDEX_EACH}, {"dst", ends[1], EDGES, 32, GNNC_INDEX_EACH}};
+  const gnnc_index maps[] = {{"src", ends[0], EDGES, 32, GNNC_INDEX_EACH},
+                             {"dst", ends[1], EDGES, 32, GNNC_INDEX_EACH}};
   const gnnc_graph_desc desc = {sizeof desc, 2, extents, 2, maps};
   gnnc_graph *graph;
   if (api->prepare(context, &desc, &graph, &error))
@@ -117,9 +118,9 @@ int main(int argc, char **argv) {
   const int64_t xShape[] = {NODES, IN}, edgeShape[] = {EDGES}, targetShape[] = {NODES, CLASSES};
   gnnc_binding in[4 + PARAMETERS] = {tensor("x", x[0], 2, xShape), tensor("contexts", contexts, 1, edgeShape),
                                      tensor("target", target[0], 2, targetShape), tensor("grad.loss", &one, 0, NULL)};
-  gnnc_binding out[4 + PARAMETERS] = {
-      tensor("loss", &loss, 0, NULL), tensor("grad.x", xGradient[0], 2, xShape),
-      tensor("grad.contexts", contextsGradient, 1, edgeShape), tensor("grad.target", targetGradient[0], 2, targetShape)};
+  gnnc_binding out[4 + PARAMETERS] = {tensor("loss", &loss, 0, NULL), tensor("grad.x", xGradient[0], 2, xShape),
+                                      tensor("grad.contexts", contextsGradient, 1, edgeShape),
+                                      tensor("grad.target", targetGradient[0], 2, targetShape)};
   uint32_t random = 1;
   for (int p = 0; p < PARAMETERS; ++p) {
     size_t count = (size_t)(parameters[p].shape[0] * parameters[p].shape[1]);

@@ -308,8 +308,9 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   }
 
   static void eraseDeadBody(mpk::SweepOp sweep) {
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(sweep.getBody().front().without_terminator())))
-      if (op.use_empty())
+    // Not without_terminator(): the reverse of that range looks at the operation after the one it is at.
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(sweep.getBody().front())))
+      if (op.use_empty() && !isa<mpk::YieldOp>(op))
         op.erase();
   }
 };

@@ -35,7 +35,8 @@ model Nothing(width_of_nothing: int = 1) {
 """
 VARYING = re.compile(r"\d[\d. ]*(?:ns|us|ms|s)\b|digest [0-9a-f]{16}|median of [\d ]+|ABI version \d+")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
-OPERATION = re.compile(r"\b(?:mpk|mpdfg)\.(?!on\b|access\b)[a-z_]+(?: (?:sum|mean|max|softmax|sigmoid|relu|exp|add|mul)\b)?")
+KINDS = "sum|mean|max|softmax|leaky_relu|sigmoid|relu|exp|add|mul"
+OPERATION = re.compile(rf"\b(?:mpk|mpdfg)\.(?!on\b|access\b)[a-z_]+(?: (?:{KINDS})\b)?")
 
 
 def blocks(lines):
