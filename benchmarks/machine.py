@@ -24,7 +24,7 @@ class Ceilings:
 
     gflops: float  # a product of 1024 x 1024 matrices by MKL
     copy_gbs: float  # bytes read and written by memcpy, far larger than the caches
-    cached_gbs: float  # bytes read by memchr within the second-level caches
+    cached_gbs: float  # bytes read by MKL's sdot out of the second-level caches
 
 
 def processor() -> str:
@@ -99,17 +99,26 @@ def copy_rate(size: int, threads: int) -> float:
     return 2 * size * threads / estimate(together(threads, lambda number: memcpy(*places[number], size))) / 1e9
 
 
-def read_rate(size: int, threads: int, repeat: int) -> float:
-    """GB/s read by threads that each search `size` bytes for one that is not there, again and again."""
-    memchr = ctypes.CDLL(None).memchr
-    memchr.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
-    arrays = [np.zeros(size, np.uint8) for _ in range(threads)]
+def read_rate(mkl: MKL, threads: int, repeat: int = 50) -> float:
+    """GB/s read by threads that each multiply two vectors of 256 KiB, which stay in its second-level cache."""
+    library, count = mkl.library, 1 << 16
+    one = ctypes.c_int(1)
+    calls = []
+    for _ in range(threads):
+        x, y = aligned(count), aligned(count)
+        x.fill(0)
+        y.fill(0)
+        calls.append(
+            (x, y, (ctypes.c_int(count), ctypes.c_void_p(x.ctypes.data), one, ctypes.c_void_p(y.ctypes.data), one))
+        )
 
     def work(number: int) -> None:
+        before = library.MKL_Set_Num_Threads_Local(1)
         for _ in range(repeat):
-            memchr(arrays[number].ctypes.data, 1, size)
+            library.cblas_sdot(*calls[number][2])
+        library.MKL_Set_Num_Threads_Local(before)
 
-    return size * threads * repeat / estimate(together(threads, work)) / 1e9
+    return 8 * count * threads * repeat / estimate(together(threads, work)) / 1e9
 
 
 def ceilings(mkl: MKL, threads: int) -> Ceilings:
@@ -120,7 +129,7 @@ def ceilings(mkl: MKL, threads: int) -> Ceilings:
     product = mkl.sgemm(x, y, z)
     flops = 2 * size**3 / min(estimate(product) for _ in range(10)) / 1e9
     in_memory = max(copy_rate(1 << 27, threads) for _ in range(5))
-    return Ceilings(flops, in_memory, max(read_rate(1 << 18, threads, 100) for _ in range(10)))
+    return Ceilings(flops, in_memory, max(read_rate(mkl, threads) for _ in range(10)))
 
 
 @dataclass

@@ -29,12 +29,17 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
 void differentiate(OpPassManager &pm, const PhaseOptions &options) {
   if (!options.gradient)
     return;
+  // What moves before a broadcast now has its adjoint there too.
+  if (options.optLevel >= 2)
+    pm.addPass(createReorderBroadcast());
   // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
   pm.addPass(createDifferentiate());
   simplify(pm, options);
 }
 
 void reorder(OpPassManager &pm, const PhaseOptions &options) {
+  if (options.optLevel >= 2)
+    pm.addPass(createReorderBroadcast());
   // Sums that follow from others, while products are still visible as such.
   if (options.optLevel >= 2)
     pm.addPass(createReuseSums());

@@ -172,9 +172,9 @@ TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
   // Only inputs: not even a zero.
   EXPECT_EQ(added("input x: node[a]\noutput y = sum(exp(x.src) * softmax(x.dst))", false), 0);
   EXPECT_EQ(added("input x: node[a]\nstate s[a]\noutput y = max(x.src + s) * s", false), 0);
-  // The weight's gradient alone: times x, summed over the axis that the weight was repeated along, and over all rows.
+  // The weight's gradient alone: times x, summed over all rows; also over the axis that it was repeated along, and reshaped.
   EXPECT_EQ(added("input x: node[a]\nparam w[a]\noutput y = exp(x) * w", false), 2);
-  EXPECT_EQ(added("input x: node[a]\nparam w[]\noutput y = x.src * w", false), 3);
+  EXPECT_EQ(added("input x: node[a]\nparam w[]\noutput y = x.src * w", false), 4);
   EXPECT_EQ(added("input x: node[a]\nparam w[a, b = 3]\noutput y = sum(x.src) @ w", false), 2);
   // No rule where no output depends on the value; a gradient of zero has a number and its rows.
   EXPECT_EQ(added("input x: node[a]\nparam w[a]\noutput y = x + degree(dst)\noutput z = detach(w)", false), 1);

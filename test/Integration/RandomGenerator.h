@@ -45,6 +45,7 @@ private:
   bool exact(Id id) const { return facts[size_t(id)].exact; }
   double scale(Id id) const { return facts[size_t(id)].scale; }
   Id anyValue();
+  std::vector<Id> unused() const;
   Id anyValueOn(Id space);
   Id anyMember();
   Id bring(Id id, Id space);

@@ -56,13 +56,22 @@ spec::Id Generator::keep(Id id) {
   return id;
 }
 
-/// Late values more often than early ones, so that programs get deep.
+/// What nothing uses yet more often than what something does, so that little is made in vain.
 spec::Id Generator::anyValue() {
-  int64_t n = int64_t(pool.size());
-  return pool[size_t(random.chance(50) ? n - 1 - random.below(std::min<int64_t>(n, 4)) : random.below(n))];
+  std::vector<Id> fresh = unused();
+  return !fresh.empty() && random.chance(60) ? random.pick(fresh) : random.pick(pool);
 }
 
-/// A value on `space`, or one that has been brought there.
+std::vector<spec::Id> Generator::unused() const {
+  std::vector<bool> used(builder.spec().values.size());
+  for (const spec::Value &user : builder.spec().values)
+    for (Id operand : user.operands)
+      used[size_t(operand)] = true;
+  std::vector<Id> fresh;
+  llvm::copy_if(pool, std::back_inserter(fresh), [&](Id id) { return !used[size_t(id)]; });
+  return fresh;
+}
+
 spec::Id Generator::anyValueOn(Id space) {
   std::vector<Id> there;
   llvm::copy_if(pool, std::back_inserter(there), [&](Id id) { return residency(id) == space; });
@@ -221,10 +230,15 @@ spec::Id Generator::param(Id space, const Axes &axes) {
 // The whole
 //===----------------------------------------------------------------------===//
 
+/// Most of what nothing uses, and now and then what something does.
 void Generator::outputs() {
-  std::vector<Id> chosen{pool.back()};
-  for (int64_t n = random.below(4); n > 0; --n)
-    chosen.push_back(random.chance(10) ? random.pick(pool) : anyValue());
+  std::vector<Id> chosen = unused();
+  random.shuffle(chosen);
+  chosen.resize(std::min<size_t>(chosen.size(), size_t(random.between(2, 6))));
+  if (random.chance(30))
+    chosen.push_back(random.pick(pool));
+  if (random.chance(5))
+    chosen.push_back(chosen.front());
   for (size_t i = 0; i < chosen.size(); ++i)
     builder.output("out" + std::to_string(i), chosen[i], loc);
 }
@@ -238,13 +252,13 @@ spec::ModelSpec Generator::run() {
 
   for (int64_t n = random.between(2, 4); n > 0; --n)
     table.push_back({"x" + std::to_string(names++), anySize()});
-  pool.push_back(input(spaces[0], anyAxes(2)));
+  pool.push_back(input(spaces[0], anyAxes(2, {table[0]})));
   pool.push_back(input(spaces[1], anyAxes(1)));
   for (int64_t n = random.below(3); n > 0; --n)
     pool.push_back(input(random.chance(20) ? kNone : random.pick(spaces), anyAxes(2)));
 
-  for (int64_t n = random.between(3, 16); n > 0; --n)
-    keep(random.chance(40) ? pattern() : step());
+  for (int64_t n = random.between(4, 18); n > 0; --n)
+    keep(random.chance(50) ? pattern() : step());
   outputs();
   std::optional<spec::ModelSpec> model = builder.finish("random", /*doublePrecision=*/random.chance(20), {});
   if (!model)

@@ -54,7 +54,7 @@ spec::Id Generator::weightFor(const Axes &axes, Id space) {
 spec::Id Generator::product(Id x) {
   Axes axes = value(x).axes;
   if (axes.empty())
-    return unary(x);
+    return commonAxes(x, anyValue());
   random.shuffle(axes);
   size_t summed = axes.size() > 1 && random.chance(25) ? 2 : 1;
   Axes of(axes.begin(), axes.begin() + summed), inner = of;
@@ -219,29 +219,31 @@ spec::Id Generator::spread() {
 }
 
 spec::Id Generator::pattern() {
-  switch (random.below(14)) {
+  switch (random.below(16)) {
   case 0:
   case 1:
   case 2:
+  case 3:
     return product(anyValue());
-  case 3: // written for each member, to be hoisted
+  case 4: // written for each member, to be hoisted
+  case 5:
     return product(bring(anyValue(), builder.map(random.pick(maps)).from));
-  case 4: {
+  case 6: {
     Id x = product(bring(anyValue(), builder.map(random.pick(maps)).from));
     return residency(x) == kNone ? x : reduceAnyhow(x, anyMapFrom(residency(x)));
   }
-  case 5:
-    return commonAxes(anyValue(), anyValue());
-  case 6:
   case 7:
+    return commonAxes(anyValue(), anyValue());
   case 8:
-    return attention();
   case 9:
   case 10:
-    return phases();
+    return attention();
   case 11:
-    return pooled(anyValue());
   case 12:
+    return phases();
+  case 13:
+    return pooled(anyValue());
+  case 14:
     return random.chance(50) ? sparseProduct() : spread();
   default: {
     Id x = commonAxes(anyValue(), anyValue());

@@ -302,6 +302,10 @@ std::string test::check(const Trial &trial, const Way &way) {
 }
 
 std::string test::checkApart(const Trial &trial, const Way &way) {
+  return runApart([&] { return check(trial, way); });
+}
+
+std::string test::runApart(const std::function<std::string()> &work) {
   int ends[2];
   if (pipe(ends) != 0)
     return "no pipe";
@@ -312,7 +316,7 @@ std::string test::checkApart(const Trial &trial, const Way &way) {
     for (int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
       signal(number, SIG_DFL);
     alarm(kHang);
-    std::string wrong = check(trial, way);
+    std::string wrong = work();
     for (size_t written = 0; written < wrong.size();) {
       ssize_t count = write(ends[1], wrong.data() + written, wrong.size() - written);
       if (count <= 0)

@@ -49,7 +49,8 @@ std::vector<Way> allWays();
 /// does that must not be touched, and holds NaNs before.
 std::string check(const Trial &trial, const Way &way);
 
-/// The same in a process of its own, so that a crash or a hang is one more thing to get wrong.
+/// What `work` says, in a process of its own, so that a crash or a hang is one more thing to get wrong.
+std::string runApart(const std::function<std::string()> &work);
 std::string checkApart(const Trial &trial, const Way &way);
 
 /// Runs a compiled model with all memory guarded as above. `variant` chooses how its indices are given.

@@ -84,7 +84,8 @@ SmallVector<Value> UnaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
 
 SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> wanted) {
   Rules r(b, getLoc());
-  Value x = getLhs(), y = getRhs(), zero = r.number(0, g);
+  Value x = getLhs(), y = getRhs();
+  auto zero = [&] { return r.number(0, g); };
   auto both = [&](auto left, auto right) -> SmallVector<Value> {
     return {wanted[0] ? Value(left()) : Value(), wanted[1] ? Value(right()) : Value()};
   };
@@ -102,14 +103,14 @@ SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
     return both(
         [&] {
           Value slope = r.mul(y, r.binary(BinaryKind::Pow, x, r.sub(y, r.number(1, y))));
-          return r.select(y, r.mul(g, slope), zero);
+          return r.select(y, r.mul(g, slope), zero());
         },
-        [&] { return r.select(x, r.mul(g, r.mul(getResult(), r.unary(UnaryKind::Log, x))), zero); });
+        [&] { return r.select(x, r.mul(g, r.mul(getResult(), r.unary(UnaryKind::Log, x))), zero()); });
   case BinaryKind::Maximum:
   case BinaryKind::Minimum: {
     bool maximum = getKind() == BinaryKind::Maximum;
     auto left = [&] { return maximum ? r.greater(x, y) : r.greater(y, x); };
-    return both([&] { return r.select(left(), g, zero); }, [&] { return r.select(left(), zero, g); });
+    return both([&] { return r.select(left(), g, zero()); }, [&] { return r.select(left(), zero(), g); });
   }
   default: // Comparisons are constant almost everywhere.
     return {Value(), Value()};
@@ -118,9 +119,8 @@ SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
 
 SmallVector<Value> SelectOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> wanted) {
   Rules r(b, getLoc());
-  Value zero = r.number(0, g);
-  return {Value(), wanted[1] ? r.select(getCondition(), g, zero) : Value(),
-          wanted[2] ? r.select(getCondition(), zero, g) : Value()};
+  return {Value(), wanted[1] ? r.select(getCondition(), g, r.number(0, g)) : Value(),
+          wanted[2] ? r.select(getCondition(), r.number(0, g), g) : Value()};
 }
 
 /// The same mask, at the same site.

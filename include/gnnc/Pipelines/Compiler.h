@@ -27,7 +27,7 @@ namespace gnnc {
 /// What `compile` returns.
 enum class EmitKind {
   MPDFG,        ///< `mpdfg` after the simplify phase (or after `compileTo`), as text
-  MPK,          ///< `mpk` after the schedule phase, as text
+  MPK,          ///< `mpk` after the plan-memory phase, as text
   LLVM,         ///< LLVM IR of all variants, as text
   Object,       ///< the model's own relocatable object, without the runtime
   SharedObject, ///< the self-contained model.so

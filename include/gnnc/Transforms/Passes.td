@@ -29,6 +29,26 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
+  let summary = "Moves contractions before the broadcasts of their operands (R1, R3)";
+  let description = [{
+    A contraction all of whose operands are shared or move along one map m, or along a composition that begins with m, is made
+    where m leads to, and its result is moved. Not where an operand moves along another map, or with a fill that is not 0.
+
+    ```mlir
+    %1 = mpdfg.broadcast %x along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@edge>>, tensor<64x16xf32>
+       -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    // becomes
+    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>
+       -> tensor<?x16xf32, #mpdfg.on<@node>>
+    %2 = mpdfg.broadcast %1 along @src : tensor<?x16xf32, #mpdfg.on<@node>> -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let statistics = [Statistic<"numHoisted", "hoisted", "Contractions moved before broadcasts">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
   let summary = "Turns gradients of weights into matrix products";
   let description = [{

@@ -1,0 +1,108 @@
+//===- ReorderBroadcast.cpp - Products move before broadcasts -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// R1 and R3 on contractions, whose cost dominates: f(g(x)) -> g(f(x)) where every operand is shared or moves along the
+// same map m, possibly by way of it:
+//
+//   contract(x.m, W)          -> contract(x, W).m            W shared
+//   contract(x.m, W.(t after m)) -> contract(x, W.t).m       a weight for each type of x's elements
+//
+// Graphiler's broadcast reordering (Xie et al., MLSys 2022, section 4.1) without looking at the other operand's residency
+// would be wrong; here an operand along any other map declines. A fill other than 0 does too: the product of a filled
+// row is not a filled row. It runs before differentiation as well, so that adjoint code is hoisted with what it is the adjoint of.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Remarks.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_REORDERBROADCAST
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+#define DEBUG_TYPE "reorder-broadcast"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadcast> {
+  void runOnOperation() override {
+    SmallVector<ContractOp> contractions;
+    getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
+    for (ContractOp op : contractions)
+      hoist(op);
+  }
+
+  /// The map that follows `first` in a composition; null if `whole` is none that begins with it.
+  static FlatSymbolRefAttr remainder(Operation *from, FlatSymbolRefAttr whole, FlatSymbolRefAttr first) {
+    auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, whole);
+    if (map.getKind() != MapKind::Compose || map.getPartsAttr()[0] != first)
+      return {};
+    return cast<FlatSymbolRefAttr>(map.getPartsAttr()[1]);
+  }
+
+  void hoist(ContractOp op) {
+    // The map to move along: that of the operand whose composition the other one's may be.
+    for (Value operand : op->getOperands()) {
+      BroadcastOp move = getMove(operand);
+      if (!move)
+        continue;
+      SmallVector<std::pair<Value, FlatSymbolRefAttr>> sources; // what is left to move, and along what
+      for (Value other : op->getOperands())
+        if (std::optional<std::pair<Value, FlatSymbolRefAttr>> source = without(op, other, move.getAlongAttr()))
+          sources.push_back(*source);
+      if (sources.size() == op->getNumOperands())
+        return rewrite(op, move, sources);
+    }
+    if (getMove(op.getLhs()) || getMove(op.getRhs()))
+      remarkMissed(op, DEBUG_TYPE, "hoist", [] { return "product stays behind a broadcast"; },
+                   [] { return "its operands move along different maps, or with a fill"; });
+  }
+
+  /// An operand as it is before the movement along `map`: itself if shared.
+  static std::optional<std::pair<Value, FlatSymbolRefAttr>> without(Operation *op, Value operand,
+                                                                    FlatSymbolRefAttr map) {
+    if (!getResidency(operand.getType()))
+      return std::pair(operand, FlatSymbolRefAttr());
+    BroadcastOp move = getMove(operand);
+    if (!move || !move.getFill().isZero())
+      return std::nullopt;
+    if (move.getAlongAttr() == map)
+      return std::pair(move.getInput(), FlatSymbolRefAttr());
+    FlatSymbolRefAttr rest = remainder(op, move.getAlongAttr(), map);
+    return rest ? std::optional(std::pair(move.getInput(), rest)) : std::nullopt;
+  }
+
+  void rewrite(ContractOp op, BroadcastOp move, ArrayRef<std::pair<Value, FlatSymbolRefAttr>> sources) {
+    OpBuilder b(op);
+    auto rows = cast<RankedTensorType>(move.getInput().getType());
+    auto onRows = [&](Type like) {
+      return getTensorOn(getResidency(rows), rows.getDimSize(0), getFeatureShape(like), rows.getElementType());
+    };
+    SmallVector<Value> operands;
+    for (auto [value, along] : sources)
+      operands.push_back(along ? Value(BroadcastOp::create(b, op.getLoc(), onRows(value.getType()), value, along,
+                                                           b.getF64FloatAttr(0)))
+                               : value);
+    Value product = ContractOp::create(b, op.getLoc(), onRows(op.getType()), operands[0], op.getLhsLabels(),
+                                       operands[1], op.getRhsLabels(), op.getOutLabels());
+    Value moved = BroadcastOp::create(b, op.getLoc(), op.getType(), product, move.getAlongAttr(), b.getF64FloatAttr(0));
+    remarkPassed(op, DEBUG_TYPE, "hoist",
+                 [&] { return ("product is made before the broadcast along @" + move.getAlong()).str(); });
+    op.replaceAllUsesWith(moved);
+    op.erase();
+    ++numHoisted;
+  }
+};
+
+} // namespace
