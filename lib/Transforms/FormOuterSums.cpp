@@ -7,7 +7,8 @@
 //
 // The transpose of y = x W is dW = sum over the rows of x[k] g[n]: a reduction of an outer product, which must never be
 // made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand has
-// axes of its own.
+// axes of its own. Where owners are many (nodes, not types) each has few rows and its sum is as large as what a sweep
+// accumulates: then it stays with the sweeps if an operand would have to be stored for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,6 +64,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     }
     if (k.empty() || n.empty())
       return;
+    if (hasManyOwners(sum) && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
+      return;
 
     OpBuilder b(sum);
     Location loc = sum.getLoc();
@@ -109,6 +112,17 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     sum.getResult().replaceAllUsesWith(result);
     sum.erase();
     ++numFormed;
+  }
+
+  static bool hasManyOwners(ReduceOp sum) {
+    FlatSymbolRefAttr target = getResidency(sum.getResult().getType());
+    return target && SymbolTable::lookupNearestSymbolFrom<SpaceOp>(sum, target).getKind() != SpaceKind::Static;
+  }
+
+  /// Whether a value is in memory anyway: given, moved from where it is, or made by a product of its own.
+  static bool isStored(Value value) {
+    Operation *op = value.getDefiningOp();
+    return !op || readThrough(value).second || isa<ContractOp>(op);
   }
 
   /// What a moved value is read from, where the map is total.
