@@ -41,7 +41,7 @@ def parameters(prepared: PreparedGraph) -> dict[str, np.ndarray]:
 
 
 def run(bench: Bench) -> Section:
-    section = Section(f"Two-layer models on Cora, {bench.threads} threads", NOTE, HEADER)
+    section = Section(f"Two-layer models on Cora, {bench.threaded()}", NOTE, HEADER)
     graph = graphs.load("cora", bench.data)
     if graph.generated:
         raise SystemExit("cora: needs cora.safetensors, see --data")

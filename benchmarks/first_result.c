@@ -2,8 +2,8 @@
  *
  *   first_result MODEL.so BUNDLE THREADS BEGIN
  *
- * BUNDLE has the graph, the inputs and the shapes of the outputs, as cold_start.py writes it. BEGIN is what the caller's
- * monotonic clock said when it started this program, in nanoseconds. Prints one line of JSON.
+ * BUNDLE has the graph, the inputs and the shapes of the outputs, as cold_start.py writes it. BEGIN is what the
+ * caller's monotonic clock said when it started this program, in nanoseconds. Prints one line of JSON.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 #include "gnnc-c/gnnc.h"

@@ -45,7 +45,7 @@ def run(bench: Bench) -> Section:
 
     torch.set_num_threads(bench.threads)
     note = NOTE.format(versions=pyg_peers.versions())
-    section = Section(f"Layers, {bench.threads} threads", note, HEADER)
+    section = Section(f"Layers, {bench.threaded()}", note, HEADER)
     ratios = []
     for place in ("tolokers", "twitch_de", "cora"):
         graph = graphs.load(place, bench.data)

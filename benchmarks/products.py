@@ -43,7 +43,7 @@ def run(bench: Bench) -> Section:
     versions = {name: library.version for name, library in libraries.items()}
     system, numpys = (versions.get(name, "absent") for name in ("OpenBLAS", "NumPy's OpenBLAS"))
     note = NOTE.format(rows=ROWS, system=system, numpy=numpys, mkl=bench.mkl.version)
-    section = Section(f"Dense products, {bench.threads} threads", note, HEADER)
+    section = Section(f"Dense products, {bench.threaded()}", note, HEADER)
     ratios: dict[str, list[float]] = {name: [] for name in [*libraries, "MKL"]}
     rng = np.random.default_rng(0)
     for inner in SIZES:

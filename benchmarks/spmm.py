@@ -35,7 +35,7 @@ WIDTHS = (64, 16, 128, 256)
 
 
 def run(bench: Bench) -> Section:
-    section = Section(f"Weighted sum of neighbours (SpMM), {bench.threads} threads", NOTE, HEADER)
+    section = Section(f"Weighted sum of neighbours (SpMM), {bench.threaded()}", NOTE, HEADER)
     by_mkl, by_scipy = [], []
     for name in ("tolokers", "twitch_de", "cora"):
         graph = graphs.load(name, bench.data)

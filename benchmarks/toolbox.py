@@ -33,5 +33,8 @@ class Bench:
         subprocess.run([str(self.gnnc), "compile", str(source), "-o", str(target), *options], check=True)
         return target
 
+    def threaded(self) -> str:
+        return "one thread" if self.threads == 1 else f"{self.threads} threads"
+
     def model(self, file: str) -> Path:
         return HERE / "models" / file
