@@ -34,7 +34,7 @@ typedef enum gnnc_status {
   GNNC_INVALID_ARGUMENT = 1, /**< a null pointer, an unknown name, a wrong shape, dtype or count */
   GNNC_INVALID_GRAPH = 2,    /**< an index out of range, a negative or too large extent */
   GNNC_OUT_OF_MEMORY = 3,
-  GNNC_UNSUPPORTED = 4,      /**< this processor or device lacks what the object was compiled for */
+  GNNC_UNSUPPORTED = 4, /**< this processor or device lacks what the object was compiled for */
   GNNC_VERSION_MISMATCH = 5
 } gnnc_status;
 
@@ -93,9 +93,9 @@ typedef enum gnnc_index_format {
 typedef struct gnnc_index {
   const char *map;
   const void *data;
-  int64_t length;     /**< elements of `data` */
-  int32_t bits;       /**< 32 or 64, signed */
-  int32_t format;     /**< gnnc_index_format */
+  int64_t length; /**< elements of `data` */
+  int32_t bits;   /**< 32 or 64, signed */
+  int32_t format; /**< gnnc_index_format */
 } gnnc_index;
 
 typedef struct gnnc_graph_desc {

@@ -61,8 +61,8 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   FuseMessagePassingOptions fusion;
   fusion.fuse = options.optLevel > 0;
   pm.addPass(createFuseMessagePassing(fusion));
-  // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of which has
-  // memory of its own.
+  // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
+  // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
 }
 

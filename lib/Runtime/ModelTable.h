@@ -66,7 +66,8 @@ enum MergeKind : int64_t { MergeSum, MergeMax, MergeMin, MergeArgMax, MergeArgMi
 // A result shared by all blocks: each block writes `elements` numbers to partials[i] + block*elements (of the width of
 // `buffer`, a number in the table's list of buffers); afterwards the runtime combines the blocks in order into
 // `buffer`. No blocks: 0. The first half of a partial result of MergeArgMax and MergeArgMin holds extrema, the second
-// the numbers of the elements that have them, which are what is combined (no blocks: -1). The sizes of blocks are the runtime's choice and have no upper bound.
+// the numbers of the elements that have them, which are what is combined (no blocks: -1). The sizes of blocks are the
+// runtime's choice and have no upper bound.
 struct MergeRec {
   int64_t buffer, kind, elements;
 };

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The driver knows no operation: rules come from DifferentiableOpInterface. It walks the function backwards, adds up what the
-// users of a value give it, and undoes repetition: a gradient has the rows and axes of the place where a value was
-// used, so axes that were repeated are summed, and where a shared value met the rows of a space, the rows are summed. Values that do
-// not depend on anything wanted are never visited.
+// The driver knows no operation: rules come from DifferentiableOpInterface. It walks the function backwards, adds up
+// what the users of a value give it, and undoes repetition: a gradient has the rows and axes of the place where a value
+// was used, so axes that were repeated are summed, and where a shared value met the rows of a space, the rows are
+// summed. Values that do not depend on anything wanted are never visited.
 //
 // Forward values that rules name stay where they are; what is kept in memory for them and what is computed again is
 // decided by fusion.
@@ -70,8 +70,8 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       attributes.set(kRoleAttr, b.getStringAttr("input"));
       if (Attribute axes = function.getResultAttr(i, kAxesAttr))
         attributes.set(kAxesAttr, axes);
-      if (failed(function.insertArgument(at, output.getType(), attributes.getDictionary(&getContext()),
-                                         output.getLoc())))
+      if (failed(
+              function.insertArgument(at, output.getType(), attributes.getDictionary(&getContext()), output.getLoc())))
         return failure();
       accumulate(b, output, block.getArgument(at));
     }
@@ -112,8 +112,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       results.push_back(gradient);
       types.push_back(argument.getType());
       NamedAttrList list;
-      list.set(kNameAttr,
-               b.getStringAttr("grad." + function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue()));
+      list.set(kNameAttr, b.getStringAttr("grad." + function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue()));
       if (Attribute axes = function.getArgAttr(i, kAxesAttr))
         list.set(kAxesAttr, axes);
       attributes.push_back(list.getDictionary(&getContext()));
@@ -142,9 +141,9 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     auto from = cast<RankedTensorType>(gradient.getType());
     FlatSymbolRefAttr space = getResidency(from), target = getResidency(type);
     if (!axes.empty())
-      gradient = FoldOp::create(b, loc,
-                                getTensorOn(space, space ? from.getDimSize(0) : 0, features, from.getElementType()),
-                                sum, gradient, b.getDenseI64ArrayAttr(axes));
+      gradient =
+          FoldOp::create(b, loc, getTensorOn(space, space ? from.getDimSize(0) : 0, features, from.getElementType()),
+                         sum, gradient, b.getDenseI64ArrayAttr(axes));
     if (space && !target)
       gradient = ReduceOp::create(b, loc, type, sum, gradient, FlatSymbolRefAttr::get(b.getContext(), kAllMap));
     if (!space && target) // The same for every row.

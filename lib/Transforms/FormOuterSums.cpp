@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The transpose of y = x W is dW = sum over the rows of x[k] g[n]: a reduction of an outer product, which must never be
-// made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand has
-// axes of its own. Where owners are many (nodes, not types) each has few rows and its sum is as large as what a sweep
-// accumulates: then it stays with the sweeps if an operand would have to be stored for it.
+// made for each row. The pattern is reduce sum (contract x, g) where nothing is summed inside a row and each operand
+// has axes of its own. Where owners are many (nodes, not types) each has few rows and its sum is as large as what a
+// sweep accumulates: then it stays with the sweeps if an operand would have to be stored for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,8 +146,9 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     }
     auto type = cast<RankedTensorType>(value.getType());
     FlatSymbolRefAttr space = getResidency(type);
-    return TransposeOp::create(
-        b, loc, getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()), value, permutation);
+    return TransposeOp::create(b, loc,
+                               getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
+                               value, permutation);
   }
 };
 

@@ -11,9 +11,10 @@
 //   contract(x.m, W)          -> contract(x, W).m            W shared
 //   contract(x.m, W.(t after m)) -> contract(x, W.t).m       a weight for each type of x's elements
 //
-// Graphiler's broadcast reordering (Xie et al., MLSys 2022, section 4.1) without looking at the other operand's residency
-// would be wrong; here an operand along any other map declines. A fill other than 0 does too: the product of a filled
-// row is not a filled row. It runs before differentiation as well, so that adjoint code is hoisted with what it is the adjoint of.
+// Graphiler's broadcast reordering (Xie et al., MLSys 2022, section 4.1) without looking at the other operand's
+// residency would be wrong; here an operand along any other map declines. A fill other than 0 does too: the product of
+// a filled row is not a filled row. It runs before differentiation as well, so that adjoint code is hoisted with what
+// it is the adjoint of.
 //
 //===----------------------------------------------------------------------===//
 
@@ -65,8 +66,9 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
         return rewrite(op, move, sources);
     }
     if (getMove(op.getLhs()) || getMove(op.getRhs()))
-      remarkMissed(op, DEBUG_TYPE, "hoist", [] { return "product stays behind a broadcast"; },
-                   [] { return "its operands move along different maps, or with a fill"; });
+      remarkMissed(
+          op, DEBUG_TYPE, "hoist", [] { return "product stays behind a broadcast"; },
+          [] { return "its operands move along different maps, or with a fill"; });
   }
 
   /// An operand as it is before the movement along `map`: itself if shared.

@@ -14,7 +14,8 @@
 // which is the inner product that the derivative of a softmax needs: without it, the backward sweep of every
 // attention layer walks the neighbours twice. (IO-aware GNN layers spend that pass; see docs/Rationale.md.)
 //
-// The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists along the same map.
+// The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists
+// along the same map.
 //
 //===----------------------------------------------------------------------===//
 

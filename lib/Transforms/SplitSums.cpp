@@ -5,20 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The gradient of a parameter that members use (an attention vector) is a sum over all edges. By itself it is one more pass over
-// the edges that computes scores again; but for a total map m
+// The gradient of a parameter that members use (an attention vector) is a sum over all edges. By itself it is one more
+// pass over the edges that computes scores again; but for a total map m
 //
 //   sum over all i of x[i]  =  sum over all j of (sum over i with m(i) = j of x[i])
 //
-// and the inner sum joins the sweep along m that computes x anyway. Applied where the value shares its computation with a sum
-// along m; maps of a softmax in that computation are preferred, since a sweep along them has its statistics at hand.
+// and the inner sum joins the sweep along m that computes x anyway. Applied where the value shares its computation with
+// a sum along m; maps of a softmax in that computation are preferred, since a sweep along them has its statistics at
+// hand.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
-#include "llvm/ADT/SetVector.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace gnnc {
 #define GEN_PASS_DEF_SPLITSUMS

@@ -53,8 +53,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                        "json: the checked model; mpdfg, mpk, llvm: IR; obj: object file; so: shared object")
           ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "obj", "so"}))
           ->capture_default_str();
-  command->add_flag("--gradient", arguments.gradient,
-                    "Compute gradients too: an input grad.y for each output y, an output grad.x for each parameter and input x");
+  command->add_flag(
+      "--gradient", arguments.gradient,
+      "Compute gradients too: an input grad.y for each output y, an output grad.x for each parameter and input x");
   command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases))
       ->excludes(emit);

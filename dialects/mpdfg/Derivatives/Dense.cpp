@@ -28,8 +28,8 @@ Value contractAdjoint(Rules &r, Value g, ArrayRef<int64_t> outLabels, Value othe
     full.push_back(size);
   }
   Type rows = getResidency(g.getType()) ? g.getType() : other.getType();
-  Value product = ContractOp::create(r.b, r.loc, Rules::withFeatures(rows, features), g, outLabels, other, otherLabels,
-                                     labels);
+  Value product =
+      ContractOp::create(r.b, r.loc, Rules::withFeatures(rows, features), g, outLabels, other, otherLabels, labels);
   return r.repeat(r.reshape(product, withOnes), full);
 }
 

@@ -30,8 +30,7 @@ Type targetType(Operation *op, FlatSymbolRefAttr along, Type like) {
   auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(op, along);
   auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, map.getToAttr());
   int64_t extent = space.getExtent() ? int64_t(*space.getExtent()) : ShapedType::kDynamic;
-  return getTensorOn(map.getToAttr(), extent, getFeatureShape(like),
-                     cast<RankedTensorType>(like).getElementType());
+  return getTensorOn(map.getToAttr(), extent, getFeatureShape(like), cast<RankedTensorType>(like).getElementType());
 }
 
 } // namespace
@@ -77,7 +76,8 @@ SmallVector<Value> ReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) 
   llvm_unreachable("unknown reduce kind");
 }
 
-/// exp(x - logsumexp of x): a sweep along another map then needs that statistic of the owners, not a number for each member.
+/// exp(x - logsumexp of x): a sweep along another map then needs that statistic of the owners, not a number for each
+/// member.
 Value NormOp::recompute(OpBuilder &b) {
   Rules r(b, getLoc());
   Value x = getInput();

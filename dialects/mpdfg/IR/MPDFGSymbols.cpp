@@ -213,8 +213,7 @@ LogicalResult NormOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getInput().getType() != getResult().getType())
     return emitOpError() << "expected the operand's type, found " << getResult().getType();
   if (getAlong() == kAllMap)
-    return getResidency(getInput().getType()) ? success()
-                                              : emitOpError() << "expected an operand that is not shared";
+    return getResidency(getInput().getType()) ? success() : emitOpError() << "expected an operand that is not shared";
   MapOp map = lookupMap(*this, getAlongAttr(), symbols);
   return map ? verifyOn(*this, getInput().getType(), map.getFromAttr(), "operand", symbols) : failure();
 }

@@ -24,7 +24,7 @@ DenseMap<Value, Level> mpk::computeLevels(SweepOp sweep) {
   DenseMap<Value, Level> levels;
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments())) {
     AccessKind kind = sweep.getAccessOf(i).getKind();
-    levels[argument] = kind == AccessKind::Shared ? Level::Shared
+    levels[argument] = kind == AccessKind::Shared                                     ? Level::Shared
                        : kind == AccessKind::Owner || kind == AccessKind::GatherOwner ? Level::Owner
                                                                                       : Level::Member;
   }
@@ -88,8 +88,7 @@ LogicalResult SweepOp::verifyRegions() {
                            << " is yielded";
     if (kind != AccessKind::Owner && kind != AccessKind::Member && kind != AccessKind::Shared)
       return emitOpError() << "result " << i << " must be owner, member or shared";
-    if ((kind == AccessKind::Owner && level == Level::Member) ||
-        (kind == AccessKind::Shared && level != Level::Shared))
+    if ((kind == AccessKind::Owner && level == Level::Member) || (kind == AccessKind::Shared && level != Level::Shared))
       return emitOpError() << "result " << i << " varies more than its access says";
     if (kind == AccessKind::Member && !getAlong())
       return emitOpError() << "result " << i << " is for members, but the sweep goes along no map";

@@ -15,11 +15,11 @@
 namespace gnnc {
 
 /// Attribute names on the arguments and results of `@forward`, and on the module.
-inline constexpr llvm::StringLiteral kNameAttr = "mpdfg.name";         ///< string: the name users bind by
-inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role";         ///< string: input, param or state
-inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill";         ///< f64: what an absent optional input holds
-inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes";         ///< strings: names of the feature axes
-inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";     ///< array of dictionaries: sparse inputs
+inline constexpr llvm::StringLiteral kNameAttr = "mpdfg.name";     ///< string: the name users bind by
+inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role";     ///< string: input, param or state
+inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill";     ///< f64: what an absent optional input holds
+inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes";     ///< strings: names of the feature axes
+inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of dictionaries: sparse inputs
 inline constexpr llvm::StringLiteral kForward = "forward";
 
 /// Writes `model` as a module: its spaces and maps, and one function `@forward` from inputs, parameters and states to

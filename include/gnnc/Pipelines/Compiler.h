@@ -36,11 +36,12 @@ enum class EmitKind {
 struct CompileOptions {
   unsigned optLevel = 2; ///< 0: one kernel for each operation; 1: fused; 2: fused and all rewrites
   EmitKind emit = EmitKind::SharedObject;
-  std::string compileTo;               ///< a phase name: stop there and return its IR as text; empty: go on
+  std::string compileTo; ///< a phase name: stop there and return its IR as text; empty: go on
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
   std::string target = "cpu";
-  std::vector<int> cpuLevels = {4, 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
+  std::vector<int> cpuLevels = {4,
+                                3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
 };

@@ -8,9 +8,9 @@
 #ifndef GNNC_PIPELINES_PIPELINES_H
 #define GNNC_PIPELINES_PIPELINES_H
 
+#include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
-#include "mlir/Pass/PassManager.h"
 
 namespace gnnc {
 

@@ -12,7 +12,6 @@
 #ifndef GNNC_SUPPORT_MLIRPRECOMPILED_H
 #define GNNC_SUPPORT_MLIRPRECOMPILED_H
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -23,5 +22,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/Pass.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 #endif // GNNC_SUPPORT_MLIRPRECOMPILED_H

@@ -27,8 +27,8 @@ namespace {
 class Importer {
 public:
   Importer(const spec::ModelSpec &model, MLIRContext *context)
-      : model(model), builder(context), element(model.doublePrecision ? Type(builder.getF64Type())
-                                                                      : Type(builder.getF32Type())) {}
+      : model(model), builder(context),
+        element(model.doublePrecision ? Type(builder.getF64Type()) : Type(builder.getF32Type())) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -44,15 +44,15 @@ private:
   ArrayAttr symbols(ArrayRef<Id> ids, bool maps) {
     SmallVector<Attribute> list;
     for (Id id : ids)
-      list.push_back(!maps              ? Attribute(spaceRef(id))
+      list.push_back(!maps               ? Attribute(spaceRef(id))
                      : id == spec::kNone ? Attribute(builder.getUnitAttr())
-                     : id < 0           ? Attribute(builder.getStringAttr("undefined"))
-                                        : Attribute(mapRef(id)));
+                     : id < 0            ? Attribute(builder.getStringAttr("undefined"))
+                                         : Attribute(mapRef(id)));
     return builder.getArrayAttr(list);
   }
   RankedTensorType typeOn(Id space, ArrayRef<int64_t> features) {
     int64_t extent = space >= 0 && model.spaces[space].kind == spec::Space::Kind::Static ? model.spaces[space].extent
-                                                                                        : ShapedType::kDynamic;
+                                                                                         : ShapedType::kDynamic;
     return getTensorOn(spaceRef(space), extent, features, element);
   }
   static SmallVector<int64_t> sizesOf(ArrayRef<Axis> axes) {
@@ -92,22 +92,21 @@ void Importer::importSpaces() {
   for (const spec::Space &space : model.spaces) {
     auto optional = [&](bool has, Attribute attr) { return has ? attr : Attribute(); };
     bool derived = space.kind == spec::Space::Kind::Filter || space.kind == spec::Space::Kind::Distinct;
-    SpaceOp::create(
-        builder, location(space.loc), builder.getStringAttr(space.name),
-        SpaceKindAttr::get(builder.getContext(), SpaceKind(unsigned(space.kind))),
-        cast_or_null<IntegerAttr>(
-            optional(space.kind == spec::Space::Kind::Static, builder.getI64IntegerAttr(space.extent))),
-        derived ? spaceRef(space.base) : FlatSymbolRefAttr(), derived ? symbols(space.maps, true) : ArrayAttr(),
-        space.equal ? builder.getUnitAttr() : UnitAttr(),
-        space.kind == spec::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr());
+    SpaceOp::create(builder, location(space.loc), builder.getStringAttr(space.name),
+                    SpaceKindAttr::get(builder.getContext(), SpaceKind(unsigned(space.kind))),
+                    cast_or_null<IntegerAttr>(
+                        optional(space.kind == spec::Space::Kind::Static, builder.getI64IntegerAttr(space.extent))),
+                    derived ? spaceRef(space.base) : FlatSymbolRefAttr(),
+                    derived ? symbols(space.maps, true) : ArrayAttr(), space.equal ? builder.getUnitAttr() : UnitAttr(),
+                    space.kind == spec::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr());
   }
 }
 
 void Importer::importMaps() {
   for (const spec::Map &map : model.maps) {
     bool part = map.kind == spec::Map::Kind::Part || map.kind == spec::Map::Kind::Projection;
-    bool parts = map.kind == spec::Map::Kind::Parts || map.kind == spec::Map::Kind::Last ||
-                 map.kind == spec::Map::Kind::Compose;
+    bool parts =
+        map.kind == spec::Map::Kind::Parts || map.kind == spec::Map::Kind::Last || map.kind == spec::Map::Kind::Compose;
     MapOp::create(builder, location(map.loc), builder.getStringAttr(map.name),
                   MapKindAttr::get(builder.getContext(), MapKind(unsigned(map.kind))), spaceRef(map.from),
                   spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),
@@ -179,8 +178,8 @@ Value Importer::importContract(const spec::Value &value, Type type) {
 }
 
 Value Importer::importConcat(const spec::Value &value) {
-  size_t joined = llvm::find_if(value.axes, [&](const Axis &axis) { return axis.name == value.axesUsed[0]; }) -
-                  value.axes.begin();
+  size_t joined =
+      llvm::find_if(value.axes, [&](const Axis &axis) { return axis.name == value.axesUsed[0]; }) - value.axes.begin();
   SmallVector<Value> operands;
   for (Id operand : value.operands) {
     // The operand's last axis is the joined one; the others are found by name.
@@ -188,9 +187,9 @@ Value Importer::importConcat(const spec::Value &value) {
     SmallVector<int64_t> permutation, present, full;
     for (auto [i, axis] : llvm::enumerate(value.axes)) {
       ArrayRef<Axis> own(source.axes);
-      size_t at = i == joined ? own.size() - 1
-                              : llvm::find_if(own.drop_back(), [&](const Axis &a) { return a.name == axis.name; }) -
-                                    own.begin();
+      size_t at = i == joined ? own.size() - 1 : llvm::find_if(own.drop_back(), [&](const Axis &a) {
+                                                   return a.name == axis.name;
+                                                 }) - own.begin();
       bool has = i == joined || at + 1 < own.size();
       if (has)
         permutation.push_back(at);
@@ -220,8 +219,8 @@ Value Importer::importValue(Id id) {
   case OpCode::Constant:
     return ConstantOp::create(builder, loc, type, builder.getF64FloatAttr(value.number));
   case OpCode::Unary:
-    return UnaryOp::create(builder, loc, type, builder.getAttr<UnaryKindAttr>(*symbolizeUnaryKind(value.name)), operand(0),
-                           builder.getF64FloatAttr(value.number));
+    return UnaryOp::create(builder, loc, type, builder.getAttr<UnaryKindAttr>(*symbolizeUnaryKind(value.name)),
+                           operand(0), builder.getF64FloatAttr(value.number));
   case OpCode::Binary:
     return BinaryOp::create(builder, loc, type, *symbolizeBinaryKind(value.name), align(value.operands[0], value.axes),
                             align(value.operands[1], value.axes));
@@ -241,8 +240,8 @@ Value Importer::importValue(Id id) {
       axes.push_back(axisNumber(name));
       kept[axes.back()] = 1;
     }
-    Value folded = FoldOp::create(builder, loc, typeOn(value.residency, kept), *symbolizeReduceKind(value.name),
-                                  operand(0), axes);
+    Value folded =
+        FoldOp::create(builder, loc, typeOn(value.residency, kept), *symbolizeReduceKind(value.name), operand(0), axes);
     return reshape(folded, value.residency, sizesOf(value.axes));
   }
   case OpCode::Move:

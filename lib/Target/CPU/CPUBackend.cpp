@@ -154,9 +154,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 
 } // namespace
 
-std::string cpu::functionName(llvm::StringRef kernel, int level) {
-  return (kernel + "_v" + llvm::Twine(level)).str();
-}
+std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
 
 llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantText) {
   MLIRContext *context = module.getContext();

@@ -104,9 +104,7 @@ Value FlatOps::add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y
 Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, kFast); }
 Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, kFast); }
 Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, kFast); }
-Value FlatOps::greater(Value x, Value y) {
-  return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y);
-}
+Value FlatOps::greater(Value x, Value y) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); }
 Value FlatOps::max(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(x, y), x, y); }
 Value FlatOps::min(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(y, x), x, y); }
 Value FlatOps::exp(Value x) { return math::ExpOp::create(b, loc, x); }
@@ -129,8 +127,7 @@ Value FlatOps::isElement(Value numbers, Value number) {
 }
 
 Value FlatOps::select(Value condition, Value x, Value y) {
-  Value nonzero =
-      arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, condition, splat(0, count(condition)));
+  Value nonzero = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, condition, splat(0, count(condition)));
   return arith::SelectOp::create(b, loc, nonzero, x, y);
 }
 
@@ -262,7 +259,8 @@ Value FlatOps::fold(ReduceKind kind, Value value, Shape shape, ArrayRef<int64_t>
     members *= current[axis];
     // One row out of many is a plain reduction, which LLVM knows how to do best.
     bool rest = RefTensor::product(current) == current[axis];
-    if (rest && current[axis] > 1 && (kind == ReduceKind::Sum || kind == ReduceKind::Mean || kind == ReduceKind::LogSumExp)) {
+    if (rest && current[axis] > 1 &&
+        (kind == ReduceKind::Sum || kind == ReduceKind::Mean || kind == ReduceKind::LogSumExp)) {
       Value scalar = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, value, kFast);
       value = splatOf(scalar, 1);
       current[axis] = 1;

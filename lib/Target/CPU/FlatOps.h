@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // On the CPU a body value is one flat vector that holds its (tile of) feature axes row-major: a score of 8 heads is
-// vector<8xf32>, a message of 8 heads of 16 is vector<128xf32>. Repeating an axis, folding one, transposing, joining are
-// shuffles with constant masks, which LLVM turns into permutes of whole registers; so exp works on all heads at once.
+// vector<8xf32>, a message of 8 heads of 16 is vector<128xf32>. Repeating an axis, folding one, transposing, joining
+// are shuffles with constant masks, which LLVM turns into permutes of whole registers; so exp works on all heads at
+// once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,8 +69,8 @@ private:
   mlir::Type element;
 };
 
-/// Operations of one widest value for a body operation, to bound what is worth being flat: a contraction works on all its
-/// labels at once.
+/// Operations of one widest value for a body operation, to bound what is worth being flat: a contraction works on all
+/// its labels at once.
 int64_t flatWidth(mlir::Operation *op, llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)> shapeOf);
 
 } // namespace gnnc::cpu

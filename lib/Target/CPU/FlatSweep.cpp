@@ -9,8 +9,8 @@
 //     load shared operands
 //     for each owner of the block
 //       owner's values known before the first walk
-//       for each walk: for each member: gather, compute, accumulate in registers; finish the accumulations; owner's values
-//       store the owner's results
+//       for each walk: for each member: gather, compute, accumulate in registers; finish the accumulations; owner's
+//       values store the owner's results
 //
 // Cutting a parallel axis repeats the walk for each tile, which costs reading the indices again but no spills.
 //
@@ -33,9 +33,7 @@ using mpk::Level;
 namespace {
 
 /// Accumulations that carry two values: maximum and sum, or best and its number.
-bool hasTwoSlots(ReduceKind kind) {
-  return kind == ReduceKind::LogSumExp || namesWinner(kind);
-}
+bool hasTwoSlots(ReduceKind kind) { return kind == ReduceKind::LogSumExp || namesWinner(kind); }
 
 /// Wider values are not worth being SSA values.
 constexpr int64_t kWidestFlat = 512;
@@ -295,9 +293,8 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
             Value mine = e.getMember() ? memberAt(position) : owner;
             return flat.isElement(get(e.getInput()), mine);
           })
-          .Case<UnaryOp>([&](UnaryOp u) {
-            return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble());
-          })
+          .Case<UnaryOp>(
+              [&](UnaryOp u) { return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble()); })
           .Case<BinaryOp>(
               [&](BinaryOp o) { return flat.binary(o.getKind(), repeated(o.getLhs()), repeated(o.getRhs())); })
           .Case<SelectOp>([&](SelectOp s) {
@@ -307,12 +304,10 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
             return flat.contract(get(c.getLhs()), shape(c.getLhs()), c.getLhsLabels(), get(c.getRhs()),
                                  shape(c.getRhs()), c.getRhsLabels(), c.getOutLabels());
           })
-          .Case<FoldOp>([&](FoldOp f) {
-            return flat.fold(f.getKind(), get(f.getInput()), shape(f.getInput()), f.getAxes());
-          })
-          .Case<TransposeOp>([&](TransposeOp t) {
-            return flat.transpose(get(t.getInput()), shape(t.getInput()), t.getPermutation());
-          })
+          .Case<FoldOp>(
+              [&](FoldOp f) { return flat.fold(f.getKind(), get(f.getInput()), shape(f.getInput()), f.getAxes()); })
+          .Case<TransposeOp>(
+              [&](TransposeOp t) { return flat.transpose(get(t.getInput()), shape(t.getInput()), t.getPermutation()); })
           .Case<ConcatOp>([&](ConcatOp c) {
             SmallVector<Value> parts;
             SmallVector<SmallVector<int64_t>> shapes;
@@ -328,8 +323,8 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
           .Default([&](Operation *other) { return get(other->getOperand(0)); }); // reshape, dropout, detach
 }
 
-/// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that do
-/// not depend on the member by their count.
+/// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that
+/// do not depend on the member by their count.
 void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner,
                                 std::pair<Value, Value> range) {
   for (Operation &op : sweep.getBody().front()) {
@@ -429,8 +424,8 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
     bool argmax = kind == ReduceKind::ArgMax, argmin = kind == ReduceKind::ArgMin;
     init.push_back(flat.splat(kind == ReduceKind::Max || argmax   ? -infinity
                               : kind == ReduceKind::Min || argmin ? infinity
-                              : kind == ReduceKind::LogSumExp ? kLowest
-                                                              : 0,
+                              : kind == ReduceKind::LogSumExp     ? kLowest
+                                                                  : 0,
                               n));
     if (kind == ReduceKind::LogSumExp)
       init.push_back(flat.splat(0, n));
@@ -512,8 +507,7 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
         break;
       case ReduceKind::ArgMax:
       case ReduceKind::ArgMin: {
-        std::tie(now[slot], now[slot + 1]) =
-            winner(op.getKind(), input, memberAt(position), now[slot], now[slot + 1]);
+        std::tie(now[slot], now[slot + 1]) = winner(op.getKind(), input, memberAt(position), now[slot], now[slot + 1]);
         break;
       }
       case ReduceKind::LogSumExp:
@@ -551,8 +545,7 @@ void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> ran
       }
       const SoftmaxPlan *found = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; });
       if (found->online)
-        scoreOne(llvm::find(maxima, found - plan.softmaxes.begin()) - maxima.begin(),
-                 found - plan.softmaxes.begin());
+        scoreOne(llvm::find(maxima, found - plan.softmaxes.begin()) - maxima.begin(), found - plan.softmaxes.begin());
       else // Its log-sum-exp is known from an earlier walk.
         inner[softmax.getResult()] =
             flat.exp(flat.sub(inner.lookup(softmax.getInput()), values.lookup(softmax.getResult())));
@@ -627,7 +620,10 @@ void FlatSweep::emitTile() {
     ReduceKind kind = op.getKind();
     bool least = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
     int64_t n = width(op.getInput());
-    init.push_back(flat.splat(kind == ReduceKind::Max || kind == ReduceKind::ArgMax ? -infinity : least ? infinity : 0, n));
+    init.push_back(flat.splat(kind == ReduceKind::Max || kind == ReduceKind::ArgMax ? -infinity
+                              : least                                               ? infinity
+                                                                                    : 0,
+                              n));
     if (namesWinner(kind))
       init.push_back(flat.elementNumber(kernel.i64(-1), n));
   }

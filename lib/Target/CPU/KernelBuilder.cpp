@@ -82,9 +82,7 @@ Value KernelBuilder::extent(unsigned space) {
   return LLVM::LoadOp::create(b, location, b.getI64Type(), at);
 }
 
-Value KernelBuilder::i64(int64_t value) {
-  return arith::ConstantOp::create(b, location, b.getI64IntegerAttr(value));
-}
+Value KernelBuilder::i64(int64_t value) { return arith::ConstantOp::create(b, location, b.getI64IntegerAttr(value)); }
 Value KernelBuilder::add(Value x, Value y) { return arith::AddIOp::create(b, location, x, y); }
 Value KernelBuilder::mul(Value x, int64_t factor) {
   return factor == 1 ? x : Value(arith::MulIOp::create(b, location, x, i64(factor)));

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A kernel is a function (frame, begin, end, owner, block) as lib/Runtime/ModelTable.h says. This class makes the
-// function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they are asked for.
+// function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they are asked
+// for.
 //
 //===----------------------------------------------------------------------===//
 

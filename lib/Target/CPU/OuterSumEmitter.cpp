@@ -8,8 +8,9 @@
 //   for each tile of R numbers of k and C columns of n:
 //     acc[R][C] = 0;  for each row i of the block: acc[r] += x[i][k + r] * g[i][columns];  y[k..][columns] = acc
 //
-// A block's rows fit the cache, so reading them once for each tile costs little, and the sum stays in registers. A shared
-// result is made of one partial result for each block, added in block order; along a map each owner's rows are its members.
+// A block's rows fit the cache, so reading them once for each tile costs little, and the sum stays in registers. A
+// shared result is made of one partial result for each block, added in block order; along a map each owner's rows are
+// its members.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,9 +115,8 @@ void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
   tiles(batch, 1, [&](Value number, int64_t) {
     tiles(k, rows, [&](Value kAt, int64_t rowCount) {
       // Whole tiles of columns; what is left of a vector's width is a tile of its own.
-      tiles(n, n < lanes ? n : wide * lanes, [&](Value nAt, int64_t columns) {
-        emitTile(first, last, result, number, kAt, rowCount, nAt, columns);
-      });
+      tiles(n, n < lanes ? n : wide * lanes,
+            [&](Value nAt, int64_t columns) { emitTile(first, last, result, number, kAt, rowCount, nAt, columns); });
     });
   });
 }

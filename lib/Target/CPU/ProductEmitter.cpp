@@ -11,13 +11,13 @@
 //   for each block of R rows; for each tile of C columns:
 //     acc[R][C] = 0;  for k: acc[r] += x[r][k] * w[k][columns];  y[r][columns] = acc[r]
 //
-// R C/lanes accumulators and C/lanes weights fill the registers. Rows are rows of a space, gathered rows, or the rows of one group
-// (members of the group's owner), so a row's address is computed once for each tile.
+// R C/lanes accumulators and C/lanes weights fill the registers. Rows are rows of a space, gathered rows, or the rows
+// of one group (members of the group's owner), so a row's address is computed once for each tile.
 //
 //===----------------------------------------------------------------------===//
 
-#include "SweepEmitter.h"
 #include "FlatOps.h"
+#include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -84,14 +84,13 @@ std::pair<Value, Value> ProductEmitter::rowPointers(Value row) {
   };
   if (grouped || op.getGatherAttr()) {
     auto [elementAt, sub] = divide(row);
-    auto restore = [&](Value at) {
-      return perElement == 1 ? at : kernel.add(kernel.mul(at, perElement), sub);
-    };
+    auto restore = [&](Value at) { return perElement == 1 ? at : kernel.add(kernel.mul(at, perElement), sub); };
     if (grouped) {
       out = restore(kernel.loadIndex(kernel.index({IndexKind::Members, op.getGroupAttr(), {}}), elementAt));
-      in = op.getGatherAttr() ? restore(kernel.loadIndex(
-                                    kernel.index({IndexKind::Sorted, op.getGroupAttr(), op.getGatherAttr()}), elementAt))
-                              : out;
+      in = op.getGatherAttr()
+               ? restore(kernel.loadIndex(kernel.index({IndexKind::Sorted, op.getGroupAttr(), op.getGatherAttr()}),
+                                          elementAt))
+               : out;
     } else {
       in = restore(kernel.loadIndex(kernel.index({IndexKind::Raw, op.getGatherAttr(), {}}), elementAt));
     }
@@ -107,8 +106,8 @@ void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(sum.getBody());
     Value step = sum.getInductionVar();
-    Value w = kernel.load(flat.type(columns),
-                          kernel.address(weight, kernel.add(kernel.mul(step, n), column), element), element);
+    Value w = kernel.load(flat.type(columns), kernel.address(weight, kernel.add(kernel.mul(step, n), column), element),
+                          element);
     SmallVector<Value> next;
     for (auto [pointer, acc] : llvm::zip(x, sum.getRegionIterArgs())) {
       Value number = kernel.load(element, kernel.address(pointer, step, element), element);

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // For rows that are too wide to be vectors and whose axes are mixed, so that they cannot be cut (a norm over 1433
-// features, a product with a weight for each edge). Every body value is a row in stack memory; an operation is a loop over the result's
-// elements that reads its operands with a stride for each axis: 0 repeats, a permutation transposes. Operands in
-// memory are read where they are.
+// features, a product with a weight for each edge). Every body value is a row in stack memory; an operation is a loop
+// over the result's elements that reads its operands with a stride for each axis: 0 repeats, a permutation transposes.
+// Operands in memory are read where they are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,8 +72,7 @@ private:
   Value row(Value value, Rows &rows) { return rows.lookup(value); }
 
   /// out[index] = compute(in0[index], ...) for each index of `shape`.
-  void apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
-             function_ref<Value(ArrayRef<Value>)> compute);
+  void apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in, function_ref<Value(ArrayRef<Value>)> compute);
   void fill(Value pointer, int64_t count, double number) {
     apply({count}, {pointer, {1}}, {}, [&](ArrayRef<Value>) { return Value(); }, number);
   }
@@ -106,8 +105,7 @@ private:
   void contract(ContractOp op, Rows &rows);
   void fold(FoldOp op, Rows &rows);
   /// Calls `body(offset)` for each index over `sizes`, where offset is the sum of index * stride.
-  void nest(ArrayRef<int64_t> sizes, ArrayRef<SmallVector<int64_t>> strides,
-            function_ref<void(ArrayRef<Value>)> body);
+  void nest(ArrayRef<int64_t> sizes, ArrayRef<SmallVector<int64_t>> strides, function_ref<void(ArrayRef<Value>)> body);
   Value operandPointer(unsigned operand, Value owner, Value position);
   void levelOperations(Level level, unsigned phase, Rows &rows, Value owner, std::pair<Value, Value> range);
   void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows);
@@ -118,7 +116,7 @@ private:
     return arith::SIToFPOp::create(b, loc, element, arith::SubIOp::create(b, loc, range.second, range.first));
   }
 
-  DenseMap<Value, Value> scratch;                     ///< body value -> its row in stack memory
+  DenseMap<Value, Value> scratch;                            ///< body value -> its row in stack memory
   DenseMap<Operation *, std::pair<Value, Value>> statistics; ///< softmax or logsumexp -> running maximum and sum
 };
 
@@ -224,8 +222,7 @@ void RowSweep::contract(ContractOp op, Rows &rows) {
          Strided rhs{kernel.address(row(op.getRhs(), rows), offsets[1], element),
                      stridesFor(out, op.getRhsLabels(), rhsShape)};
          Strided sum{result, rowMajor(shape)};
-         apply(shape, sum, {sum, lhs, rhs},
-               [&](ArrayRef<Value> x) { return flat.add(x[0], flat.mul(x[1], x[2])); });
+         apply(shape, sum, {sum, lhs, rhs}, [&](ArrayRef<Value> x) { return flat.add(x[0], flat.mul(x[1], x[2])); });
        });
 }
 
@@ -266,7 +263,9 @@ void RowSweep::fold(FoldOp op, Rows &rows) {
       Strided target{into, out.strides};
       apply(outShape, target, {target, in}, [&](ArrayRef<Value> x) {
         Value m = map(x);
-        return kind == ReduceKind::Max ? flat.max(x[0], m) : kind == ReduceKind::Min ? flat.min(x[0], m) : flat.add(x[0], m);
+        return kind == ReduceKind::Max   ? flat.max(x[0], m)
+               : kind == ReduceKind::Min ? flat.min(x[0], m)
+                                         : flat.add(x[0], m);
       });
     });
   };
@@ -310,9 +309,7 @@ void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
     return list;
   };
   TypeSwitch<Operation *>(op)
-      .Case<ConstantOp>([&](ConstantOp c) {
-        fill(pointer, RefTensor::product(shape), c.getValue().convertToDouble());
-      })
+      .Case<ConstantOp>([&](ConstantOp c) { fill(pointer, RefTensor::product(shape), c.getValue().convertToDouble()); })
       .Case<ExtentOp>([&](ExtentOp e) {
         Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
         kernel.store(flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), 1), pointer, element);
@@ -373,8 +370,7 @@ Value RowSweep::operandPointer(unsigned operand, Value owner, Value position) {
   return LLVM::SelectOp::create(b, loc, defined, there, missing);
 }
 
-void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value owner,
-                               std::pair<Value, Value> range) {
+void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value owner, std::pair<Value, Value> range) {
   for (Operation &op : sweep.getBody().front()) {
     if (op.getNumResults() == 0 || plan.levels.lookup(op.getResult(0)) != level ||
         plan.phases.lookup(op.getResult(0)) != phase || rows.count(op.getResult(0)))
@@ -417,8 +413,7 @@ void RowSweep::raise(Value score, Rows &rows, Value maximum, ArrayRef<std::pair<
   Value factor = kernel.scratch(n, element);
   apply({n}, {factor, {1}}, {{maximum, {1}}, {score, {1}}},
         [&](ArrayRef<Value> x) { return flat.exp(flat.sub(x[0], flat.max(x[1], x[0]))); });
-  apply({n}, {maximum, {1}}, {{maximum, {1}}, {score, {1}}},
-        [&](ArrayRef<Value> x) { return flat.max(x[1], x[0]); });
+  apply({n}, {maximum, {1}}, {{maximum, {1}}, {score, {1}}}, [&](ArrayRef<Value> x) { return flat.max(x[1], x[0]); });
   for (auto [pointer, value] : scaled) {
     Strided target{pointer, rowMajor(shapeOf(value))};
     apply(shapeOf(value), target, {target, {factor, stridesByClass(like, value)}},
@@ -450,9 +445,8 @@ void RowSweep::raiseWinner(mpk::AccumulateOp op, Value input, Value candidate) {
     Value mine = flat.elementNumber(candidate, FlatOps::count(x[0]));
     return arith::SelectOp::create(b, loc, better(x[0], x[1]), mine, x[2]);
   });
-  apply({n}, old, {from, old}, [&](ArrayRef<Value> x) -> Value {
-    return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]);
-  });
+  apply({n}, old, {from, old},
+        [&](ArrayRef<Value> x) -> Value { return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]); });
 }
 
 void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows) {
@@ -519,7 +513,8 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
         compute(op, inner, owner, position);
         continue;
       }
-      unsigned number = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; }) - plan.softmaxes.begin();
+      unsigned number =
+          llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; }) - plan.softmaxes.begin();
       Value weight = memory(softmax.getResult());
       if (plan.softmaxes[number].online) {
         SmallVector<std::pair<Value, Value>> scaled;
@@ -612,7 +607,9 @@ void RowSweep::run() {
       continue;
     }
     fill(memory(op.getResult()), getFeatureElements(op.getType()),
-         kind == ReduceKind::Max ? -kInfinity : kind == ReduceKind::Min ? kInfinity : 0);
+         kind == ReduceKind::Max   ? -kInfinity
+         : kind == ReduceKind::Min ? kInfinity
+                                   : 0);
     rows[op.getResult()] = memory(op.getResult());
   }
 

@@ -27,7 +27,9 @@ SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
     kernel.buffer(result);
 }
 
-Value SweepBase::rowStart(Value value, Value row) { return kernel.mul(row, mpdfg::getFeatureElements(value.getType())); }
+Value SweepBase::rowStart(Value value, Value row) {
+  return kernel.mul(row, mpdfg::getFeatureElements(value.getType()));
+}
 
 bool SweepBase::mapIsPartial(FlatSymbolRefAttr map) {
   auto op = SymbolTable::lookupNearestSymbolFrom<mpdfg::MapOp>(sweep, map);

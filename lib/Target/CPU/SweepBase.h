@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sweep is emitted either on flat vectors (FlatSweep) or on rows in stack memory (RowSweep). Both read rows through the
-// same accesses and visit owners and members in the same loops.
+// A sweep is emitted either on flat vectors (FlatSweep) or on rows in stack memory (RowSweep). Both read rows through
+// the same accesses and visit owners and members in the same loops.
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,10 +13,10 @@
 
 namespace gnnc::cpu {
 
-/// Adds a function that computes blocks of `sweep` to `module`; body values are flat vectors, or rows in stack memory where
-/// they are too wide for that.
+/// Adds a function that computes blocks of `sweep` to `module`; body values are flat vectors, or rows in stack memory
+/// where they are too wide for that.
 mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef name, const CPUTarget &target,
-                                      mlir::ModuleOp module);
+                                         mlir::ModuleOp module);
 
 /// Adds a function that computes blocks of `product` to `module`.
 EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);

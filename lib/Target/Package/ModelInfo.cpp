@@ -9,8 +9,8 @@
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Passes.h"
-#include "llvm/Support/JSON.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -30,9 +30,9 @@ llvm::json::Object tensor(Type type, StringAttr name, ArrayAttr axes) {
     for (Attribute axis : axes)
       names.push_back(cast<StringAttr>(axis).getValue());
   return llvm::json::Object{{"name", name.getValue()},
-          {"space", nameOf(mpdfg::getResidency(type))},
-          {"dims", std::move(dims)},
-          {"axes", std::move(names)}};
+                            {"space", nameOf(mpdfg::getResidency(type))},
+                            {"dims", std::move(dims)},
+                            {"axes", std::move(names)}};
 }
 
 llvm::json::Array spaces(ModuleOp module) {

@@ -5,17 +5,18 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Spaces, maps, index arrays, buffers and steps as records of 64-bit words; see lib/Runtime/ModelTable.h for each field.
+// Spaces, maps, index arrays, buffers and steps as records of 64-bit words; see lib/Runtime/ModelTable.h for each
+// field.
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Runtime/ModelTable.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Passes.h"
-#include "lib/Runtime/ModelTable.h"
-#include "llvm/ADT/bit.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -59,9 +60,7 @@ private:
     return symbol ? maps.lookup(symbol.getValue()) : -1;
   }
   int64_t part(Attribute entry) {
-    return isa<UnitAttr>(entry) ? table::kIdentity
-           : isa<FlatSymbolRefAttr>(entry) ? map(entry)
-                                           : table::kUndefined;
+    return isa<UnitAttr>(entry) ? table::kIdentity : isa<FlatSymbolRefAttr>(entry) ? map(entry) : table::kUndefined;
   }
 
   void declare();

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// No C compiler and no linker program are needed: lld runs in this process. The object is linked against the libc and libm that this
-// process itself uses, so that it names the symbol versions they have.
+// No C compiler and no linker program are needed: lld runs in this process. The object is linked against the libc and
+// libm that this process itself uses, so that it names the symbol versions they have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,8 +100,9 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   auto *i64 = Type::getInt64Ty(context);
   auto *pointer = PointerType::getUnqual(context);
   auto define = [&](Constant *value, StringRef name, bool internal = false) {
-    auto *global = new GlobalVariable(data, value->getType(), true,
-                                      internal ? GlobalValue::PrivateLinkage : GlobalValue::ExternalLinkage, value, name);
+    auto *global =
+        new GlobalVariable(data, value->getType(), true,
+                           internal ? GlobalValue::PrivateLinkage : GlobalValue::ExternalLinkage, value, name);
     if (!internal)
       global->setVisibility(GlobalValue::HiddenVisibility);
     global->setAlignment(Align(16));
@@ -109,8 +110,8 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   };
   ModelTable table = buildTable(module, kernels, levels.size());
   std::string description = describeModel(module, kernels);
-  define(ConstantDataArray::get(context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()),
-                                                            table.words.size())),
+  define(ConstantDataArray::get(
+             context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()), table.words.size())),
          "gnnc_model_table");
   define(ConstantDataArray::getString(context, table.names), "gnnc_model_names");
   define(ConstantDataArray::getString(context, description), "gnnc_model_json");
@@ -121,9 +122,9 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   for (int level : levels) {
     SmallVector<Constant *> functions;
     for (const EmittedKernel &kernel : kernels) {
-      FunctionCallee callee = data.getOrInsertFunction(
-          cpu::functionName(kernel.name, level),
-          FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64, i64, i64}, false));
+      FunctionCallee callee =
+          data.getOrInsertFunction(cpu::functionName(kernel.name, level),
+                                   FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64, i64, i64}, false));
       cast<Function>(callee.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
       functions.push_back(cast<Constant>(callee.getCallee()));
     }
@@ -143,8 +144,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return error("no code generator for " + triple.str() + ": " + message);
-  std::unique_ptr<TargetMachine> machine(
-      target->createTargetMachine(triple, "", "", TargetOptions(), Reloc::PIC_));
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(triple, "", "", TargetOptions(), Reloc::PIC_));
   data.setTargetTriple(triple);
   data.setDataLayout(machine->createDataLayout());
   SmallVector<char> object;

@@ -9,9 +9,9 @@
 #define GNNC_TARGET_CPU_CPUBACKEND_H
 
 #include "gnnc/Target/Kernel.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
-#include "mlir/IR/BuiltinOps.h"
 
 #include <memory>
 #include <string>
@@ -27,15 +27,16 @@ namespace gnnc::cpu {
 struct CPUCode {
   int level = 0;
   llvm::SmallVector<EmittedKernel> kernels; ///< in order; the same for every level
-  std::string object; ///< a relocatable ELF object that defines each kernel's function
-  std::string text;   ///< LLVM IR after optimisation, if asked for
+  std::string object;                       ///< a relocatable ELF object that defines each kernel's function
+  std::string text;                         ///< LLVM IR after optimisation, if asked for
 };
 
-/// Loads what code generation needs into a context. To be called once, before any generateCode: loading is not thread-safe.
+/// Loads what code generation needs into a context. To be called once, before any generateCode: loading is not
+/// thread-safe.
 void loadDialects(mlir::MLIRContext *context);
 
-/// Generates code for all kernels; several threads may do so at once, one for each level. What is wrong with the module goes to its
-/// context's diagnostics. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
+/// Generates code for all kernels; several threads may do so at once, one for each level. What is wrong with the module
+/// goes to its context's diagnostics. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
 llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, bool wantText);
 
 /// Symbol of a kernel's function.

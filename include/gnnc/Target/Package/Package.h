@@ -10,9 +10,9 @@
 
 #include "gnnc/Target/CPU/CPUBackend.h"
 #include "gnnc/Target/Kernel.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
-#include "mlir/IR/BuiltinOps.h"
 
 #include <string>
 #include <vector>
@@ -35,7 +35,8 @@ std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> k
 llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
                                             llvm::ArrayRef<int> levels);
 
-/// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else into one relocatable object.
+/// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else
+/// into one relocatable object.
 llvm::Expected<std::string> linkObjects(llvm::ArrayRef<std::string> objects, bool shared);
 
 } // namespace gnnc
