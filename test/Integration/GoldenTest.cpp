@@ -155,8 +155,8 @@ static void compareWithPyG(const std::string &kind, bool gradient) {
       ASSERT_TRUE(wanted.count("grad.x"));
     }
 
-    // A gradient that is zero in exact arithmetic (a key's bias drops out of a softmax) is noise in PyG's numbers and in
-    // ours: it is compared with the largest gradient instead of with itself.
+    // A gradient that is zero in exact arithmetic (a key's bias drops out of a softmax) is noise in PyG's numbers and
+    // in ours: it is compared with the largest gradient instead of with itself.
     double largest = 0;
     for (const auto &[name, value] : wanted)
       largest = std::max(largest, magnitude(value));

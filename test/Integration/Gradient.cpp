@@ -126,7 +126,8 @@ llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &g
     llvm::append_range(all, op.getResults());
   terminator->setOperands(all);
   function.setAllResultAttrs(llvm::ArrayRef<mlir::DictionaryAttr>());
-  function.setType(mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
+  function.setType(
+      mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
   auto values = interpretWith(*copy, graph, tensors);
   if (!values)
     return values.takeError();

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A gradient is what changes of the inputs say it is: central differences in double precision, computed by interpreting the
-// program that is not differentiated.
+// A gradient is what changes of the inputs say it is: central differences in double precision, computed by interpreting
+// the program that is not differentiated.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,8 +35,8 @@ public:
   /// Runs the phases that lead to kernels, with gradients.
   bool lower(unsigned optLevel);
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) const;
-  /// For each result in order, the largest finite magnitude among the numbers it is computed from: what rounding errors are
-  /// relative to.
+  /// For each result in order, the largest finite magnitude among the numbers it is computed from: what rounding errors
+  /// are relative to.
   llvm::Expected<std::map<std::string, double>> magnitudes(const Graph &graph, const Tensors &tensors) const;
   mlir::func::FuncOp forward() const;
 
@@ -48,8 +48,8 @@ private:
 /// Adds random `grad.y` for each output y of `outputs`.
 void addOutputGradients(Tensors &tensors, const Tensors &outputs, unsigned seed);
 
-/// Compares `gradients` (named `grad.x`) of the sum over all outputs y of y * grad.y with differences in every number of
-/// every x that is given. Empty where they agree up to `tolerance` of the largest number of a gradient.
+/// Compares `gradients` (named `grad.x`) of the sum over all outputs y of y * grad.y with differences in every number
+/// of every x that is given. Empty where they agree up to `tolerance` of the largest number of a gradient.
 std::string compareWithDifferences(const Program &program, const Graph &graph, const Tensors &tensors,
                                    const Tensors &gradients, double tolerance);
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// As in RandomModelsTest.cpp each seed is a model and a few graphs: compiled gradients are the interpreter's, and those are
-// the slopes of the program.
+// As in RandomModelsTest.cpp each seed is a model and a few graphs: compiled gradients are the interpreter's, and those
+// are the slopes of the program.
 //
 //   GNNC_RANDOM_SECONDS   how long new seeds are tried (0: one seed)
 //   GNNC_RANDOM_SEED      the first seed
@@ -56,7 +56,8 @@ static spec::ModelSpec smooth(spec::ModelSpec model) {
   static const std::set<std::string> keep = {"neg", "relu", "abs", "sign"}, choose = {"max", "min"};
   std::vector<bool> exact;
   for (spec::Value &value : model.values) {
-    bool all = std::all_of(value.operands.begin(), value.operands.end(), [&](spec::Id id) { return exact[size_t(id)]; });
+    bool all =
+        std::all_of(value.operands.begin(), value.operands.end(), [&](spec::Id id) { return exact[size_t(id)]; });
     switch (value.op) {
     case OpCode::Unary:
       if (auto found = replacements.find(value.name); found != replacements.end() && !all)
@@ -64,7 +65,8 @@ static spec::ModelSpec smooth(spec::ModelSpec model) {
       all &= keep.count(value.name) > 0;
       break;
     case OpCode::Binary:
-      all &= value.name != "add" && value.name != "sub" && value.name != "mul" && value.name != "div" && value.name != "pow";
+      all &= value.name != "add" && value.name != "sub" && value.name != "mul" && value.name != "div" &&
+             value.name != "pow";
       break;
     case OpCode::Reduce:
     case OpCode::Fold:
@@ -260,7 +262,8 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
   uint64_t seed = uint64_t(setting("GNNC_RANDOM_SEED", 1));
   double seconds = setting("GNNC_RANDOM_SECONDS", kSeconds);
   int64_t trials = 0, failures = 0, unstable = 0, most = int64_t(setting("GNNC_RANDOM_FAILURES", 1));
-  std::vector<std::pair<std::string, std::function<std::string(const Trial &)>>> checks = {{"differences", checkSlopes}};
+  std::vector<std::pair<std::string, std::function<std::string(const Trial &)>>> checks = {
+      {"differences", checkSlopes}};
   for (Way way : allWays())
     checks.push_back({way.name(), [way](const Trial &trial) { return checkWay(trial, way); }});
   do {
@@ -288,8 +291,8 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
               return true;
             },
             kShrinkSeconds);
-        ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << name << ": " << wrong << "\nThis is a smaller one: " << last
-                      << "\n"
+        ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << name << ": " << wrong
+                      << "\nThis is a smaller one: " << last << "\n"
                       << spec::writeJSON(trial->model, /*locations=*/false);
         ++failures;
         break;

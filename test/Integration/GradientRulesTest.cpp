@@ -11,8 +11,8 @@
 
 #include "Gradient.h"
 
-#include "gnnc/Conversion/SpecToMPDFG.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -92,8 +92,8 @@ TEST(GradientRules, KinksTakeTheBranchOfTheFunction) {
   Tensors tensors = {{"x", {{3, 2}, {0, 1, 0, -1, 0, 0}}}, {"z", {{3, 2}, {0, 0, 0, 0, 0, 1}}}};
   auto expect = [&](const std::string &expression, std::vector<double> gradient) {
     tensors["grad.y"] = {{3, 2}, {1, 1, 1, 1, 1, 1}};
-    expectGradients("input x: node[a], z: node[a]\noutput y = " + expression + "\noutput zero = z * 0", tinyGraph(), tensors,
-                    {{"grad.x", {{3, 2}, std::move(gradient)}}});
+    expectGradients("input x: node[a], z: node[a]\noutput y = " + expression + "\noutput zero = z * 0", tinyGraph(),
+                    tensors, {{"grad.x", {{3, 2}, std::move(gradient)}}});
   };
   tensors["grad.zero"] = tensors["z"];
   expect("relu(x)", {0, 1, 0, 0, 0, 0});
@@ -147,6 +147,19 @@ TEST(GradientRules, UndefinedMembersOfALogSumExpGetNothing) {
   expectGradients(text, tinyGraph(), tensors, {{"grad.x", {{3, 2}, {3, 4, 1, 2, 0, 0}}}});
 }
 
+TEST(GradientRules, SumsOfNoMembersAreZeroWhereEachWouldBeInfinite) {
+  // Node 2 has no members: its log-sum-exp is -inf, and what a member would get of it is infinite.
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}}, {"grad.y", {{3, 2}, {1, 2, 3, 4, 5, 6}}}};
+  expectGradients("input x: node[a]\noutput y = logsumexp(x.dst)", tinyGraph(), tensors,
+                  {{"grad.x", {{3, 2}, {1, 2, 3, 4, 0, 0}}}});
+  expectGradients("input x: node[a]\noutput y = sum(softmax(x.dst) * logsumexp(x.src).dst)", tinyGraph(), tensors,
+                  {{"y",
+                    {{3, 2},
+                     {std::log(std::exp(3) + std::exp(1)), std::log(std::exp(4) + std::exp(2)),
+                      std::log(std::exp(1) + std::exp(5) + std::exp(3)),
+                      std::log(std::exp(2) + std::exp(6) + std::exp(4)), 0, 0}}}});
+}
+
 TEST(GradientRules, WhatNoOutputNeedsHasGradientZero) {
   Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}},
                      {"w", {{2}, {1, 2}}},
@@ -164,7 +177,8 @@ static int64_t operations(const Program &program) {
 
 TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
   auto added = [](const std::string &statements, bool inputs) {
-    std::optional<spec::ModelSpec> model = loadText("import std\nmodel M(a: int = 2, node_type: int = 2) {\n" + statements + "\n}");
+    std::optional<spec::ModelSpec> model =
+        loadText("import std\nmodel M(a: int = 2, node_type: int = 2) {\n" + statements + "\n}");
     Program program(*model), differentiated(*model);
     EXPECT_TRUE(differentiated.differentiate(inputs));
     return operations(differentiated) - operations(program);
@@ -172,7 +186,8 @@ TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
   // Only inputs: not even a zero.
   EXPECT_EQ(added("input x: node[a]\noutput y = sum(exp(x.src) * softmax(x.dst))", false), 0);
   EXPECT_EQ(added("input x: node[a]\nstate s[a]\noutput y = max(x.src + s) * s", false), 0);
-  // The weight's gradient alone: times x, summed over all rows; also over the axis that it was repeated along, and reshaped.
+  // The weight's gradient alone: times x, summed over all rows; also over the axis that it was repeated along, and
+  // reshaped.
   EXPECT_EQ(added("input x: node[a]\nparam w[a]\noutput y = exp(x) * w", false), 2);
   EXPECT_EQ(added("input x: node[a]\nparam w[]\noutput y = x.src * w", false), 4);
   EXPECT_EQ(added("input x: node[a]\nparam w[a, b = 3]\noutput y = sum(x.src) @ w", false), 2);
@@ -250,7 +265,8 @@ TEST_P(GradientOfText, IsTheSlope) {
     for (const auto &[name, way] : ways) {
       llvm::Expected<Tensors> results = way.run(graph, tensors);
       ASSERT_TRUE(bool(results)) << name << ": " << llvm::toString(results.takeError());
-      EXPECT_EQ(compareWithDifferences(program, graph, tensors, *results, 1e-6), "") << name << ", " << nodes << " nodes";
+      EXPECT_EQ(compareWithDifferences(program, graph, tensors, *results, 1e-6), "")
+          << name << ", " << nodes << " nodes";
     }
   }
 }
@@ -269,8 +285,9 @@ INSTANTIATE_TEST_SUITE_P(
             -> tensor<?x3xf32, #mpdfg.on<@node>>
           return %0, %1 : tensor<?x5xf32, #mpdfg.on<@node>>, tensor<?x3xf32, #mpdfg.on<@node>>
         })"},
-        Text{"outer_product", "func.func @forward(%x: tensor<?x2x3xf32, #mpdfg.on<@edge>>" ARGUMENT(
-                                  "input", "x") ", %z: tensor<?x4x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "z") R"() ->
+        Text{"outer_product",
+             "func.func @forward(%x: tensor<?x2x3xf32, #mpdfg.on<@edge>>" ARGUMENT(
+                 "input", "x") ", %z: tensor<?x4x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "z") R"() ->
             (tensor<?x3x2x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}, tensor<2x4x3xf32> {mpdfg.name = "s"},
              tensor<3x4x2xf32, #mpdfg.on<@type>> {mpdfg.name = "t"}) {
           %0 = mpdfg.contract %x [0, 1], %z [2, 0] -> [1, 0, 2] : tensor<?x2x3xf32, #mpdfg.on<@edge>>,

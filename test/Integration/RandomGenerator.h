@@ -14,7 +14,8 @@
 
 namespace gnnc::test {
 
-/// Draws spaces, maps and values one after the other; operands are values drawn before, brought to one space if need be.
+/// Draws spaces, maps and values one after the other; operands are values drawn before, brought to one space if need
+/// be.
 class Generator {
 public:
   explicit Generator(uint64_t seed);
@@ -100,7 +101,7 @@ private:
   Random random;
   spec::ModelBuilder builder;
   spec::Loc loc;
-  bool wide = false;   ///< a few rows of more than 512 mixed features
+  bool wide = false; ///< a few rows of more than 512 mixed features
   int64_t mostElements = 128;
   std::vector<Id> spaces, maps;
   std::vector<Facts> facts; ///< by value

@@ -91,8 +91,8 @@ Graph test::randomGraphFor(const spec::ModelSpec &model, GraphShape shape, Rando
         graph.extents[model.spaces[map.from].name] = 0;
   for (const spec::Map &map : model.maps)
     if (given(map))
-      graph.maps[map.name] = targets(graph.extent(model.spaces[map.from].name),
-                                     graph.extent(model.spaces[map.to].name), map.partial, shape, random);
+      graph.maps[map.name] = targets(graph.extent(model.spaces[map.from].name), graph.extent(model.spaces[map.to].name),
+                                     map.partial, shape, random);
 
   // Self loops, several on some nodes, and edges that are there twice.
   if (graph.maps.count("src") && graph.maps.count("dst")) {

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Generated code has no sanitizer. Here the last byte of every tensor, of the workspace and of what the runtime
-// allocates is followed by a page that may not be touched, and all memory holds NaNs (and indices of -1) to begin with: so
-// a kernel that reads beyond a row's end, or something that nobody has written, is found out.
+// allocates is followed by a page that may not be touched, and all memory holds NaNs (and indices of -1) to begin with:
+// so a kernel that reads beyond a row's end, or something that nobody has written, is found out.
 //
 //===----------------------------------------------------------------------===//
 

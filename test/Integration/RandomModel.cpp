@@ -218,7 +218,8 @@ spec::Id Generator::input(Id space, const Axes &axes) {
   if (random.chance(15))
     absent = random.pick({0.0, 1.0, -0.5});
   std::string name = "in" + std::to_string(names++);
-  MaybeId id = random.chance(10) ? builder.state(name, space, axes, loc) : builder.input(name, space, axes, absent, loc);
+  MaybeId id =
+      random.chance(10) ? builder.state(name, space, axes, loc) : builder.input(name, space, axes, absent, loc);
   return made(id, true, 1);
 }
 

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Models that nobody would write, made from a seed alone: every operation, along every kind of map, in shapes that are no
-// multiple of anything. Their numbers stay tame (no division by almost 0, no comparison of numbers that rounding could
-// swap), so that float32 must agree with the interpreter's double precision.
+// Models that nobody would write, made from a seed alone: every operation, along every kind of map, in shapes that are
+// no multiple of anything. Their numbers stay tame (no division by almost 0, no comparison of numbers that rounding
+// could swap), so that float32 must agree with the interpreter's double precision.
 //
 //===----------------------------------------------------------------------===//
 

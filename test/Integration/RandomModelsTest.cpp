@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Every seed is a model and a few graphs. They run for a bounded time, from a fixed seed on, so that a failure is the same
-// everywhere. A failure prints its seed and a smaller model that still fails, as JSON.
+// Every seed is a model and a few graphs. They run for a bounded time, from a fixed seed on, so that a failure is the
+// same everywhere. A failure prints its seed and a smaller model that still fails, as JSON.
 //
 //   GNNC_RANDOM_SECONDS   how long new seeds are tried (0: one seed)
 //   GNNC_RANDOM_SEED      the first seed
@@ -46,8 +46,8 @@ static void report(Trial trial, uint64_t seed, const Way &way, const std::string
         return !still.empty();
       },
       kShrinkSeconds);
-  ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << way.name() << ": " << wrong << "\nThis is a smaller one: "
-                << last << "\n"
+  ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << way.name() << ": " << wrong
+                << "\nThis is a smaller one: " << last << "\n"
                 << spec::writeJSON(trial.model, /*locations=*/false);
 }
 

@@ -19,7 +19,8 @@ using namespace gnnc::test;
 using spec::kAll;
 using spec::kNone;
 
-/// A parameter with these axes in some order, for values on `space`: shared, one for each type, or one for each element.
+/// A parameter with these axes in some order, for values on `space`: shared, one for each type, or one for each
+/// element.
 spec::Id Generator::weightFor(const Axes &axes, Id space) {
   std::vector<Id> known;
   llvm::copy_if(weights, std::back_inserter(known), [&](Id weight) {

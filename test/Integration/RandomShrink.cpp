@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Two steps are tried over and over: an output alone, or one of the values it is made of, in place of all outputs; and an
-// input in place of an operation, which holds what the operation computed. What nothing uses any more is dropped.
+// Two steps are tried over and over: an output alone, or one of the values it is made of, in place of all outputs; and
+// an input in place of an operation, which holds what the operation computed. What nothing uses any more is dropped.
 //
 //===----------------------------------------------------------------------===//
 

@@ -17,8 +17,8 @@
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
-#include <cstdlib>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -46,8 +46,7 @@ llvm::StringMap<RefTensor> argumentsOf(const spec::ModelSpec &model, const Tenso
   llvm::StringMap<RefTensor> arguments;
   for (const spec::Value &value : model.values) {
     auto given = tensors.find(value.name);
-    if (given == tensors.end() ||
-        (value.op != OpCode::Input && value.op != OpCode::Param && value.op != OpCode::State))
+    if (given == tensors.end() || (value.op != OpCode::Input && value.op != OpCode::Param && value.op != OpCode::State))
       continue;
     bool shared = value.residency == spec::kNone;
     llvm::ArrayRef<int64_t> shape = given->second.shape;
@@ -293,9 +292,7 @@ std::string checkCompiled(const Trial &trial, unsigned optLevel) {
 
 std::string Way::name() const { return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted"); }
 
-std::vector<Way> test::allWays() {
-  return {{0, false}, {1, false}, {2, false}, {0, true}, {1, true}, {2, true}};
-}
+std::vector<Way> test::allWays() { return {{0, false}, {1, false}, {2, false}, {0, true}, {1, true}, {2, true}}; }
 
 std::string test::check(const Trial &trial, const Way &way) {
   return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);

@@ -175,7 +175,8 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
   runners.push_back(std::make_unique<InterpretedModel>(model, gradient));
   const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
   for (auto [optLevel, baseline] : ways) {
-    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, optLevel, baseline, gradient);
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled =
+        CompiledModel::create(model, optLevel, baseline, gradient);
     if (compiled)
       runners.push_back(std::move(*compiled));
     else

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A new layer is a few lines of the language and nothing else. Each of these was made up for this test; compiled at every
-// level they equal the interpreter on graphs of every shape.
+// A new layer is a few lines of the language and nothing else. Each of these was made up for this test; compiled at
+// every level they equal the interpreter on graphs of every shape.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,9 +39,11 @@ TEST_P(UnheardLayers, EqualTheInterpreter) {
     EXPECT_EQ(check(*trial, way), "") << way.name();
 }
 
-INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
-  // What a neighbour's neighbours say opens or closes the way of what the neighbour says.
-  Unheard{"TwoHopGate", R"(
+INSTANTIATE_TEST_SUITE_P(
+    Made, UnheardLayers,
+    testing::Values(
+        // What a neighbour's neighbours say opens or closes the way of what the neighbour says.
+        Unheard{"TwoHopGate", R"(
     layer TwoHopGate(x: node[in], out: int) -> node[out] {
       param W[in, out], G[in, out], b[out]
       let far  = mean(mean((x @ G).src).src)
@@ -51,8 +53,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M { input x: node[in = 6]
       output y = TwoHopGate(relu(TwoHopGate(x, out: 17) as a), out: 5) as b })"},
 
-  // The largest product of two neighbours' projections, feature by feature, and which pair of heads it comes from folded.
-  Unheard{"MaxOfProduct", R"(
+        // The largest product of two neighbours' projections, feature by feature, and which pair of heads it comes from
+        // folded.
+        Unheard{"MaxOfProduct", R"(
     layer MaxOfProduct(x: node[in], heads: int, out: int) -> node[out] {
       param P, Q: node_type[in, heads, out]
       max(max((x @ P.node).src * (x @ Q.node).dst) - min((x @ P.node).src), over: heads)
@@ -60,8 +63,8 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M(node_type: int = 3) { input x: node[in = 7]
       output y = MaxOfProduct(x, heads: 2, out: 9) as m })"},
 
-  // From users to items and back: an item is what its users are, weighted by how far they are from its mean user.
-  Unheard{"Distinguished", R"(
+        // From users to items and back: an item is what its users are, weighted by how far they are from its mean user.
+        Unheard{"Distinguished", R"(
     space user
     space item
     relation bought: user -> item
@@ -77,8 +80,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
       output users = max(news.bought.dst, along: bought.src)
       output popular = mean(degree(bought.dst), along: all) })"},
 
-  // Repeated edges count once: each distinct pair of ends has one vote, as loud as the logarithm of its repetitions.
-  Unheard{"OneVoteAPair", R"(
+        // Repeated edges count once: each distinct pair of ends has one vote, as loud as the logarithm of its
+        // repetitions.
+        Unheard{"OneVoteAPair", R"(
     layer OneVoteAPair(x: node[in], w: edge[], out: int) -> node[out] {
       param W[in, out], U: edge_type[out]
       space pair = distinct(dst, src)
@@ -91,8 +95,8 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M(edge_type: int = 4) { input x: node[in = 6], w: edge[]
       output y = OneVoteAPair(x, w, out: 7) as v })"},
 
-  // Edges have a state, which remembers the share they had a step ago.
-  Unheard{"EdgeMemory", R"(
+        // Edges have a state, which remembers the share they had a step ago.
+        Unheard{"EdgeMemory", R"(
     layer EdgeMemory(x: node[in], e: edge[mem], hidden: int) -> edge[mem] {
       param S[in, hidden], D[in, hidden], E[mem, hidden], O[hidden, mem]
       let h = tanh((x @ S).src + (x @ D).dst + e @ E)
@@ -109,8 +113,8 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
       output edges = e2
       output nodes = Listen(x1, e2) as l2 })"},
 
-  // Two softmaxes over two ends of each edge, multiplied: an edge matters if it does to both.
-  Unheard{"MutualAttention", R"(
+        // Two softmaxes over two ends of each edge, multiplied: an edge matters if it does to both.
+        Unheard{"MutualAttention", R"(
     layer MutualAttention(x: node[in], heads: int, out: int) -> node[heads, out] {
       param W[in, heads, out], a[heads, out], b[heads, out]
       let z = x @ W
@@ -120,8 +124,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M { input x: node[in = 6]
       output y = flatten(MutualAttention(x, heads: 3, out: 5) as m, features) })"},
 
-  // Spread of the neighbourhood in several moments, each of which needs the one before: three phases of one sweep.
-  Unheard{"Moments", R"(
+        // Spread of the neighbourhood in several moments, each of which needs the one before: three phases of one
+        // sweep.
+        Unheard{"Moments", R"(
     layer Moments(x: node[in]) -> node[features = 3 * in] {
       let m = mean(x.src)
       let c = x.src - m.dst
@@ -132,8 +137,9 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     model M { input x: node[in = 33]
       output y = Moments(x) })"},
 
-  // Each graph has an opinion of itself, which its nodes hear only if they have a self loop; the last one says how loud.
-  Unheard{"Echo", R"(
+        // Each graph has an opinion of itself, which its nodes hear only if they have a self loop; the last one says
+        // how loud.
+        Unheard{"Echo", R"(
     layer Echo(x: node[in], w: edge[], out: int) -> node[out] {
       param W[in, out]
       space loop = filter(edge, src == dst)
@@ -143,4 +149,4 @@ INSTANTIATE_TEST_SUITE_P(Made, UnheardLayers, testing::Values(
     }
     model M { input x: node[in = 6], w: edge[]
       output y = Echo(x, w, out: 4) as e })"}),
-  [](const auto &info) { return info.param.name; });
+    [](const auto &info) { return info.param.name; });
