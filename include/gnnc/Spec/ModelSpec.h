@@ -110,6 +110,9 @@ enum class OpCode {
   Permute,  ///< the same axes in the result's order
   Degree,   ///< number of members of `map`'s each target element, as a number
   Dropout,  ///< with probability `number`, at site `site`; identity in inference
+  Random,   ///< uniform in [0, 1), at site `site`, by the states operands[0] (seed) and operands[1] (step)
+  Identity, ///< on the static space `residency`: 1 where the one axis has the element's number, else 0
+  Gradient, ///< of the shared number operands[0] by operands[1]; shape and residency of the latter
   Spread,   ///< a shared value whose first axis has the extent of the static space `residency`, as a value on it
   Detach,   ///< identity without a gradient
 };
@@ -123,7 +126,7 @@ struct Value {
   double number = 0;
   std::vector<std::string> axesUsed; ///< the `axes` of the comments above
   int64_t begin = 0, end = 0;        ///< Slice
-  int site = 0;                      ///< Dropout
+  int site = 0;                      ///< Dropout, Random; no two have the same
   bool optional = false;             ///< Input: absent means `number` everywhere
   Id residency = kNone;              ///< space, or kNone for shared
   std::vector<Axis> axes;            ///< feature axes, outermost first
@@ -144,6 +147,21 @@ struct Output {
   Id value = kNone;
 };
 
+/// What a program leaves in a parameter or state: the number of its value, and of the value that replaces it.
+struct Update {
+  Id target = kNone;
+  Id value = kNone;
+};
+
+/// One of the things a model can be asked to do besides its outputs. Well-known names: `train_step` (outputs: `loss`),
+/// `evaluate` (outputs: the metrics), `initialize` (updates all parameters and states). All updates take place
+/// together, after everything else has been computed.
+struct Program {
+  std::string name;
+  std::vector<Output> outputs;
+  std::vector<Update> updates;
+};
+
 /// A whole program: what it needs of a graph, what it computes, in order.
 struct ModelSpec {
   std::string name;
@@ -153,7 +171,8 @@ struct ModelSpec {
   std::vector<Map> maps;
   std::vector<Value> values;
   std::vector<SparseInput> sparseInputs;
-  std::vector<Output> outputs;
+  std::vector<Output> outputs;   ///< of the program `forward`
+  std::vector<Program> programs; ///< further ones; all share inputs, parameters, states, spaces and maps
 };
 
 } // namespace gnnc::spec
