@@ -111,6 +111,7 @@ struct MapDecl {
   Kind kind = Kind::Root;
   std::vector<Name> names;
   std::optional<Name> from, to;
+  bool partial = false;    ///< Root
   std::vector<Path> paths; ///< Paths: one, or one for each part of a union. Last: the map whose last element is meant
   Name base;               ///< Last: the space of the elements
 };
@@ -133,19 +134,35 @@ struct LetStmt {
   ExprPtr value;
 };
 
-/// One name of a param, state or input statement. Names that share a type share the pointer.
+/// One name of a param, state or input statement. Names that share a type share the pointers.
 struct ValueDecl {
   enum class Kind { Param, State, Input };
   Kind kind = Kind::Param;
   Name name;
   std::shared_ptr<Type> type;
   bool sparse = false;
-  ExprPtr defaultValue;
+  std::shared_ptr<Expr> defaultValue; ///< of an input; what a parameter or state is initialised to
 };
 
+/// `output name = value`, `metric name = value` or `loss = value`.
 struct OutputStmt {
+  enum class Kind { Output, Metric, Loss };
+  Kind kind = Kind::Output;
   Name name;
   ExprPtr value;
+};
+
+/// `update name = value`
+struct UpdateStmt {
+  Name name;
+  ExprPtr value;
+};
+
+/// `train OPTIMISER(arguments) for name, name.name`; without names it takes all parameters.
+struct TrainStmt {
+  ExprPtr optimiser;
+  std::vector<Path> patterns;
+  Loc loc;
 };
 
 struct RepeatStmt {
@@ -155,7 +172,7 @@ struct RepeatStmt {
 };
 
 struct Statement {
-  std::variant<LetStmt, ValueDecl, OutputStmt, RepeatStmt, SpaceDecl, MapDecl, ExprPtr> node;
+  std::variant<LetStmt, ValueDecl, OutputStmt, UpdateStmt, TrainStmt, RepeatStmt, SpaceDecl, MapDecl, ExprPtr> node;
 };
 
 /// A formal parameter: a value of a type, or a compile-time number.

@@ -5,14 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Walks from the outputs to what they need, and copies that with new numbers. A sparse input is kept whole if anything
-// of it is used.
+// Walks from the outputs and updates of all programs to what they need, and copies that with new numbers. A sparse
+// input is kept whole if anything of it is used.
 //
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Spec/ModelBuilder.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace gnnc::spec;
 
@@ -21,16 +22,15 @@ namespace {
 /// What is used of a ModelSpec.
 class Reach {
 public:
-  explicit Reach(const ModelSpec &model)
-      : spaces(model.spaces.size()), maps(model.maps.size()), values(model.values.size()), model(model) {}
+  explicit Reach(const ModelSpec &model, std::vector<bool> values)
+      : values(std::move(values)), spaces(model.spaces.size()), maps(model.maps.size()), model(model) {}
 
   void run() {
-    // Operands come earlier, so one backward walk sees every use before the value itself.
-    for (const Output &output : model.outputs)
-      values[output.value] = true;
-    for (size_t id = values.size(); id-- > 0;)
-      if (values[id])
-        useParts(model.values[id]);
+    for (size_t id = 0; id < values.size(); ++id)
+      if (values[id]) {
+        useMap(model.values[id].map);
+        useSpace(model.values[id].residency);
+      }
     drain();
     for (const SparseInput &sparse : model.sparseInputs)
       if (spaces[sparse.entries]) {
@@ -41,15 +41,9 @@ public:
       }
   }
 
-  std::vector<bool> spaces, maps, values;
+  std::vector<bool> values, spaces, maps;
 
 private:
-  void useParts(const Value &value) {
-    for (Id operand : value.operands)
-      values[operand] = true;
-    useMap(value.map);
-    useSpace(value.residency);
-  }
   void useSpace(Id id) {
     if (id >= 0 && !spaces[id]) {
       spaces[id] = true;
@@ -117,14 +111,50 @@ static int rank(OpCode op) {
   }
 }
 
+std::vector<bool> ModelBuilder::needed(const Program &more) const {
+  std::vector<bool> values(model.values.size());
+  auto use = [&](llvm::ArrayRef<Output> outputs, llvm::ArrayRef<Update> updates) {
+    for (const Output &output : outputs)
+      values[output.value] = true;
+    for (const Update &update : updates)
+      values[update.target] = values[update.value] = true;
+  };
+  use(model.outputs, {});
+  for (const Program &program : model.programs)
+    use(program.outputs, program.updates);
+  use(more.outputs, more.updates);
+  // Operands come earlier, so one backward walk sees every use before the value itself.
+  for (size_t id = values.size(); id-- > 0;)
+    if (values[id])
+      for (Id operand : model.values[id].operands)
+        values[operand] = true;
+  return values;
+}
+
+/// Of spaces and maps with one name only one may be used: it is what the graph is given by.
+bool ModelBuilder::checkNames(const std::vector<bool> &usedSpaces, const std::vector<bool> &usedMaps) {
+  llvm::StringSet<> names;
+  auto check = [&](const auto &all, const std::vector<bool> &used) {
+    for (auto [id, each] : llvm::enumerate(all))
+      if (used[id] && !names.insert(each.name).second) {
+        fail(each.loc, "'" + each.name + "' is declared in two ways, and the model uses both");
+        return false;
+      }
+    return true;
+  };
+  return check(model.spaces, usedSpaces) && check(model.maps, usedMaps);
+}
+
 std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doublePrecision,
                                               std::vector<std::string> files) {
   if (failed)
     return std::nullopt;
   if (model.outputs.empty())
     return fail(Loc(), "model '" + name + "' has no output");
-  Reach reach(model);
+  Reach reach(model, needed());
   reach.run();
+  if (!checkNames(reach.spaces, reach.maps))
+    return std::nullopt;
 
   Renumbering spaces, maps, values;
   ModelSpec result;
@@ -178,6 +208,15 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
   for (const Output &output : model.outputs) {
     Output &kept = result.outputs.emplace_back(output);
     values.apply(kept.value);
+  }
+  for (const Program &program : model.programs) {
+    Program &kept = result.programs.emplace_back(program);
+    for (Output &output : kept.outputs)
+      values.apply(output.value);
+    for (Update &update : kept.updates) {
+      values.apply(update.target);
+      values.apply(update.value);
+    }
   }
   return result;
 }

@@ -67,21 +67,6 @@ MaybeId ModelBuilder::select(Id condition, Id a, Id b, Loc loc) {
   return addValue(std::move(value));
 }
 
-MaybeId ModelBuilder::dropout(Id x, double probability, std::optional<int> site, Loc loc) {
-  if (!checkValue(x, loc))
-    return std::nullopt;
-  if (!(probability >= 0 && probability < 1))
-    return fail(loc,
-                "a dropout probability is at least 0 and less than 1, found " + Twine(std::to_string(probability)));
-  if (site && (*site < 0 || *site == INT32_MAX))
-    return fail(loc, "a dropout site is a number from 0, found " + Twine(*site));
-  Value value = derived(OpCode::Dropout, x, loc);
-  value.number = probability;
-  value.site = site.value_or(nextSite);
-  nextSite = std::max(nextSite, value.site + 1);
-  return addValue(std::move(value));
-}
-
 MaybeId ModelBuilder::detach(Id x, Loc loc) {
   return checkValue(x, loc) ? addValue(derived(OpCode::Detach, x, loc)) : std::nullopt;
 }
@@ -292,9 +277,11 @@ MaybeId ModelBuilder::slice(Id x, StringRef axis, int64_t begin, int64_t end, Lo
 MaybeId ModelBuilder::merge(Id x, ArrayRef<std::string> axes, StringRef name, Loc loc) {
   if (!checkValue(x, loc))
     return std::nullopt;
-  if (axes.empty())
-    return fail(loc, "expected at least one axis to merge");
   Value value = derived(OpCode::Merge, x, loc);
+  if (axes.empty()) { // the empty product
+    value.axes.push_back({name.str(), 1});
+    return addValue(std::move(value));
+  }
   std::optional<int> first = findAxis(x, axes[0], loc);
   if (!first)
     return std::nullopt;
@@ -323,7 +310,7 @@ MaybeId ModelBuilder::split(Id x, StringRef axis, ArrayRef<Axis> into, Loc loc) 
   int64_t size = 1;
   for (const Axis &each : into)
     size *= each.size;
-  if (into.empty() || size != value.axes[*at].size)
+  if (size != value.axes[*at].size)
     return fail(loc, "axis '" + axis + "' of size " + Twine(value.axes[*at].size) + " cannot be split into " +
                          Twine(size) + " elements");
   value.axes.erase(value.axes.begin() + *at);

@@ -269,15 +269,3 @@ MaybeId ModelBuilder::constant(double number, Loc loc) {
     constants[number] = *id;
   return id;
 }
-
-MaybeId ModelBuilder::output(StringRef name, Id value, Loc loc) {
-  if (name.empty())
-    return fail(loc, "expected a name that is not empty");
-  if (!checkValue(value, loc))
-    return std::nullopt;
-  for (const Output &earlier : model.outputs)
-    if (earlier.name == name)
-      return fail(loc, "an output is called '" + name + "' already");
-  model.outputs.push_back({name.str(), value});
-  return value;
-}

@@ -188,6 +188,21 @@ MaybeOperand Elaborator::degreeFunction(Arguments &arguments) {
   return wrap(builder.degree(route->map, arguments.call.loc));
 }
 
+/// onehot(map): a row of the identity matrix for each element; zeros where the map is undefined.
+MaybeOperand Elaborator::onehotFunction(Arguments &arguments) {
+  const ast::Expr *expr = arguments.positional(0);
+  if (!expr)
+    return arguments.missing();
+  std::optional<ast::Path> path = pathOf(*expr);
+  std::optional<Route> route = path ? resolve(*path, kUndefined, /*structural=*/false) : std::nullopt;
+  if (!route)
+    return std::nullopt;
+  if (route->map == kNone)
+    return error(expr->loc, "onehot takes a map to a static space, but '" + path->names.back().text + "' is a space");
+  MaybeId rows = builder.identity(route->to, arguments.call.loc);
+  return rows ? wrap(builder.move(*rows, route->map, 0, arguments.call.loc)) : std::nullopt;
+}
+
 /// move(x, map, fill: 0)
 MaybeOperand Elaborator::moveFunction(Arguments &arguments) {
   MaybeOperand x = arguments.value(0);

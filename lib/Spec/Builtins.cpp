@@ -73,6 +73,8 @@ struct BuiltinTable {
         {"dot", {&E::dotFunction, "dot(a, b, over: axes)"}},
         {"dropout", {&E::dropoutFunction, "dropout(x, probability)"}},
         {"detach", {&E::detachFunction, "detach(x)"}},
+        {"gradient", {&E::gradientFunction, "gradient(number, x)"}},
+        {"onehot", {&E::onehotFunction, "onehot(map)"}},
     };
     return table;
   }
@@ -274,21 +276,31 @@ MaybeOperand Elaborator::whereFunction(Arguments &arguments) {
   return wrap(builder.select(*condition, *a, *b, arguments.call.loc));
 }
 
+/// In training x * where(random < 1 - p, 1 / (1 - p), 0), else x.
 MaybeOperand Elaborator::dropoutFunction(Arguments &arguments) {
   MaybeOperand x = arguments.value(0);
   std::optional<Number> probability = arguments.number(1, "p", std::nullopt);
   if (!x || !probability)
     return std::nullopt;
   Loc loc = arguments.call.loc;
-  if (probability->asDouble() == 0)
+  double p = probability->asDouble();
+  if (!(p >= 0 && p < 1))
+    return error(loc, "a dropout probability is at least 0 and less than 1, found " + probability->str());
+  if (!training || p == 0)
     return x;
   auto *sparse = std::get_if<Sparse>(&*x);
   MaybeId id = sparse ? MaybeId(sparse->value) : dense(*x, loc, "dropout");
-  if (id)
-    id = builder.dropout(*id, probability->asDouble(), std::nullopt, loc);
-  if (!id)
+  MaybeId random = id ? randomLike(*id, loc) : std::nullopt;
+  MaybeId keep = builder.constant(1 - p, loc), scale = builder.constant(1 / (1 - p), loc);
+  MaybeId zero = builder.constant(0, loc);
+  if (!random || !keep || !scale || !zero)
     return std::nullopt;
-  return sparse ? Operand(Sparse{*id, sparse->input, sparse->axis}) : Operand(Dense{*id});
+  MaybeId kept = builder.binary("lt", *random, *keep, loc);
+  MaybeId mask = kept ? builder.select(*kept, *scale, *zero, loc) : std::nullopt;
+  MaybeId result = mask ? builder.binary("mul", *id, *mask, loc) : std::nullopt;
+  if (!result)
+    return std::nullopt;
+  return sparse ? Operand(Sparse{*result, sparse->input, sparse->axis}) : Operand(Dense{*result});
 }
 
 MaybeOperand Elaborator::detachFunction(Arguments &arguments) {
@@ -303,4 +315,9 @@ MaybeOperand Elaborator::detachFunction(Arguments &arguments) {
   if (!id)
     return std::nullopt;
   return sparse ? Operand(Sparse{*id, sparse->input, sparse->axis}) : Operand(Dense{*id});
+}
+
+MaybeOperand Elaborator::gradientFunction(Arguments &arguments) {
+  MaybeId number = arguments.dense(0), by = number ? arguments.dense(1) : std::nullopt;
+  return by ? wrap(builder.gradient(*number, *by, arguments.call.loc)) : std::nullopt;
 }

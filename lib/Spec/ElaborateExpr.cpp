@@ -79,9 +79,23 @@ MaybeOperand Elaborator::evalName(const ast::Expr &expr) {
     record(expr.loc, "axis " + expr.name + " = " + std::to_string(size->second));
     return Number::ofInt(size->second);
   }
+  if (expr.name == "training") {
+    record(expr.loc, "training: bool = " + Number::ofBool(training).str());
+    return Number::ofBool(training);
+  }
+  if (expr.name == "step") {
+    record(expr.loc, "step: shared[], the number of training steps so far");
+    return wrap(runState("step", {}, expr.loc));
+  }
   if (findMap(expr.name))
     return error(expr.loc,
                  "'" + expr.name + "' is a map, not a value; a value moves along it as in 'x." + expr.name + "'");
+  if (std::optional<Id> space = findSpace(expr.name); space && *space != kNone)
+    if (int64_t extent = builder.space(*space).extent;
+        builder.space(*space).kind == Space::Kind::Static && extent > 0) {
+      record(expr.loc, "space " + expr.name + ", " + std::to_string(extent) + " elements");
+      return Number::ofInt(extent);
+    }
   if (findSpace(expr.name) || findRelation(expr.name))
     return error(expr.loc, "'" + expr.name + "' is a space, not a value");
   std::vector<std::string> known;

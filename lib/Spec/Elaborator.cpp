@@ -22,6 +22,8 @@ Elaborator::Elaborator(Modules &modules, const Sources &sources, DiagnosticEngin
                        const CompileInputs &inputs)
     : modules(modules), sources(sources), diagnostics(diagnostics), inputs(inputs),
       builder([&diagnostics](Loc loc, const std::string &message) { diagnostics.error(loc, message); }) {
+  // Layers speak of these, whatever file they are in.
+  builder.mayHide = [](StringRef name) { return name != "node" && name != "edge" && name != "src" && name != "dst"; };
   builder.moveHint = [this](Id from, Id to) {
     std::string hint;
     if (!frame)
@@ -42,6 +44,9 @@ std::nullopt_t Elaborator::error(Loc loc, const Twine &message) {
 
 void Elaborator::record(Loc loc, const std::string &text, std::optional<Loc> definition) {
   if (!occurrences || loc.line == 0)
+    return;
+  // What the first elaboration has told is not told again.
+  if (bool isNew = recorded.insert({loc.file, loc.line, loc.column}).second; training && !isNew)
     return;
   Occurrence occurrence;
   occurrence.loc = loc;
@@ -84,14 +89,28 @@ void Elaborator::enterModel(Frame &top, const Module &module) {
   top.outer = top.relation;
 }
 
-std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
+/// One walk through the statements.
+bool Elaborator::elaborate(const Module &module, const ast::ModelDecl &model) {
   Frame top;
   enterModel(top, module);
   llvm::scope_exit done([&] { frame = nullptr; });
-  record(model.name.loc, "model " + model.name.text, model.name.loc);
+  steps = 0;
   bindModelNumbers(model);
   checkDefines(model);
   runBlock(model.body);
+  return diagnostics.errorCount() == 0;
+}
+
+std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
+  record(model.name.loc, "model " + model.name.text, model.name.loc);
+  training = false;
+  if (!elaborate(module, model))
+    return std::nullopt;
+  auto isTrain = [](const ast::Statement &statement) { return std::holds_alternative<ast::TrainStmt>(statement.node); };
+  training = llvm::any_of(model.body, isTrain);
+  if (training && !elaborate(module, model))
+    return std::nullopt;
+  finishPrograms(model);
   if (diagnostics.errorCount() != 0)
     return std::nullopt;
   for (const ast::Name &name : inputNames)
@@ -197,6 +216,10 @@ MaybeOperand Elaborator::runBlock(const std::vector<ast::Statement> &body) {
       run(*value);
     else if (auto *output = std::get_if<ast::OutputStmt>(&statement.node))
       run(*output);
+    else if (auto *update = std::get_if<ast::UpdateStmt>(&statement.node))
+      run(*update);
+    else if (auto *train = std::get_if<ast::TrainStmt>(&statement.node))
+      run(*train);
     else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
       run(*repeat);
     else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node))
@@ -252,18 +275,59 @@ std::string Elaborator::fresh(llvm::StringMap<Loc> &taken, const ast::Name &name
 void Elaborator::run(const ast::ValueDecl &decl) {
   using Kind = ast::ValueDecl::Kind;
   StringRef what = decl.kind == Kind::Param ? "param" : decl.kind == Kind::State ? "state" : "input";
-  auto declareIt = [&]() -> MaybeOperand {
-    std::optional<Id> residency = residencyOf(decl.type->residency);
-    std::optional<std::vector<Axis>> axes = axesOf(*decl.type);
-    std::string name = fresh(frame->declared, decl.name, what, /*automatic=*/false);
-    if (!residency || !axes || name.empty())
+  bind(decl.name, declareValue(decl, what), what);
+}
+
+MaybeOperand Elaborator::declareValue(const ast::ValueDecl &decl, StringRef what) {
+  using Kind = ast::ValueDecl::Kind;
+  std::optional<Id> residency = residencyOf(decl.type->residency);
+  std::optional<std::vector<Axis>> axes = axesOf(*decl.type);
+  std::string name = fresh(frame->declared, decl.name, what, /*automatic=*/false);
+  if (!residency || !axes || name.empty())
+    return std::nullopt;
+  std::string whole = frame->path + name;
+  if (auto known = given.find(whole); training && known != given.end())
+    return again(known->second, whole, decl, *residency, *axes);
+  MaybeOperand operand;
+  if (decl.kind == Kind::Input) {
+    operand = declareInput(decl, *residency, *axes);
+  } else {
+    std::optional<Initial> initial = initialOf(decl, *residency, *axes);
+    if (!initial)
       return std::nullopt;
-    if (decl.kind == Kind::Input)
-      return declareInput(decl, *residency, *axes);
-    return wrap(decl.kind == Kind::Param ? builder.param(frame->path + name, *residency, *axes, decl.name.loc)
-                                         : builder.state(frame->path + name, *residency, *axes, decl.name.loc));
-  };
-  bind(decl.name, declareIt(), what);
+    operand = wrap(decl.kind == Kind::Param ? builder.param(whole, *residency, *axes, decl.name.loc)
+                                            : builder.state(whole, *residency, *axes, decl.name.loc));
+    if (operand)
+      initials[std::get<Dense>(*operand).id] = *initial;
+  }
+  if (operand)
+    given.try_emplace(whole, Given{*operand, frame->unnamed, decl.name.loc});
+  return operand;
+}
+
+/// What the first elaboration has declared. It must be the same, and belong to the same call: where only training calls
+/// a layer, the automatic names of later ones would shift.
+MaybeOperand Elaborator::again(const Given &known, const std::string &name, const ast::ValueDecl &decl, Id residency,
+                               const std::vector<Axis> &axes) {
+  auto same = [](Loc a, Loc b) { return a.file == b.file && a.line == b.line && a.column == b.column; };
+  auto *value = std::get_if<Dense>(&known.operand);
+  bool isInput = decl.kind == ast::ValueDecl::Kind::Input;
+  if (value && !isInput &&
+      (known.unnamed.size() != frame->unnamed.size() ||
+       !std::equal(known.unnamed.begin(), known.unnamed.end(), frame->unnamed.begin(), same)))
+    return error(frame->unnamed.empty() ? decl.name.loc : frame->unnamed.back(),
+                 "'" + name + "' belongs to another call when the model is not trained; name this one with 'as'");
+  if (value && !decl.sparse) {
+    const Value &earlier = builder.value(value->id);
+    OpCode op = isInput ? OpCode::Input : decl.kind == ast::ValueDecl::Kind::Param ? OpCode::Param : OpCode::State;
+    if (earlier.op != op || earlier.residency != residency || earlier.axes != axes) {
+      error(decl.name.loc,
+            "'" + name + "' is something else when the model is not trained: " + builder.describe(value->id));
+      diagnostics.note(known.loc, "here");
+      return std::nullopt;
+    }
+  }
+  return known.operand;
 }
 
 MaybeOperand Elaborator::declareInput(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes) {
@@ -289,17 +353,52 @@ MaybeOperand Elaborator::declareInput(const ast::ValueDecl &decl, Id residency, 
   return Sparse{builder.spec().sparseInputs[*input].value, *input, axes[0].name};
 }
 
+/// The name is that of a value from here on. Outputs and metrics are those of a model that is not in training.
 void Elaborator::run(const ast::OutputStmt &output) {
+  using Kind = ast::OutputStmt::Kind;
+  StringRef what = output.kind == Kind::Output ? "output" : output.kind == Kind::Metric ? "metric" : "loss";
+  keepsUpdates = output.kind != Kind::Metric;
   MaybeOperand operand = eval(*output.value);
+  keepsUpdates = true;
+  Loc loc = output.name.loc;
   if (!operand)
+    return bind(output.name, std::nullopt, what);
+  record(loc, (what + (output.kind == Kind::Loss ? "" : " " + output.name.text) + ": " + describe(*operand)).str(),
+         loc);
+  MaybeId id;
+  if (auto *sparse = std::get_if<Sparse>(&*operand))
+    sparseUnsupported(*sparse, ("as " + Twine(what == "output" ? "an " : "a ") + what).str(), output.value->loc);
+  else
+    id = dense(*operand, output.value->loc, what);
+  if (id && output.kind != Kind::Output &&
+      (builder.value(*id).residency != kNone || !builder.value(*id).axes.empty())) {
+    error(output.value->loc, "a " + what + " is one shared number, found " + builder.describe(*id) +
+                                 "; reduce it, as in 'mean(x, along: all)'");
+    id = std::nullopt;
+  }
+  Binding &binding = frame->values[output.name.text];
+  binding = {wrap(id), loc, /*input=*/false};
+  if (!id)
     return;
-  record(output.name.loc, "output " + output.name.text + ": " + describe(*operand), output.name.loc);
-  if (auto *sparse = std::get_if<Sparse>(&*operand)) {
-    sparseUnsupported(*sparse, "as an output", output.value->loc);
+  if (output.kind == Kind::Loss) {
+    if (frame->loss) {
+      error(loc, "a model has one loss");
+      diagnostics.note(*frame->loss, "here");
+    }
+    frame->loss = loc;
+    if (training)
+      loss = id;
     return;
   }
-  if (MaybeId id = dense(*operand, output.value->loc, "an output"))
-    builder.output(output.name.text, *id, output.name.loc);
+  if (training)
+    return;
+  if (output.kind == Kind::Output) {
+    builder.output(output.name.text, *id, loc);
+  } else if (llvm::any_of(metrics, [&](const Output &each) { return each.name == output.name.text; })) {
+    error(loc, "a metric is called '" + output.name.text + "' already");
+  } else {
+    metrics.push_back({output.name.text, *id});
+  }
 }
 
 void Elaborator::run(const ast::RepeatStmt &repeat) {

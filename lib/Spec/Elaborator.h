@@ -12,6 +12,9 @@
 // Where names live: a *frame* is one layer's body (or the model's). It has values, sizes, and its own spaces and maps;
 // behind these stand the relation in force (`edge`, `src`, `dst`, `node`, ...), and behind that what the module sees.
 //
+// A model that is trained is elaborated twice, for its outputs and metrics and for its training step. The second time
+// parameters, states and inputs are found again by their names, and derived spaces and maps by what they are.
+//
 // After an error the statement it is in is given up; the name it would have defined is known but poisoned, so that its
 // uses say nothing more.
 //
@@ -60,6 +63,26 @@ struct Scope {
   std::map<std::string, RelationView> relations;
 };
 
+/// What a parameter or state is before the first step.
+struct Initial {
+  enum class Kind {
+    Constant, ///< `number`
+    Uniform,  ///< in -number .. number
+    Normal,   ///< of standard deviation `number`
+    Glorot,   ///< uniform, the bound being sqrt(6 / (fan-in + fan-out))
+  };
+  Kind kind = Kind::Constant;
+  double number = 0; ///< of Glorot: the sum of the fans that are numbers
+  int extents = 0;   ///< of Glorot: how many fans are the extent of the parameter's space
+};
+
+/// A parameter, state or input that exists, by its whole name.
+struct Given {
+  Operand operand;
+  std::vector<Loc> unnamed; ///< see Frame
+  Loc loc;
+};
+
 /// A named value; without an operand after an error.
 struct Binding {
   MaybeOperand operand;
@@ -80,7 +103,9 @@ struct Frame {
   llvm::StringMap<int64_t> sizes;
   llvm::StringMap<Loc> instances, declared;
   llvm::StringMap<unsigned> counts;
-  unsigned repeats = 0; ///< `repeat` statements around the current one
+  std::vector<Loc> unnamed; ///< the calls on the way here that no `as` names
+  std::optional<Loc> loss;  ///< the statement that says what it is
+  unsigned repeats = 0;     ///< `repeat` statements around the current one
 };
 
 class Elaborator {
@@ -100,9 +125,12 @@ public:
   bool assumed = false;
   /// The layers that were called.
   std::set<const ast::LayerDecl *> called;
+  /// What `training` is.
+  bool training = false;
 
 private:
   // Statements (Elaborator.cpp).
+  bool elaborate(const Module &module, const ast::ModelDecl &model);
   void enterModel(Frame &top, const Module &module);
   void bindModelNumbers(const ast::ModelDecl &model);
   Number assume(ast::Formal::Kind kind);
@@ -112,10 +140,31 @@ private:
   void run(const ast::LetStmt &let);
   void run(const ast::ValueDecl &decl);
   void run(const ast::OutputStmt &output);
+  void run(const ast::UpdateStmt &update);
+  void run(const ast::TrainStmt &train);
   void run(const ast::RepeatStmt &repeat);
+  MaybeOperand declareValue(const ast::ValueDecl &decl, llvm::StringRef what);
+  MaybeOperand again(const Given &known, const std::string &name, const ast::ValueDecl &decl, Id residency,
+                     const std::vector<Axis> &axes);
   MaybeOperand declareInput(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes);
   void bind(const ast::Name &name, MaybeOperand operand, llvm::StringRef what);
   std::string fresh(llvm::StringMap<Loc> &taken, const ast::Name &name, llvm::StringRef what, bool automatic);
+
+  // Training (Train.cpp, Initial.cpp).
+  struct Training; ///< a train statement whose arguments have been evaluated
+  MaybeId shapedAs(Id value, Id target, Loc loc, const llvm::Twine &what);
+  MaybeId runState(llvm::StringRef name, llvm::ArrayRef<Axis> axes, Loc loc);
+  bool openTraining(Training &open);
+  std::vector<Id> paramsOf(const ast::TrainStmt &train);
+  MaybeId clipFactor(const std::vector<Id> &gradients, Id bound, Loc loc);
+  MaybeId flat(Id value, Loc loc);
+  MaybeId optimise(const Training &open, Id param, Id gradient);
+  void finishPrograms(const ast::ModelDecl &model);
+  std::optional<Initial> initialOf(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes);
+  std::optional<Initial> glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes);
+  MaybeId initialValue(Id target, const Initial &initial);
+  MaybeId uniformBound(Id target, const Initial &initial);
+  MaybeId randomLike(Id x, Loc loc);
 
   // Types and numbers (Types.cpp).
   std::optional<Id> residencyOf(const std::optional<ast::Name> &name);
@@ -219,6 +268,8 @@ private:
   MaybeOperand dotFunction(Arguments &arguments);
   MaybeOperand dropoutFunction(Arguments &arguments);
   MaybeOperand detachFunction(Arguments &arguments);
+  MaybeOperand gradientFunction(Arguments &arguments);
+  MaybeOperand onehotFunction(Arguments &arguments);
   MaybeOperand renameAxes(const Operand &x, const std::vector<std::pair<std::string, std::string>> &pairs, Loc loc);
 
   // Messages.
@@ -237,6 +288,13 @@ private:
   std::vector<const ast::LayerDecl *> active; ///< layers being inlined
   std::vector<ast::Name> inputNames;
   std::set<std::string> usedInputs;
+  llvm::StringMap<Given> given;
+  std::map<Id, Initial> initials;
+  std::vector<Output> metrics;
+  MaybeId loss; ///< of the training step
+  std::vector<Update> paramUpdates, stateUpdates;
+  bool keepsUpdates = true; ///< not inside a metric
+  std::set<std::tuple<unsigned, unsigned, unsigned>> recorded;
   unsigned depth = 0; ///< of eval
   uint64_t steps = 0; ///< expressions and statements so far
   bool exhausted = false;

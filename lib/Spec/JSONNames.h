@@ -43,8 +43,8 @@ inline constexpr JSONWord<OpCode> opCodes[] = {
     {OpCode::Norm, "norm"},         {OpCode::Fold, "fold"},         {OpCode::Move, "move"},
     {OpCode::Concat, "concat"},     {OpCode::Slice, "slice"},       {OpCode::Rename, "rename"},
     {OpCode::Merge, "merge"},       {OpCode::Split, "split"},       {OpCode::Permute, "permute"},
-    {OpCode::Degree, "degree"},     {OpCode::Dropout, "dropout"},   {OpCode::Spread, "spread"},
-    {OpCode::Detach, "detach"},
+    {OpCode::Degree, "degree"},     {OpCode::Random, "random"},     {OpCode::Identity, "identity"},
+    {OpCode::Gradient, "gradient"}, {OpCode::Spread, "spread"},     {OpCode::Detach, "detach"},
 };
 
 /// As a part of a `parts` map: the identity. Undefined is null.

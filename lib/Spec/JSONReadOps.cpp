@@ -31,7 +31,9 @@ static llvm::ArrayRef<const char *> membersOf(OpCode op) {
       {OpCode::Split, {"axis", "into"}},
       {OpCode::Permute, {"to"}},
       {OpCode::Degree, {"along"}},
-      {OpCode::Dropout, {"probability", "!site"}},
+      {OpCode::Random, {"axes", "!on", "!site"}},
+      {OpCode::Identity, {"on"}},
+      {OpCode::Gradient, {}},
       {OpCode::Spread, {"on"}},
       {OpCode::Detach, {}},
   };
@@ -43,9 +45,12 @@ static int operandCount(OpCode op) {
   switch (op) {
   case OpCode::Constant:
   case OpCode::Degree:
+  case OpCode::Identity:
     return 0;
   case OpCode::Binary:
   case OpCode::Contract:
+  case OpCode::Random:
+  case OpCode::Gradient:
     return 2;
   case OpCode::Select:
     return 3;
@@ -173,8 +178,9 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
     if (auto map = mapAt(at["along"]))
       return builder.degree(*map, loc);
     break;
-  case OpCode::Dropout: {
-    auto probability = at["probability"].number();
+  case OpCode::Random: {
+    auto residency = at.has("on") ? spaceAt(at["on"]) : kNone;
+    auto axes = axesAt(at["axes"]);
     std::optional<int> site;
     if (at.has("site")) {
       auto number = at["site"].integer(0, INT32_MAX - 1);
@@ -182,10 +188,16 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
         break;
       site = int(*number);
     }
-    if (probability)
-      return builder.dropout(args[0], *probability, site, loc);
+    if (residency && axes)
+      return builder.random(args[0], args[1], *residency, *axes, site, loc);
     break;
   }
+  case OpCode::Identity:
+    if (auto space = spaceAt(at["on"]))
+      return builder.identity(*space, loc);
+    break;
+  case OpCode::Gradient:
+    return builder.gradient(args[0], args[1], loc);
   case OpCode::Spread:
     if (auto space = spaceAt(at["on"]))
       return builder.spread(args[0], *space, loc);

@@ -23,7 +23,7 @@ llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
   Cursor root(document, "", errors);
   auto failure = [&] { return llvm::createStringError(errors.message()); };
   if (!root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs", "sparse", "params", "states",
-                      "ops", "outputs"},
+                      "ops", "outputs", "programs"},
                      {"version", "name", "outputs"}))
     return failure();
   std::optional<int64_t> version = root["version"].integer(0, INT64_MAX);
@@ -53,7 +53,8 @@ llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
       !each("params", [&](const Cursor &at) { return readGiven(at, OpCode::Param); }) ||
       !each("states", [&](const Cursor &at) { return readGiven(at, OpCode::State); }) ||
       !each("ops", [&](const Cursor &at) { return readOp(at); }) ||
-      !each("outputs", [&](const Cursor &at) { return readOutput(at); }))
+      !each("outputs", [&](const Cursor &at) { return readOutput(at); }) ||
+      !each("programs", [&](const Cursor &at) { return readProgram(at); }))
     return failure();
   current = "/outputs";
   std::optional<ModelSpec> model = builder.finish(*name, *doublePrecision, std::move(*paths));
@@ -154,11 +155,37 @@ bool JSONReader::readSparse(const Cursor &at) {
   return builder.declareSparse({*name, *entries, *row, *column, *value}, Loc());
 }
 
-bool JSONReader::readOutput(const Cursor &at) {
-  current = at.pointer;
+std::optional<Output> JSONReader::outputAt(const Cursor &at) {
   if (!at.isObject({"name", "value"}, {"name", "value"}))
-    return false;
+    return std::nullopt;
   std::optional<std::string> name = at["name"].string();
   std::optional<Id> value = valueAt(at["value"]);
-  return name && value && builder.output(*name, *value, Loc()).has_value();
+  return name && value ? std::optional(Output{*name, *value}) : std::nullopt;
+}
+
+bool JSONReader::readOutput(const Cursor &at) {
+  current = at.pointer;
+  std::optional<Output> output = outputAt(at);
+  return output && builder.output(output->name, output->value, Loc()).has_value();
+}
+
+bool JSONReader::readProgram(const Cursor &at) {
+  current = at.pointer;
+  if (!at.isObject({"name", "outputs", "updates"}, {"name"}))
+    return false;
+  std::optional<std::string> name = at["name"].string();
+  std::optional<std::vector<Output>> outputs = std::vector<Output>();
+  std::optional<std::vector<Update>> updates = std::vector<Update>();
+  if (at.has("outputs"))
+    outputs = at["outputs"].all<Output>([&](const Cursor &each) { return outputAt(each); });
+  if (at.has("updates"))
+    updates = at["updates"].all<Update>([&](const Cursor &each) -> std::optional<Update> {
+      if (!each.isObject({"target", "value"}, {"target", "value"}))
+        return std::nullopt;
+      std::optional<Id> target = valueAt(each["target"]), value = valueAt(each["value"]);
+      return target && value ? std::optional(Update{*target, *value}) : std::nullopt;
+    });
+  if (!name || !outputs || !updates)
+    return false;
+  return builder.program({*name, std::move(*outputs), std::move(*updates)}, Loc());
 }

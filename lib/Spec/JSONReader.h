@@ -42,7 +42,9 @@ private:
   bool readSparse(const Cursor &at);
   bool readOp(const Cursor &at);
   MaybeId buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args, Loc loc);
+  std::optional<Output> outputAt(const Cursor &at);
   bool readOutput(const Cursor &at);
+  bool readProgram(const Cursor &at);
   std::optional<Id> valueAt(const Cursor &at);
   std::optional<std::vector<Axis>> axesAt(const Cursor &at);
   Loc locOf(const Cursor &at);

@@ -50,8 +50,9 @@ public:
     root["params"] = std::move(params);
     root["states"] = std::move(states);
     root["ops"] = std::move(ops);
-    root["outputs"] = list(
-        model.outputs, [&](const Output &each) { return json{{"name", each.name}, {"value", valueName(each.value)}}; });
+    root["outputs"] = outputs(model.outputs);
+    if (!model.programs.empty())
+      root["programs"] = list(model.programs, [&](const Program &each) { return program(each); });
     return root;
   }
 
@@ -157,6 +158,22 @@ private:
     return object;
   }
 
+  json outputs(const std::vector<Output> &outputs) const {
+    return list(outputs,
+                [&](const Output &each) { return json{{"name", each.name}, {"value", valueName(each.value)}}; });
+  }
+
+  json program(const Program &program) const {
+    json object{{"name", program.name}};
+    if (!program.outputs.empty())
+      object["outputs"] = outputs(program.outputs);
+    if (!program.updates.empty())
+      object["updates"] = list(program.updates, [&](const Update &each) {
+        return json{{"target", valueName(each.target)}, {"value", valueName(each.value)}};
+      });
+    return object;
+  }
+
   json op(Id id) const {
     const Value &value = model.values[id];
     json object{{"name", valueName(id)}, {"op", wordFor(opCodes, value.op)}};
@@ -221,10 +238,13 @@ private:
     case OpCode::Degree:
       object["along"] = model.maps[value.map].name;
       break;
-    case OpCode::Dropout:
-      object["probability"] = value.number;
+    case OpCode::Random:
+      if (value.residency != kNone)
+        object["on"] = model.spaces[value.residency].name;
+      object["axes"] = axes(value.axes);
       object["site"] = value.site;
       break;
+    case OpCode::Identity:
     case OpCode::Spread:
       object["on"] = model.spaces[value.residency].name;
       break;
@@ -232,6 +252,7 @@ private:
     case OpCode::Param:
     case OpCode::State:
     case OpCode::Select:
+    case OpCode::Gradient:
     case OpCode::Detach:
       break;
     }
@@ -240,6 +261,8 @@ private:
   }
 
   std::string mergedName(const Value &value) const {
+    if (value.axesUsed.empty())
+      return value.axes.back().name;
     const std::vector<Axis> &before = model.values[value.operands[0]].axes;
     size_t at = 0;
     while (before[at].name != value.axesUsed[0])

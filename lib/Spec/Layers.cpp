@@ -75,6 +75,9 @@ MaybeOperand Elaborator::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> 
   inside.global = &scopeOf(*found.module);
   inside.outer = inside.relation = relation;
   inside.path = frame->path + name + ".";
+  inside.unnamed = frame->unnamed;
+  if (!expr.as)
+    inside.unnamed.push_back(expr.loc);
   inside.prefix = layer.name.text + ".";
   Frame *outside = frame;
   frame = &inside;

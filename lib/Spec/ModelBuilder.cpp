@@ -47,7 +47,7 @@ std::optional<Id> ModelBuilder::findMap(StringRef name) const {
 //===----------------------------------------------------------------------===//
 
 /// Spaces and maps share one set of names: `v.name` must mean one thing, and so must a symbol of the IR.
-bool ModelBuilder::checkSymbol(StringRef name, Loc loc) {
+bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
   if (name.empty()) {
     fail(loc, "expected a name that is not empty");
     return false;
@@ -56,7 +56,7 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc) {
     fail(loc, "'" + name + "' has a meaning of its own and cannot name a space or map");
     return false;
   }
-  if (symbols.count(name)) {
+  if (symbols.count(name) && !(hides && mayHide && mayHide(name))) {
     fail(loc, "'" + name + "' is declared already");
     return false;
   }
@@ -107,9 +107,10 @@ bool ModelBuilder::checkMap(Id map, Loc loc) {
 //===----------------------------------------------------------------------===//
 
 MaybeId ModelBuilder::rootSpace(StringRef name, Loc loc) {
-  if (auto known = findSpace(name); known && model.spaces[*known].kind == Space::Kind::Root)
-    return known;
-  if (!checkSymbol(name, loc))
+  for (auto [id, known] : llvm::enumerate(model.spaces))
+    if (known.name == name && known.kind == Space::Kind::Root)
+      return Id(id);
+  if (!checkSymbol(name, loc, /*hides=*/true))
     return std::nullopt;
   Space space;
   space.kind = Space::Kind::Root;
@@ -118,9 +119,10 @@ MaybeId ModelBuilder::rootSpace(StringRef name, Loc loc) {
 }
 
 MaybeId ModelBuilder::staticSpace(StringRef name, int64_t extent, Loc loc) {
-  if (auto known = findSpace(name); known && model.spaces[*known].kind == Space::Kind::Static)
-    return extent == -1 || model.spaces[*known].extent == extent ? known : setExtent(*known, extent, loc);
-  if (!checkSymbol(name, loc))
+  for (auto [id, known] : llvm::enumerate(model.spaces))
+    if (known.name == name && known.kind == Space::Kind::Static)
+      return extent == -1 || known.extent == extent ? MaybeId(id) : setExtent(id, extent, loc);
+  if (!checkSymbol(name, loc, /*hides=*/true))
     return std::nullopt;
   Space space;
   space.kind = Space::Kind::Static;
@@ -220,12 +222,11 @@ MaybeId ModelBuilder::distinctSpace(StringRef name, Id base, ArrayRef<Id> maps, 
 MaybeId ModelBuilder::rootMap(StringRef name, Id from, Id to, bool partial, Loc loc) {
   if (!checkSpace(from, loc) || !checkSpace(to, loc))
     return std::nullopt;
-  if (auto known = findMap(name)) {
-    const Map &map = model.maps[*known];
-    if (map.kind == Map::Kind::Root && map.from == from && map.to == to && map.partial == partial)
-      return known;
-  }
-  if (!checkSymbol(name, loc))
+  for (auto [id, known] : llvm::enumerate(model.maps))
+    if (known.name == name && known.kind == Map::Kind::Root && known.from == from && known.to == to &&
+        known.partial == partial)
+      return Id(id);
+  if (!checkSymbol(name, loc, /*hides=*/true))
     return std::nullopt;
   for (Id space : {from, to}) {
     Space::Kind kind = model.spaces[space].kind;

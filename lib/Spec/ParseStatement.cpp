@@ -30,6 +30,8 @@ bool Parser::parseBlock(std::vector<Statement> &body, Where where) {
 
 bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
   const Token &token = peek();
+  if (std::optional<bool> parsed = parseWordStatement(body, where))
+    return *parsed;
   if (token.kind != Token::Kind::Keyword || token.text == "true" || token.text == "false" || token.text == "not") {
     ExprPtr value = parseExpr();
     if (!value)
@@ -83,25 +85,81 @@ bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
     return ok;
   }
   if (token.text == "input" || token.text == "output") {
-    if (where != Where::Model) {
-      diagnostics.error(token.loc, "'" + token.text + "' has its place in a model only, outside 'repeat'");
+    if (!inModel(token, where))
       return false;
-    }
     if (token.text == "input")
       return parseValues(body, ValueDecl::Kind::Input);
     take();
-    OutputStmt output;
-    if (!parseName(output.name, "an output") || !expect("=") || !(output.value = parseExpr()))
-      return false;
-    body.push_back({std::move(output)});
-    return true;
+    return parseOutput(body, OutputStmt::Kind::Output);
   }
   return fail("a statement");
 }
 
-/// param A, B: TYPE, C[axes], D · input x: TYPE [sparse] [= constant]
+bool Parser::inModel(const Token &token, Where where) {
+  if (where == Where::Model)
+    return true;
+  diagnostics.error(token.loc, "'" + token.text + "' has its place in a model only, outside 'repeat'");
+  return false;
+}
+
+/// Statements that start with a word which is a name elsewhere. What follows tells: no expression has two names in a
+/// row, and no statement is an expression followed by `=`.
+std::optional<bool> Parser::parseWordStatement(std::vector<Statement> &body, Where where) {
+  const Token &token = peek();
+  if (token.kind != Token::Kind::Name)
+    return std::nullopt;
+  bool named = peek(1).kind == Token::Kind::Name;
+  if (token.text == "update" && named) {
+    take();
+    UpdateStmt update;
+    if (!parseName(update.name, "a state") || !expect("=") || !(update.value = parseExpr()))
+      return false;
+    body.push_back({std::move(update)});
+    return true;
+  }
+  bool loss = token.text == "loss" && peek(1).isSymbol("=");
+  bool metric = token.text == "metric" && named, train = token.text == "train" && named;
+  if (!loss && !metric && !train)
+    return std::nullopt;
+  if (!inModel(token, where))
+    return false;
+  if (loss)
+    return parseOutput(body, OutputStmt::Kind::Loss);
+  take();
+  return train ? parseTrain(body) : parseOutput(body, OutputStmt::Kind::Metric);
+}
+
+/// NAME = value
+bool Parser::parseOutput(std::vector<Statement> &body, OutputStmt::Kind kind) {
+  OutputStmt output;
+  output.kind = kind;
+  if (!parseName(output.name, "an output") || !expect("=") || !(output.value = parseExpr()))
+    return false;
+  body.push_back({std::move(output)});
+  return true;
+}
+
+/// OPTIMISER(arguments) [for PATH, PATH...]
+bool Parser::parseTrain(std::vector<Statement> &body) {
+  TrainStmt train;
+  train.loc = peek().loc;
+  if (!peek(1).isSymbol("("))
+    return take(), fail("'(' after the name of an optimiser");
+  if (!(train.optimiser = parseCall()))
+    return false;
+  if (consumeWord("for"))
+    do
+      if (!parsePath(train.patterns.emplace_back()))
+        return false;
+    while (consume(","));
+  body.push_back({std::move(train)});
+  return true;
+}
+
+/// param A, B: TYPE [= initial], C[axes] [= initial], D · input x: TYPE [sparse] [= constant]
 ///
-/// A type after `:` belongs to the names right before it that have no axes of their own.
+/// A type after `:`, with the initial value after it, belongs to the names right before it that have no axes of their
+/// own.
 bool Parser::parseValues(std::vector<Statement> &body, ValueDecl::Kind kind) {
   take();
   std::vector<ValueDecl> decls;
@@ -118,17 +176,29 @@ bool Parser::parseValues(std::vector<Statement> &body, ValueDecl::Kind kind) {
         return false;
       decl.type = type;
       untyped = decls.size();
+      if (kind != ValueDecl::Kind::Input && consume("=") && !(decl.defaultValue = parseExpr()))
+        return false;
     } else if (consume(":")) {
       if (!parseType(*type))
         return false;
-      for (; untyped < decls.size(); ++untyped)
+      std::shared_ptr<Expr> initial;
+      if (kind != ValueDecl::Kind::Input && consume("=") && !(initial = parseExpr()))
+        return false;
+      for (; untyped < decls.size(); ++untyped) {
         decls[untyped].type = type;
+        decls[untyped].defaultValue = initial;
+      }
       if (kind == ValueDecl::Kind::Input) {
         ValueDecl &last = decls.back();
         last.sparse = consumeWord("sparse");
         if (consume("=") && !(last.defaultValue = parseExpr()))
           return false;
       }
+    } else if (kind != ValueDecl::Kind::Input && consume("=")) { // a shared number
+      if (!(decl.defaultValue = parseExpr()))
+        return false;
+      decl.type = type;
+      untyped = decls.size();
     }
   } while (consume(","));
   for (ValueDecl &decl : decls) {

@@ -241,7 +241,7 @@ bool Parser::parseSpace(SpaceDecl &decl) {
   return fail("'filter', 'union' or 'distinct'");
 }
 
-/// map m, n: A -> B · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q
+/// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q
 bool Parser::parseMap(MapDecl &decl) {
   take();
   if (!parseNames(decl.names, "a map"))
@@ -252,7 +252,8 @@ bool Parser::parseMap(MapDecl &decl) {
       return false;
     decl.from = from;
     decl.to = to;
-    if (!peek().isSymbol("="))
+    decl.partial = consumeWord("partial");
+    if (decl.partial || !peek().isSymbol("="))
       return true;
   }
   if (!expect("="))

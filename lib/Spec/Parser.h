@@ -65,6 +65,10 @@ private:
   bool parseBlock(std::vector<ast::Statement> &body, Where where);
   bool parseStatement(std::vector<ast::Statement> &body, Where where);
   bool parseValues(std::vector<ast::Statement> &body, ast::ValueDecl::Kind kind);
+  std::optional<bool> parseWordStatement(std::vector<ast::Statement> &body, Where where);
+  bool parseOutput(std::vector<ast::Statement> &body, ast::OutputStmt::Kind kind);
+  bool parseTrain(std::vector<ast::Statement> &body);
+  bool inModel(const Token &token, Where where);
 
   // Expressions; null after an error.
   ast::ExprPtr parseExpr();

@@ -18,20 +18,32 @@ using llvm::Twine;
 // Scopes
 //===----------------------------------------------------------------------===//
 
+/// Names of one scope hide those of another, whatever they are there.
+static void addOver(Scope &scope, const Scope &names) {
+  auto hide = [&](const std::string &name) {
+    scope.spaces.erase(name);
+    scope.maps.erase(name);
+    scope.relations.erase(name);
+  };
+  for (auto &each : names.spaces)
+    hide(each.first);
+  for (auto &each : names.maps)
+    hide(each.first);
+  for (auto &each : names.spaces)
+    scope.spaces[each.first] = each.second;
+  for (auto &each : names.maps)
+    scope.maps[each.first] = each.second;
+  for (auto &each : names.relations)
+    scope.relations[each.first] = each.second;
+}
+
 /// What a module sees: its imports' names, then its own, which hide them.
 const Scope &Elaborator::scopeOf(const Module &module) {
   if (auto known = scopes.find(&module); known != scopes.end())
     return known->second;
   Scope scope;
-  for (const Module *import : module.imports) {
-    Scope seen = scopeOf(*import);
-    for (auto &each : seen.spaces)
-      scope.spaces[each.first] = each.second;
-    for (auto &each : seen.maps)
-      scope.maps[each.first] = each.second;
-    for (auto &each : seen.relations)
-      scope.relations[each.first] = each.second;
-  }
+  for (const Module *import : module.imports)
+    addOver(scope, Scope(scopeOf(*import)));
   Frame top;
   top.module = &module;
   top.global = &scope;
@@ -47,12 +59,7 @@ const Scope &Elaborator::scopeOf(const Module &module) {
         },
         each);
   frame = outside;
-  for (auto &each : top.local.spaces)
-    scope.spaces[each.first] = each.second;
-  for (auto &each : top.local.maps)
-    scope.maps[each.first] = each.second;
-  for (auto &each : top.local.relations)
-    scope.relations[each.first] = each.second;
+  addOver(scope, top.local);
   return scopes[&module] = std::move(scope);
 }
 
@@ -218,7 +225,7 @@ void Elaborator::declare(const ast::MapDecl &decl) {
       if (decl.kind == Kind::Root) {
         if (frame->relation.space != kNone)
           return error(name.loc, "a map that is given with the graph is declared outside of layers and models");
-        return builder.rootMap(name.text, *from, *to, /*partial=*/false, name.loc);
+        return builder.rootMap(name.text, *from, *to, decl.partial, name.loc);
       }
       if (decl.kind == Kind::Last) {
         std::optional<Id> base = spaceNamed(decl.base);

@@ -327,8 +327,7 @@ spec::Id Generator::step() {
     return made(builder.degree(along, loc), true, 16);
   }
   case 18:
-    return random.chance(50) ? made(builder.dropout(x, 0.5, std::nullopt, loc), exact(x), scale(x))
-                             : made(builder.detach(x, loc), exact(x), scale(x));
+    return made(builder.detach(x, loc), exact(x), scale(x));
   default:
     return input(random.chance(20) ? kNone : random.pick(spaces), anyAxes(2));
   }

@@ -28,10 +28,13 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/Twine.h"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 namespace gnnc::spec {
 
@@ -104,12 +107,18 @@ public:
   MaybeId split(Id x, llvm::StringRef axis, llvm::ArrayRef<Axis> into, Loc loc);
   MaybeId permute(Id x, llvm::ArrayRef<std::string> order, Loc loc);
   MaybeId degree(Id map, Loc loc);
-  /// Without a site the next one is taken.
-  MaybeId dropout(Id x, double probability, std::optional<int> site, Loc loc);
   MaybeId spread(Id x, Id space, Loc loc);
   MaybeId detach(Id x, Loc loc);
+  /// Uniform numbers in [0, 1) on a space, or shared. Without a site the next one that is free is taken.
+  MaybeId random(Id seed, Id step, Id residency, llvm::ArrayRef<Axis> axes, std::optional<int> site, Loc loc);
+  /// The identity matrix on a static space. Its axis is called as the space is.
+  MaybeId identity(Id space, Loc loc);
+  /// Of a shared number by any value.
+  MaybeId gradient(Id number, Id by, Loc loc);
 
   MaybeId output(llvm::StringRef name, Id value, Loc loc);
+  /// A further program. What it updates are parameters and states, each by a value of its own residency and axes.
+  bool program(Program program, Loc loc);
 
   //===--------------------------------------------------------------------===//
   // Questions
@@ -125,6 +134,14 @@ public:
   /// A space or map by its name in the ModelSpec.
   std::optional<Id> findSpace(llvm::StringRef name) const;
   std::optional<Id> findMap(llvm::StringRef name) const;
+  /// Sites that are taken by random() are at least this from now on.
+  void reserveSites(int below) { nextSite = std::max(nextSite, below); }
+  /// Which values outputs and updates depend on, those of `targets` included: all programs' and `more`.
+  std::vector<bool> needed(const Program &more = {}) const;
+
+  /// Whether a space or map that is given with the graph may be declared with a name that is taken, if at most one of
+  /// that name is used in the end. This is how a file hides a name of the prelude. Without it no name may.
+  std::function<bool(llvm::StringRef name)> mayHide;
 
   /// What to say about moving a value from one space to another, as `.src or .dst`; set by a front end that knows what
   /// the maps are called where the value is used.
@@ -136,12 +153,13 @@ public:
 
 private:
   std::nullopt_t fail(Loc loc, const llvm::Twine &message);
-  bool checkSymbol(llvm::StringRef name, Loc loc);
+  bool checkSymbol(llvm::StringRef name, Loc loc, bool hides = false);
   std::string freshSymbol(llvm::StringRef wanted);
   Id addSpace(Space space, llvm::StringRef wanted, bool exact);
   Id addMap(Map map, llvm::StringRef wanted, bool exact);
   MaybeId addValue(Value value);
   MaybeId addGiven(OpCode op, llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
+  bool checkNames(const std::vector<bool> &usedSpaces, const std::vector<bool> &usedMaps);
   bool checkSpace(Id space, Loc loc);
   bool checkMap(Id map, Loc loc);
   bool checkValue(Id value, Loc loc);
@@ -160,6 +178,7 @@ private:
   llvm::StringMap<Id> givenNames;
   std::map<std::vector<int64_t>, Id> derivedSpaces, derivedMaps;
   std::map<double, Id> constants;
+  std::set<int> sites;
   int nextSite = 0;
 };
 

@@ -105,12 +105,11 @@ enum class OpCode {
   Concat,   ///< of all operands along axes[0] (its name in the result)
   Slice,    ///< [begin, end) of axis axes[0]
   Rename,   ///< the same numbers under the result's axis names
-  Merge,    ///< adjacent `axes` become one (row-major); the result names it
-  Split,    ///< axes[0] becomes the several that the result has in its place
+  Merge,    ///< adjacent `axes` become one (row-major); the result names it; of none, a last axis of size 1
+  Split,    ///< axes[0] becomes those that the result has in its place: several, or none if its size is 1
   Permute,  ///< the same axes in the result's order
   Degree,   ///< number of members of `map`'s each target element, as a number
-  Dropout,  ///< with probability `number`, at site `site`; identity in inference
-  Random,   ///< uniform in [0, 1), at site `site`, by the states operands[0] (seed) and operands[1] (step)
+  Random,   ///< uniform in [0, 1), at site `site`, by shared numbers operands[0] (seed, of [2]) and operands[1] (step)
   Identity, ///< on the static space `residency`: 1 where the one axis has the element's number, else 0
   Gradient, ///< of the shared number operands[0] by operands[1]; shape and residency of the latter
   Spread,   ///< a shared value whose first axis has the extent of the static space `residency`, as a value on it
@@ -126,7 +125,7 @@ struct Value {
   double number = 0;
   std::vector<std::string> axesUsed; ///< the `axes` of the comments above
   int64_t begin = 0, end = 0;        ///< Slice
-  int site = 0;                      ///< Dropout, Random; no two have the same
+  int site = 0;                      ///< Random; no two have the same
   bool optional = false;             ///< Input: absent means `number` everywhere
   Id residency = kNone;              ///< space, or kNone for shared
   std::vector<Axis> axes;            ///< feature axes, outermost first

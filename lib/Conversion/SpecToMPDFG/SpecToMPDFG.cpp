@@ -264,9 +264,6 @@ Value Importer::importValue(Id id) {
   }
   case OpCode::Degree:
     return DegreeOp::create(builder, loc, type, mapRef(value.map));
-  case OpCode::Dropout:
-    return DropoutOp::create(builder, loc, type, operand(0), builder.getF64FloatAttr(value.number),
-                             builder.getI64IntegerAttr(value.site));
   case OpCode::Spread:
     return SpreadOp::create(builder, loc, type, operand(0));
   case OpCode::Detach:

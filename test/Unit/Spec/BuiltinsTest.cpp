@@ -103,15 +103,6 @@ TEST(Builtins, WhatDoesNothingIsNoOperation) {
   EXPECT_EQ(model.values.size(), 1u);
 }
 
-TEST(Builtins, DropoutSites) {
-  ModelSpec model = load("model M { input x: node[]; output y = dropout(x, 0.5) + dropout(x, 0.25) }");
-  std::vector<int> sites;
-  for (const Value &value : model.values)
-    if (value.op == OpCode::Dropout)
-      sites.push_back(value.site);
-  EXPECT_EQ(sites, (std::vector<int>{0, 1}));
-}
-
 TEST(Builtins, Constants) {
   ModelSpec model = load("model M { input x: node[]; output y = 2 * x + 2 + sqrt(4) }");
   EXPECT_EQ(count(model, OpCode::Constant), 1);

@@ -126,7 +126,7 @@ TEST(Errors, Arguments) {
   EXPECT_EQ(call("x ? 1 : 2"),
             "3:16: the condition of '?' must be known at compile time, found node[k = 2]; values are "
             "chosen element by element with where(c, a, b)");
-  EXPECT_EQ(call("dropout(x, 1.5)"), "3:14: a dropout probability is at least 0 and less than 1, found 1.500000");
+  EXPECT_EQ(call("dropout(x, 1.5)"), "3:14: a dropout probability is at least 0 and less than 1, found 1.5");
   EXPECT_EQ(call("(L(x, n: 1) as a) + (L(x, n: 1) as a)"), "3:49: layer 'a' exists already");
 }
 

@@ -78,6 +78,17 @@ void gnnc::spec::expectEqual(const ModelSpec &a, const ModelSpec &b, bool locati
     EXPECT_EQ(a.outputs[i].name, b.outputs[i].name);
     EXPECT_EQ(a.outputs[i].value, b.outputs[i].value);
   }
+  ASSERT_EQ(a.programs.size(), b.programs.size());
+  for (size_t i = 0; i < a.programs.size(); ++i) {
+    const Program &x = a.programs[i], &y = b.programs[i];
+    EXPECT_EQ(x.name, y.name);
+    ASSERT_EQ(x.outputs.size(), y.outputs.size());
+    for (size_t k = 0; k < x.outputs.size(); ++k)
+      EXPECT_EQ(std::tuple(x.outputs[k].name, x.outputs[k].value), std::tuple(y.outputs[k].name, y.outputs[k].value));
+    ASSERT_EQ(x.updates.size(), y.updates.size());
+    for (size_t k = 0; k < x.updates.size(); ++k)
+      EXPECT_EQ(std::pair(x.updates[k].target, x.updates[k].value), std::pair(y.updates[k].target, y.updates[k].value));
+  }
 }
 
 static void expectRoundTrip(const ModelSpec &model) {
@@ -95,10 +106,12 @@ static const char *everything = R"(
 relation follows: node -> node
 space label static
 map labels: graph -> label
+map known: graph -> label partial
+layer Descend(w: any[n], g: any[n], lr: float) -> any[n] { w - lr * g }
 layer L(x: node[in], w: edge[] = 1) on with_self_loops { sum(x.src * move(w, old, fill: 1)) * 1e-7 }
 model Everything(label: int = 5, node_type: int = 2, edge_type: int = 3) {
   input x: node[in = 4] sparse, h: node[heads = 2, out = 3], w: edge[] = 0.5, s[2, 3]
-  param W[in, out = 3], K: edge_type[heads, out], q: label[]
+  param W[in, out = 3], K: edge_type[heads, out], q: label[] = 0.5, scale
   state m[out]
   space P = distinct(dst, etype)
   space R = filter(edge, src == dst)
@@ -117,6 +130,12 @@ model Everything(label: int = 5, node_type: int = 2, edge_type: int = 3) {
   output j = sum(join(w, 2, on: U), along: all)
   output t = s + q.graph
   output p = sum(K.P, along: P.dst)
+  output h1 = onehot(known) * scale
+  loss = mean(square(sum(a, over: out)), along: all) + sum(q, along: all) * scale
+  metric size = loss
+  update m = m * 0.5
+  train Descend(lr: 0.1, clip: 2) for W, q
+  train Descend(lr: 0.2)
 }
 )";
 

@@ -92,13 +92,13 @@ TEST(Structure, GoingToAClassAndOnIsTheMapItself) {
 
 TEST(Structure, Subsets) {
   const char *text =
-      "space train\nmap label: train -> node\n"
-      "model M { input x: node[k = 3], t: train[k]\n  output loss = mean(sum(square(x.label - t), over: k), "
-      "along: all)\n  output y = sum(t, along: label)\n  output z = x.train\n}";
+      "space chosen\nmap label: chosen -> node\n"
+      "model M { input x: node[k = 3], t: chosen[k]\n  output loss = mean(sum(square(x.label - t), over: k), "
+      "along: all)\n  output y = sum(t, along: label)\n  output z = x.chosen\n}";
   ModelSpec model = load(text);
   EXPECT_EQ(outputType(model, 0), "shared[]");
   EXPECT_EQ(outputType(model, 1), "node[k = 3]");
-  EXPECT_EQ(outputType(model, 2), "train[k = 3]");
+  EXPECT_EQ(outputType(model, 2), "chosen[k = 3]");
 }
 
 TEST(Structure, FilteredReductions) {
