@@ -90,8 +90,11 @@ Analysis gnnc::spec::analyzeText(const std::string &name, const std::string &tex
   }
   for (const ast::LayerDecl &layer : module->ast.layers)
     if (!called.count(&layer))
-      attempt(sources, modules, inputs, result, called,
-              [&](Elaborator &elaborator) { elaborator.tryLayer(*module, layer); });
+      for (bool training : {false, true})
+        attempt(sources, modules, inputs, result, called, [&](Elaborator &elaborator) {
+          elaborator.training = training;
+          elaborator.tryLayer(*module, layer);
+        });
 
   // In order of place, those of one place in the order they were met.
   std::multimap<std::pair<unsigned, unsigned>, Occurrence> ordered;

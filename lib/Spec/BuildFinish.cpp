@@ -165,8 +165,7 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
     if (!reach.spaces[id])
       continue;
     if (space.kind == Space::Kind::Static && space.extent == -1)
-      return fail(space.loc, "the extent of static space '" + space.name + "' is not known; define it with '-D " +
-                                 space.name + "=...' or give the model a parameter '" + space.name + ": int'");
+      return fail(space.loc, unknownExtent(id));
     spaces.keep(id);
     result.spaces.push_back(space);
   }

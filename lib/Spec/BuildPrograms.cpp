@@ -50,8 +50,7 @@ MaybeId ModelBuilder::identity(Id space, Loc loc) {
   if (target.kind != Space::Kind::Static)
     return fail(loc, "the identity matrix is on a static space, but '" + target.name + "' is none");
   if (target.extent == -1)
-    return fail(loc, "the extent of static space '" + target.name + "' is not known; define it with '-D " +
-                         target.name + "=...' or give the model a parameter '" + target.name + ": int'");
+    return fail(loc, unknownExtent(space));
   Value value;
   value.op = OpCode::Identity;
   value.residency = space;

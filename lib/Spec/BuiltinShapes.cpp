@@ -75,15 +75,13 @@ MaybeOperand Elaborator::renameAxes(const Operand &x, const std::vector<std::pai
   return wrap(builder.rename(*id, names, loc));
 }
 
-/// flatten(x, name): all axes become one.
+/// flatten(x, name): all axes become one; where there is none, one of size 1.
 MaybeOperand Elaborator::flattenFunction(Arguments &arguments) {
   MaybeId x = arguments.dense(0);
   std::optional<std::string> name = arguments.axis(arguments.positional(1));
   if (!x || !name)
     return std::nullopt;
   std::vector<std::string> axes = namesOf(builder.value(*x).axes);
-  if (axes.empty())
-    return error(arguments.call.loc, "cannot flatten " + builder.describe(*x) + ", which has no axis");
   if (axes.size() == 1)
     return wrap(builder.rename(*x, *name, arguments.call.loc));
   return wrap(builder.merge(*x, axes, *name, arguments.call.loc));

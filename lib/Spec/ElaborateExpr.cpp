@@ -90,12 +90,14 @@ MaybeOperand Elaborator::evalName(const ast::Expr &expr) {
   if (findMap(expr.name))
     return error(expr.loc,
                  "'" + expr.name + "' is a map, not a value; a value moves along it as in 'x." + expr.name + "'");
-  if (std::optional<Id> space = findSpace(expr.name); space && *space != kNone)
-    if (int64_t extent = builder.space(*space).extent;
-        builder.space(*space).kind == Space::Kind::Static && extent > 0) {
-      record(expr.loc, "space " + expr.name + ", " + std::to_string(extent) + " elements");
-      return Number::ofInt(extent);
-    }
+  if (std::optional<Id> space = findSpace(expr.name);
+      space && *space != kNone && builder.space(*space).kind == Space::Kind::Static) {
+    int64_t extent = builder.space(*space).extent;
+    if (extent == -1)
+      return error(expr.loc, builder.unknownExtent(*space));
+    record(expr.loc, "space " + expr.name + ", " + std::to_string(extent) + " elements");
+    return Number::ofInt(extent);
+  }
   if (findSpace(expr.name) || findRelation(expr.name))
     return error(expr.loc, "'" + expr.name + "' is a space, not a value");
   std::vector<std::string> known;

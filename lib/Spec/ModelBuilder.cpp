@@ -28,6 +28,12 @@ std::string ModelBuilder::spaceName(Id residency) const {
   return residency == kNone ? "shared" : model.spaces[residency].name;
 }
 
+std::string ModelBuilder::unknownExtent(Id space) const {
+  const std::string &name = model.spaces[space].name;
+  return "the extent of static space '" + name + "' is not known; define it with '-D " + name +
+         "=...' or give the model a parameter '" + name + ": int'";
+}
+
 std::optional<Id> ModelBuilder::findSpace(StringRef name) const {
   for (size_t id = 0; id < model.spaces.size(); ++id)
     if (model.spaces[id].name == name)

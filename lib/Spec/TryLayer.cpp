@@ -35,6 +35,9 @@ void Elaborator::tryLayer(const Module &module, const ast::LayerDecl &layer) {
   };
 
   assumed = true;
+  for (auto &[name, id] : top.global->spaces)
+    if (builder.space(id).kind == Space::Kind::Static)
+      builder.setExtent(id, assumedSize, Loc());
   for (const ast::Formal &formal : layer.formals) {
     if (formal.kind == ast::Formal::Kind::Value)
       continue;

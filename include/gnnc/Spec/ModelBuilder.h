@@ -129,6 +129,8 @@ public:
   const Map &map(Id id) const { return model.maps[id]; }
   const Value &value(Id id) const { return model.values[id]; }
   std::string spaceName(Id residency) const;
+  /// What to say where the extent of a static space is asked for before it is known.
+  std::string unknownExtent(Id space) const;
   /// `node[heads = 8, out = 8]`
   std::string describe(Id value) const;
   /// A space or map by its name in the ModelSpec.

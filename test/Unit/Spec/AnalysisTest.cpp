@@ -103,7 +103,7 @@ TEST(Analysis, JSON) {
 
 TEST(Analysis, TheStandardLibrary) {
   for (const char *name :
-       {"prelude", "std", "dense", "norm", "conv", "attention", "relational", "interaction", "pool"}) {
+       {"prelude", "std", "dense", "norm", "conv", "attention", "relational", "interaction", "pool", "loss", "optim"}) {
     std::optional<std::string> text = embeddedText(name);
     ASSERT_TRUE(text) << name;
     Analysis analysis = analyzeText(std::string(name) + ".gnn", *text, {});

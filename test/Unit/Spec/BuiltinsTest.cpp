@@ -90,6 +90,7 @@ TEST(Builtins, Shapes) {
   EXPECT_EQ(typeOfExpr("rename(h, heads: out, out: heads)"), "node[out = 2, heads = 3]");
   EXPECT_EQ(typeOfExpr("flatten(h, f)"), "node[f = 6]");
   EXPECT_EQ(typeOfExpr("flatten(x, f)"), "node[f = 6]");
+  EXPECT_EQ(typeOfExpr("flatten(g @ s, f)"), "graph[f = 1]");
   EXPECT_EQ(typeOfExpr("merge(x * h, (in, heads), as: m)"), "node[out = 3, m = 12]");
   EXPECT_EQ(typeOfExpr("split(x, in, a: 2, c: 3)"), "node[a = 2, c = 3]");
   EXPECT_EQ(typeOfExpr("permute(h, (out, heads))"), "node[out = 3, heads = 2]");

@@ -7,6 +7,9 @@
 
 #include "SpecTest.h"
 
+#include <cmath>
+#include <set>
+
 using namespace gnnc::spec;
 
 static const Program &programNamed(const ModelSpec &model, const std::string &name) {
@@ -314,4 +317,104 @@ TEST(Train, Mistakes) {
             "parameter 'class: int'");
   EXPECT_EQ(errorOf("model M { output y = onehot(src) }"),
             "1:22: the identity matrix is on a static space, but 'node' is none");
+}
+
+//===----------------------------------------------------------------------===//
+// Initial values
+//===----------------------------------------------------------------------===//
+
+/// The bound of a uniform initial value: the factor of 2u - 1.
+static double boundOf(const ModelSpec &model, const std::string &name) {
+  const Value &value = updateOf(model, programNamed(model, "initialize"), name);
+  EXPECT_EQ(value.name, "mul") << name;
+  if (value.operands.size() != 2)
+    return 0;
+  const Value &centred = model.values[value.operands[0]];
+  EXPECT_EQ(centred.name, "sub") << name;
+  return model.values[value.operands[1]].number;
+}
+
+TEST(Initial, WhatIsSaid) {
+  ModelSpec model =
+      load(std::string(linear) +
+           "model M(class: int = 6) {\n  param a[k = 8] = uniform(1 / sqrt(k)), b[k] = normal(0.5), c[k] = "
+           "-2.5, d = 4\n  param e, f: node[k] = 1, g: node[k], h[k, l = 2, m = 5]\n"
+           "  param i: class[k] = glorot(class, k), j: node[k, l] = glorot(node, l)\n  state s[k] = 7\n"
+           "  output y = sum(sum(a * b * c * d * e * f * g * s * j * sum(sum(h, over: m), over: l) *\n"
+           "                     sum(i, along: all), over: l), over: k)\n"
+           "  loss = sum(y, along: all)\n  train Descend()\n}");
+  EXPECT_EQ(boundOf(model, "a"), 1 / std::sqrt(8.0));
+  EXPECT_EQ(boundOf(model, "h"), std::sqrt(6.0 / (8 + 2 * 5)));
+  EXPECT_EQ(boundOf(model, "i"), std::sqrt(6.0 / (6 + 8)));
+  const Program &start = programNamed(model, "initialize");
+  auto fill = [&](const std::string &name) {
+    const Value &value = updateOf(model, start, name);
+    EXPECT_TRUE(value.op == OpCode::Select || value.op == OpCode::Constant) << name;
+    return value.op == OpCode::Select ? model.values[value.operands[1]].number : value.number;
+  };
+  EXPECT_EQ(fill("c"), -2.5);
+  EXPECT_EQ(fill("d"), 4);
+  EXPECT_EQ(fill("e"), 1);
+  EXPECT_EQ(fill("f"), 1);
+  EXPECT_EQ(fill("s"), 7);
+  for (const char *name : {"b", "g"}) { // g is an embedding
+    const Value &value = updateOf(model, start, name);
+    EXPECT_EQ(model.values[value.operands[1]].number, name[0] == 'b' ? 0.5 : 1);
+    const Value &normal = model.values[value.operands[0]];
+    EXPECT_EQ(model.values[normal.operands[0]].name, "sqrt");
+    EXPECT_EQ(model.values[normal.operands[1]].name, "cos");
+  }
+  // The number of nodes is counted.
+  const Value &j = updateOf(model, start, "j");
+  EXPECT_EQ(model.values[j.operands[1]].name, "sqrt");
+  EXPECT_EQ(typeOf(model, j.operands[1]), "shared[]");
+  for (const Update &update : start.updates) {
+    EXPECT_EQ(typeOf(model, update.value), typeOf(model, update.target));
+    EXPECT_EQ(model.values[update.target].axes, model.values[update.value].axes);
+  }
+}
+
+TEST(Initial, SitesDoNotDependOnDropout) {
+  auto sites = [&](const std::string &h) {
+    ModelSpec model = trained("  loss = sum(sum(" + h + " - t, over: out), along: all)\n  train Descend()");
+    std::set<int> sites;
+    for (const Update &update : programNamed(model, "initialize").updates)
+      for (Id id : needs(model, {{"", update.value}}))
+        if (const Value &value = model.values[id]; value.op == OpCode::Random) {
+          sites.insert(value.site);
+          EXPECT_EQ(model.values[value.operands[1]].op, OpCode::Constant); // at step 0, whatever `step` holds
+        }
+    return sites;
+  };
+  EXPECT_EQ(sites("y").size(), 1u);
+  EXPECT_EQ(sites("y"), sites("dropout(dropout(y, 0.5), 0.5)"));
+}
+
+TEST(Initial, TheStandardLibrarys) {
+  ModelSpec model = load("import std\nmodel M(edge_type: int = 3, node_type: int = 2) {\n  input x: node[in = 16]\n"
+                         "  output y = Residual(GAT(x, heads: 2, out: 4), Linear(x, out: 8)) * sum(HGT(x, heads: 2, out: 4), over: in)\n"
+                         "  output z = BatchNorm(LayerNorm(RGCNBasis(x, bases: 5, out: 4)))\n"
+                         "  loss = sum(sum(y, over: features), along: all)\n"
+                         "  train SGD()\n}");
+  EXPECT_EQ(boundOf(model, "gat.W"), std::sqrt(6.0 / (16 + 8)));
+  EXPECT_EQ(boundOf(model, "gat.a_src"), std::sqrt(6.0 / (2 + 4)));
+  EXPECT_EQ(boundOf(model, "linear.W"), 0.25);
+  EXPECT_EQ(boundOf(model, "linear.b"), 0.25);
+  EXPECT_EQ(boundOf(model, "hgt.O"), 1 / std::sqrt(8.0));
+  EXPECT_EQ(boundOf(model, "rgcnbasis.basis"), std::sqrt(6.0 / (16 + 4)));
+  EXPECT_EQ(boundOf(model, "rgcnbasis.comp"), std::sqrt(6.0 / (3 + 5)));
+  const Value &gain = updateOf(model, programNamed(model, "initialize"), "batchnorm.gain");
+  EXPECT_EQ(model.values[gain.operands[1]].number, 1);
+}
+
+TEST(Initial, Mistakes) {
+  EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot"),
+            "2:20: glorot needs two axes, or both fans, as in 'glorot(in, out)'");
+  EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot(k)"), "2:20: expected both fans, as in 'glorot(in, out)'");
+  EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot(k, 0)"), "2:30: a fan of glorot is more than 0, found 0");
+  EXPECT_EQ(errorIn("\n  param a[k = 2] = normal()"), "2:20: expected one number, as in 'normal(0.1)'");
+  EXPECT_EQ(
+      errorIn("\n  input x: node[k = 2]\n  param a[k] = x"),
+      "3:16: an initial value (one of glorot, normal(s), uniform(b) or a number) must be a number known at compile "
+      "time, found node[k = 2]");
 }
