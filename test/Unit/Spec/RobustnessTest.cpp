@@ -16,21 +16,28 @@ static const char *sample = R"(
 import std
 space user
 relation follows: user -> node
-map twin: user -> user
+map twin: user -> user partial
 layer L(x: any[k], n: int = k, f: float = 0.5) -> any[k] {
-  param W[k, n = 2], b: any[k]
+  param W[k, n = 2] = normal(0.1), b: any[k] = glorot(k, 2)
+  state seen[m = 2] = 1
   let y = (x @ W) * sum(W, over: k) / f
   space P = distinct(src, etype)
-  repeat 2 { let y = relu(y) + 1 }
+  repeat 2 { let y = dropout(relu(y), 0.5) + 1 }
+  update seen = rename(mean(y, along: all), n: m)
   n > 1 ? sum(y, over: n) * x + b : x
 }
-model M(in: int = 8, edge_type: int = 2) {
+model M(in: int = 8, edge_type: int = 2, class: int = 4) {
   input x: node[in] sparse, h: node[in], u: user[in], w: edge[] = 1
-  param K: edge_type[in]
+  param K: edge_type[in], k[features = 1]
   let a = GCN(x, w: w, out: 4) as c1
   let b = GAT(h, heads: 2, out: 4) on with_self_loops
   output y = concat(a, a[out: 0..2], axis: z)
   output t = softmax(dot(L(h).src, K.edge, over: in) + log_softmax(w)) - join(w, 1, on: U)
+  loss = CrossEntropy(a.train, onehot(label).train) + sum(sum(gradient(sum(b, along: all)[features: 0..1] @ k, h),
+    over: in), along: all)
+  metric hits = training ? 0 : Accuracy(a.val, onehot(label).val)
+  train Adam(lr: CosineDecay(step, lr: 0.1, steps: 9), clip: 2) for c1, gat.W
+  train SGD(momentum: 0.9)
   output s = sum(L(u).follows.src, along: follows.dst) + rename(flatten(b, f), f: in) ^ 2
 }
 )";
@@ -51,11 +58,12 @@ TEST(Robustness, CutAnywhere) {
 TEST(Robustness, MutatedTexts) {
   std::mt19937 random(1);
   std::string original = sample;
-  const std::vector<std::string> pieces = {"(",      ")",       "[",      "]",    "{",    "}",    ".",      "..",
-                                           ":",      "=",       "@",      "?",    "\n",   "let ", "param ", "repeat 3",
-                                           "layer ", "9e9",     "0",      "-",    "node", "edge", " on ",   " as ",
-                                           "any",    "sum(",    "x",      "W",    "in",   "src",  "\xff",   "\"",
-                                           "/*",     "import ", "space ", "map ", "4096", "none", "|",      "->"};
+  const std::vector<std::string> pieces = {
+      "(",      ")",       "[",       "]",        "{",      "}",        ".",      "..",   ":",  "=",
+      "@",      "?",       "\n",      "let ",     "param ", "repeat 3", "layer ", "9e9",  "0",  "-",
+      "node",   "edge",    " on ",    " as ",     "any",    "sum(",     "x",      "W",    "in", "src",
+      "\xff",   "\"",      "/*",      "import ",  "space ", "map ",     "4096",   "none", "|",  "->",
+      "train ", "update ", "loss = ", "training", "step",   "for "};
   for (int round = 0; round < 1000; ++round) {
     std::string text = original;
     for (int edits = 1 + random() % 4; edits > 0; --edits) {

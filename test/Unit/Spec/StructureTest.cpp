@@ -157,3 +157,28 @@ TEST(Structure, StaticExtents) {
   // Where it is not used it need not be known.
   load("space kind static\nmodel M { output y = 1 }");
 }
+
+TEST(Structure, AFileHidesNamesOfThePrelude) {
+  ModelSpec model = load("space class\nspace label static\nmap test: class -> label\nrelation val: node -> class\n"
+                         "model M(label: int = 3) {\n  input x: class[], y: node[]\n  param p: label[]\n"
+                         "  output a = x + p.test\n  output b = sum(y.val.src, along: val.dst)\n}");
+  EXPECT_EQ(model.spaces[spaceNamed(model, "class")].kind, Space::Kind::Root);
+  EXPECT_EQ(model.spaces[spaceNamed(model, "label")].extent, 3);
+  EXPECT_EQ(model.maps[mapNamed(model, "test")].to, spaceNamed(model, "label"));
+  // What others mean by a name stays what it is, so both cannot be used.
+  const std::string head = "import std\nimport \"l.gnn\"\nmap label: node -> graph\n";
+  const std::map<std::string, std::string> files = {{"l.gnn", "layer Hot() { onehot(label) }"}};
+  EXPECT_EQ(outputType(load(head + "model M(class: int = 4) { output y = Hot() }", {}, files)), "node[class = 4]");
+  EXPECT_EQ(errorOf(head + "model M(class: int = 4) { input g: graph[]; output y = Hot() * g.label }", {}, files),
+            "3:5: 'label' is declared in two ways, and the model uses both");
+  EXPECT_EQ(errorOf("space edge static\nmodel M { output y = 1 }"), "1:7: 'edge' is declared already");
+}
+
+TEST(Structure, PartialRootMaps) {
+  ModelSpec model =
+      load("map twin: node -> node partial\nmodel M { input x: node[]; output y = move(x, twin, fill: 2) }");
+  EXPECT_TRUE(model.maps[mapNamed(model, "twin")].partial);
+  EXPECT_EQ(only(model, OpCode::Move).number, 2);
+  EXPECT_EQ(errorOf("map twin: node -> node partial\nmodel M { input x: node[]; output y = softmax(x, along: twin) }"),
+            "2:39: softmax needs a map that is defined everywhere, but 'twin' is partial");
+}

@@ -391,11 +391,12 @@ TEST(Initial, SitesDoNotDependOnDropout) {
 }
 
 TEST(Initial, TheStandardLibrarys) {
-  ModelSpec model = load("import std\nmodel M(edge_type: int = 3, node_type: int = 2) {\n  input x: node[in = 16]\n"
-                         "  output y = Residual(GAT(x, heads: 2, out: 4), Linear(x, out: 8)) * sum(HGT(x, heads: 2, out: 4), over: in)\n"
-                         "  output z = BatchNorm(LayerNorm(RGCNBasis(x, bases: 5, out: 4)))\n"
-                         "  loss = sum(sum(y, over: features), along: all)\n"
-                         "  train SGD()\n}");
+  ModelSpec model = load(
+      "import std\nmodel M(edge_type: int = 3, node_type: int = 2) {\n  input x: node[in = 16]\n"
+      "  output y = Residual(GAT(x, heads: 2, out: 4), Linear(x, out: 8)) * sum(HGT(x, heads: 2, out: 4), over: in)\n"
+      "  output z = BatchNorm(LayerNorm(RGCNBasis(x, bases: 5, out: 4)))\n"
+      "  loss = sum(sum(y, over: features), along: all)\n"
+      "  train SGD()\n}");
   EXPECT_EQ(boundOf(model, "gat.W"), std::sqrt(6.0 / (16 + 8)));
   EXPECT_EQ(boundOf(model, "gat.a_src"), std::sqrt(6.0 / (2 + 4)));
   EXPECT_EQ(boundOf(model, "linear.W"), 0.25);
