@@ -49,7 +49,7 @@ int main(int argc, char **argv) {
   const int64_t xDims[] = {4, 3}, WDims[] = {3, 2}, bDims[] = {2}, yDims[] = {4, 2};
   const gnnc_binding in[] = {tensor("x", x[0], 2, xDims), tensor("c1.W", W[0], 2, WDims), tensor("c1.b", b, 1, bDims)};
   const gnnc_binding out[] = {tensor("logits", logits[0], 2, yDims)};
-  if (api->run(context, graph, in, COUNT(in), out, COUNT(out), NULL, 0, &error))
+  if (api->run(context, graph, "forward", in, COUNT(in), out, COUNT(out), NULL, 0, NULL, &error))
     return failed("run", error.message);
   for (int node = 0; node < 4; ++node) /* 0.5000 0.9082, 0.7416 1.1667, 1.1498 1.9832, 1.4082 1.9082 */
     printf("node %d: %.4f %.4f\n", node, logits[node][0], logits[node][1]);

@@ -77,14 +77,19 @@ public:
     return Graph(*table, context.get(), {sizeof(gnnc_graph_desc), 2, extents, 2, maps});
   }
 
-  size_t workspaceBytes(const Graph &graph) const { return table->workspace_size(graph.get()); }
+  size_t workspaceBytes(const Graph &graph) const {
+    gnnc_error error;
+    size_t bytes = 0;
+    check(table->workspace_size(graph.get(), "forward", &bytes, &error), error);
+    return bytes;
+  }
 
   /// Allocates nothing. `workspace` belongs to the calling thread and is aligned to 64 bytes.
   void run(const Graph &graph, const std::vector<gnnc_binding> &inputs, const std::vector<gnnc_binding> &outputs,
            void *workspace, size_t workspaceBytes) const {
     gnnc_error error;
-    check(table->run(context.get(), graph.get(), inputs.data(), int32_t(inputs.size()), outputs.data(),
-                     int32_t(outputs.size()), workspace, workspaceBytes, &error),
+    check(table->run(context.get(), graph.get(), "forward", inputs.data(), int32_t(inputs.size()), outputs.data(),
+                     int32_t(outputs.size()), workspace, workspaceBytes, /*stream=*/nullptr, &error),
           error);
   }
 

@@ -135,11 +135,14 @@ int main(int argc, char **argv) {
     in[4 + p] = tensor(parameters[p].name, parameters[p].data, parameters[p].ndim, parameters[p].shape);
     out[4 + p] = tensor(parameters[p].gradientName, parameters[p].gradient, parameters[p].ndim, parameters[p].shape);
   }
-  size_t bytes = (api->workspace_size(graph) + 63) / 64 * 64;
+  size_t bytes = 0;
+  if (api->workspace_size(graph, "gradient", &bytes, &error))
+    fail("workspace_size", error.message);
+  bytes = (bytes + 63) / 64 * 64;
   void *workspace = aligned_alloc(64, bytes ? bytes : 64);
 
   for (int step = 0; step <= STEPS; ++step) {
-    if (api->run(context, graph, in, 4 + PARAMETERS, out, 4 + PARAMETERS, workspace, bytes, &error))
+    if (api->run(context, graph, "gradient", in, 4 + PARAMETERS, out, 4 + PARAMETERS, workspace, bytes, NULL, &error))
       fail("run", error.message);
     if (step % 50 == 0)
       printf("step %d: loss %.4f\n", step, loss);

@@ -13,6 +13,11 @@
 |* close. The caller owns all tensors and the workspace; `run` allocates nothing. Several threads may run one context
 |* and one prepared graph at the same time, each with its own workspace.
 |*
+|* A model has one or more programs; `describe` lists them. `forward` computes the outputs. Others, where the model was
+|* compiled with them: `initialize` (writes all parameters and states, from the state `seed`), `train_step` (one step of
+|* the optimiser, in place), `evaluate` (the metrics), `gradient` (outputs, and gradients from those of the outputs) and
+|* its two halves `gradient.forward` and `gradient.backward`.
+|*
 |* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.
 |*
 \*===----------------------------------------------------------------------===*/
@@ -27,7 +32,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 1u
+#define GNNC_ABI_VERSION 2u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -121,7 +126,8 @@ typedef struct gnnc_api {
   gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
   void (*close)(gnnc_context *context);
 
-  /** Validates and indexes a graph. Extents and maps the model does not use are ignored. */
+  /** Validates and indexes a graph. Extents and maps the model does not use are ignored. What `forward` does not need may
+      be left out; programs that need it can then not be run on this graph. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
   void (*free_graph)(gnnc_graph *graph);
   /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
@@ -129,16 +135,18 @@ typedef struct gnnc_api {
   /** Bytes held by a prepared graph. */
   size_t (*graph_bytes)(const gnnc_graph *graph);
 
-  /** Bytes of 64-byte aligned workspace one `run` on this graph needs. */
-  size_t (*workspace_size)(const gnnc_graph *graph);
+  /** Bytes of 64-byte aligned workspace that one `run` of a program (null: `forward`) on this graph needs. */
+  gnnc_status (*workspace_size)(const gnnc_graph *graph, const char *program, size_t *bytes, gnnc_error *error);
 
-  /** Computes all outputs. Inputs, parameters and states are bound by name in `inputs`; every one the model needs must
-      be there (optional ones may be absent), an unknown name is an error. Outputs are written in place and overlap
+  /** Runs a program (null: `forward`). Inputs, parameters and states are bound by name in `inputs`; every one the
+      program needs must be there (optional ones may be absent). Names that only other programs need are ignored,
+      unknown ones are an error. Parameters and states that the program updates are written in place. Outputs overlap
       nothing else that is passed; data need not be aligned. `workspace` may be null: then it is allocated and released
-      by this call. */
-  gnnc_status (*run)(gnnc_context *context, const gnnc_graph *graph, const gnnc_binding *inputs, int32_t num_inputs,
-                     const gnnc_binding *outputs, int32_t num_outputs, void *workspace, size_t workspace_bytes,
-                     gnnc_error *error);
+      by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, with the same
+      inputs; outputs of the latter that it reads are bound once more. `stream` is for devices: null on a CPU. */
+  gnnc_status (*run)(gnnc_context *context, const gnnc_graph *graph, const char *program, const gnnc_binding *inputs,
+                     int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs, void *workspace,
+                     size_t workspace_bytes, void *stream, gnnc_error *error);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

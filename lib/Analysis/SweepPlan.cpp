@@ -43,7 +43,7 @@ bool isLinear(Operation *op, unsigned inside, const Cone &cone) {
     return inside == 1;
   if (isa<ConcatOp>(op))
     return inside == op->getNumOperands();
-  return isa<ReshapeOp, TransposeOp, SliceOp, DropoutOp, DetachOp>(op);
+  return isa<ReshapeOp, TransposeOp, SliceOp, DetachOp>(op);
 }
 
 /// Where axis `axis` of an operand is in the result of a reshape: as large, with as many numbers after it. -1: nowhere.

@@ -8,12 +8,18 @@
 #include "gnnc/Host/GraphFile.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace gnnc;
 
-llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const ModelInfo &model) {
+llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const ModelInfo &model,
+                                                llvm::StringRef program) {
   BoundGraph graph(file, model);
+  graph.program = model.findProgram(program);
+  if (!graph.program && !model.programs.empty())
+    return llvm::createStringError("model '" + model.name + "' has no program '" + program + "': expected one of " +
+                                   llvm::join(llvm::map_range(model.programs, [](auto &p) { return p.name; }), ", "));
   if (llvm::Error error = graph.bindExtents())
     return std::move(error);
   if (llvm::Error error = graph.bindMaps())
@@ -32,6 +38,17 @@ std::optional<int64_t> BoundGraph::extent(llvm::StringRef space) const {
     if (space == known.space)
       return known.extent;
   return std::nullopt;
+}
+
+bool BoundGraph::isNeeded(llvm::StringRef name) const {
+  return !program || llvm::is_contained(program->inputs, name) || llvm::is_contained(program->needs, name);
+}
+
+llvm::Error BoundGraph::ifNeeded(llvm::StringRef name, llvm::Error error) const {
+  if (isNeeded(name))
+    return error;
+  llvm::consumeError(std::move(error));
+  return llvm::Error::success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,9 +115,10 @@ llvm::Error BoundGraph::bindExtents() {
     if (!given)
       continue;
     llvm::Expected<int64_t> extent = findExtent(space);
-    if (!extent)
-      return extent.takeError();
-    extents.push_back({space.name.c_str(), *extent});
+    if (extent)
+      extents.push_back({space.name.c_str(), *extent});
+    else if (llvm::Error error = ifNeeded(space.name, extent.takeError()))
+      return error;
   }
   return llvm::Error::success();
 }
@@ -159,7 +177,7 @@ llvm::Expected<int64_t> BoundGraph::findExtent(const SpaceInfo &space) {
 llvm::Error BoundGraph::bindMaps() {
   for (const MapInfo &map : model->maps)
     if (map.kind == "root" && !sparseInputOfMap(map.name))
-      if (llvm::Error error = bindMap(map))
+      if (llvm::Error error = ifNeeded(map.name, bindMap(map)))
         return error;
   return llvm::Error::success();
 }
@@ -215,7 +233,7 @@ llvm::Error BoundGraph::bindInputs() {
   for (const TensorInfo &input : model->inputs) {
     bool bound = llvm::any_of(model->sparseInputs, [&](const SparseInfo &s) { return s.value == input.name; });
     if (!bound)
-      if (llvm::Error error = bindInput(input))
+      if (llvm::Error error = ifNeeded(input.name, bindInput(input)))
         return error;
   }
   return llvm::Error::success();
@@ -324,8 +342,9 @@ llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
   llvm::Expected<std::optional<SparseRows>> rows = findSparseRows(*file, input.name);
   if (!rows)
     return rows.takeError();
+  // Gradients of outputs are no data of a graph; the caller may have them from elsewhere.
   if (!*rows || input.dims.size() != 1)
-    return input.optional ? llvm::Error::success()
+    return input.optional || input.gradient ? llvm::Error::success()
                           : missing("tensor '" + input.name + "'", "input '" + input.name + "'");
 
   int64_t width = input.dims[0];

@@ -74,7 +74,7 @@ static llvm::Error makeError(gnnc_status status, const gnnc_error &error) {
 
 llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads) {
   const gnnc_api &api = model.api();
-  Session session(api);
+  Session session(model);
   gnnc_error error = {};
   gnnc_options options = {sizeof(gnnc_options), threads, nullptr};
   gnnc_context *context = nullptr;
@@ -85,38 +85,66 @@ llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph
   if (gnnc_status status = api.prepare(context, &graph, &prepared, &error))
     return makeError(status, error);
   session.graph = {prepared, Deleter{&api}};
-
-  session.workspaceSize = api.workspace_size(prepared);
-  size_t capacity = llvm::alignTo(std::max<uint64_t>(session.workspaceSize, 1), 64);
-  session.workspace = {std::aligned_alloc(64, capacity), Deleter{&api}};
-  if (!session.workspace)
-    return llvm::createStringError("the workspace of " + llvm::Twine(session.workspaceSize) +
-                                   " bytes does not fit in memory");
-  auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
-    int64_t extent = session.extent(space.str());
-    return extent < 0 ? std::nullopt : std::optional(extent);
-  };
-  for (const TensorInfo &output : model.info().outputs) {
-    llvm::Expected<std::vector<int64_t>> shape = shapeOf(output, extents);
-    if (!shape)
-      return shape.takeError();
-    llvm::Expected<HostTensor> tensor = HostTensor::create(output.name, model.info().type, *shape);
-    if (!tensor)
-      return tensor.takeError();
-    session.outputTensors.push_back(std::move(*tensor));
-  }
   return std::move(session);
 }
 
-llvm::Error Session::run(llvm::ArrayRef<gnnc_binding> inputs) {
-  // Made anew at each run: names may lie inside the tensors, which move with the session.
+llvm::Expected<size_t> Session::workspaceBytes(llvm::StringRef program) const {
+  gnnc_error error = {};
+  size_t bytes = 0;
+  if (gnnc_status status = api->workspace_size(graph.get(), program.str().c_str(), &bytes, &error))
+    return makeError(status, error);
+  return bytes;
+}
+
+llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramRun *before) const {
+  ProgramRun program;
+  program.session = this;
+  program.before = before;
+  program.name = name.str();
+  llvm::Expected<size_t> bytes = workspaceBytes(name);
+  if (!bytes)
+    return bytes.takeError();
+  program.workspaceSize = *bytes;
+  size_t capacity = llvm::alignTo(std::max<uint64_t>(program.workspaceSize, 1), 64);
+  program.workspace = before ? before->workspace : std::shared_ptr<void>(std::aligned_alloc(64, capacity), std::free);
+  if (!program.workspace)
+    return llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
+                                   " bytes does not fit in memory");
+  auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
+    int64_t found = extent(space.str());
+    return found < 0 ? std::nullopt : std::optional(found);
+  };
+  const ProgramInfo *info = model->info().findProgram(name);
+  auto isThere = [](const ProgramRun *other, llvm::StringRef name) {
+    return other && llvm::any_of(other->outputTensors, [&](const HostTensor &tensor) { return tensor.name() == name; });
+  };
+  for (const TensorInfo &output : info ? info->outputs : model->info().outputs) {
+    if (isThere(before, output.name))
+      continue;
+    llvm::Expected<std::vector<int64_t>> shape = shapeOf(output, extents);
+    if (!shape)
+      return shape.takeError();
+    llvm::Expected<HostTensor> tensor = HostTensor::create(output.name, model->info().type, *shape);
+    if (!tensor)
+      return tensor.takeError();
+    program.outputTensors.push_back(std::move(*tensor));
+  }
+  return std::move(program);
+}
+
+llvm::Error ProgramRun::run(llvm::ArrayRef<gnnc_binding> inputs) {
+  // Made anew at each run: names may lie inside the tensors, which move with the program.
   outputBindings.clear();
   for (const HostTensor &output : outputTensors)
     outputBindings.push_back(output.binding());
+  if (before)
+    for (const HostTensor &output : before->outputTensors)
+      outputBindings.push_back(output.binding());
   gnnc_error error = {};
-  if (gnnc_status status =
-          api->run(context.get(), graph.get(), inputs.data(), int32_t(inputs.size()), outputBindings.data(),
-                   int32_t(outputBindings.size()), workspace.get(), workspaceSize, &error))
+  if (gnnc_status status = session->api->run(session->context.get(), session->graph.get(), name.c_str(), inputs.data(),
+                                             int32_t(inputs.size()), outputBindings.data(),
+                                             int32_t(outputBindings.size()), workspace.get(), workspaceSize,
+                                             /*stream=*/nullptr, &error))
     return makeError(status, error);
   return llvm::Error::success();
 }

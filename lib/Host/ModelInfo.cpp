@@ -128,6 +128,7 @@ static void readTensor(Reader &reader, TensorInfo &tensor) {
   tensor.axes.resize(tensor.dims.size());
   reader.readIfThere("optional", tensor.optional);
   reader.readIfThere("fill", tensor.fill);
+  reader.readIfThere("gradient", tensor.gradient);
 }
 
 llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef what) {
@@ -172,6 +173,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.read("kind", kernel.kind);
     item.read("map", kernel.map);
     item.read("over", kernel.space);
+    item.readIfThere("function", kernel.function);
     item.readIfThere("k", kernel.k);
     item.readIfThere("n", kernel.n);
     item.readIfThere("operations", kernel.operations);
@@ -180,9 +182,17 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.read("name", buffer.name);
     item.read("kind", buffer.kind);
     item.read("space", buffer.space);
+    item.readIfThere("function", buffer.function);
     item.readIfThere("row_elements", buffer.rowElements);
     item.read("first", buffer.first);
     item.read("last", buffer.last);
+  });
+  reader.each("programs", model.programs, [](Reader &item, ProgramInfo &program) {
+    item.read("name", program.name);
+    item.readIfThere("inputs", program.inputs);
+    item.readIfThere("needs", program.needs);
+    item.readIfThere("updates", program.updates);
+    item.each("outputs", program.outputs, readTensor);
   });
   if (!complaint.empty())
     return llvm::createStringError("'" + what + "': description: " + complaint);
@@ -197,4 +207,9 @@ const SpaceInfo *ModelInfo::findSpace(llvm::StringRef name) const {
 const MapInfo *ModelInfo::findMap(llvm::StringRef name) const {
   auto found = llvm::find_if(maps, [&](const MapInfo &map) { return map.name == name; });
   return found == maps.end() ? nullptr : &*found;
+}
+
+const ProgramInfo *ModelInfo::findProgram(llvm::StringRef name) const {
+  auto found = llvm::find_if(programs, [&](const ProgramInfo &program) { return program.name == name; });
+  return found == programs.end() ? nullptr : &*found;
 }

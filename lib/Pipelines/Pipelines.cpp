@@ -27,13 +27,13 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 void differentiate(OpPassManager &pm, const PhaseOptions &options) {
-  if (!options.gradient)
-    return;
   // What moves before a broadcast now has its adjoint there too.
   if (options.optLevel >= 2)
     pm.addPass(createReorderBroadcast());
   // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
-  pm.addPass(createDifferentiate());
+  DifferentiateOptions adjoint;
+  adjoint.gradient = options.gradient;
+  pm.addPass(createDifferentiate(adjoint));
   simplify(pm, options);
 }
 
@@ -66,11 +66,14 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
 }
 
-void planMemory(OpPassManager &pm, const PhaseOptions &options) { pm.addPass(createPlanMemory()); }
+void planMemory(OpPassManager &pm, const PhaseOptions &options) {
+  pm.addPass(createPlaceUpdates());
+  pm.addPass(createPlanMemory());
+}
 
 constexpr PassPhase kPhases[] = {
     {"simplify", "fold, merge equal values, drop unused ones", simplify},
-    {"differentiate", "add the gradients, if they are asked for", differentiate},
+    {"differentiate", "replace derivatives by code, add @gradient if asked for", differentiate},
     {"reorder", "form matrix products and move them before broadcasts", reorder},
     {"fuse", "gather everything between products into sweeps (mpk)", fuse},
     {"plan-memory", "give intermediate tensors slots of one arena", planMemory},

@@ -138,10 +138,10 @@ Expected<RefTensor> reference::evaluateOperation(Operation *op, ArrayRef<const R
 }
 
 Expected<std::vector<NamedTensor>> gnnc::interpret(ModuleOp module, const GraphData &graph,
-                                                   const llvm::StringMap<RefTensor> &inputs) {
-  auto function = module.lookupSymbol<func::FuncOp>(kForward);
+                                                   const llvm::StringMap<RefTensor> &inputs, StringRef name) {
+  auto function = module.lookupSymbol<func::FuncOp>(name);
   if (!function || function.getBody().getBlocks().size() != 1)
-    return makeError("expected a function @{0} with one block", kForward);
+    return makeError("expected a function @{0} with one block", name);
   if (Error error = checkGraph(module, graph))
     return error;
   DenseMap<Value, RefTensor> values;

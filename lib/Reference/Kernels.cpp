@@ -108,7 +108,7 @@ private:
   RefTensor raise(Value value, Level to) const { return raise(values.lookup(value), levels.lookup(value), to); }
   RefTensor accumulate(AccumulateOp op) const;
   RefTensor softmax(SoftmaxOp op) const;
-  RefTensor isElement(mpdfg::IsElementOp op) const;
+  RefTensor elementNumbers(mpdfg::ElementOp op) const;
   RefTensor write(Value value, AccessAttr access);
 
   SweepOp sweep;
@@ -171,15 +171,10 @@ RefTensor SweepEvaluator::softmax(SoftmaxOp op) const {
   return result;
 }
 
-/// Marks the rows that hold the number of their own member or owner.
-RefTensor SweepEvaluator::isElement(mpdfg::IsElementOp op) const {
-  Level level = levels.lookup(op);
-  RefTensor result = raise(op.getInput(), level);
-  for (int64_t i = 0; i < result.rows; ++i) {
-    int64_t own = level == Level::Member && !op.getMember() ? owners[i] : i;
-    for (int64_t k = 0; k < result.width(); ++k)
-      result.row(i)[k] = result.row(i)[k] == double(own);
-  }
+RefTensor SweepEvaluator::elementNumbers(mpdfg::ElementOp op) const {
+  RefTensor result(false, op.getMember() ? int64_t(owners.size()) : ownerCount, mpdfg::getFeatureShape(op.getType()));
+  for (int64_t i = 0; i < result.rows; ++i)
+    *result.row(i) = double(i);
   return result;
 }
 
@@ -213,8 +208,8 @@ Expected<std::vector<RefTensor>> SweepEvaluator::run(ArrayRef<const RefTensor *>
       values[normalised] = softmax(normalised);
       continue;
     }
-    if (auto mark = dyn_cast<mpdfg::IsElementOp>(op)) {
-      values[mark] = isElement(mark);
+    if (auto own = dyn_cast<mpdfg::ElementOp>(op)) {
+      values[own] = elementNumbers(own);
       continue;
     }
     if (op.getNumResults() != 1)

@@ -101,19 +101,54 @@ int64_t extent(const gnnc_graph *graph, const char *space) {
 
 size_t graphBytes(const gnnc_graph *graph) { return graph ? sizeof(gnnc_graph) + graph->memory.bytes() : 0; }
 
-size_t workspaceSize(const gnnc_graph *graph) { return graph ? static_cast<size_t>(graph->workspaceBytes) : 0; }
+/// Finds a program (null: the first) that this graph has all data for.
+gnnc_status findProgram(const gnnc_graph &graph, const char *name, const ProgramRec *&program, gnnc_error *error) {
+  const Model &model = graph.model;
+  int64_t count = model.header().numPrograms;
+  program = name ? nullptr : &model.program(0);
+  for (int64_t i = 0; i < count && !program; ++i)
+    if (strcmp(model.name(model.program(i).name), name) == 0)
+      program = &model.program(i);
+  if (!program) {
+    Text names;
+    for (int64_t i = 0; i < count; ++i)
+      names.add("%s%s", i ? ", " : "", model.name(model.program(i).name));
+    return fail(error, GNNC_INVALID_ARGUMENT, "unknown program '%.80s': expected one of %s", name, names.c_str());
+  }
+  int64_t missing = graph.functions[program->function].missing;
+  if (missing < 0)
+    return GNNC_OK;
+  bool isMap = missing % 2;
+  return fail(error, GNNC_INVALID_ARGUMENT, "program '%s' needs %s '%s', which was not given with the graph",
+              model.name(program->name), isMap ? "map" : "space",
+              model.name(isMap ? model.map(missing / 2).name : model.space(missing / 2).name));
+}
 
-gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const gnnc_binding *inputs, int32_t numInputs,
-                const gnnc_binding *outputs, int32_t numOutputs, void *workspace, size_t workspaceBytes,
-                gnnc_error *error) {
+gnnc_status workspaceSize(const gnnc_graph *graph, const char *name, size_t *bytes, gnnc_error *error) {
+  if (!graph || !bytes)
+    return fail(error, GNNC_INVALID_ARGUMENT, "workspace_size: %s is null", graph ? "bytes" : "graph");
+  *bytes = 0;
+  const ProgramRec *program;
+  if (gnnc_status status = findProgram(*graph, name, program, error))
+    return status;
+  *bytes = static_cast<size_t>(graph->functions[program->function].workspaceBytes);
+  return GNNC_OK;
+}
+
+gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name, const gnnc_binding *inputs,
+                int32_t numInputs, const gnnc_binding *outputs, int32_t numOutputs, void *workspace,
+                size_t workspaceBytes, void *, gnnc_error *error) {
   if (!context || !graph)
     return fail(error, GNNC_INVALID_ARGUMENT, "run: %s is null", context ? "graph" : "context");
   if (graph->model.table != context->model.table)
     return fail(error, GNNC_INVALID_ARGUMENT, "run: the graph was prepared by another model");
+  const ProgramRec *program;
+  if (gnnc_status status = findProgram(*graph, name, program, error))
+    return status;
   Memory own(context->allocator);
-  size_t needed = workspaceSize(graph);
+  size_t needed = static_cast<size_t>(graph->functions[program->function].workspaceBytes);
   if (!workspace) {
-    workspace = own.allocate(graph->workspaceBytes, 1);
+    workspace = own.allocate(static_cast<int64_t>(needed), 1);
     if (!workspace)
       return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a workspace of %zu bytes", needed);
   } else if (workspaceBytes < needed) {
@@ -123,7 +158,7 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const gnnc_bindi
     return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected an address that %d divides, found %p",
                 static_cast<int>(kAlignment), workspace);
   }
-  Call call{*graph, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), error};
+  Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), error};
   if (gnnc_status status = bindBuffers(call))
     return status;
   execute(*context, call);

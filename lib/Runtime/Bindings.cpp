@@ -29,7 +29,8 @@ static const char *kindName(const BufferRec &record) {
 }
 
 static bool isInput(const BufferRec &record) { return record.kind <= BufferState; }
-static bool isOutput(const BufferRec &record) { return record.kind == BufferOutput; }
+/// What replaces a parameter or state goes where that is bound.
+static bool isOutput(const BufferRec &record) { return record.kind == BufferOutput && record.replaces < 0; }
 
 namespace {
 
@@ -141,12 +142,21 @@ gnnc_status TensorCheck::check(const gnnc_tensor &tensor) {
   return GNNC_OK;
 }
 
-/// Binds a list to the buffers that `wanted` admits. Bindings mostly come in the order of the description, so the
-/// search for a name starts after the last one found.
+/// Whether the model knows `name` in some program: then it may be bound in every one.
+static bool isKnown(const Model &model, const char *name, bool (*wanted)(const BufferRec &record)) {
+  for (int64_t i = 0; i < model.header().numBuffers; ++i)
+    if (wanted(model.buffer(i)) && strcmp(model.name(model.buffer(i).name), name) == 0)
+      return true;
+  return false;
+}
+
+/// Binds a list to the program's buffers that `wanted` admits. Bindings mostly come in the order of the description, so
+/// the search for a name starts after the last one found.
 static gnnc_status bindList(const Call &call, const gnnc_binding *list, int32_t count, const char *what,
                             bool (*wanted)(const BufferRec &record)) {
   const Model &model = call.graph.model;
-  int64_t numBuffers = model.header().numBuffers, start = 0;
+  const int64_t *buffers = model.list(call.program.buffersAt);
+  int64_t numBuffers = call.program.numBuffers, start = 0;
   if (count < 0 || (count > 0 && !list))
     return fail(call.error, GNNC_INVALID_ARGUMENT, "num_%ss is %d%s", what, count,
                 list ? "" : ", but the list is null");
@@ -155,26 +165,29 @@ static gnnc_status bindList(const Call &call, const gnnc_binding *list, int32_t 
       return fail(call.error, GNNC_INVALID_ARGUMENT, "%s %d has no name", what, i);
     int64_t found = -1;
     for (int64_t k = 0; k < numBuffers && found < 0; ++k) {
-      int64_t number = start + k < numBuffers ? start + k : start + k - numBuffers;
-      const BufferRec &record = model.buffer(number);
+      int64_t place = start + k < numBuffers ? start + k : start + k - numBuffers;
+      const BufferRec &record = model.buffer(buffers[place]);
       if (wanted(record) && strcmp(model.name(record.name), list[i].name) == 0)
-        found = number;
+        found = place;
     }
     if (found < 0) {
+      if (isKnown(model, list[i].name, wanted))
+        continue;
       Text names;
       for (int64_t k = 0; k < numBuffers; ++k)
-        if (wanted(model.buffer(k)))
-          names.add("%s%s", names.empty() ? "" : ", ", model.name(model.buffer(k).name));
+        if (wanted(model.buffer(buffers[k])))
+          names.add("%s%s", names.empty() ? "" : ", ", model.name(model.buffer(buffers[k]).name));
       return fail(call.error, GNNC_INVALID_ARGUMENT, "unknown %s '%.80s': expected one of %s", what, list[i].name,
                   names.c_str());
     }
     start = found + 1;
-    if (call.pointers()[found] != unbound)
+    int64_t number = buffers[found];
+    if (call.pointer(number) != unbound)
       return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%.80s' is given twice", what, list[i].name);
     const gnnc_tensor &tensor = list[i].tensor;
-    if (gnnc_status status = TensorCheck(call.graph, found, call.error).check(tensor))
+    if (gnnc_status status = TensorCheck(call.graph, number, call.error).check(tensor))
       return status;
-    call.pointers()[found] = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
+    call.pointer(number) = tensor.data ? static_cast<char *>(tensor.data) + tensor.byte_offset : nullptr;
   }
   return GNNC_OK;
 }
@@ -184,28 +197,30 @@ static bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes
   return aBytes > 0 && bBytes > 0 && aBegin < bBegin + bBytes && bBegin < aBegin + aBytes;
 }
 
-/// What is written must not overlap anything: outputs are written while inputs are still read.
+/// What is written must not overlap anything but what it replaces: it is written while other things are still read.
 static gnnc_status checkOverlap(const Call &call) {
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
-  int64_t numBuffers = model.header().numBuffers;
-  void **pointers = call.pointers();
-  for (int64_t i = 0; i < numBuffers; ++i) {
+  const int64_t *buffers = model.list(call.program.buffersAt);
+  for (int64_t a = 0; a < call.program.numBuffers; ++a) {
+    int64_t i = buffers[a];
     const BufferRec &record = model.buffer(i);
     if (record.kind > BufferOutput)
       continue;
     const char *name = model.name(record.name);
-    if (overlap(pointers[i], graph.buffers[i].bytes, call.workspace, graph.workspaceBytes))
+    if (overlap(call.pointer(i), graph.buffers[i].bytes, call.workspace, call.function().workspaceBytes))
       return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%s' overlaps the workspace in memory", kindName(record),
                   name);
     if (record.kind != BufferOutput)
       continue;
-    for (int64_t j = 0; j < numBuffers; ++j) {
+    for (int64_t b = 0; b < call.program.numBuffers; ++b) {
+      int64_t j = buffers[b];
       const BufferRec &other = model.buffer(j);
-      if (j == i || other.kind > BufferOutput)
+      if (j == i || other.kind > BufferOutput || j == record.replaces)
         continue;
-      if (overlap(pointers[i], graph.buffers[i].bytes, pointers[j], graph.buffers[j].bytes))
-        return fail(call.error, GNNC_INVALID_ARGUMENT, "output '%s' overlaps %s '%s' in memory", name, kindName(other),
+      if (overlap(call.pointer(i), graph.buffers[i].bytes, call.pointer(j), graph.buffers[j].bytes))
+        return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%s' overlaps %s '%s' in memory",
+                    record.replaces >= 0 ? kindName(model.buffer(record.replaces)) : "output", name, kindName(other),
                     model.name(other.name));
     }
   }
@@ -215,25 +230,29 @@ static gnnc_status checkOverlap(const Call &call) {
 gnnc_status bindBuffers(const Call &call) {
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
-  int64_t numBuffers = model.header().numBuffers;
-  void **pointers = call.pointers();
-  for (int64_t i = 0; i < numBuffers; ++i)
-    pointers[i] = unbound;
+  const int64_t *buffers = model.list(call.program.buffersAt);
+  for (int64_t i = 0; i < call.program.numBuffers; ++i)
+    call.pointer(buffers[i]) = unbound;
   if (gnnc_status status = bindList(call, call.inputs, call.numInputs, "input", isInput))
     return status;
   if (gnnc_status status = bindList(call, call.outputs, call.numOutputs, "output", isOutput))
     return status;
-  for (int64_t i = 0; i < numBuffers; ++i) {
-    const BufferRec &record = model.buffer(i);
+  for (int64_t i = 0; i < call.program.numBuffers; ++i) {
+    int64_t number = buffers[i];
+    const BufferRec &record = model.buffer(number);
+    void *&pointer = call.pointer(number);
     if (record.kind == BufferArena)
-      pointers[i] = call.workspace + graph.arenaAt + graph.buffers[i].offset;
+      pointer = call.workspace + call.function().arenaAt + graph.buffers[number].offset;
     else if (record.kind == BufferConstant)
-      pointers[i] = const_cast<char *>(model.constants + record.constantAt);
-    else if (pointers[i] == unbound && record.optional)
-      pointers[i] = const_cast<void *>(graph.buffers[i].fill);
-    else if (pointers[i] == unbound)
-      return TensorCheck(graph, i, call.error).missing();
+      pointer = const_cast<char *>(model.constants + record.constantAt);
+    else if (pointer == unbound && record.optional)
+      pointer = const_cast<void *>(graph.buffers[number].fill);
+    else if (pointer == unbound && record.replaces < 0)
+      return TensorCheck(graph, number, call.error).missing();
   }
+  for (int64_t i = 0; i < call.program.numBuffers; ++i)
+    if (int64_t replaced = model.buffer(buffers[i]).replaces; replaced >= 0)
+      call.pointer(buffers[i]) = call.pointer(replaced);
   return checkOverlap(call);
 }
 

@@ -28,15 +28,18 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
 /// What one call of `run` is given.
 struct Call {
   const gnnc_graph &graph;
+  const table::ProgramRec &program;
   const gnnc_binding *inputs;
   int32_t numInputs;
   const gnnc_binding *outputs;
   int32_t numOutputs;
-  char *workspace; ///< graph.workspaceBytes, aligned
+  char *workspace; ///< function().workspaceBytes, aligned
   gnnc_error *error;
 
-  /// The addresses of all buffers, at the start of the workspace.
-  void **pointers() const { return reinterpret_cast<void **>(workspace); }
+  const table::FunctionRec &record() const { return graph.model.function(program.function); }
+  const PreparedFunction &function() const { return graph.functions[program.function]; }
+  /// The address of one of the function's buffers, in a table at the start of the workspace.
+  void *&pointer(int64_t buffer) const { return reinterpret_cast<void **>(workspace)[buffer - record().firstBuffer]; }
 };
 
 /// Checks everything the caller bound and fills the call's table of addresses (Bindings.cpp).

@@ -102,7 +102,7 @@ static void mergeStep(gnnc_context &context, const Call &call, const StepRec &st
   for (int64_t k = 0; k < step.numMerges; ++k) {
     const MergeRec &record = model.merge(step, k);
     int64_t bits = model.buffer(record.buffer).dtypeBits;
-    void *target = call.pointers()[record.buffer];
+    void *target = call.pointer(record.buffer);
     if (record.elements == 0)
       continue;
     bool winners = record.kind == MergeArgMax || record.kind == MergeArgMin;
@@ -122,15 +122,17 @@ void execute(gnnc_context &context, const Call &call) {
   DefaultFloatMode mode;
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
-  void **buffers = reinterpret_cast<void **>(call.workspace + graph.stepBuffersAt);
-  void **partials = reinterpret_cast<void **>(call.workspace + graph.stepPartialsAt);
-  for (int64_t i = 0; i < model.header().numSteps; ++i) {
+  const PreparedFunction &function = call.function();
+  void **buffers = reinterpret_cast<void **>(call.workspace + function.stepBuffersAt);
+  void **partials = reinterpret_cast<void **>(call.workspace + function.stepPartialsAt);
+  int64_t first = call.record().firstStep + call.program.firstStep;
+  for (int64_t i = first; i < first + call.program.numSteps; ++i) {
     const StepRec &record = model.step(i);
     const PreparedStep &step = graph.steps[i];
     for (int64_t k = 0; k < record.numBuffers; ++k)
-      buffers[k] = call.pointers()[model.list(record.buffersAt)[k]];
+      buffers[k] = call.pointer(model.list(record.buffersAt)[k]);
     for (int64_t k = 0; k < record.numMerges; ++k)
-      partials[k] = call.workspace + graph.arenaAt + step.partials[k];
+      partials[k] = call.workspace + function.arenaAt + step.partials[k];
     StepCall stepCall{
         step.partition, {buffers, step.indices, partials, graph.extents}, context.variant->kernels[record.kernel]};
     context.pool.run(step.partition.blocks, runBlock, &stepCall);

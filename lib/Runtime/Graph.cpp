@@ -28,12 +28,14 @@ public:
   gnnc_status run(const gnnc_graph_desc &desc);
 
 private:
+  gnnc_status findFunctions();
+  bool isUsed(int64_t step) const;
   gnnc_status makeIndices();
   gnnc_status sizeBuffers();
   gnnc_status cutSteps();
   gnnc_status cutStep(int64_t step, Partition &result);
   gnnc_status fillDefaults();
-  gnnc_status planWorkspace();
+  gnnc_status planWorkspace(const FunctionRec &function, PreparedFunction &result);
   gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
 
   gnnc_graph &graph;
@@ -55,6 +57,8 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     return outOfMemory("the extents");
   gnnc_status status = topology.build(desc, graph.extents);
   if (!status)
+    status = findFunctions();
+  if (!status)
     status = makeIndices();
   if (!status)
     status = sizeBuffers();
@@ -62,9 +66,37 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     status = cutSteps();
   if (!status)
     status = fillDefaults();
-  if (!status)
-    status = planWorkspace();
+  for (int64_t i = 0; !status && i < header.numFunctions; ++i)
+    if (graph.functions[i].missing < 0)
+      status = planWorkspace(model.function(i), graph.functions[i]);
   return status;
+}
+
+/// Which functions can be run. The first one is the model's outputs: without it a graph is of no use.
+gnnc_status Preparation::findFunctions() {
+  graph.functions = memory.array<PreparedFunction>(header.numFunctions);
+  if (!graph.functions)
+    return outOfMemory("the list of functions");
+  for (int64_t i = 0; i < header.numFunctions; ++i) {
+    const FunctionRec &record = model.function(i);
+    PreparedFunction function;
+    for (int64_t k = 0; k < record.numNeeds && function.missing < 0; ++k)
+      if (int64_t need = model.list(record.needsAt)[k]; topology.isMissing(need))
+        function.missing = need;
+    if (i == 0 && function.missing >= 0)
+      return topology.reportMissing(function.missing);
+    graph.functions[i] = function;
+  }
+  return GNNC_OK;
+}
+
+bool Preparation::isUsed(int64_t step) const {
+  for (int64_t i = 0; i < header.numFunctions; ++i) {
+    const FunctionRec &record = model.function(i);
+    if (step >= record.firstStep && step < record.firstStep + record.numSteps)
+      return graph.functions[i].missing < 0;
+  }
+  return false;
 }
 
 gnnc_status Preparation::makeIndices() {
@@ -73,11 +105,21 @@ gnnc_status Preparation::makeIndices() {
   int64_t count = header.numIndices;
   arrays = memory.array<const int32_t *>(count);
   int64_t *lengths = scratch.array<int64_t>(count);
-  if (!arrays || !lengths)
+  bool *used = scratch.array<bool>(count);
+  if (!arrays || !lengths || !used)
     return outOfMemory("the list of indices");
+  for (int64_t i = 0; i < count; ++i) {
+    arrays[i] = nullptr;
+    lengths[i] = 0;
+    used[i] = false;
+  }
+  for (int64_t i = 0; i < header.numSteps; ++i)
+    for (int64_t k = 0; isUsed(i) && k < model.step(i).numIndices; ++k)
+      used[model.list(model.step(i).indicesAt)[k]] = true;
   for (int64_t i = 0; i < count; ++i)
-    if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
-      return status;
+    if (used[i])
+      if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
+        return status;
   Indices::share(arrays, lengths, count);
   return GNNC_OK;
 }
@@ -107,7 +149,7 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
   // Steps that are cut alike share their blocks.
   for (int64_t i = 0; i < number; ++i) {
     const StepRec &other = model.step(i);
-    if (other.kind == step.kind && other.map == step.map && other.space == step.space &&
+    if (isUsed(i) && other.kind == step.kind && other.map == step.map && other.space == step.space &&
         (other.numMerges > 0) == merged) {
       result = graph.steps[i].partition;
       return GNNC_OK;
@@ -136,8 +178,9 @@ gnnc_status Preparation::cutSteps() {
   for (int64_t i = 0; i < header.numSteps; ++i) {
     const StepRec &record = model.step(i);
     PreparedStep step;
-    if (gnnc_status status = cutStep(i, step.partition))
-      return status;
+    if (isUsed(i))
+      if (gnnc_status status = cutStep(i, step.partition))
+        return status;
     step.indices = pointers;
     for (int64_t k = 0; k < record.numIndices; ++k)
       *pointers++ = arrays[model.list(record.indicesAt)[k]];
@@ -145,7 +188,7 @@ gnnc_status Preparation::cutSteps() {
   }
   // Groupings are not asked for any more: keep what the table lists.
   for (int64_t i = 0; i < header.numIndices; ++i) {
-    bool seen = false;
+    bool seen = !arrays[i];
     for (int64_t j = 0; j < i && !seen; ++j)
       seen = arrays[j] == arrays[i];
     if (!seen)
@@ -189,36 +232,37 @@ gnnc_status Preparation::fillDefaults() {
   return GNNC_OK;
 }
 
-gnnc_status Preparation::planWorkspace() {
+gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
   int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0;
   auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
-  for (int64_t i = 0; i < header.numSteps; ++i) {
-    numMerges += model.step(i).numMerges;
-    atLeast(mostBuffers, model.step(i).numBuffers);
-    atLeast(mostMerges, model.step(i).numMerges);
+  auto stepAt = [&](int64_t i) -> const StepRec & { return model.step(function.firstStep + i); };
+  for (int64_t i = 0; i < function.numSteps; ++i) {
+    numMerges += stepAt(i).numMerges;
+    atLeast(mostBuffers, stepAt(i).numBuffers);
+    atLeast(mostMerges, stepAt(i).numMerges);
   }
-  int64_t count = header.numBuffers + numMerges;
+  int64_t count = function.numBuffers + numMerges;
   Lifetime *items = scratch.array<Lifetime>(count);
   int64_t *words = scratch.array<int64_t>(2 * count);
   int64_t *partials = memory.array<int64_t>(numMerges);
   if (!items || !words || !partials)
     return outOfMemory("the plan of the workspace");
 
-  for (int64_t i = 0; i < header.numBuffers; ++i) {
-    const BufferRec &record = model.buffer(i);
+  for (int64_t i = 0; i < function.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(function.firstBuffer + i);
     bool inArena = record.kind == BufferArena;
-    items[i] = {inArena ? graph.buffers[i].bytes : 0, record.first, record.last, 0};
+    items[i] = {inArena ? graph.buffers[function.firstBuffer + i].bytes : 0, record.first, record.last, 0};
   }
-  int64_t next = header.numBuffers;
+  int64_t next = function.numBuffers;
   auto tooLarge = [&] {
     return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
   };
-  for (int64_t i = 0; i < header.numSteps; ++i) {
-    const StepRec &step = model.step(i);
+  for (int64_t i = 0; i < function.numSteps; ++i) {
+    const StepRec &step = stepAt(i);
     for (int64_t k = 0; k < step.numMerges; ++k) {
       const MergeRec &merge = model.merge(step, k);
       int64_t bytes;
-      if (__builtin_mul_overflow(merge.elements, graph.steps[i].partition.blocks, &bytes) ||
+      if (__builtin_mul_overflow(merge.elements, graph.steps[function.firstStep + i].partition.blocks, &bytes) ||
           __builtin_mul_overflow(bytes, model.buffer(merge.buffer).dtypeBits / 8, &bytes))
         return tooLarge();
       items[next++] = {bytes, i, i, 0};
@@ -229,18 +273,18 @@ gnnc_status Preparation::planWorkspace() {
   if (arena < 0)
     return tooLarge();
 
-  for (int64_t i = 0; i < header.numBuffers; ++i)
-    graph.buffers[i].offset = items[i].offset;
-  for (int64_t i = 0, merge = 0; i < header.numSteps; ++i) {
-    graph.steps[i].partials = partials + merge;
-    for (int64_t k = 0; k < model.step(i).numMerges; ++k, ++merge)
-      partials[merge] = items[header.numBuffers + merge].offset;
+  for (int64_t i = 0; i < function.numBuffers; ++i)
+    graph.buffers[function.firstBuffer + i].offset = items[i].offset;
+  for (int64_t i = 0, merge = 0; i < function.numSteps; ++i) {
+    graph.steps[function.firstStep + i].partials = partials + merge;
+    for (int64_t k = 0; k < stepAt(i).numMerges; ++k, ++merge)
+      partials[merge] = items[function.numBuffers + merge].offset;
   }
-  graph.stepBuffersAt = header.numBuffers * static_cast<int64_t>(sizeof(void *));
-  graph.stepPartialsAt = graph.stepBuffersAt + mostBuffers * static_cast<int64_t>(sizeof(void *));
-  int64_t tables = graph.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
-  graph.arenaAt = (tables + kAlignment - 1) / kAlignment * kAlignment;
-  if (__builtin_add_overflow(graph.arenaAt, arena, &graph.workspaceBytes))
+  result.stepBuffersAt = function.numBuffers * static_cast<int64_t>(sizeof(void *));
+  result.stepPartialsAt = result.stepBuffersAt + mostBuffers * static_cast<int64_t>(sizeof(void *));
+  int64_t tables = result.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
+  result.arenaAt = (tables + kAlignment - 1) / kAlignment * kAlignment;
+  if (__builtin_add_overflow(result.arenaAt, arena, &result.workspaceBytes))
     return tooLarge();
   return GNNC_OK;
 }

@@ -29,6 +29,15 @@ struct PreparedStep {
   const int64_t *partials = nullptr; ///< for each merge, offset of its partial results from the start of the arena
 };
 
+struct PreparedFunction {
+  int64_t missing = -1; ///< a root space (2 s) or map (2 m + 1) it needs and was not given; -1: none, it can be run
+  // The workspace: pointers of all its buffers, of one step's buffers, of one step's partial results; then the arena.
+  int64_t stepBuffersAt = 0;
+  int64_t stepPartialsAt = 0;
+  int64_t arenaAt = 0;
+  int64_t workspaceBytes = 0;
+};
+
 } // namespace gnnc::runtime
 
 struct gnnc_graph {
@@ -39,12 +48,7 @@ struct gnnc_graph {
   int64_t *extents = nullptr;
   gnnc::runtime::PreparedBuffer *buffers = nullptr;
   gnnc::runtime::PreparedStep *steps = nullptr;
-
-  // The workspace: pointers of all buffers, of one step's buffers, of one step's partial results; then the arena.
-  int64_t stepBuffersAt = 0;
-  int64_t stepPartialsAt = 0;
-  int64_t arenaAt = 0;
-  int64_t workspaceBytes = 0;
+  gnnc::runtime::PreparedFunction *functions = nullptr;
 };
 
 namespace gnnc::runtime {

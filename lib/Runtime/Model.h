@@ -32,6 +32,8 @@ struct Model {
   const table::IndexRec &index(int64_t i) const { return record<table::IndexRec>(header().indicesAt, i); }
   const table::BufferRec &buffer(int64_t i) const { return record<table::BufferRec>(header().buffersAt, i); }
   const table::StepRec &step(int64_t i) const { return record<table::StepRec>(header().stepsAt, i); }
+  const table::FunctionRec &function(int64_t i) const { return record<table::FunctionRec>(header().functionsAt, i); }
+  const table::ProgramRec &program(int64_t i) const { return record<table::ProgramRec>(header().programsAt, i); }
   const table::MergeRec &merge(const table::StepRec &step, int64_t i) const {
     return record<table::MergeRec>(step.mergesAt, i);
   }

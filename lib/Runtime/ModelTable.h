@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 1;
+constexpr int64_t kTableVersion = 2;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -49,11 +49,12 @@ struct IndexRec {
 };
 
 enum BufferKind : int64_t { BufferInput, BufferParam, BufferState, BufferOutput, BufferArena, BufferConstant };
-// `rowElements` elements for each element of `space` (-1: shared, one row). Shape = [extent,] dims. dtypeBits 32/64
-// float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena: live in steps [first, last];
-// Constant: `constantAt` bytes into gnnc_model_constants.
+// A function's buffers are its own. `rowElements` elements for each element of `space` (-1: shared, one row). Shape = [extent,] dims. dtypeBits 32/64
+// float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena: live in steps [first, last] of the
+// function; Constant: `constantAt` bytes into gnnc_model_constants. Output: written in place of the parameter or state
+// with buffer number `replaces`, and not bound by the caller; else -1.
 struct BufferRec {
-  int64_t name, kind, space, rowElements, dimsAt, numDims, dtypeBits, optional, fill, first, last, constantAt;
+  int64_t name, kind, space, rowElements, dimsAt, numDims, dtypeBits, optional, fill, first, last, constantAt, replaces;
 };
 
 enum StepKind : int64_t {
@@ -75,10 +76,21 @@ struct StepRec {
   int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name;
 };
 
+// Steps with their buffers and one plan of a workspace. `needs`: root spaces and maps (as in `order`) without which it
+// cannot be run.
+struct FunctionRec {
+  int64_t firstBuffer, numBuffers, firstStep, numSteps, needsAt, numNeeds;
+};
+// What `run` is asked for by name: steps of a function, counted from its first, and the buffers that these read and
+// write. Programs of one function leave each other their values in the workspace.
+struct ProgramRec {
+  int64_t name, function, firstStep, numSteps, buffersAt, numBuffers;
+};
+
 struct Header {
   int64_t magic, version;
   int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
-      stepsAt, numSteps;
+      stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms;
   int64_t numKernels, numVariants;
 };
 

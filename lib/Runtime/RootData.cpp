@@ -43,12 +43,14 @@ gnnc_status Topology::rootExtent(const gnnc_graph_desc &desc, int64_t space) {
       return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is given twice", name);
     given = &desc.extents[i];
   }
+  if (record.kind == SpaceRoot && !given) {
+    spaces[space].missing = true;
+    return GNNC_OK;
+  }
   int64_t extent = given ? given->extent : record.extent;
   if (record.kind == SpaceStatic && extent != record.extent)
     return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected %lld elements, as compiled, found %lld", name,
                 print(record.extent), print(extent));
-  if (record.kind == SpaceRoot && !given)
-    return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is missing", name);
   if (extent < 0)
     return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected an extent of 0 or more, found %lld", name,
                 print(extent));
@@ -144,9 +146,8 @@ gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
     given = &desc.indices[i];
   }
   if (!given) {
-    const MapRec &record = model.map(map);
-    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s' from space '%s' to space '%s' is missing", name,
-                spaceName(record.from), spaceName(record.to));
+    maps[map].missing = true;
+    return GNNC_OK;
   }
   if (given->bits != 32 && given->bits != 64)
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected 32 or 64 bits, found %d", name, given->bits);
@@ -157,6 +158,31 @@ gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected %lld elements, found a null pointer", name,
                 print(given->length));
   return given->format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
+}
+
+gnnc_status Topology::reportMissing(int64_t number) const {
+  if (number % 2 == 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is missing", spaceName(number / 2));
+  const MapRec &record = model.map(number / 2);
+  return fail(error, GNNC_INVALID_ARGUMENT, "map '%s' from space '%s' to space '%s' is missing", mapName(number / 2),
+              spaceName(record.from), spaceName(record.to));
+}
+
+/// Whether what a space or map is made of is missing.
+bool Topology::dependsOnMissing(int64_t number) const {
+  auto any = [&](int64_t at, int64_t count, bool isMap) {
+    for (int64_t i = 0; i < count; ++i)
+      if (int64_t part = model.list(at)[i]; part >= 0 && isMissing(2 * part + isMap))
+        return true;
+    return false;
+  };
+  if (number % 2 == 0) {
+    const SpaceRec &space = model.space(number / 2);
+    return (space.base >= 0 && spaces[space.base].missing) || any(space.mapsAt, space.numMaps, true) ||
+           any(space.partsAt, space.numParts, false);
+  }
+  const MapRec &map = model.map(number / 2);
+  return spaces[map.from].missing || spaces[map.to].missing || any(map.partsAt, map.numParts, true);
 }
 
 gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
@@ -177,6 +203,10 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
   const int64_t *order = model.list(header.orderAt);
   for (int64_t i = 0; i < header.numOrder; ++i) {
     int64_t id = order[i] / 2;
+    if (dependsOnMissing(order[i])) {
+      (order[i] % 2 ? maps[id].missing : spaces[id].missing) = true;
+      continue;
+    }
     gnnc_status status;
     if (order[i] % 2 == 0)
       status = model.space(id).kind <= SpaceStatic ? rootExtent(desc, id) : deriveSpace(id);

@@ -26,11 +26,13 @@ struct SpaceData {
   const int32_t *members = nullptr; ///< Filter: the element of the base each element is
   const int32_t *classes = nullptr; ///< Distinct: the element of the space each element of the base belongs to
   const int32_t *first = nullptr;   ///< Distinct: the first element of the base in each element
+  bool missing = false;             ///< not given, or made of something that was not
 };
 
 struct MapData {
   const int32_t *targets = nullptr;
   const int32_t *pointers = nullptr; ///< root maps given as rows: first member of each target, and the end
+  bool missing = false;              ///< not given, or made of something that was not
 };
 
 class Topology {
@@ -49,6 +51,10 @@ public:
 
   const char *spaceName(int64_t space) const { return model.name(model.space(space).name); }
   const char *mapName(int64_t map) const { return model.name(model.map(map).name); }
+  /// Whether a space (2 s) or map (2 m + 1) could not be made because something was not given.
+  bool isMissing(int64_t number) const { return number % 2 ? maps[number / 2].missing : spaces[number / 2].missing; }
+  /// Says that a root space or map was not given.
+  gnnc_status reportMissing(int64_t number) const;
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:
@@ -58,6 +64,8 @@ private:
   gnnc_status rootMap(const gnnc_graph_desc &desc, int64_t map);
   gnnc_status readEach(const gnnc_index &index, int64_t map);
   gnnc_status readRows(const gnnc_index &index, int64_t map);
+
+  bool dependsOnMissing(int64_t number) const;
 
   // Derive.cpp
   gnnc_status deriveSpace(int64_t space);

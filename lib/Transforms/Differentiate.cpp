@@ -35,52 +35,120 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
 
   void runOnOperation() override {
+    if (gradient)
+      if (auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward))
+        if (failed(addGradient(forward)))
+          return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(differentiate(function)))
+      if (failed(replaceGradients(function)))
         return signalPassFailure();
   }
 
-  LogicalResult differentiate(func::FuncOp function) {
+  /// Replaces each mpdfg.gradient; those of one number share their reverse pass. In order, so that a later one goes
+  /// through what replaced an earlier one.
+  LogicalResult replaceGradients(func::FuncOp function) {
+    Block &block = function.getBody().front();
+    while (true) {
+      SmallVector<GradientOp> group;
+      for (auto op : block.getOps<GradientOp>())
+        if (group.empty() || op.getValue() == group.front().getValue())
+          group.push_back(op);
+      if (group.empty())
+        return success();
+      OpBuilder b(group.front());
+      Value number = group.front().getValue();
+      SmallVector<Value> wanted;
+      for (GradientOp op : group)
+        wanted.push_back(op.getBy());
+      Value one = ConstantOp::create(b, group.front().getLoc(), number.getType(), b.getF64FloatAttr(1));
+      if (failed(reverse(b, number, one, wanted)))
+        return failure();
+      for (GradientOp op : group) {
+        Value found = gradients.lookup(op.getBy());
+        op.replaceAllUsesWith(found ? found : zeros(b, op.getBy()));
+      }
+      for (GradientOp op : group)
+        op.erase();
+    }
+  }
+
+  /// A copy of @forward that also has the gradients.
+  LogicalResult addGradient(func::FuncOp forward) {
+    OpBuilder b(forward);
+    b.setInsertionPointAfter(forward);
+    auto function = cast<func::FuncOp>(b.clone(*forward));
+    function.setSymName(kGradient);
     Block &block = function.getBody().front();
     auto terminator = cast<func::ReturnOp>(block.getTerminator());
-    OpBuilder b(terminator);
-    gradients.clear();
-    active.clear();
+    b.setInsertionPoint(terminator);
 
-    // What is wanted, and what depends on it.
-    SmallVector<BlockArgument> wanted;
+    SmallVector<Value> wanted;
     for (BlockArgument argument : block.getArguments()) {
       auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-      if (role && (role.getValue() == "param" || (role.getValue() == "input" && inputs))) {
+      if (role && (role.getValue() == "param" || (role.getValue() == "input" && inputs)))
         wanted.push_back(argument);
-        active.insert(argument);
-      }
     }
-    for (Operation &op : block.without_terminator())
-      if (llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); }))
-        active.insert_range(op.getResults());
 
     // Each output gets an argument for its gradient.
-    SmallVector<Value> outputs(terminator.getOperands());
+    SmallVector<Value> outputs(terminator.getOperands()), seeds;
     for (auto [i, output] : llvm::enumerate(outputs)) {
       auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
       unsigned at = function.getNumArguments();
       NamedAttrList attributes;
       attributes.set(kNameAttr, b.getStringAttr("grad." + (name ? name.getValue() : "result" + std::to_string(i))));
       attributes.set(kRoleAttr, b.getStringAttr("input"));
+      attributes.set(kSeedAttr, b.getUnitAttr());
       if (Attribute axes = function.getResultAttr(i, kAxesAttr))
         attributes.set(kAxesAttr, axes);
       if (failed(
               function.insertArgument(at, output.getType(), attributes.getDictionary(&getContext()), output.getLoc())))
         return failure();
-      accumulate(b, output, block.getArgument(at));
+      seeds.push_back(block.getArgument(at));
     }
+    if (failed(reverse(b, outputs, seeds, wanted)))
+      return failure();
 
+    // Return the gradients after the outputs.
+    SmallVector<Value> results(outputs);
+    SmallVector<Type> types(function.getResultTypes());
+    SmallVector<Attribute> attributes;
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      attributes.push_back(DictionaryAttr::get(&getContext(), function.getResultAttrs(i)));
+    for (Value argument : wanted) {
+      unsigned i = cast<BlockArgument>(argument).getArgNumber();
+      Value found = gradients.lookup(argument);
+      results.push_back(found ? found : zeros(b, argument));
+      types.push_back(argument.getType());
+      NamedAttrList list;
+      list.set(kNameAttr, b.getStringAttr("grad." + function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue()));
+      if (Attribute axes = function.getArgAttr(i, kAxesAttr))
+        list.set(kAxesAttr, axes);
+      attributes.push_back(list.getDictionary(&getContext()));
+    }
+    terminator->setOperands(results);
+    function.setType(b.getFunctionType(function.getArgumentTypes(), types));
+    function.setResAttrsAttr(b.getArrayAttr(attributes));
+    return success();
+  }
+
+  /// Fills `gradients` with those of `outputs`, whose own are `seeds`, by all values between them and `wanted`. New code
+  /// goes to the builder's place, which is after all of them.
+  LogicalResult reverse(OpBuilder &b, ValueRange outputs, ValueRange seeds, ArrayRef<Value> wanted) {
+    gradients.clear();
+    active.clear();
+    active.insert_range(wanted);
     SmallVector<Operation *> operations;
-    for (Operation &op : block.without_terminator())
+    for (Operation &op : llvm::make_range(b.getInsertionBlock()->begin(), b.getInsertionPoint())) {
+      if (llvm::none_of(op.getOperands(), [&](Value v) { return active.contains(v); }))
+        continue;
+      active.insert_range(op.getResults());
       operations.push_back(&op);
+    }
+    for (auto [output, seed] : llvm::zip(outputs, seeds))
+      accumulate(b, output, seed);
+
     for (Operation *op : llvm::reverse(operations)) {
-      if (op->getNumResults() != 1 || !active.contains(op->getResult(0)))
+      if (op->getNumResults() != 1)
         continue;
       Value gradient = gradients.lookup(op->getResult(0));
       if (!gradient)
@@ -97,29 +165,6 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
           accumulate(b, op->getOperand(i), undoRepetition(b, part, op->getOperand(i).getType()));
       ++numRules;
     }
-
-    // Return the gradients after the outputs.
-    SmallVector<Value> results(outputs);
-    SmallVector<Type> types(function.getResultTypes());
-    SmallVector<Attribute> attributes;
-    for (unsigned i = 0; i < function.getNumResults(); ++i)
-      attributes.push_back(DictionaryAttr::get(&getContext(), function.getResultAttrs(i)));
-    for (BlockArgument argument : wanted) {
-      unsigned i = argument.getArgNumber();
-      Value gradient = gradients.lookup(argument);
-      if (!gradient)
-        gradient = zeros(b, argument);
-      results.push_back(gradient);
-      types.push_back(argument.getType());
-      NamedAttrList list;
-      list.set(kNameAttr, b.getStringAttr("grad." + function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue()));
-      if (Attribute axes = function.getArgAttr(i, kAxesAttr))
-        list.set(kAxesAttr, axes);
-      attributes.push_back(list.getDictionary(&getContext()));
-    }
-    terminator->setOperands(results);
-    function.setType(b.getFunctionType(function.getArgumentTypes(), types));
-    function.setResAttrsAttr(b.getArrayAttr(attributes));
     return success();
   }
 

@@ -18,6 +18,7 @@
 #include "Grouping.h"
 #include "Remarks.h"
 #include "gnnc/Analysis/SweepPlan.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -101,8 +102,8 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
   } else if (move && !(grouping.isAnchor(op) && !member)) {
     result = member && move.getAlongAttr() == member ? emit(move.getInput(), {})
                                                      : leaf(move.getInput(), gather(member, move));
-  } else if (auto constant = dyn_cast_or_null<ConstantOp>(op)) {
-    result = builder.clone(*constant)->getResult(0);
+  } else if (isa_and_nonnull<ConstantOp, IotaOp>(op)) {
+    result = builder.clone(*op)->getResult(0);
   } else if (!op || isView(op) || mpk::isProduct(op)) {
     result = leaf(value, direct(value, member));
   } else if (grouping.isAnchor(op)) {
@@ -146,7 +147,7 @@ Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
         OperationState state(loc, op->getName(), inputs, type, op->getAttrs());
         state.propertiesAttr = op->getPropertiesAsAttribute();
         Operation *clone = builder.create(state);
-        if (auto own = dyn_cast<IsElementOp>(clone))
+        if (auto own = dyn_cast<ElementOp>(clone))
           own.setMember(bool(member));
         return clone->getResult(0);
       });
@@ -191,15 +192,15 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     }
   }
 
-  /// An output has memory of its own: arguments, views and values returned twice are copied by an identity.
+  /// An output has memory of its own: arguments, and values returned twice, are copied by an identity.
   static void copyAliasedOutputs(func::FuncOp function) {
     Operation *terminator = function.getBody().front().getTerminator();
     OpBuilder b(terminator);
     DenseSet<Value> returned;
     for (OpOperand &operand : terminator->getOpOperands()) {
-      Operation *op = operand.get().getDefiningOp();
-      bool fresh = returned.insert(operand.get()).second;
-      if (!op || isView(op) || !fresh)
+      Value viewed = getViewed(operand.get());
+      bool fresh = returned.insert(viewed).second;
+      if (!viewed.getDefiningOp() || !fresh)
         operand.set(DetachOp::create(b, terminator->getLoc(), operand.get().getType(), operand.get()));
     }
   }
@@ -256,8 +257,27 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       if (op->use_empty())
         op->erase();
     eraseUnusedResults(function);
+    countSeedless(function);
     if (fuse && getContext().getRemarkEngine())
       remarkSoftmaxes(function);
+  }
+
+  /// The forward half of a function that is given gradients of its outputs.
+  static void countSeedless(func::FuncOp function) {
+    DenseSet<Value> late;
+    for (BlockArgument argument : function.getArguments())
+      if (function.getArgAttr(argument.getArgNumber(), kSeedAttr))
+        late.insert(argument);
+    if (late.empty())
+      return;
+    int64_t count = 0;
+    for (Operation &op : function.getBody().front()) {
+      bool needs = llvm::any_of(op.getOperands(), [&](Value v) { return late.contains(v); });
+      if (needs)
+        late.insert_range(op.getResults());
+      count += mpk::isKernel(&op) && !needs;
+    }
+    function->setAttr(kSeedlessAttr, OpBuilder(function).getI64IntegerAttr(count));
   }
 
   /// Targets make the same plan when they emit a sweep.

@@ -18,6 +18,7 @@
 
 #include "Grouping.h"
 #include "Remarks.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -26,9 +27,6 @@ using namespace gnnc::mpdfg;
 #define DEBUG_TYPE "fuse-message-passing"
 
 namespace {
-
-/// Shared values above this many numbers are computed once, not once in each block of each kernel.
-constexpr int64_t kLargeShared = 1024;
 
 bool isAllReduction(Operation *op) {
   auto reduce = dyn_cast<ReduceOp>(op);
@@ -59,6 +57,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "it needs a result over everything, known only when that sweep is over";
   case Obstacle::Cycle:
     return "it needs another kernel that needs that sweep";
+  case Obstacle::Later:
+    return "it needs the gradient of an output, which may be given after that sweep has run";
   case Obstacle::NothingShared:
     return "they read nothing in common";
   }
@@ -117,9 +117,22 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
 
 Grouping::Grouping(func::FuncOp function, bool fuse) {
   findAnchors(function, fuse);
+  findLate(function);
   for (Operation &op : function.getBody().front())
     if (mpk::isProduct(&op) || anchors.contains(&op))
       place(&op, fuse);
+}
+
+/// What depends on an argument that is the gradient of an output.
+void Grouping::findLate(func::FuncOp function) {
+  SmallVector<Value> pendingValues;
+  for (BlockArgument argument : function.getArguments())
+    if (function.getArgAttr(argument.getArgNumber(), kSeedAttr))
+      pendingValues.push_back(argument);
+  while (!pendingValues.empty())
+    for (Operation *user : pendingValues.pop_back_val().getUsers())
+      if (late.insert(user).second)
+        pendingValues.append(user->result_begin(), user->result_end());
 }
 
 /// Makes the operation behind a value an anchor, if it needs to be one.
@@ -141,7 +154,7 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     if (isa<func::ReturnOp>(op))
       for (Value value : op.getOperands())
         require(value);
-    if (op.getNumResults() != 1 || isa<BroadcastOp, ConstantOp>(op) || isView(&op) || mpk::isProduct(&op))
+    if (op.getNumResults() != 1 || isa<BroadcastOp, ConstantOp, IotaOp>(op) || isView(&op) || mpk::isProduct(&op))
       continue;
     Type type = op.getResult(0).getType();
     bool large = !getResidency(type) && getFeatureElements(type) > kLargeShared;
@@ -209,6 +222,7 @@ bool Grouping::reaches(unsigned from, unsigned to) const {
 
 Grouping::Needs Grouping::findNeeds(Operation *op) const {
   Needs needs;
+  needs.late = late.contains(op);
   auto read = [&](Value value, Obstacle obstacle) {
     while (isView(value.getDefiningOp())) {
       value = value.getDefiningOp()->getOperand(0);
@@ -237,7 +251,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     Operation *source = value.getDefiningOp();
-    if (source && isa<ConstantOp>(source))
+    if (source && isa<ConstantOp, IotaOp>(source))
       return false;
     if (auto norm = dyn_cast_or_null<NormOp>(source);
         norm && !through && getRecomputed(norm) && !anchors.contains(norm)) {
@@ -267,6 +281,8 @@ Obstacle Grouping::findObstacle(const Needs &needs, unsigned candidate) const {
   const Group &group = groups[candidate];
   if (group.along && needs.along && group.along != needs.along)
     return Obstacle::OtherMap;
+  if (group.late != needs.late)
+    return Obstacle::Later;
   if (auto it = needs.barred.find(candidate); it != needs.barred.end())
     return it->second;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.
@@ -349,7 +365,9 @@ SmallVector<unsigned> Grouping::getOrder() const {
       self(self, used);
     order.push_back(group);
   };
-  for (unsigned group = 0; group < groups.size(); ++group)
-    visit(visit, group);
+  for (bool wanted : {false, true})
+    for (unsigned group = 0; group < groups.size(); ++group)
+      if (groups[group].late == wanted)
+        visit(visit, group);
   return order;
 }

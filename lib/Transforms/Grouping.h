@@ -40,6 +40,7 @@ struct Group {
   llvm::SetVector<unsigned> uses; ///< groups whose values it reads
   llvm::SetVector<mlir::Value> reads;
   mlir::Operation *product = nullptr;
+  bool late = false; ///< needs the gradient of an output
 };
 
 /// Why an anchor cannot become part of a sweep.
@@ -50,6 +51,7 @@ enum class Obstacle {
   ByMember,      ///< it reads a result by member, which is another row than the owner's
   Everything,    ///< it needs a sum over everything, known only when the sweep is over
   Cycle,         ///< it needs a kernel that needs the sweep
+  Later,         ///< it needs the gradient of an output, which may be given after that sweep has run
   NothingShared, ///< it could, but they read nothing in common
 };
 
@@ -90,6 +92,9 @@ private:
 
   void useStatistics(const Needs &needs, unsigned group);
 
+  void findLate(mlir::func::FuncOp function);
+
+  llvm::DenseSet<mlir::Operation *> late; ///< operations that need the gradient of an output
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SmallVector<mlir::Operation *> pending;
   /// Softmax -> its other form, and the anchor that makes the statistic.

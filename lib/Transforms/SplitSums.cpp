@@ -38,7 +38,7 @@ llvm::SetVector<Operation *> computationOf(Value value) {
   SmallVector<Value> pending{value};
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<BroadcastOp, ReduceOp, ConstantOp>(op) || isView(op) || !getResidency(op->getResult(0).getType()) ||
+    if (!op || isa<BroadcastOp, ReduceOp, ConstantOp, IotaOp, ElementOp>(op) || isView(op) || !getResidency(op->getResult(0).getType()) ||
         !found.insert(op))
       continue;
     llvm::append_range(pending, op->getOperands());

@@ -220,9 +220,11 @@ TEST(Trained, ExamplesMatchPyG) {
         std::vector<gnnc_binding> inputs = bound->inputs().vec();
         for (const gnnc_binding &binding : parameters->bindings())
           inputs.push_back(binding);
-        llvm::Error error = session->run(inputs);
+        llvm::Expected<ProgramRun> program = session->program("forward");
+        ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+        llvm::Error error = program->run(inputs);
         ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
-        EXPECT_LE(relativeError(tensorOf(session->outputs()[0]), tensorOf(*expected)), 1e-5) << "O" << optLevel;
+        EXPECT_LE(relativeError(tensorOf(program->outputs()[0]), tensorOf(*expected)), 1e-5) << "O" << optLevel;
       }
     }
 }

@@ -38,6 +38,7 @@ Program::Program(llvm::StringRef mlir)
     : context(makeContext()), module(mlir::parseSourceString<mlir::ModuleOp>(mlir, context.get())) {}
 
 bool Program::differentiate(bool inputs) {
+  function = kGradient.str();
   DifferentiateOptions options;
   options.inputs = inputs;
   mlir::PassManager passes(context.get());
@@ -46,6 +47,7 @@ bool Program::differentiate(bool inputs) {
 }
 
 bool Program::lower(unsigned optLevel) {
+  function = kGradient.str();
   for (const PassPhase &phase : passPhases()) {
     mlir::PassManager passes(context.get());
     phase.populate(passes, PhaseOptions(optLevel, /*gradient=*/true));
@@ -57,12 +59,12 @@ bool Program::lower(unsigned optLevel) {
   return true;
 }
 
-mlir::func::FuncOp Program::forward() const {
-  return mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module.get(), kForward));
+mlir::func::FuncOp Program::body() const {
+  return mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module.get(), function));
 }
 
 static llvm::Expected<std::vector<NamedTensor>> interpretWith(mlir::ModuleOp module, const Graph &graph,
-                                                              const Tensors &tensors) {
+                                                              const Tensors &tensors, llvm::StringRef name) {
   RootGraph root;
   for (const auto &[name, extent] : graph.extents)
     root.extents[name] = extent;
@@ -71,7 +73,7 @@ static llvm::Expected<std::vector<NamedTensor>> interpretWith(mlir::ModuleOp mod
   llvm::Expected<GraphData> data = materialise(module, root);
   if (!data)
     return data.takeError();
-  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module, kForward));
+  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module, name));
   llvm::StringMap<RefTensor> inputs;
   for (mlir::BlockArgument argument : function.getArguments()) {
     auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr);
@@ -84,11 +86,11 @@ static llvm::Expected<std::vector<NamedTensor>> interpretWith(mlir::ModuleOp mod
     input.data = given->second.data;
     inputs[name.str()] = std::move(input);
   }
-  return interpret(module, *data, inputs);
+  return interpret(module, *data, inputs, name);
 }
 
 llvm::Expected<Tensors> Program::run(const Graph &graph, const Tensors &tensors) const {
-  auto results = interpretWith(*module, graph, tensors);
+  auto results = interpretWith(*module, graph, tensors, function);
   if (!results)
     return results.takeError();
   Tensors outputs;
@@ -114,7 +116,7 @@ static bool isNumber(mlir::Value value) {
 llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &graph, const Tensors &tensors) const {
   // All values are results of a copy.
   mlir::OwningOpRef<mlir::ModuleOp> copy = mlir::cast<mlir::ModuleOp>(module.get()->clone());
-  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(copy.get(), kForward));
+  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(copy.get(), this->function));
   mlir::Block &block = function.getBody().front();
   mlir::Operation *terminator = block.getTerminator();
   llvm::SmallVector<mlir::Value> results(terminator->getOperands()), all(results);
@@ -128,7 +130,7 @@ llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &g
   function.setAllResultAttrs(llvm::ArrayRef<mlir::DictionaryAttr>());
   function.setType(
       mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
-  auto values = interpretWith(*copy, graph, tensors);
+  auto values = interpretWith(*copy, graph, tensors, this->function);
   if (!values)
     return values.takeError();
   llvm::DenseMap<mlir::Value, double> largest;

@@ -38,11 +38,13 @@ public:
   /// For each result in order, the largest finite magnitude among the numbers it is computed from: what rounding errors
   /// are relative to.
   llvm::Expected<std::map<std::string, double>> magnitudes(const Graph &graph, const Tensors &tensors) const;
-  mlir::func::FuncOp forward() const;
+  /// The function that is run.
+  mlir::func::FuncOp body() const;
 
 private:
   std::shared_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string function = "forward"; ///< what is run: `gradient` once there is one
 };
 
 /// Adds random `grad.y` for each output y of `outputs`.

@@ -172,7 +172,7 @@ TEST(GradientRules, WhatNoOutputNeedsHasGradientZero) {
 }
 
 static int64_t operations(const Program &program) {
-  return std::distance(program.forward().getBody().front().begin(), program.forward().getBody().front().end());
+  return std::distance(program.body().getBody().front().begin(), program.body().getBody().front().end());
 }
 
 TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
@@ -223,7 +223,7 @@ class GradientOfText : public testing::TestWithParam<Text> {};
 /// Numbers for every argument of a program.
 Tensors tensorsFor(const Program &program, const Graph &graph, unsigned seed) {
   Tensors tensors;
-  mlir::func::FuncOp function = program.forward();
+  mlir::func::FuncOp function = program.body();
   std::mt19937 random(seed);
   for (mlir::BlockArgument argument : function.getArguments()) {
     Tensor tensor;

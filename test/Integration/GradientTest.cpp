@@ -119,7 +119,7 @@ void checkModel(const std::string &text, bool slopes = true) {
   ASSERT_TRUE(model);
   Program program(*model), differentiated(*model);
   ASSERT_TRUE(differentiated.differentiate());
-  ASSERT_TRUE(mlir::succeeded(mlir::verify(differentiated.forward()->getParentOp())));
+  ASSERT_TRUE(mlir::succeeded(mlir::verify(differentiated.body()->getParentOp())));
   std::vector<Graph> graphs = smallGraphs();
   std::vector<Tensors> given, expected;
   graphs.push_back(slopes ? randomGraph(150, 900, 5)

@@ -171,7 +171,9 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
   for (const auto &[name, tensor] : tensors)
     inputs.write(inputs.add(name, tensor.shape, tensor.data.size()), tensor.data);
   std::vector<std::pair<Tensor, const Guarded *>> results;
-  for (const TensorInfo &output : file.info().outputs) {
+  bool gradient = file.info().findProgram("gradient");
+  const std::vector<TensorInfo> &wanted = file.info().findProgram(gradient ? "gradient" : "forward")->outputs;
+  for (const TensorInfo &output : wanted) {
     std::vector<int64_t> shape;
     if (output.space)
       shape.push_back(api.extent(prepared, output.space->c_str()));
@@ -180,10 +182,13 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
     const Guarded &memory = outputs.add(output.name, shape, tensor.data.size());
     results.emplace_back(std::move(tensor), &memory);
   }
-  size_t bytes = api.workspace_size(prepared);
+  const char *program = gradient ? "gradient" : "forward";
+  size_t bytes = 0;
+  gnnc_status status = api.workspace_size(prepared, program, &bytes, &error);
   Guarded workspace(bytes, 64);
-  gnnc_status status = api.run(context, prepared, inputs.list.data(), int32_t(inputs.list.size()), outputs.list.data(),
-                               int32_t(outputs.list.size()), workspace.data(), bytes, &error);
+  if (!status)
+    status = api.run(context, prepared, program, inputs.list.data(), int32_t(inputs.list.size()), outputs.list.data(),
+                     int32_t(outputs.list.size()), workspace.data(), bytes, /*stream=*/nullptr, &error);
   api.free_graph(prepared);
   api.close(context);
   if (status)
@@ -193,7 +198,7 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
   Tensors computed;
   for (size_t i = 0; i < results.size(); ++i) {
     outputs.read(*results[i].second, results[i].first.data);
-    computed[file.info().outputs[i].name] = std::move(results[i].first);
+    computed[wanted[i].name] = std::move(results[i].first);
   }
   return computed;
 }

@@ -40,7 +40,8 @@ public:
       passes.addPass(createDifferentiate());
       EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
     }
-    auto function = module->lookupSymbol<mlir::func::FuncOp>(kForward);
+    program = gradient ? kGradient.str() : kForward.str();
+    auto function = module->lookupSymbol<mlir::func::FuncOp>(program);
     for (mlir::BlockArgument argument : function.getArguments())
       onSpace[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str()] =
           bool(mpdfg::getResidency(argument.getType()));
@@ -66,7 +67,7 @@ public:
       input.data = tensor.data;
       inputs[name] = std::move(input);
     }
-    llvm::Expected<std::vector<NamedTensor>> results = interpret(*module, *data, inputs);
+    llvm::Expected<std::vector<NamedTensor>> results = interpret(*module, *data, inputs, program);
     if (!results)
       return results.takeError();
 
@@ -86,6 +87,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::map<std::string, bool> onSpace;
+  std::string program;
 };
 
 } // namespace
@@ -105,6 +107,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   if (!bytes)
     return bytes.takeError();
   std::unique_ptr<CompiledModel> result(new CompiledModel());
+  result->gradient = gradient;
   result->label = "O" + std::to_string(optLevel) + (baseline ? " baseline" : "");
   int descriptor = -1;
   llvm::SmallString<128> path;
@@ -126,6 +129,32 @@ CompiledModel::~CompiledModel() {
   model.reset();
   if (!path.empty())
     llvm::sys::fs::remove(path);
+}
+
+/// Forward and backward apart give the same bits as together.
+static llvm::Error runApart(const Session &session, llvm::ArrayRef<gnnc_binding> bindings, const ProgramRun &together) {
+  llvm::Expected<ProgramRun> forward = session.program("gradient.forward");
+  if (!forward)
+    return forward.takeError();
+  llvm::Expected<ProgramRun> backward = session.program("gradient.backward", &*forward);
+  if (!backward)
+    return backward.takeError();
+  if (llvm::Error error = forward->run(bindings))
+    return error;
+  if (llvm::Error error = backward->run(bindings))
+    return error;
+  size_t found = 0;
+  for (const HostTensor &whole : together.outputs())
+    for (const ProgramRun *part : {&*forward, &*backward})
+      for (const HostTensor &output : part->outputs())
+        if (output.name() == whole.name()) {
+          ++found;
+          if (std::memcmp(output.data(), whole.data(), whole.bytes()))
+            return llvm::createStringError(output.name() + " differs when forward and backward run apart");
+        }
+  if (found != together.outputs().size())
+    return llvm::createStringError("expected each output from one of forward and backward");
+  return llvm::Error::success();
 }
 
 llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &tensors) {
@@ -153,11 +182,17 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
   std::vector<gnnc_binding> bindings;
   for (const HostTensor &input : inputs)
     bindings.push_back(input.binding());
-  if (llvm::Error error = session->run(bindings))
+  llvm::Expected<ProgramRun> program = session->program(gradient ? "gradient" : "forward");
+  if (!program)
+    return program.takeError();
+  if (llvm::Error error = program->run(bindings))
     return error;
+  if (gradient)
+    if (llvm::Error error = runApart(*session, bindings, *program))
+      return error;
 
   Tensors outputs;
-  for (const HostTensor &output : session->outputs()) {
+  for (const HostTensor &output : program->outputs()) {
     Tensor tensor = Tensor::zeros(output.shape().vec());
     for (size_t i = 0; i < tensor.data.size(); ++i)
       tensor.data[i] = output.at(i);

@@ -96,6 +96,7 @@ public:
 private:
   CompiledModel() = default;
   std::string label;
+  bool gradient = false;
   std::string path;
   std::optional<ModelFile> model;
   int threads = 2;

@@ -43,8 +43,10 @@ module attributes {
                 #mpk.access<shared>] {
     ^bb0(%a: !r, %b: !r):
       %win = mpk.accumulate argmax %a : !r
-      %mark = mpdfg.is_element %win {member} : !r -> !r
-      %self = mpdfg.is_element %b : !r -> !r
+      %member = mpdfg.element {member} : !r
+      %owner = mpdfg.element : !r
+      %mark = mpdfg.is_element %win, %member : !r, !r -> !r
+      %self = mpdfg.is_element %b, %owner : !r, !r -> !r
       %first = mpk.accumulate argmax %a shared : !r
       %least = mpk.accumulate argmin %b shared : !r
       mpk.yield %win, %mark, %self, %self, %first, %least : !r, !r, !r, !r, !r, !r

@@ -41,10 +41,11 @@ module attributes {
     %0 = mpdfg.reduce argmax %x along @dst : !e -> !n
     %1 = mpdfg.reduce argmin %x along @dst : !e -> !n
     %2 = mpdfg.broadcast %0 along @dst : !n -> !e
-    %3 = mpdfg.is_element %2 : !e -> !e
+    %own = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.is_element %2, %own : !e, tensor<?x1xf32, #mpdfg.on<@edge>> -> !e
     %4 = mpdfg.reduce argmax %x along @all : !e -> tensor<2xf32>
     %5 = mpdfg.broadcast %4 along @all : tensor<2xf32> -> !e
-    %6 = mpdfg.is_element %5 : !e -> !e
+    %6 = mpdfg.is_element %5, %own : !e, tensor<?x1xf32, #mpdfg.on<@edge>> -> !e
     %7 = mpdfg.extent @edge : tensor<f32>
     return %0, %1, %3, %4, %6, %7 : !n, !n, !e, tensor<2xf32>, !e, tensor<f32>
   }

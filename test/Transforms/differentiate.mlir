@@ -2,7 +2,7 @@
 // RUN: gnnc-opt %s --split-input-file --differentiate=inputs=false --canonicalize | FileCheck %s --check-prefix=PARAMS
 
 // A product: each operand's gradient is a product with the other, summed over the rows that a shared one met.
-// CHECK: func.func @forward(%[[X:[^:]*]]: {{.*}}mpdfg.name = "x"{{.*}}, %[[W:[^:]*]]: {{.*}}mpdfg.name = "w"{{.*}}, %[[G:[^:]*]]: tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.axes = ["out"], mpdfg.name = "grad.y", mpdfg.role = "input"})
+// CHECK: func.func @gradient(%[[X:[^:]*]]: {{.*}}mpdfg.name = "x"{{.*}}, %[[W:[^:]*]]: {{.*}}mpdfg.name = "w"{{.*}}, %[[G:[^:]*]]: tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.axes = ["out"], mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
 // CHECK-SAME: mpdfg.name = "y"}, tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.x"}, tensor<4x6xf32> {mpdfg.name = "grad.w"})
 // CHECK-NEXT: %[[Y:.*]] = mpdfg.contract %[[X]] [0], %[[W]] [0, 1] -> [1]
 // CHECK-NEXT: %[[GX:.*]] = mpdfg.contract %[[G]] [1], %[[W]] [0, 1] -> [0]
@@ -11,7 +11,7 @@
 // CHECK-NEXT: return %[[Y]], %[[GX]], %[[SUM]]
 
 // Gradients of parameters alone.
-// PARAMS: func.func @forward
+// PARAMS: func.func @gradient
 // PARAMS-NOT: grad.x
 // PARAMS: mpdfg.contract %{{.*}} [0], %{{.*}} [0, 1] -> [1]
 // PARAMS-NEXT: mpdfg.contract %{{.*}} [1], %{{.*}} [0] -> [0, 1]
@@ -32,7 +32,7 @@ module {
 
 // Attention. The softmax's gradient needs its own result and one sum for each owner; a sum is the transpose of a broadcast
 // along the same map.
-// CHECK: func.func @forward(%[[S:[^:]*]]: {{.*}}, %[[V:[^:]*]]: {{.*}}, %[[G:[^:]*]]: {{.*}}"grad.y"
+// CHECK: func.func @gradient(%[[S:[^:]*]]: {{.*}}, %[[V:[^:]*]]: {{.*}}, %[[G:[^:]*]]: {{.*}}"grad.y"
 // CHECK-NEXT: %[[P:.*]] = mpdfg.norm %[[S]] along @dst
 // CHECK-NEXT: %[[M:.*]] = mpdfg.broadcast %[[V]] along @src
 // CHECK: %[[Y:.*]] = mpdfg.reduce sum %{{.*}} along @dst
@@ -49,7 +49,7 @@ module {
 // CHECK-NEXT: return %[[Y]], %[[GS]], %[[GV]]
 
 // Nothing is computed where only inputs lead to the output; the argument is there nevertheless.
-// PARAMS: func.func @forward({{.*}}"grad.y"
+// PARAMS: func.func @gradient({{.*}}"grad.y"
 // PARAMS-NEXT: mpdfg.norm
 // PARAMS-NEXT: mpdfg.broadcast
 // PARAMS-NEXT: mpdfg.binary mul
@@ -61,7 +61,7 @@ module {
   mpdfg.map @src root from @edge to @node
   mpdfg.map @dst root from @edge to @node
   func.func @forward(%s: tensor<?x1xf32, #mpdfg.on<@edge>> {mpdfg.name = "s", mpdfg.role = "input"},
-                     %v: tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "v", mpdfg.role = "input"})
+                     %v: tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "v", mpdfg.role = "input", mpdfg.seed})
       -> (tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
     %0 = mpdfg.norm %s along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
     %1 = mpdfg.broadcast %v along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
@@ -75,13 +75,14 @@ module {
 // -----
 
 // A maximum: of the members the one whose number won gets the gradient. States get none.
-// CHECK: func.func @forward(%[[W:[^:]*]]: {{.*}}, %[[S:[^:]*]]: {{.*}}, %[[G:[^:]*]]: {{.*}}"grad.y"
+// CHECK: func.func @gradient(%[[W:[^:]*]]: {{.*}}, %[[S:[^:]*]]: {{.*}}, %[[G:[^:]*]]: {{.*}}"grad.y"
 // CHECK-NOT: "grad.s"
 // CHECK: %[[X:.*]] = mpdfg.binary mul
 // CHECK-NEXT: %[[Y:.*]] = mpdfg.reduce max %[[X]] along @dst
 // CHECK-NEXT: %[[WINNER:.*]] = mpdfg.reduce argmax %[[X]] along @dst
 // CHECK-NEXT: %[[NUMBER:.*]] = mpdfg.broadcast %[[WINNER]] along @dst
-// CHECK-NEXT: %[[MINE:.*]] = mpdfg.is_element %[[NUMBER]]
+// CHECK-NEXT: %[[OWN:.*]] = mpdfg.element
+// CHECK-NEXT: %[[MINE:.*]] = mpdfg.is_element %[[NUMBER]], %[[OWN]]
 // CHECK-NEXT: %[[B:.*]] = mpdfg.broadcast %[[G]] along @dst
 // CHECK-NEXT: %[[ZERO:.*]] = mpdfg.constant 0
 // CHECK-NEXT: %[[GX:.*]] = mpdfg.select %[[MINE]], %[[B]], %[[ZERO]]
@@ -104,14 +105,14 @@ module {
 // -----
 
 // Uses add up, also those by several outputs; an output may be an input.
-// CHECK: func.func @forward(%[[X:[^:]*]]: {{.*}}, %[[GY:[^:]*]]: {{.*}}"grad.y"{{.*}}, %[[GZ:[^:]*]]: {{.*}}"grad.z"
+// CHECK: func.func @gradient(%[[X:[^:]*]]: {{.*}}, %[[GY:[^:]*]]: {{.*}}"grad.y"{{.*}}, %[[GZ:[^:]*]]: {{.*}}"grad.z"
 // CHECK-NEXT: %[[Y:.*]] = mpdfg.unary exp %[[X]]
 // CHECK-NEXT: %[[G:.*]] = mpdfg.binary mul %[[GY]], %[[Y]]
 // CHECK-NEXT: %[[SUM:.*]] = mpdfg.binary add %[[GZ]], %[[G]]
 // CHECK-NEXT: return %[[Y]], %[[X]], %[[SUM]]
 module {
   mpdfg.space @node root
-  func.func @forward(%x: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"})
+  func.func @forward(%x: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input", mpdfg.seed})
       -> (tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}, tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "z"}) {
     %0 = mpdfg.unary exp %x : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@node>>
     return %0, %x : tensor<?xf32, #mpdfg.on<@node>>, tensor<?xf32, #mpdfg.on<@node>>
@@ -121,7 +122,7 @@ module {
 // -----
 
 // What no output depends on has the gradient 0.
-// CHECK: func.func @forward
+// CHECK: func.func @gradient
 // CHECK: %[[ZERO:.*]] = mpdfg.constant 0.000000e+00 : tensor<3xf32>
 // CHECK: %[[ROWS:.*]] = mpdfg.broadcast %[[ZERO]] along @all : tensor<3xf32> -> tensor<?x3xf32, #mpdfg.on<@node>>
 // CHECK: %[[NONE:.*]] = mpdfg.constant 0.000000e+00 : tensor<3xf32>

@@ -60,6 +60,7 @@ static void printJSON(const BenchArguments &arguments, const Job &job, const Mea
   llvm::json::OStream json(llvm::outs(), 2);
   json.object([&] {
     json.attribute("model", job.model().info().name);
+    json.attribute("program", arguments.program);
     json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
     json.attribute("threads", arguments.threads);
     json.attributeObject("extents", [&] {
@@ -77,7 +78,7 @@ static void printJSON(const BenchArguments &arguments, const Job &job, const Mea
     });
     json.attribute("runs", int64_t(time.runs.size()));
     json.attribute("graph_bytes", int64_t(job.session().graphBytes()));
-    json.attribute("workspace_bytes", int64_t(job.session().workspaceBytes()));
+    json.attribute("workspace_bytes", int64_t(job.program().workspaceBytes()));
   });
   llvm::outs() << "\n";
 }
@@ -98,18 +99,20 @@ static void printText(const BenchArguments &arguments, const Job &job, const Mea
   table.add({"run", formatSeconds(time.median()),
              "median of " + formatCount(int64_t(time.runs.size())) + ", min " + formatSeconds(time.runs.front()) +
                  ", max " + formatSeconds(time.runs.back())});
-  table.add({"workspace", formatBytes(session.workspaceBytes())});
+  table.add({"workspace", formatBytes(job.program().workspaceBytes())});
   table.add({"prepared graph", formatBytes(session.graphBytes())});
   table.print(out);
 }
 
 int gnnc::runBench(const BenchArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads);
+  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
   if (!params)
     return fail(params.takeError());
+  if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
+    return fail(std::move(error));
   llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat);
   if (!time)
     return fail(time.takeError());

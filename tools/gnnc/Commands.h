@@ -36,6 +36,7 @@ struct CompileArguments {
 
 struct RunArguments {
   std::string model, graph, params, paramsMap, output;
+  std::string program = "forward";
   int threads = 0;
   uint64_t seed = 0;
 };
@@ -47,6 +48,7 @@ struct InspectArguments {
 
 struct BenchArguments {
   std::string model, graph;
+  std::string program = "forward";
   int threads = 0;
   unsigned repeat = 0; ///< 0: for a second, 10 to 10000 times
   bool json = false;

@@ -10,6 +10,7 @@
 #include "Report.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -28,11 +29,14 @@ public:
 
 private:
   void printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors);
+  void printPrograms();
   void printSpaces();
   void printKernels();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string typeOf(const TensorInfo &tensor) const;
+  /// Nothing where the graph lacks what the program needs.
+  std::optional<size_t> workspaceOf(const ProgramInfo &program) const;
   std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements) const;
 
   const ModelFile &model;
@@ -49,6 +53,14 @@ std::optional<int64_t> Inspector::extentOf(const std::optional<std::string> &spa
     return job->session().extent(*space);
   const SpaceInfo *known = model.info().findSpace(*space);
   return known && known->kind == "static" ? known->extent : std::nullopt;
+}
+
+std::optional<size_t> Inspector::workspaceOf(const ProgramInfo &program) const {
+  llvm::Expected<size_t> bytes = job->session().workspaceBytes(program.name);
+  if (bytes)
+    return *bytes;
+  llvm::consumeError(bytes.takeError());
+  return std::nullopt;
 }
 
 /// Empty where the extent is not known.
@@ -86,6 +98,19 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
   table.print(out);
 }
 
+/// Those besides forward, whose outputs are the model's.
+void Inspector::printPrograms() {
+  for (const ProgramInfo &program : model.info().programs) {
+    if (program.name == "forward")
+      continue;
+    printTensors("program " + program.name, program.outputs);
+    if (program.outputs.empty())
+      out << "program " << program.name << "\n";
+    if (!program.updates.empty())
+      out << "  updates " << llvm::join(program.updates, ", ") << "\n";
+  }
+}
+
 void Inspector::printSpaces() {
   out << "spaces\n";
   Table spaces;
@@ -121,7 +146,7 @@ void Inspector::printKernels() {
   out << "kernels, in order\n";
   Table table;
   for (auto [index, kernel] : llvm::enumerate(model.info().kernels))
-    table.add({std::to_string(index), kernel.name, describe(kernel)});
+    table.add({std::to_string(index), kernel.name, kernel.function, describe(kernel)});
   table.print(out);
 }
 
@@ -133,7 +158,7 @@ void Inspector::printPlan() {
   for (const BufferInfo &buffer : model.info().buffers)
     if (buffer.kind == "arena")
       table.add(
-          {buffer.name, buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
+          {buffer.name, buffer.function, buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
            bytesOf(buffer.space, buffer.rowElements),
            "kernels " + std::to_string(buffer.first.value_or(0)) + " to " + std::to_string(buffer.last.value_or(0))});
   table.print(out);
@@ -157,12 +182,19 @@ void Inspector::printText() {
         << ", " << formatBytes(uint64_t(numbers * elementBytes(info.type))) << "\n";
   printTensors("states", info.states);
   printTensors("outputs", info.outputs);
+  printPrograms();
   printSpaces();
   printKernels();
   printPlan();
-  if (job)
-    out << "on " << job->graph().path() << "\n  prepared graph  " << formatBytes(job->session().graphBytes())
-        << "\n  workspace       " << formatBytes(job->session().workspaceBytes()) << "\n";
+  if (!job)
+    return;
+  out << "on " << job->graph().path() << "\n";
+  Table table;
+  table.add({"prepared graph", formatBytes(job->session().graphBytes())});
+  for (const ProgramInfo &program : model.info().programs)
+    if (std::optional<size_t> bytes = workspaceOf(program))
+      table.add({"workspace of " + program.name, formatBytes(*bytes)});
+  table.print(out);
 }
 
 void Inspector::printJSON() {
@@ -182,7 +214,11 @@ void Inspector::printJSON() {
           json.attribute(space.name, job->session().extent(space.name));
       });
       json.attribute("graph_bytes", int64_t(job->session().graphBytes()));
-      json.attribute("workspace_bytes", int64_t(job->session().workspaceBytes()));
+      json.attributeObject("workspace_bytes", [&] {
+        for (const ProgramInfo &program : model.info().programs)
+          if (std::optional<size_t> bytes = workspaceOf(program))
+            json.attribute(program.name, int64_t(*bytes));
+      });
     });
   });
   out << "\n";

@@ -10,10 +10,12 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <random>
+
 using namespace gnnc;
 
 llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
-                                                 int threads) {
+                                                 int threads, llvm::StringRef program) {
   Stopwatch watch;
   llvm::Expected<ModelFile> model = ModelFile::open(modelPath);
   if (!model)
@@ -23,7 +25,7 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   if (!file)
     return file.takeError();
   std::unique_ptr<Job> job(new Job(std::move(*model), std::move(*file)));
-  llvm::Expected<BoundGraph> bound = BoundGraph::create(job->graphFile, job->modelFile.info());
+  llvm::Expected<BoundGraph> bound = BoundGraph::create(job->graphFile, job->modelFile.info(), program);
   if (!bound)
     return bound.takeError();
   job->boundGraph.emplace(std::move(*bound));
@@ -33,6 +35,10 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   if (!session)
     return job->explain(session.takeError());
   job->modelSession.emplace(std::move(*session));
+  llvm::Expected<ProgramRun> run = job->modelSession->program(program);
+  if (!run)
+    return job->explain(run.takeError());
+  job->programRun.emplace(std::move(*run));
   job->secondsToPrepare = watch.lap();
   return std::move(job);
 }
@@ -50,10 +56,31 @@ ExtentLookup Job::extents() const {
   };
 }
 
+llvm::Error Job::fillGradients(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (const TensorInfo &input : modelFile.info().inputs) {
+    bool given = llvm::any_of(boundGraph->inputs(), [&](const gnnc_binding &b) { return input.name == b.name; });
+    if (!input.gradient || given)
+      continue;
+    llvm::Expected<std::vector<int64_t>> shape = shapeOf(input, extents());
+    if (!shape)
+      return shape.takeError();
+    llvm::Expected<HostTensor> tensor = HostTensor::create(input.name, modelFile.info().type, *shape);
+    if (!tensor)
+      return tensor.takeError();
+    for (int64_t i = 0; i < tensor->elements(); ++i)
+      tensor->set(i, double(random() >> 11) * 0x1p-52 - 1);
+    gradients.push_back(std::move(*tensor));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Job::run(const Parameters &params) {
   std::vector<gnnc_binding> inputs = boundGraph->inputs().vec();
   llvm::append_range(inputs, params.bindings());
-  if (llvm::Error error = modelSession->run(inputs))
+  for (const HostTensor &gradient : gradients)
+    inputs.push_back(gradient.binding());
+  if (llvm::Error error = programRun->run(inputs))
     return explain(std::move(error));
   return llvm::Error::success();
 }

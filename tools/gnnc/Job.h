@@ -18,7 +18,7 @@ namespace gnnc {
 class Job {
 public:
   static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
-                                                     int threads);
+                                                     int threads, llvm::StringRef program = "forward");
   Job(const Job &) = delete;
   Job &operator=(const Job &) = delete;
 
@@ -26,9 +26,12 @@ public:
   const SafetensorsFile &graph() const { return graphFile; }
   const BoundGraph &bound() const { return *boundGraph; }
   const Session &session() const { return *modelSession; }
+  const ProgramRun &program() const { return *programRun; }
   ExtentLookup extents() const;
 
-  /// Runs the model on the graph's inputs and `params`.
+  /// Random gradients of outputs, where the graph file has none.
+  llvm::Error fillGradients(uint64_t seed);
+  /// Runs the program on the graph's inputs and `params`.
   llvm::Error run(const Parameters &params);
 
   double loadSeconds() const { return secondsToLoad; }
@@ -43,6 +46,8 @@ private:
   SafetensorsFile graphFile;
   std::optional<BoundGraph> boundGraph;
   std::optional<Session> modelSession;
+  std::optional<ProgramRun> programRun;
+  std::vector<HostTensor> gradients;
   double secondsToLoad = 0, secondsToRead = 0, secondsToPrepare = 0;
 };
 

@@ -70,6 +70,11 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                       "-: standard output");
 }
 
+static void addProgram(CLI::App &command, std::string &program) {
+  command.add_option("--program", program, "Which of the model's programs; `gnnc inspect` lists them")
+      ->capture_default_str();
+}
+
 static void addRun(CLI::App &app, RunArguments &arguments) {
   CLI::App *command = app.add_subcommand("run", "Run a compiled model on a graph and say what came out");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
@@ -80,6 +85,7 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
       ->add_option("--params-map", arguments.paramsMap,
                    "JSON map from the model's parameters to the file's tensors; default: they have the same names")
       ->needs(params);
+  addProgram(*command, arguments.program);
   command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
@@ -103,6 +109,7 @@ static void addBench(CLI::App &app, BenchArguments &arguments) {
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
+  addProgram(*command, arguments.program);
   command->add_option("--repeat", arguments.repeat, "Runs after the first; default: for a second, 10 to 10000")
       ->check(CLI::Range(1u, 1000000000u));
   command->add_flag("--json", arguments.json, "Print JSON, times in seconds");

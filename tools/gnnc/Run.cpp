@@ -101,14 +101,14 @@ static bool printAccuracy(const SafetensorsFile &graph, const HostTensor &scores
 static llvm::Error writeOutputs(const std::string &path, const Job &job) {
   SafetensorsWriter writer;
   writer.addMetadata("model", job.model().info().name);
-  for (const HostTensor &tensor : job.session().outputs())
+  for (const HostTensor &tensor : job.program().outputs())
     if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
 }
 
 int gnnc::runModel(const RunArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads);
+  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
   if (!created)
     return fail(created.takeError());
   Job &job = **created;
@@ -136,10 +136,10 @@ int gnnc::runModel(const RunArguments &arguments) {
   else if (numbers > 0)
     out << "parameters: " << formatCount(numbers) << " numbers from " << arguments.params << "\n";
 
-  for (auto [tensor, output] : llvm::zip_equal(job.session().outputs(), info.outputs))
+  for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
     printOutput(tensor, output, out);
   if (!arguments.params.empty() || numbers == 0)
-    for (auto [tensor, output] : llvm::zip_equal(job.session().outputs(), info.outputs))
+    for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
       if (printAccuracy(job.graph(), tensor, output, out))
         break;
   out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(job.loadSeconds()) << ", prepare "

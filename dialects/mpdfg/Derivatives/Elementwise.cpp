@@ -123,10 +123,6 @@ SmallVector<Value> SelectOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
           wanted[2] ? r.select(getCondition(), r.number(0, g), g) : Value()};
 }
 
-/// The same mask, at the same site.
-SmallVector<Value> DropoutOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
-  return {DropoutOp::create(b, getLoc(), g.getType(), g, getProbabilityAttr(), getSiteAttr())};
-}
-
 SmallVector<Value> DetachOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value()}; }
-SmallVector<Value> IsElementOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value()}; }
+SmallVector<Value> IsElementOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value(), Value()}; }
+SmallVector<Value> RandomOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return SmallVector<Value>(5); }

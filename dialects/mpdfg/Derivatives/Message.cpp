@@ -64,7 +64,10 @@ SmallVector<Value> ReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) 
   case ReduceKind::Min: {
     ReduceKind winner = getKind() == ReduceKind::Max ? ReduceKind::ArgMax : ReduceKind::ArgMin;
     Value number = back(r.reduce(winner, x, along, getResult().getType()));
-    Value mine = IsElementOp::create(b, getLoc(), x.getType(), number, UnitAttr());
+    Value own = ElementOp::create(
+        b, getLoc(), Rules::withFeatures(x.getType(), SmallVector<int64_t>(getFeatureShape(x.getType()).size(), 1)),
+        UnitAttr());
+    Value mine = IsElementOp::create(b, getLoc(), x.getType(), number, own);
     return {r.select(mine, back(g), r.number(0, x))};
   }
   case ReduceKind::LogSumExp:

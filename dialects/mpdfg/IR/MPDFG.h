@@ -55,8 +55,14 @@ mlir::RankedTensorType getTensorOn(mlir::FlatSymbolRefAttr space, int64_t extent
 /// The type of one row: feature axes only, no residency.
 mlir::RankedTensorType getElementType(mlir::Type type);
 
-/// Whether the operation only views its operand's memory as another type (spread, collect).
+/// Shared values above this many numbers are computed once and kept, not once in each block of each kernel.
+constexpr int64_t kLargeShared = 1024;
+
+/// Whether the operation, in a function, only views its operand's memory as another type: spread, collect, and a
+/// reshape of a shared value that is large enough to be in memory anyway.
 bool isView(mlir::Operation *op);
+/// What is behind views: the value that has memory of its own.
+mlir::Value getViewed(mlir::Value value);
 
 /// The broadcast that moves a value here along a declared map; null for other values and for `@all`.
 BroadcastOp getMove(mlir::Value value);

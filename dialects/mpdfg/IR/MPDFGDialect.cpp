@@ -78,7 +78,18 @@ BroadcastOp mpdfg::getMove(Value value) {
   return move && move.getAlong() != kAllMap ? move : BroadcastOp();
 }
 
-bool mpdfg::isView(Operation *op) { return op && isa<SpreadOp, CollectOp>(op); }
+bool mpdfg::isView(Operation *op) {
+  if (isa_and_nonnull<ReshapeOp>(op))
+    return isa_and_nonnull<FunctionOpInterface>(op->getParentOp()) && !getResidency(op->getResult(0).getType()) &&
+           getFeatureElements(op->getResult(0).getType()) > kLargeShared;
+  return isa_and_nonnull<SpreadOp, CollectOp>(op);
+}
+
+Value mpdfg::getViewed(Value value) {
+  while (isView(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
 
 RankedTensorType mpdfg::getElementType(Type type) {
   return RankedTensorType::get(getFeatureShape(type), cast<RankedTensorType>(type).getElementType());

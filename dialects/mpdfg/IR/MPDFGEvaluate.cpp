@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/mpdfg/IR/MPDFG.h"
+#include "gnnc/Support/Philox.h"
 #include "mlir/IR/Builders.h"
 
 #include <cmath>
@@ -268,12 +269,30 @@ FailureOr<RefTensor> CollectOp::evaluate(Operands operands, const GraphData &) {
   return result;
 }
 
-FailureOr<RefTensor> IsElementOp::evaluate(Operands operands, const GraphData &) {
-  RefTensor result = *operands[0];
+FailureOr<RefTensor> ElementOp::evaluate(Operands, const GraphData &graph) {
+  FlatSymbolRefAttr space = getResidency(getType());
+  RefTensor result(!space, space ? graph.extent(space.getValue()) : 1, getFeatureShape(getType()));
   for (int64_t r = 0; r < result.rows; ++r)
-    for (int64_t k = 0; k < result.width(); ++k)
-      result.row(r)[k] = operands[0]->row(r)[k] == double(r);
+    *result.row(r) = double(r);
   return result;
+}
+
+FailureOr<RefTensor> IotaOp::evaluate(Operands, const GraphData &) {
+  RefTensor result(true, 1, getFeatureShape(getType()));
+  for (auto [i, number] : llvm::enumerate(result.data))
+    number = double(i);
+  return result;
+}
+
+FailureOr<RefTensor> IsElementOp::evaluate(Operands operands, const GraphData &) {
+  return elementwise(*this, operands, [&](ArrayRef<double> x) { return x[0] == x[1]; });
+}
+
+FailureOr<RefTensor> RandomOp::evaluate(Operands operands, const GraphData &) {
+  return elementwise(*this, operands, [&](ArrayRef<double> x) {
+    return philoxUniform({uint32_t(x[3]), uint32_t(x[4]), uint32_t(getSite()), uint32_t(x[2])},
+                         {uint32_t(x[0]), uint32_t(x[1])});
+  });
 }
 
 FailureOr<RefTensor> UnaryOp::evaluate(Operands operands, const GraphData &) {
@@ -289,7 +308,6 @@ FailureOr<RefTensor> SelectOp::evaluate(Operands operands, const GraphData &) {
   return elementwise(*this, operands, [&](ArrayRef<double> x) { return x[0] != 0 ? x[1] : x[2]; });
 }
 
-FailureOr<RefTensor> DropoutOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
 FailureOr<RefTensor> DetachOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
 
 FailureOr<RefTensor> ContractOp::evaluate(Operands operands, const GraphData &) {

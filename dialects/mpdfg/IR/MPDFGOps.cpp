@@ -95,14 +95,27 @@ LogicalResult ConstantOp::verify() {
 LogicalResult UnaryOp::verify() { return verifyElementwise(*this); }
 LogicalResult BinaryOp::verify() { return verifyElementwise(*this); }
 LogicalResult SelectOp::verify() { return verifyElementwise(*this); }
-LogicalResult DropoutOp::verify() {
-  double p = getProbability().convertToDouble();
-  if (!(p >= 0 && p < 1))
-    return emitOpError() << "expected a probability in [0, 1), found " << p;
-  return verifyElementwise(*this);
-}
 LogicalResult DetachOp::verify() { return verifyElementwise(*this); }
 LogicalResult IsElementOp::verify() { return verifyElementwise(*this); }
+LogicalResult RandomOp::verify() { return verifyElementwise(*this); }
+
+LogicalResult ElementOp::verify() {
+  if (getFeatureElements(getType()) != 1)
+    return emitOpError() << "expected feature axes of size 1, found " << shapeText(getFeatureShape(getType()));
+  return success();
+}
+
+LogicalResult IotaOp::verify() {
+  if (FlatSymbolRefAttr space = getResidency(getType()))
+    return emitOpError() << "expected a shared result, found one on " << space;
+  return success();
+}
+
+LogicalResult GradientOp::verify() {
+  if (getResidency(getValue().getType()) || getFeatureElements(getValue().getType()) != 1)
+    return emitOpError() << "expected a shared number to differentiate, found " << getValue().getType();
+  return success();
+}
 
 LogicalResult ContractOp::verify() {
   if (failed(verifyResidency(*this)))
@@ -246,6 +259,7 @@ int64_t ReshapeOp::flopsPerRow() { return 0; }
 int64_t TransposeOp::flopsPerRow() { return 0; }
 int64_t ConcatOp::flopsPerRow() { return 0; }
 int64_t SliceOp::flopsPerRow() { return 0; }
-int64_t DropoutOp::flopsPerRow() { return kTranscendental * resultWidth(*this); }
+/// Seven rounds of two wide products and four exclusive ors.
+int64_t RandomOp::flopsPerRow() { return 7 * 8 * resultWidth(*this); }
 int64_t DetachOp::flopsPerRow() { return 0; }
 int64_t IsElementOp::flopsPerRow() { return resultWidth(*this); }

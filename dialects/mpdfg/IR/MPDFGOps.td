@@ -363,22 +363,6 @@ def SliceOp : MPDFG_RowOp<"slice"> {
   let assemblyFormat = "$input `axis` $axis `from` $begin attr-dict `:` type($input) `->` type($result)";
 }
 
-def DropoutOp : MPDFG_RowOp<"dropout"> {
-  let summary = "zeroes numbers at random while training";
-  let description = [{
-    The mask is Philox with key (seed, step, site, caller's element number, feature), so it is recomputed and never stored. `site` is stable: the operation
-    is never merged with another nor moved by a rewrite. In inference it is the identity, which is what evaluation gives.
-
-    Example:
-    ```mlir
-    %1 = mpdfg.dropout %0 {probability = 5.000000e-01 : f64, site = 0 : i64} : tensor<?x64xf32, #mpdfg.on<@node>>
-       -> tensor<?x64xf32, #mpdfg.on<@node>>
-    ```
-  }];
-  let arguments = (ins MPDFG_Tensor:$input, F64Attr:$probability, I64Attr:$site);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
-}
-
 def DetachOp : MPDFG_RowOp<"detach"> {
   let summary = "the identity, through which no gradient goes";
   let description = [{
@@ -391,19 +375,97 @@ def DetachOp : MPDFG_RowOp<"detach"> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def IsElementOp : MPDFG_RowOp<"is_element"> {
-  let summary = "1 where the operand holds the row's own element number, else 0";
+def ElementOp : MPDFG_Op<"element", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
+  let summary = "each row's own element number";
   let description = [{
-    Reads what `reduce argmax` or `argmin` wrote, moved back to the members: it marks the winner, which alone gets the
-    gradient. In the body of a sweep, `member` says that the row is the member's, not the owner's.
+    In the caller's order, in the memory of a floating-point number as `reduce argmax` writes it: only `is_element` and `random`
+    can read it. All feature axes have size 1. In the body of a sweep, `member` says that the row is the member's, not the owner's.
 
     Example:
     ```mlir
-    %1 = mpdfg.is_element %0 : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
     ```
   }];
-  let arguments = (ins MPDFG_Tensor:$input, UnitAttr:$member);
-  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let arguments = (ins UnitAttr:$member);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def IotaOp : MPDFG_Op<"iota", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
+  let summary = "a shared value that holds the number of each of its places, row-major";
+  let description = [{
+    Numbers are written as `element` writes them.
+
+    Example: the identity matrix on a static space
+    ```mlir
+    %0 = mpdfg.element : tensor<7x1xf32, #mpdfg.on<@class>>
+    %1 = mpdfg.iota : tensor<7xf32>
+    %2 = mpdfg.is_element %1, %0 : tensor<7xf32>, tensor<7x1xf32, #mpdfg.on<@class>> -> tensor<7x7xf32, #mpdfg.on<@class>>
+    ```
+  }];
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def IsElementOp : MPDFG_RowOp<"is_element"> {
+  let summary = "1 where two element numbers are the same, else 0";
+  let description = [{
+    Reads what `reduce argmax` or `argmin` wrote, moved back to the members: it marks the winner, which alone gets the
+    gradient. Operands are aligned as for `binary`.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.is_element %0, %own : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>>
+       -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$numbers, MPDFG_Tensor:$element);
+  let assemblyFormat = "$numbers `,` $element attr-dict `:` type($numbers) `,` type($element) `->` type($result)";
+}
+
+def RandomOp : MPDFG_RowOp<"random"> {
+  let summary = "uniform random numbers in [0, 1), recomputed wherever they are needed";
+  let description = [{
+    A multiple of 2^-24 from the first word of Philox4x32-7 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011; seven
+    rounds are the fewest that pass BigCrush) with counter (element, feature, site, step) and key (seed_low, seed_high). `element` and `feature` are
+    numbers as `element` and `iota` write them; seeds and step hold integers from 0 to 2^24 - 1. So a number depends neither on the
+    schedule nor on how often it is computed. `site` is the place in the program: no two have the same. Operands are aligned as for `binary`.
+
+    Example: a mask of dropout
+    ```mlir
+    %0 = mpdfg.random %low, %high, %step, %element, %feature site 3 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>,
+         tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<8xf32> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$seedLow, MPDFG_Tensor:$seedHigh, MPDFG_Tensor:$step, MPDFG_Tensor:$element,
+                       MPDFG_Tensor:$feature, I64Attr:$site);
+  let assemblyFormat = [{
+    $seedLow `,` $seedHigh `,` $step `,` $element `,` $feature `site` $site attr-dict `:` type($seedLow) `,`
+    type($seedHigh) `,` type($step) `,` type($element) `,` type($feature) `->` type($result)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Derivatives
+//===----------------------------------------------------------------------===//
+
+def GradientOp : MPDFG_Op<"gradient", [Pure, AllTypesMatch<["by", "result"]>]> {
+  let summary = "the derivative of a shared number by an earlier value";
+  let description = [{
+    Has the type of `by`; 0 where the number does not depend on it. The differentiate pass replaces it by reverse-mode code,
+    which later gradients may go through in turn. The interpreter does not know it.
+
+    Example:
+    ```mlir
+    %g = mpdfg.gradient %loss by %w : tensor<f32>, tensor<64x16xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$value, MPDFG_Tensor:$by);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$value `by` $by attr-dict `:` type($value) `,` type($by)";
+  let hasVerifier = 1;
 }
 
 #endif // GNNC_MPDFG_OPS

@@ -36,8 +36,8 @@ DenseMap<Value, Level> mpk::computeLevels(SweepOp sweep) {
       level = accumulate.getShared() ? Level::Shared : Level::Owner;
     if (isa<SoftmaxOp>(op))
       level = Level::Member;
-    if (auto own = dyn_cast<mpdfg::IsElementOp>(op))
-      level = std::max(level, own.getMember() ? Level::Member : Level::Owner);
+    if (auto own = dyn_cast<mpdfg::ElementOp>(op))
+      level = own.getMember() ? Level::Member : Level::Owner;
     for (Value result : op.getResults())
       levels[result] = level;
   }

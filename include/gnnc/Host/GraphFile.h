@@ -34,7 +34,9 @@ namespace gnnc {
 /// A graph's data as one model wants it. Points into the file and the description it was made from.
 class BoundGraph {
 public:
-  static llvm::Expected<BoundGraph> create(const SafetensorsFile &file, const ModelInfo &model);
+  /// Gradients of outputs are taken where they are there. What the program (one of `model`'s) needs must be in the file; what only others need is taken where it is there.
+  static llvm::Expected<BoundGraph> create(const SafetensorsFile &file, const ModelInfo &model,
+                                           llvm::StringRef program = "forward");
 
   BoundGraph(BoundGraph &&) = default;
   BoundGraph &operator=(BoundGraph &&) = default;
@@ -48,6 +50,9 @@ public:
 private:
   BoundGraph(const SafetensorsFile &file, const ModelInfo &model) : file(&file), model(&model) {}
 
+  /// Whether the program needs an input, space or map; and an error, unless it is about something it does not need.
+  bool isNeeded(llvm::StringRef name) const;
+  llvm::Error ifNeeded(llvm::StringRef name, llvm::Error error) const;
   llvm::Error bindExtents();
   llvm::Error bindMaps();
   llvm::Error bindInputs();
@@ -67,6 +72,7 @@ private:
 
   const SafetensorsFile *file;
   const ModelInfo *model;
+  const ProgramInfo *program = nullptr; ///< null: the model has but one
   std::vector<gnnc_extent> extents;
   std::vector<gnnc_index> indices;
   std::vector<gnnc_binding> inputBindings;

@@ -41,39 +41,60 @@ private:
   ModelInfo modelInfo;
 };
 
-/// A model made ready for one graph: context, prepared graph, workspace and output tensors. For one thread at a time.
+class Session;
+
+/// One program of a session, with a workspace and output tensors of its own. For one thread at a time. Must not outlive
+/// its session.
+class ProgramRun {
+public:
+  /// Runs it on all inputs, parameters and states; what only other programs need may be among them. Parameters and
+  /// states that it updates are written.
+  llvm::Error run(llvm::ArrayRef<gnnc_binding> inputs);
+  llvm::ArrayRef<HostTensor> outputs() const { return outputTensors; }
+  size_t workspaceBytes() const { return workspaceSize; }
+
+private:
+  friend class Session;
+  const Session *session = nullptr;
+  const ProgramRun *before = nullptr;
+  std::string name;
+  std::shared_ptr<void> workspace;
+  size_t workspaceSize = 0;
+  std::vector<HostTensor> outputTensors;
+  std::vector<gnnc_binding> outputBindings;
+};
+
+/// A model made ready for one graph: a context and a prepared graph.
 class Session {
 public:
   /// `threads`: 0 is one for each processor.
   static llvm::Expected<Session> create(const ModelFile &model, const gnnc_graph_desc &graph, int threads);
 
-  /// Computes the outputs from all inputs, parameters and states.
-  llvm::Error run(llvm::ArrayRef<gnnc_binding> inputs);
-  llvm::ArrayRef<HostTensor> outputs() const { return outputTensors; }
+  /// Bytes of workspace a program needs; an error where the graph lacks something it needs.
+  llvm::Expected<size_t> workspaceBytes(llvm::StringRef program) const;
+  /// A program of the model, ready to be run; with `before`, which must stay where it is, the rest of
+  /// the same function: in its workspace, and reading its outputs.
+  llvm::Expected<ProgramRun> program(llvm::StringRef name, const ProgramRun *before = nullptr) const;
 
   /// Extent of a space in the prepared graph; -1 for an unknown name.
   int64_t extent(const std::string &space) const;
   size_t graphBytes() const;
-  size_t workspaceBytes() const { return workspaceSize; }
 
 private:
+  friend class ProgramRun;
   struct Deleter {
     const gnnc_api *api;
     void operator()(gnnc_context *context) const { api->close(context); }
     void operator()(gnnc_graph *graph) const { api->free_graph(graph); }
-    void operator()(void *memory) const { std::free(memory); }
   };
   template <typename T> using Handle = std::unique_ptr<T, Deleter>;
 
-  Session(const gnnc_api &api) : api(&api) {}
+  explicit Session(const ModelFile &model) : model(&model), api(&model.api()) {}
 
+  const ModelFile *model;
   const gnnc_api *api;
   Handle<gnnc_context> context{nullptr, Deleter{nullptr}};
   Handle<gnnc_graph> graph{nullptr, Deleter{nullptr}};
-  Handle<void> workspace{nullptr, Deleter{nullptr}};
-  size_t workspaceSize = 0;
-  std::vector<HostTensor> outputTensors;
-  std::vector<gnnc_binding> outputBindings;
 };
 
 } // namespace gnnc

@@ -44,6 +44,7 @@ struct TensorInfo {
   std::vector<std::string> axes; ///< names, parallel to `dims`
   bool optional = false;         ///< absent means `fill` everywhere
   double fill = 0;
+  bool gradient = false; ///< an input that is the gradient of an output
 };
 
 /// An input declared `sparse`: the names of its space of entries, of its two maps and of its values; empty for what the
@@ -54,7 +55,7 @@ struct SparseInfo {
 
 /// One pass over the graph or one matrix product, in the order they run in.
 struct KernelInfo {
-  std::string name, kind;                ///< "sweep" or "product"
+  std::string name, function, kind;      ///< "sweep", "product" or "outer_sum"
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
   int64_t k = 0, n = 0;                  ///< a product's inner and outer size
   int64_t operations = 0;                ///< in a sweep's body
@@ -63,10 +64,18 @@ struct KernelInfo {
 /// One line of the memory plan. `kind`: "input", "param", "state", "output", "arena" or "constant"; a value in the
 /// arena lives from step `first` to step `last`.
 struct BufferInfo {
-  std::string name, kind;
+  std::string name, function, kind;
   std::optional<std::string> space;
   int64_t rowElements = 0;
   std::optional<int64_t> first, last;
+};
+
+/// What a model can be asked to run. `inputs`: the inputs, parameters and states it needs or updates; `needs`: the root
+/// spaces and maps.
+struct ProgramInfo {
+  std::string name;
+  std::vector<std::string> inputs, needs, updates;
+  std::vector<TensorInfo> outputs;
 };
 
 struct ModelInfo {
@@ -79,12 +88,14 @@ struct ModelInfo {
   std::vector<SparseInfo> sparseInputs;
   std::vector<KernelInfo> kernels;
   std::vector<BufferInfo> buffers;
+  std::vector<ProgramInfo> programs;
 
   /// Reads a description; errors call it `what`.
   static llvm::Expected<ModelInfo> parse(llvm::StringRef text, llvm::StringRef what);
 
   const SpaceInfo *findSpace(llvm::StringRef name) const;
   const MapInfo *findMap(llvm::StringRef name) const;
+  const ProgramInfo *findProgram(llvm::StringRef name) const;
 };
 
 } // namespace gnnc

@@ -42,11 +42,12 @@ struct NamedTensor {
 /// declare as root spaces or maps are ignored: a compiled module keeps only what it uses.
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
-/// Evaluates `@forward` on `graph`, which `materialise` made for the same module. Arguments are found by name
+/// Evaluates a function on `graph`, which `materialise` made for the same module. Arguments are found by name
 /// (attribute `mpdfg.name`; `arg0`, `arg1`, ... where there is none), and take their fill where they are optional and
-/// absent. Gives the results in order, named likewise (`result0`, ...). Dropout is the identity.
+/// absent. Gives the results in order, named likewise (`result0`, ...).
 llvm::Expected<std::vector<NamedTensor>> interpret(mlir::ModuleOp module, const GraphData &graph,
-                                                   const llvm::StringMap<RefTensor> &inputs);
+                                                   const llvm::StringMap<RefTensor> &inputs,
+                                                   llvm::StringRef function = "forward");
 
 /// The value called `name`, or null.
 const RefTensor *findTensor(const std::vector<NamedTensor> &tensors, llvm::StringRef name);

@@ -19,12 +19,15 @@ def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
 }
 
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
-  let summary = "Adds the gradients of parameters and inputs to @forward";
+  let summary = "Replaces mpdfg.gradient, and adds @gradient";
   let description = [{
-    Reverse mode (see DifferentiableOpInterface). For each output `y` the function gets an input `grad.y`, its gradient; for
-    each parameter `W`, and with `inputs` each input, an output `grad.W`. Which forward values are kept and which are computed again is left to fusion.
+    Reverse mode (see DifferentiableOpInterface). Each `mpdfg.gradient` becomes the code that computes it. With `gradient` the module
+    also gets a function `@gradient`, a copy of `@forward` that for each output `y` has an input `grad.y`, its gradient, and
+    for each parameter `W`, and with `inputs` each input, an output `grad.W`. Which forward values are kept and which are
+    computed again is left to fusion.
   }];
-  let options = [Option<"inputs", "inputs", "bool", "true", "gradients of inputs too">];
+  let options = [Option<"gradient", "gradient", "bool", "true", "add @gradient">,
+                 Option<"inputs", "inputs", "bool", "true", "gradients of inputs too">];
   let statistics = [Statistic<"numRules", "rules", "Derivative rules applied">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
@@ -117,6 +120,15 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"fuse", "fuse", "bool", "true", "fuse at all">];
   let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
+  let summary = "Sees to it that parameters and states can be replaced in place";
+  let description = [{
+    A result with `mpdfg.updates` is written where the argument of that number is. Kernels that only make such results go to the end;
+    where the argument is still read afterwards, or by the same kernel otherwise than row by row, the result is made in the arena and copied last.
+  }];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 

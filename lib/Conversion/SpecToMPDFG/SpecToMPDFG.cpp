@@ -78,6 +78,8 @@ private:
   Value transpose(Value value, Id space, ArrayRef<int64_t> permutation);
   Value importContract(const spec::Value &value, Type type);
   Value importConcat(const spec::Value &value);
+  Value importRandom(const spec::Value &value, Type type);
+  void importProgram(StringRef name, ArrayRef<spec::Output> outputs, ArrayRef<spec::Update> updates);
 
   const spec::ModelSpec &model;
   OpBuilder builder;
@@ -202,6 +204,23 @@ Value Importer::importConcat(const spec::Value &value) {
   return ConcatOp::create(builder, loc, typeOf(value), operands, joined);
 }
 
+/// Everything random() takes is aligned like the operands of any elementwise operation.
+Value Importer::importRandom(const spec::Value &value, Type type) {
+  SmallVector<int64_t> ones(value.axes.size(), 1);
+  RankedTensorType number = typeOn(spec::kNone, ones);
+  Value seed = values[value.operands[0]], step = values[value.operands[1]];
+  auto seedPart = [&](int64_t i) {
+    Value part = SliceOp::create(builder, loc, typeOn(spec::kNone, {1}), seed, 0, i);
+    return reshape(part, spec::kNone, ones);
+  };
+  Value low = seedPart(0), high = seedPart(1);
+  Value own = value.residency < 0
+                  ? Value(ConstantOp::create(builder, loc, number, builder.getF64FloatAttr(0)))
+                  : Value(ElementOp::create(builder, loc, typeOn(value.residency, ones), UnitAttr()));
+  Value places = IotaOp::create(builder, loc, typeOn(spec::kNone, sizesOf(value.axes)));
+  return RandomOp::create(builder, loc, type, low, high, reshape(step, spec::kNone, ones), own, places, value.site);
+}
+
 Value Importer::importValue(Id id) {
   const spec::Value &value = model.values[id];
   loc = location(value.loc);
@@ -264,6 +283,15 @@ Value Importer::importValue(Id id) {
   }
   case OpCode::Degree:
     return DegreeOp::create(builder, loc, type, mapRef(value.map));
+  case OpCode::Random:
+    return importRandom(value, type);
+  case OpCode::Identity: {
+    Value own = ElementOp::create(builder, loc, typeOn(value.residency, {1}), UnitAttr());
+    Value places = IotaOp::create(builder, loc, typeOn(spec::kNone, sizesOf(value.axes)));
+    return IsElementOp::create(builder, loc, type, places, own);
+  }
+  case OpCode::Gradient:
+    return GradientOp::create(builder, loc, type, operand(0), operand(1));
   case OpCode::Spread:
     return SpreadOp::create(builder, loc, type, operand(0));
   case OpCode::Detach:
@@ -272,25 +300,36 @@ Value Importer::importValue(Id id) {
   llvm_unreachable("unknown operation code");
 }
 
-OwningOpRef<ModuleOp> Importer::run() {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), model.name);
-  builder.setInsertionPointToStart(module->getBody());
-  importSpaces();
-  importMaps();
+/// One function, of what its results need.
+void Importer::importProgram(StringRef name, ArrayRef<spec::Output> outputs, ArrayRef<spec::Update> updates) {
+  SmallVector<bool> needed(model.values.size(), false);
+  for (const spec::Output &output : outputs)
+    needed[output.value] = true;
+  for (const spec::Update &update : updates)
+    needed[update.value] = needed[update.target] = true;
+  for (Id id = Id(model.values.size()) - 1; id >= 0; --id)
+    if (needed[id])
+      for (Id operand : model.values[id].operands)
+        needed[operand] = true;
 
   SmallVector<Type> argumentTypes, resultTypes;
   SmallVector<Id> arguments;
   for (auto [id, value] : llvm::enumerate(model.values))
-    if (value.op == OpCode::Input || value.op == OpCode::Param || value.op == OpCode::State) {
+    if (needed[id] && (value.op == OpCode::Input || value.op == OpCode::Param || value.op == OpCode::State)) {
       arguments.push_back(id);
       argumentTypes.push_back(typeOf(value));
     }
-  for (const spec::Output &output : model.outputs)
-    resultTypes.push_back(typeOf(model.values[output.value]));
-  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), kForward,
+  SmallVector<Id> results;
+  for (const spec::Output &output : outputs)
+    results.push_back(output.value);
+  for (const spec::Update &update : updates)
+    results.push_back(update.value);
+  for (Id result : results)
+    resultTypes.push_back(typeOf(model.values[result]));
+  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), name,
                                        builder.getFunctionType(argumentTypes, resultTypes));
   Block *block = function.addEntryBlock();
-  values.resize(model.values.size());
+  values.assign(model.values.size(), Value());
   for (auto [i, id] : llvm::enumerate(arguments)) {
     const spec::Value &value = model.values[id];
     values[id] = block->getArgument(i);
@@ -301,19 +340,40 @@ OwningOpRef<ModuleOp> Importer::run() {
     if (value.optional)
       function.setArgAttr(i, kFillAttr, builder.getF64FloatAttr(value.number));
   }
-  for (auto [i, output] : llvm::enumerate(model.outputs)) {
+  for (auto [i, output] : llvm::enumerate(outputs)) {
     function.setResultAttr(i, kNameAttr, builder.getStringAttr(output.name));
     function.setResultAttr(i, kAxesAttr, axisNames(model.values[output.value]));
+  }
+  for (auto [i, update] : llvm::enumerate(updates)) {
+    const spec::Value &target = model.values[update.target];
+    unsigned result = outputs.size() + i;
+    function.setResultAttr(result, kNameAttr, builder.getStringAttr(target.name));
+    function.setResultAttr(result, kAxesAttr, axisNames(target));
+    function.setResultAttr(result, kUpdatesAttr,
+                           builder.getI64IntegerAttr(llvm::find(arguments, update.target) - arguments.begin()));
   }
 
   builder.setInsertionPointToStart(block);
   for (Id id = 0; id < Id(model.values.size()); ++id)
-    if (!values[id])
+    if (needed[id] && !values[id])
       values[id] = importValue(id);
-  SmallVector<Value> results;
-  for (const spec::Output &output : model.outputs)
-    results.push_back(values[output.value]);
-  func::ReturnOp::create(builder, builder.getUnknownLoc(), results);
+  SmallVector<Value> returned;
+  for (Id result : results)
+    returned.push_back(values[result]);
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), returned);
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), model.name);
+  builder.setInsertionPointToStart(module->getBody());
+  importSpaces();
+  importMaps();
+
+  importProgram(kForward, model.outputs, {});
+  for (const spec::Program &program : model.programs) {
+    builder.setInsertionPointToEnd(module->getBody());
+    importProgram(program.name, program.outputs, program.updates);
+  }
 
   SmallVector<Attribute> sparse;
   for (const spec::SparseInput &input : model.sparseInputs) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "FlatOps.h"
+#include "gnnc/Support/Philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -117,13 +118,59 @@ Value FlatOps::elementNumber(Value number, int64_t n) {
   return arith::BitcastOp::create(b, loc, type(n), all);
 }
 
-Value FlatOps::isElement(Value numbers, Value number) {
+Value FlatOps::elementNumbers(Value first, int64_t n) {
+  auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
+  SmallVector<APInt> steps;
+  for (int64_t i = 0; i < n; ++i)
+    steps.emplace_back(element.getIntOrFloatBitWidth(), i);
+  Value start = arith::BitcastOp::create(b, loc, integers, elementNumber(first, n));
+  Value step = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(integers, steps));
+  return arith::BitcastOp::create(b, loc, type(n), arith::AddIOp::create(b, loc, start, step));
+}
+
+Value FlatOps::isElement(Value numbers, Value others) {
   int64_t n = count(numbers);
   auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
-  Value wanted = arith::BitcastOp::create(b, loc, integers, elementNumber(number, n));
+  Value wanted = arith::BitcastOp::create(b, loc, integers, others);
   Value found = arith::BitcastOp::create(b, loc, integers, numbers);
   Value same = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, wanted, found);
   return arith::SelectOp::create(b, loc, same, splat(1, n), splat(0, n));
+}
+
+/// The rounds of Support/Philox.h on vectors; only the first word of the result is used.
+Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements, Value features, int64_t site) {
+  int64_t n = count(elements);
+  auto words = VectorType::get({n}, b.getI32Type());
+  auto constant = [&](uint32_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, APInt(32, value)));
+  };
+  auto integer = [&](Value x) -> Value { // Anything out of range gives some number, but no undefined behaviour.
+    Value bounded = min(max(x, splat(0, n)), splat(double((1 << 24) - 1), n));
+    return arith::FPToSIOp::create(b, loc, words, bounded);
+  };
+  auto bits = [&](Value x) -> Value {
+    auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
+    Value raw = arith::BitcastOp::create(b, loc, integers, x);
+    return integers == words ? raw : Value(arith::TruncIOp::create(b, loc, words, raw));
+  };
+  auto exclusive = [&](Value x, Value y) -> Value { return arith::XOrIOp::create(b, loc, x, y); };
+  Value key0 = integer(seedLow), key1 = integer(seedHigh);
+  Value counter[4] = {bits(elements), bits(features), constant(uint32_t(site)), integer(step)};
+  for (int round = 0; round < kPhiloxRounds; ++round) {
+    auto product0 = arith::MulUIExtendedOp::create(b, loc, counter[0], constant(kPhiloxMultiplier0));
+    auto product1 = arith::MulUIExtendedOp::create(b, loc, counter[2], constant(kPhiloxMultiplier1));
+    Value next0 = exclusive(exclusive(product1.getHigh(), counter[1]), key0);
+    Value next2 = exclusive(exclusive(product0.getHigh(), counter[3]), key1);
+    counter[0] = next0;
+    counter[1] = product1.getLow();
+    counter[2] = next2;
+    counter[3] = product0.getLow();
+    key0 = arith::AddIOp::create(b, loc, key0, constant(kPhiloxWeyl0));
+    key1 = arith::AddIOp::create(b, loc, key1, constant(kPhiloxWeyl1));
+  }
+  Value top = arith::ShRUIOp::create(b, loc, counter[0], constant(8));
+  Value whole = arith::SIToFPOp::create(b, loc, type(n), top);
+  return arith::MulFOp::create(b, loc, whole, splat(0x1p-24, n));
 }
 
 Value FlatOps::select(Value condition, Value x, Value y) {

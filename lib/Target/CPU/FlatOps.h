@@ -56,9 +56,15 @@ public:
   mlir::Value exp(mlir::Value x);
   mlir::Value log(mlir::Value x);
   mlir::Value greater(mlir::Value x, mlir::Value y);
-  /// An element number (i64) in the memory of each of `count` numbers, and whether such numbers are `number`: 1 or 0.
+  /// An element number (i64) in the memory of each of `count` numbers; and `first`, `first` + 1, ... in that of
+  /// `count`.
   mlir::Value elementNumber(mlir::Value number, int64_t count);
-  mlir::Value isElement(mlir::Value numbers, mlir::Value number);
+  mlir::Value elementNumbers(mlir::Value first, int64_t count);
+  /// Whether element numbers are the same: 1 or 0.
+  mlir::Value isElement(mlir::Value numbers, mlir::Value others);
+  /// mpdfg.random.
+  mlir::Value random(mlir::Value seedLow, mlir::Value seedHigh, mlir::Value step, mlir::Value elementNumbers,
+                     mlir::Value features, int64_t site);
 
   mlir::VectorType type(int64_t count) { return mlir::VectorType::get({count}, element); }
   static int64_t count(mlir::Value value) { return mlir::cast<mlir::VectorType>(value.getType()).getNumElements(); }

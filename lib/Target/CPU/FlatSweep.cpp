@@ -97,7 +97,7 @@ private:
       for (Value operand : op.getOperands()) {
         if (plan.levels.lookup(operand) == Level::Member)
           temporary = std::max(temporary, registersFor(operand));
-        else if (!operand.getDefiningOp<ConstantOp>())
+        else if (!isa_and_nonnull<ConstantOp, IotaOp>(operand.getDefiningOp()))
           live.insert(operand);
       }
     }
@@ -166,6 +166,7 @@ private:
   void compute(Operation *op, Values &values, Value owner, Value position);
   Value loadOperand(unsigned operand, Value owner, Value position);
   Value loadRow(Value buffer, Value start, Value shapeSource);
+  Value iota(Value shapeSource);
   void storeRow(Value value, Value pointer, Value shapeSource);
   /// Visits the contiguous runs of a tile of a row: (element offset, lanes before it, length).
   void forEachRun(Value shapeSource, function_ref<void(Value, int64_t, int64_t)> visit);
@@ -250,6 +251,13 @@ Value FlatSweep::loadRow(Value buffer, Value start, Value source) {
   return flat.join(runs);
 }
 
+/// The places that the tile of a row has in the row, as element numbers.
+Value FlatSweep::iota(Value source) {
+  SmallVector<Value> runs;
+  forEachRun(source, [&](Value offset, int64_t, int64_t run) { runs.push_back(flat.elementNumbers(offset, run)); });
+  return flat.join(runs);
+}
+
 void FlatSweep::storeRow(Value value, Value row, Value source) {
   forEachRun(source, [&](Value offset, int64_t lane, int64_t run) {
     SmallVector<int64_t> lanes;
@@ -289,9 +297,12 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
             Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
             return flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), width(result));
           })
-          .Case<IsElementOp>([&](IsElementOp e) {
-            Value mine = e.getMember() ? memberAt(position) : owner;
-            return flat.isElement(get(e.getInput()), mine);
+          .Case<ElementOp>([&](ElementOp e) { return flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1); })
+          .Case<IotaOp>([&](IotaOp) { return iota(result); })
+          .Case<IsElementOp>([&](IsElementOp e) { return flat.isElement(repeated(e.getNumbers()), repeated(e.getElement())); })
+          .Case<RandomOp>([&](RandomOp r) {
+            return flat.random(repeated(r.getSeedLow()), repeated(r.getSeedHigh()), repeated(r.getStep()),
+                               repeated(r.getElement()), repeated(r.getFeature()), r.getSite());
           })
           .Case<UnaryOp>(
               [&](UnaryOp u) { return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble()); })
@@ -320,7 +331,7 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
           .Case<SliceOp>([&](SliceOp s) {
             return flat.slice(get(s.getInput()), shape(s.getInput()), s.getAxis(), s.getBegin(), to[s.getAxis()]);
           })
-          .Default([&](Operation *other) { return get(other->getOperand(0)); }); // reshape, dropout, detach
+          .Default([&](Operation *other) { return get(other->getOperand(0)); }); // reshape, detach
 }
 
 /// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that

@@ -295,7 +295,7 @@ void RowSweep::fold(FoldOp op, Rows &rows) {
 void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
   Value result = op->getResult(0);
   ArrayRef<int64_t> shape = shapeOf(result);
-  if (isa<ReshapeOp, DropoutOp, DetachOp>(op)) {
+  if (isa<ReshapeOp, DetachOp>(op)) {
     rows[result] = row(op->getOperand(0), rows);
     return;
   }
@@ -314,9 +314,20 @@ void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
         Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
         kernel.store(flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), 1), pointer, element);
       })
-      .Case<IsElementOp>([&](IsElementOp e) {
-        Value mine = e.getMember() ? memberAt(position) : owner;
-        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.isElement(x[0], mine); });
+      .Case<ElementOp>([&](ElementOp e) {
+        kernel.store(flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1), pointer, element);
+      })
+      .Case<IotaOp>([&](IotaOp) {
+        repeat(0, RefTensor::product(shape), 1, [&](Value i) {
+          kernel.store(flat.elementNumber(i, 1), kernel.address(pointer, i, element), element);
+        });
+      })
+      .Case<IsElementOp>([&](IsElementOp) {
+        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.isElement(x[0], x[1]); });
+      })
+      .Case<RandomOp>([&](RandomOp r) {
+        apply(shape, out, inputs(),
+              [&](ArrayRef<Value> x) { return flat.random(x[0], x[1], x[2], x[3], x[4], r.getSite()); });
       })
       .Case<UnaryOp>([&](UnaryOp u) {
         apply(shape, out, inputs(),

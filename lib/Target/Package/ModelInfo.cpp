@@ -8,8 +8,10 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
+#include "Needs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -57,14 +59,18 @@ llvm::json::Array maps(ModuleOp module) {
   return list;
 }
 
-llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, func::FuncOp function) {
+llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
   llvm::json::Array list;
   SmallVector<Operation *> ops;
-  for (Operation &op : function.getBody().front())
-    if (mpk::isKernel(&op))
-      ops.push_back(&op);
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op))
+        ops.push_back(&op);
   for (auto [kernel, op] : llvm::zip(kernels, ops)) {
-    llvm::json::Object object{{"name", kernel.name}, {"map", nameOf(kernel.map)}, {"over", nameOf(kernel.space)}};
+    llvm::json::Object object{{"name", kernel.name},
+                              {"function", cast<func::FuncOp>(op->getParentOp()).getSymName()},
+                              {"map", nameOf(kernel.map)},
+                              {"over", nameOf(kernel.space)}};
     if (auto product = dyn_cast<mpk::ProductOp>(op)) {
       object["kind"] = "product";
       object["k"] = int64_t(product.getK());
@@ -84,8 +90,7 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, func::FuncOp funct
   return list;
 }
 
-llvm::json::Array plan(func::FuncOp function) {
-  llvm::json::Array list;
+void addPlan(func::FuncOp function, llvm::json::Array &list) {
   for (Operation &op : function.getBody().front()) {
     auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
     if (!slots)
@@ -94,11 +99,68 @@ llvm::json::Array plan(func::FuncOp function) {
     for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults()))
       if (slot >= 0)
         list.push_back(llvm::json::Object{{"name", "arena" + std::to_string(slot)},
+                                          {"function", function.getSymName()},
                                           {"kind", "arena"},
                                           {"space", nameOf(mpdfg::getResidency(value.getType()))},
                                           {"row_elements", mpdfg::getFeatureElements(value.getType())},
                                           {"first", arena.getFirst()[slot]},
                                           {"last", arena.getLast()[slot]}});
+  }
+}
+
+/// What a program is bound to: names of arguments, outputs, and names of what it replaces. `only`: what it gives, by
+/// name; empty: everything.
+llvm::json::Object describeProgram(func::FuncOp function, const llvm::Twine &name,
+                                   llvm::function_ref<bool(Value)> needed, llvm::function_ref<bool(Value)> made) {
+  llvm::json::Array inputs, outputs, updates, needs;
+  for (StringRef need : findNeeds(function))
+    needs.push_back(need);
+  for (BlockArgument argument : function.getArguments())
+    if (needed(argument))
+      inputs.push_back(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr).getValue());
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    auto label = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
+    if (!made(mpdfg::getViewed(value)))
+      continue;
+    if (function.getResultAttr(i, kUpdatesAttr))
+      updates.push_back(label.getValue());
+    else
+      outputs.push_back(tensor(value.getType(), label, function.getResultAttrOfType<ArrayAttr>(i, kAxesAttr)));
+  }
+  return llvm::json::Object{{"name", name.str()},
+                            {"inputs", std::move(inputs)},
+                            {"needs", std::move(needs)},
+                            {"outputs", std::move(outputs)},
+                            {"updates", std::move(updates)}};
+}
+
+llvm::json::Array programs(ModuleOp module) {
+  llvm::json::Array list;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto any = [](Value) { return true; };
+    list.push_back(describeProgram(function, function.getSymName(), any, any));
+    auto seedless = function->getAttrOfType<IntegerAttr>(kSeedlessAttr);
+    if (!seedless)
+      continue;
+    DenseSet<Operation *> first;
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op) && int64_t(first.size()) < seedless.getInt())
+        first.insert(&op);
+    for (bool forward : {true, false}) { // The backward half may read outputs of the forward one.
+      auto mine = [&](Operation *op) { return mpk::isKernel(op) && first.contains(op) == forward; };
+      auto needed = [&](Value argument) {
+        auto search = [&](auto &&self, Value value) -> bool {
+          return llvm::any_of(value.getUsers(), [&](Operation *user) {
+            return mine(user) || (mpdfg::isView(user) && self(self, user->getResult(0)));
+          });
+        };
+        return search(search, argument);
+      };
+      auto made = [&](Value value) { return mine(value.getDefiningOp()) || needed(value); };
+      list.push_back(
+          describeProgram(function, function.getSymName() + (forward ? ".forward" : ".backward"), needed, made));
+    }
   }
   return list;
 }
@@ -106,19 +168,28 @@ llvm::json::Array plan(func::FuncOp function) {
 } // namespace
 
 std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels) {
-  auto function = module.lookupSymbol<func::FuncOp>(kForward);
-  llvm::json::Array inputs, params, states, outputs, sparse;
-  for (BlockArgument argument : function.getArguments()) {
-    unsigned i = argument.getArgNumber();
-    llvm::json::Object object = tensor(argument.getType(), function.getArgAttrOfType<StringAttr>(i, kNameAttr),
-                                       function.getArgAttrOfType<ArrayAttr>(i, kAxesAttr));
-    if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
-      object["optional"] = true;
-      object["fill"] = fill.getValueAsDouble();
+  llvm::json::Array inputs, params, states, outputs, sparse, buffers;
+  llvm::StringSet<> seen;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    addPlan(function, buffers);
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned i = argument.getArgNumber();
+      auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
+      if (!seen.insert(name.getValue()).second)
+        continue;
+      llvm::json::Object object =
+          tensor(argument.getType(), name, function.getArgAttrOfType<ArrayAttr>(i, kAxesAttr));
+      if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
+        object["optional"] = true;
+        object["fill"] = fill.getValueAsDouble();
+      }
+      if (function.getArgAttr(i, kSeedAttr))
+        object["gradient"] = true;
+      StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
+      (role == "param" ? params : role == "state" ? states : inputs).push_back(std::move(object));
     }
-    StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
-    (role == "param" ? params : role == "state" ? states : inputs).push_back(std::move(object));
   }
+  auto function = module.lookupSymbol<func::FuncOp>(kForward);
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     outputs.push_back(tensor(type, function.getResultAttrOfType<StringAttr>(i, kNameAttr),
                              function.getResultAttrOfType<ArrayAttr>(i, kAxesAttr)));
@@ -135,7 +206,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
     }
   Type element = cast<RankedTensorType>(function.getResultTypes().front()).getElementType();
   llvm::json::Object document{{"name", module.getSymName().value_or("model")},
-                              {"abi", 1},
+                              {"abi", 2},
                               {"dtype", element.isF64() ? "f64" : "f32"},
                               {"spaces", spaces(module)},
                               {"maps", maps(module)},
@@ -144,8 +215,9 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"states", std::move(states)},
                               {"outputs", std::move(outputs)},
                               {"sparse_inputs", std::move(sparse)},
-                              {"kernels", kernelList(kernels, function)},
-                              {"buffers", plan(function)}};
+                              {"programs", programs(module)},
+                              {"kernels", kernelList(kernels, module)},
+                              {"buffers", std::move(buffers)}};
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << llvm::json::Value(std::move(document));

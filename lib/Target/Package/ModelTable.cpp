@@ -14,8 +14,10 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
+#include "Needs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
@@ -67,10 +69,11 @@ private:
   std::vector<table::SpaceRec> spaceRecords();
   std::vector<table::MapRec> mapRecords();
   SmallVector<int64_t> order();
-  void bufferRecords();
-  int64_t bufferOf(Value value);
+  void bufferRecords(func::FuncOp function);
+  void programRecords(func::FuncOp function, const table::FunctionRec &record);
+  int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
-  void stepRecords();
+  void stepRecord(const EmittedKernel &kernel);
 
   ModuleOp module;
   ArrayRef<EmittedKernel> kernels;
@@ -83,6 +86,8 @@ private:
   DenseMap<Value, int64_t> bufferNumbers;
   std::vector<table::IndexRec> indices;
   std::vector<table::StepRec> steps;
+  std::vector<table::FunctionRec> functions;
+  std::vector<table::ProgramRec> programs;
 };
 
 } // namespace
@@ -166,9 +171,9 @@ SmallVector<int64_t> TableBuilder::order() {
   return order;
 }
 
-void TableBuilder::bufferRecords() {
-  auto add = [&](Value value, StringRef label, table::BufferKind kind) -> table::BufferRec & {
-    auto type = cast<RankedTensorType>(value.getType());
+void TableBuilder::bufferRecords(func::FuncOp function) {
+  auto add = [&](Value value, Type seenAs, StringRef label, table::BufferKind kind) -> table::BufferRec & {
+    auto type = cast<RankedTensorType>(seenAs);
     ArrayRef<int64_t> dims = mpdfg::getFeatureShape(type);
     table::BufferRec record{};
     record.name = name(label);
@@ -178,53 +183,72 @@ void TableBuilder::bufferRecords() {
     record.dimsAt = list(dims);
     record.numDims = dims.size();
     record.dtypeBits = type.getElementTypeBitWidth();
+    record.replaces = -1;
     bufferNumbers[value] = buffers.size();
     buffers.push_back(record);
     return buffers.back();
   };
-  for (auto function : module.getOps<func::FuncOp>()) {
-    for (BlockArgument argument : function.getArguments()) {
-      unsigned i = argument.getArgNumber();
-      StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
-      table::BufferRec &record = add(argument, function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
-                                     role == "param"   ? table::BufferParam
-                                     : role == "state" ? table::BufferState
-                                                       : table::BufferInput);
-      if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
-        record.optional = 1;
-        record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
-      }
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
+    table::BufferRec &record =
+        add(argument, argument.getType(), function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
+            role == "param"   ? table::BufferParam
+            : role == "state" ? table::BufferState
+                              : table::BufferInput);
+    if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
+      record.optional = 1;
+      record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
     }
-    Operation *terminator = function.getBody().front().getTerminator();
-    mpk::ArenaOp arena;
-    for (Operation &op : function.getBody().front()) {
-      if (auto found = dyn_cast<mpk::ArenaOp>(op))
-        arena = found;
-      auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
-      if (!slots)
+  }
+  Operation *terminator = function.getBody().front().getTerminator();
+  mpk::ArenaOp arena;
+  for (Operation &op : function.getBody().front()) {
+    if (auto found = dyn_cast<mpk::ArenaOp>(op))
+      arena = found;
+    auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
+    if (!slots)
+      continue;
+    for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults())) {
+      if (slot >= 0) {
+        table::BufferRec &record = add(value, value.getType(), "arena" + std::to_string(slot), table::BufferArena);
+        record.first = arena.getFirst()[slot];
+        record.last = arena.getLast()[slot];
         continue;
-      for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults())) {
-        if (slot < 0) {
-          unsigned output = llvm::find(terminator->getOperands(), value) - terminator->operand_begin();
-          add(value, function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferOutput);
-        } else {
-          table::BufferRec &record = add(value, "arena" + std::to_string(slot), table::BufferArena);
-          record.first = arena.getFirst()[slot];
-          record.last = arena.getLast()[slot];
-        }
       }
+      auto isThis = [value = value](Value returned) { return mpdfg::getViewed(returned) == value; };
+      unsigned output = llvm::find_if(terminator->getOperands(), isThis) - terminator->operand_begin();
+      table::BufferRec &record =
+          add(value, terminator->getOperand(output).getType(),
+              function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferOutput);
+      if (auto updates = function.getResultAttrOfType<IntegerAttr>(output, kUpdatesAttr))
+        record.replaces = bufferNumbers.lookup(function.getArgument(updates.getInt()));
     }
   }
 }
 
-/// A view has the memory of what it views.
-int64_t TableBuilder::bufferOf(Value value) {
-  while (Operation *view = value.getDefiningOp()) {
-    if (!mpdfg::isView(view))
-      break;
-    value = view->getOperand(0);
+void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRec &record) {
+  auto add = [&](const Twine &label, int64_t first, int64_t count) {
+    llvm::SetVector<int64_t> used;
+    for (int64_t i = first; i < first + count; ++i) {
+      const table::StepRec &step = steps[record.firstStep + i];
+      used.insert_range(ArrayRef(table.words).slice(step.buffersAt, step.numBuffers));
+    }
+    // In the order of the buffers, which is the order of the description.
+    SmallVector<int64_t> sorted(used.begin(), used.end());
+    for (int64_t buffer : used)
+      if (int64_t replaced = buffers[buffer].replaces; replaced >= 0 && !used.contains(replaced))
+        sorted.push_back(replaced);
+    llvm::sort(sorted);
+    programs.push_back(
+        {name(label.str()), int64_t(functions.size()), first, count, list(sorted), int64_t(sorted.size())});
+  };
+  StringRef label = function.getSymName();
+  add(label, 0, record.numSteps);
+  if (auto seedless = function->getAttrOfType<IntegerAttr>(kSeedlessAttr)) {
+    add(label + ".forward", 0, seedless.getInt());
+    add(label + ".backward", seedless.getInt(), record.numSteps - seedless.getInt());
   }
-  return bufferNumbers.lookup(value);
 }
 
 int64_t TableBuilder::indexOf(const IndexRef &ref) {
@@ -236,30 +260,28 @@ int64_t TableBuilder::indexOf(const IndexRef &ref) {
   return indices.size() - 1;
 }
 
-void TableBuilder::stepRecords() {
-  for (auto [number, kernel] : llvm::enumerate(kernels)) {
-    SmallVector<int64_t> bufferList, indexList;
-    for (Value value : kernel.buffers)
-      bufferList.push_back(bufferOf(value));
-    for (const IndexRef &ref : kernel.indices)
-      indexList.push_back(indexOf(ref));
-    std::vector<table::MergeRec> merges;
-    for (const MergeRef &merge : kernel.merges)
-      merges.push_back({bufferList[merge.buffer], int64_t(merge.kind), merge.elements});
-    table::StepRec step{};
-    step.kernel = number;
-    step.kind = int64_t(kernel.kind);
-    step.map = kernel.map ? map(kernel.map) : -1;
-    step.space = kernel.space ? space(kernel.space) : -1;
-    step.buffersAt = list(bufferList);
-    step.numBuffers = bufferList.size();
-    step.indicesAt = list(indexList);
-    step.numIndices = indexList.size();
-    step.mergesAt = append(merges);
-    step.numMerges = merges.size();
-    step.name = name(kernel.name);
-    steps.push_back(step);
-  }
+void TableBuilder::stepRecord(const EmittedKernel &kernel) {
+  SmallVector<int64_t> bufferList, indexList;
+  for (Value value : kernel.buffers)
+    bufferList.push_back(bufferOf(value));
+  for (const IndexRef &ref : kernel.indices)
+    indexList.push_back(indexOf(ref));
+  std::vector<table::MergeRec> merges;
+  for (const MergeRef &merge : kernel.merges)
+    merges.push_back({bufferList[merge.buffer], int64_t(merge.kind), merge.elements});
+  table::StepRec step{};
+  step.kernel = steps.size();
+  step.kind = int64_t(kernel.kind);
+  step.map = kernel.map ? map(kernel.map) : -1;
+  step.space = kernel.space ? space(kernel.space) : -1;
+  step.buffersAt = list(bufferList);
+  step.numBuffers = bufferList.size();
+  step.indicesAt = list(indexList);
+  step.numIndices = indexList.size();
+  step.mergesAt = append(merges);
+  step.numMerges = merges.size();
+  step.name = name(kernel.name);
+  steps.push_back(step);
 }
 
 ModelTable TableBuilder::run() {
@@ -277,14 +299,34 @@ ModelTable TableBuilder::run() {
   SmallVector<int64_t> inOrder = order();
   header.orderAt = list(inOrder);
   header.numOrder = inOrder.size();
-  bufferRecords();
-  stepRecords();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    table::FunctionRec record{};
+    record.firstBuffer = buffers.size();
+    record.firstStep = steps.size();
+    bufferRecords(function);
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op))
+        stepRecord(kernels[steps.size()]);
+    record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
+    record.numSteps = int64_t(steps.size()) - record.firstStep;
+    SmallVector<int64_t> needs;
+    for (StringRef need : findNeeds(function))
+      needs.push_back(spaces.count(need) ? 2 * spaces.lookup(need) : 2 * maps.lookup(need) + 1);
+    record.needsAt = list(needs);
+    record.numNeeds = needs.size();
+    programRecords(function, record);
+    functions.push_back(record);
+  }
   header.buffersAt = append(buffers);
   header.numBuffers = buffers.size();
   header.indicesAt = append(indices);
   header.numIndices = indices.size();
   header.stepsAt = append(steps);
   header.numSteps = steps.size();
+  header.functionsAt = append(functions);
+  header.numFunctions = functions.size();
+  header.programsAt = append(programs);
+  header.numPrograms = programs.size();
   header.numKernels = kernels.size();
   header.numVariants = numVariants;
   std::memcpy(table.words.data(), &header, sizeof(header));

@@ -340,9 +340,27 @@ func.func @f(%x: tensor<4x1xf32>, %y: tensor<1x3xf32>) {
 
 // -----
 
+mpdfg.space @node root
+func.func @f() {
+  // expected-error @+1 {{expected feature axes of size 1, found [4]}}
+  %0 = mpdfg.element : tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f() {
+  // expected-error @+1 {{expected a shared result, found one on @node}}
+  %0 = mpdfg.iota : tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<4xf32>) {
-  // expected-error @+1 {{expected a probability in [0, 1), found 1}}
-  %0 = mpdfg.dropout %x {probability = 1.0 : f64, site = 0 : i64} : tensor<4xf32> -> tensor<4xf32>
+  // expected-error @+1 {{expected a shared number to differentiate, found 'tensor<4xf32>'}}
+  %0 = mpdfg.gradient %x by %x : tensor<4xf32>, tensor<4xf32>
   return
 }
 

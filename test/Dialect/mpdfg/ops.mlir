@@ -44,8 +44,14 @@ func.func @movements(%x: tensor<?x64xf32, #mpdfg.on<@node>>, %s: tensor<?x8xf32,
   %13 = mpdfg.reduce argmax %0 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
   // CHECK: mpdfg.reduce argmin
   %14 = mpdfg.reduce argmin %0 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
-  // CHECK: mpdfg.is_element %{{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
-  %15 = mpdfg.is_element %s : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  %own = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.is_element %{{.*}}, %{{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %15 = mpdfg.is_element %s, %own : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.iota : tensor<8xf32>
+  %places = mpdfg.iota : tensor<8xf32>
+  // CHECK: mpdfg.random %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} site 3 : tensor<?x1xf32
+  %random = mpdfg.random %own, %own, %own, %own, %places site 3 : tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<8xf32> -> tensor<?x8xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.extent @node : tensor<f32>
   %16 = mpdfg.extent @node : tensor<f32>
   return
@@ -66,8 +72,8 @@ func.func @elementwise(%a: tensor<?x8x1xf32, #mpdfg.on<@edge>>, %b: tensor<?x8x1
   %3 = mpdfg.binary add %s, %a : tensor<1x16xf32>, tensor<?x8x1xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x1xf32, #mpdfg.on<@edge>>, tensor<?x8x16xf32, #mpdfg.on<@edge>>, tensor<1x1xf32> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   %4 = mpdfg.select %0, %b, %c : tensor<?x8x1xf32, #mpdfg.on<@edge>>, tensor<?x8x16xf32, #mpdfg.on<@edge>>, tensor<1x1xf32> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
-  // CHECK: mpdfg.dropout %{{.*}} {probability = 5.000000e-01 : f64, site = 0 : i64}
-  %5 = mpdfg.dropout %4 {probability = 5.0e-01 : f64, site = 0 : i64} : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.gradient %{{.*}} by %{{.*}} : tensor<1xf64>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
+  %5 = mpdfg.gradient %g by %4 : tensor<1xf64>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.detach %{{.*}} : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   %6 = mpdfg.detach %5 : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   return
@@ -93,17 +99,17 @@ func.func @features(%x: tensor<?x64xf32, #mpdfg.on<@node>>, %w: tensor<64x8x16xf
   return
 }
 
-// Pure operations that nobody uses go away, equal ones become one, and each dropout site stays itself.
+// Pure operations that nobody uses go away, equal ones become one, and each site of random numbers stays itself.
 // RUN: gnnc-opt %s --cse | FileCheck %s --check-prefix=CSE
 // CSE-LABEL: func @merged
 // CSE-COUNT-1: mpdfg.unary
-// CSE-COUNT-2: mpdfg.dropout
+// CSE-COUNT-2: mpdfg.random
 // CSE-NOT: = mpdfg.
 func.func @merged(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   %0 = mpdfg.unary relu %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpdfg.unary relu %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
-  %2 = mpdfg.dropout %0 {probability = 0.5 : f64, site = 0 : i64} : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
-  %3 = mpdfg.dropout %1 {probability = 0.5 : f64, site = 1 : i64} : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.random %0, %0, %0, %0, %0 site 0 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %3 = mpdfg.random %1, %1, %1, %1, %1 site 1 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   %4 = mpdfg.detach %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %2, %3 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }

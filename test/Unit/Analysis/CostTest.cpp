@@ -60,9 +60,10 @@ TEST(Cost, ChangesOfShapeAreFree) {
       flopsOf("mpdfg.concat %x, %y axis 1 : (" + kRow + ", " + kScore + ") -> tensor<?x8x5xf32, #mpdfg.on<@node>>"), 0);
 }
 
-TEST(Cost, DropoutPaysForItsMask) {
-  EXPECT_EQ(flopsOf("mpdfg.dropout %x {probability = 0.5 : f64, site = 0 : i64} : " + kRow + " -> " + kRow),
-            16 * 8 * 4);
+TEST(Cost, RandomNumbersPayForTheirRounds) {
+  EXPECT_EQ(flopsOf("mpdfg.random %y, %y, %y, %y, %x site 0 : " + kScore + ", " + kScore + ", " + kScore + ", " + kScore +
+                    ", " + kRow + " -> " + kRow),
+            56 * 8 * 4);
 }
 
 } // namespace

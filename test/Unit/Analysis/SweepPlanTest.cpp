@@ -82,9 +82,9 @@ TEST(SweepPlan, LinearUseOfSoftmaxIsOnline) {
   EXPECT_EQ(plan.phases[parsed.value(3)], 1u) << "what follows the sum may use it in any way";
 }
 
-TEST(SweepPlan, DropoutScalingMeanAndNegationAreLinear) {
+TEST(SweepPlan, MaskScalingMeanAndNegationAreLinear) {
   ParsedSweep parsed(softmaxOf(R"(
-    %d = mpdfg.dropout %w {probability = 0.5 : f64, site = 0 : i64} : tensor<2x4xf32> -> tensor<2x4xf32>
+    %d = mpdfg.detach %w : tensor<2x4xf32> -> tensor<2x4xf32>
     %n = mpdfg.unary neg %d : tensor<2x4xf32> -> tensor<2x4xf32>
     %q = mpdfg.binary div %n, %v : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %b = mpdfg.binary sub %q, %w : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>

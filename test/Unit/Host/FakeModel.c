@@ -118,7 +118,14 @@ static int64_t extent(const gnnc_graph *graph, const char *space) {
 
 static size_t graph_bytes(const gnnc_graph *graph) { return (size_t)graph->edges * 2 * sizeof(int64_t); }
 
-static size_t workspace_size(const gnnc_graph *graph) { return (size_t)graph->nodes * 2 * sizeof(float); }
+static size_t output_bytes(const gnnc_graph *graph) { return (size_t)graph->nodes * 2 * sizeof(float); }
+
+static gnnc_status workspace_size(const gnnc_graph *graph, const char *program, size_t *bytes, gnnc_error *error) {
+  if (strcmp(program, "forward"))
+    return fail(error, GNNC_INVALID_ARGUMENT, "unknown program '%s'", program);
+  *bytes = output_bytes(graph);
+  return GNNC_OK;
+}
 
 static const gnnc_tensor *find(const gnnc_binding *bindings, int32_t count, const char *name) {
   for (int32_t i = 0; i < count; ++i)
@@ -127,25 +134,25 @@ static const gnnc_tensor *find(const gnnc_binding *bindings, int32_t count, cons
   return NULL;
 }
 
-static gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const gnnc_binding *inputs, int32_t num_inputs,
-                       const gnnc_binding *outputs, int32_t num_outputs, void *workspace, size_t workspace_bytes,
-                       gnnc_error *error) {
-  (void)context;
+static gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *program,
+                       const gnnc_binding *inputs, int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs,
+                       void *workspace, size_t workspace_bytes, void *stream, gnnc_error *error) {
+  (void)context, (void)program, (void)stream;
   const gnnc_tensor *x = find(inputs, num_inputs, "x"), *w = find(inputs, num_inputs, "w"),
                     *W = find(inputs, num_inputs, "W"), *y = find(outputs, num_outputs, "y");
   if (!x || x->ndim != 2 || x->shape[0] != graph->nodes || x->shape[1] != 3)
     return fail(error, GNNC_INVALID_ARGUMENT, "input '%s': expected shape [nodes, 3]", "x");
-  if (!W || !y || !workspace || workspace_bytes < workspace_size(graph))
+  if (!W || !y || !workspace || workspace_bytes < output_bytes(graph))
     return fail(error, GNNC_INVALID_ARGUMENT, "'%s' is missing", !W ? "W" : !y ? "y" : "workspace");
   float *sums = workspace;
-  memset(sums, 0, workspace_size(graph));
+  memset(sums, 0, output_bytes(graph));
   for (int64_t e = 0; e < graph->edges; ++e)
     for (int64_t k = 0; k < 3; ++k)
       for (int64_t j = 0; j < 2; ++j)
         sums[graph->dst[e] * 2 + j] += (w ? ((const float *)w->data)[e] : 1.0f) *
                                        ((const float *)x->data)[graph->src[e] * 3 + k] *
                                        ((const float *)W->data)[k * 2 + j];
-  memcpy(y->data, sums, workspace_size(graph));
+  memcpy(y->data, sums, output_bytes(graph));
   return GNNC_OK;
 }
 

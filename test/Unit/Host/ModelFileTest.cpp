@@ -26,7 +26,7 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
             "'" + model("NoModel.so") + "' is not a compiled model: it exports no function 'gnnc_model'");
   EXPECT_EQ(errorOf(ModelFile::open(model("FakeModelOfAnotherVersion.so"))),
             "'" + model("FakeModelOfAnotherVersion.so") +
-                "': expected ABI version 1, found 7; compile the model again with this gnnc");
+                "': expected ABI version 2, found 7; compile the model again with this gnnc");
 }
 
 TEST(ModelFile, DescribesItself) {
@@ -57,16 +57,19 @@ TEST(ModelFile, RunsOnAGraph) {
   llvm::Expected<Session> session = Session::create(*file, bound->description(), 1);
   ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());
   EXPECT_EQ(session->extent("edge"), 2);
-  EXPECT_EQ(session->workspaceBytes(), 24u);
+  EXPECT_EQ(errorOf(session->program("backward")), "unknown program 'backward'");
+  llvm::Expected<ProgramRun> program = session->program("forward");
+  ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+  EXPECT_EQ(program->workspaceBytes(), 24u);
   auto extents = [&](llvm::StringRef space) { return bound->extent(space); };
   llvm::Expected<Parameters> params = Parameters::load(file->info(), extents, weights, nullptr);
   ASSERT_TRUE(bool(params)) << llvm::toString(params.takeError());
 
   std::vector<gnnc_binding> inputs = bound->inputs().vec();
-  EXPECT_EQ(llvm::toString(session->run(inputs)), "'W' is missing");
+  EXPECT_EQ(llvm::toString(program->run(inputs)), "'W' is missing");
   llvm::append_range(inputs, params->bindings());
-  ASSERT_FALSE(session->run(inputs));
-  EXPECT_EQ(session->outputs()[0].as<float>().vec(), (std::vector<float>{0, 0, 4 + 10, 5 + 11, 0, 0}));
+  ASSERT_FALSE(program->run(inputs));
+  EXPECT_EQ(program->outputs()[0].as<float>().vec(), (std::vector<float>{0, 0, 4 + 10, 5 + 11, 0, 0}));
 }
 
 TEST(ModelFile, PassesOnTheModelsErrors) {

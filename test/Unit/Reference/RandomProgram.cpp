@@ -106,6 +106,7 @@ private:
   Value dot(Value value);
   Value reshape(Value value);
   Value concat(Value value);
+  Value dropout(Value value);
   Value slice(Value value);
   Value step(Value value);
 
@@ -357,8 +358,7 @@ Value Generator::step(Value value) {
   default:
     switch (below(smooth ? 2 : 3)) {
     case 0:
-      return DropoutOp::create(builder, loc, value.getType(), value, builder.getF64FloatAttr(0.5),
-                               builder.getI64IntegerAttr(sites++));
+      return dropout(value);
     case 2:
       return DetachOp::create(builder, loc, value.getType(), value);
     default:
@@ -369,6 +369,22 @@ Value Generator::step(Value value) {
                             argument(getResidency(value.getType()), SmallVector<int64_t>(sizes.size(), 1)), value,
                             argument({}, sizes));
   }
+}
+
+/// Times a mask of random numbers.
+Value Generator::dropout(Value value) {
+  ArrayRef<int64_t> features = getFeatureShape(value.getType());
+  SmallVector<int64_t> ones(features.size(), 1);
+  auto number = [&](double x) -> Value {
+    return ConstantOp::create(builder, loc, typeOn({}, ones), builder.getF64FloatAttr(x));
+  };
+  FlatSymbolRefAttr space = getResidency(value.getType());
+  Value element = space ? Value(ElementOp::create(builder, loc, typeOn(space, ones), UnitAttr())) : number(0);
+  Value feature = IotaOp::create(builder, loc, typeOn({}, features));
+  Value random = RandomOp::create(builder, loc, value.getType(), number(below(1 << 24)), number(7), number(below(100)),
+                                  element, feature, sites++);
+  Value kept = BinaryOp::create(builder, loc, value.getType(), BinaryKind::Lt, random, number(0.5));
+  return BinaryOp::create(builder, loc, value.getType(), BinaryKind::Mul, value, kept);
 }
 
 RandomProgram Generator::run() {

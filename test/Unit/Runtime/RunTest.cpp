@@ -146,7 +146,7 @@ struct Results {
     gnnc_binding outputs[] = {y.binding, sum.binding, most.binding, least.binding, typed};
     gnnc_error error;
     error.message[0] = 0;
-    gnnc_status status = gnnc_model()->run(context, graph, &x.binding, 1, outputs, 5, workspace, bytes, &error);
+    gnnc_status status = gnnc_model()->run(context, graph, nullptr, &x.binding, 1, outputs, 5, workspace, bytes, nullptr, &error);
     if (status != GNNC_OUT_OF_MEMORY) {
       EXPECT_EQ(status, GNNC_OK) << error.message;
     }
@@ -271,7 +271,8 @@ TEST(Run, NothingIsAllocatedWithAWorkspace) {
   CountingAllocator counter;
   gnnc_context *context = open(test.model, 2, &counter.allocator);
   gnnc_graph *prepared = test.prepare(context);
-  size_t bytes = gnnc_model()->workspace_size(prepared);
+  size_t bytes = 0;
+  ASSERT_EQ(gnnc_model()->workspace_size(prepared, nullptr, &bytes, nullptr), GNNC_OK);
   // A guard behind the workspace shows that its size is enough.
   char *workspace = static_cast<char *>(std::aligned_alloc(64, (bytes + 127) / 64 * 64));
   memset(workspace + bytes, 0x5a, 32);
@@ -368,7 +369,7 @@ TEST(Run, WideMerges) {
     gnnc_graph *graph;
     ASSERT_EQ(gnnc_model()->prepare(context, &data.desc(), &graph, nullptr), GNNC_OK);
     Tensor y("y", {width}, NAN);
-    ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr), GNNC_OK);
+    ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr), GNNC_OK);
     if (threads == 1)
       reference = y.data;
     EXPECT_EQ(memcmp(y.data.data(), reference.data(), width * sizeof(float)), 0);
@@ -402,7 +403,7 @@ TEST(Run, SharedStepsAndConstants) {
   gnnc_graph *graph;
   ASSERT_EQ(gnnc_model()->prepare(context, &data.desc(), &graph, nullptr), GNNC_OK);
   Tensor y("y", {});
-  ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr), GNNC_OK);
+  ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr), GNNC_OK);
   EXPECT_EQ(y.data[0], 42);
   gnnc_model()->free_graph(graph);
   gnnc_model()->close(context);

@@ -99,6 +99,7 @@ int64_t ModelBuilder::buffer(const std::string &text, const Buffer &b) {
   record.first = b.first;
   record.last = b.last;
   record.constantAt = b.constantAt;
+  record.replaces = -1;
   buffers.push_back(record);
   return static_cast<int64_t>(buffers.size()) - 1;
 }
@@ -164,6 +165,22 @@ runtime::Model ModelBuilder::build(int64_t level) {
   records(indices, header.indicesAt, header.numIndices);
   records(buffers, header.buffersAt, header.numBuffers);
   records(steps, header.stepsAt, header.numSteps);
+  // One function with one program, which needs all root spaces and maps.
+  std::vector<int64_t> needs, all;
+  for (size_t i = 0; i < spaces.size(); ++i)
+    if (spaces[i].kind == SpaceRoot)
+      needs.push_back(2 * static_cast<int64_t>(i));
+  for (size_t i = 0; i < maps.size(); ++i)
+    if (maps[i].kind == MapRoot)
+      needs.push_back(2 * static_cast<int64_t>(i) + 1);
+  for (size_t i = 0; i < buffers.size(); ++i)
+    all.push_back(static_cast<int64_t>(i));
+  int64_t needsAt = list(needs), buffersAt = list(all);
+  std::vector<FunctionRec> functions = {
+      {0, header.numBuffers, 0, header.numSteps, needsAt, static_cast<int64_t>(needs.size())}};
+  std::vector<ProgramRec> programs = {{name("forward"), 0, 0, header.numSteps, buffersAt, header.numBuffers}};
+  records(functions, header.functionsAt, header.numFunctions);
+  records(programs, header.programsAt, header.numPrograms);
   header.numKernels = static_cast<int64_t>(kernels.size());
   header.numVariants = 1;
   const auto *begin = reinterpret_cast<const int64_t *>(&header);

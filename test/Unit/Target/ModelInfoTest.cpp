@@ -30,7 +30,7 @@ protected:
 
 TEST_F(ModelInfoTest, NameAndType) {
   EXPECT_EQ(document.getString("name"), "Planned");
-  EXPECT_EQ(document.getInteger("abi"), 1);
+  EXPECT_EQ(document.getInteger("abi"), 2);
   EXPECT_EQ(document.getString("dtype"), "f32");
 }
 
@@ -71,7 +71,7 @@ TEST_F(ModelInfoTest, KernelsInOrder) {
 TEST_F(ModelInfoTest, TheMemoryPlan) {
   ASSERT_EQ(document.getArray("buffers")->size(), 1u);
   EXPECT_EQ(llvm::json::Value(llvm::json::Object(item("buffers", 0))),
-            json(R"({"name": "arena0", "kind": "arena", "space": "node", "row_elements": 6, "first": 0, "last": 1})"));
+            json(R"({"name": "arena0", "function": "forward", "kind": "arena", "space": "node", "row_elements": 6, "first": 0, "last": 1})"));
 }
 
 } // namespace
