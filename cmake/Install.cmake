@@ -38,6 +38,9 @@ install(DIRECTORY "${PROJECT_BINARY_DIR}/dialects" DESTINATION "${gnnc_dialects_
 # The compiler has the standard library inside; these are to read.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Spec/std" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc"
         FILES_MATCHING PATTERN "*.gnn")
+# What --emit=cuda prints includes these.
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Target/CUDA/Kernels/" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc/cuda"
+        FILES_MATCHING PATTERN "*.cuh")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc")
 install(FILES "${PROJECT_SOURCE_DIR}/docs/model.schema.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc" OPTIONAL)
 

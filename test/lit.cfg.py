@@ -29,3 +29,19 @@ for level in "012":
 for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
     if os.path.exists(os.path.join(config.gnnc_tools_dir, tool)):
         config.available_features.add(tool)
+
+# Tests of machine code for GPUs need NVIDIA's run-time compiler: asked of gnnc itself, as it is what looks for it.
+def has_nvrtc():
+    import subprocess
+
+    gnnc = os.path.join(config.gnnc_tools_dir, "gnnc")
+    if not os.path.exists(gnnc):
+        return False
+    model = os.path.join(config.test_source_root, "Target", "CUDA", "nvrtc.gnn")
+    return subprocess.run([gnnc, "compile", model, "--emit", "ptx"], capture_output=True).returncode == 0
+
+
+if has_nvrtc():
+    config.available_features.add("nvrtc")
+else:
+    lit_config.note("NVRTC is not found: tests of GPU machine code are left out")

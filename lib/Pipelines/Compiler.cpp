@@ -9,6 +9,8 @@
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Target/CPU/CPUBackend.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
+#include "gnnc/Target/CUDA/NVRTC.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -80,6 +82,8 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   for (int level : options.cpuLevels)
     if (level != 0 && level != 2 && level != 3 && level != 4)
       return error("expected processor level 0, 2, 3 or 4, found " + llvm::Twine(level));
+  if (options.architectures.empty())
+    return error("expected at least one GPU architecture");
   std::vector<int> levels = options.cpuLevels;
   llvm::sort(levels, std::greater<int>());
   levels.erase(llvm::unique(levels), levels.end());
@@ -121,6 +125,21 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   }
 
   progress(kCodegen);
+  if (options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin) {
+    llvm::Expected<cuda::CUDASource> source = cuda::printModule(*module);
+    if (!source) {
+      if (message.empty())
+        return source.takeError();
+      llvm::consumeError(source.takeError());
+      return error(message);
+    }
+    if (options.emit == EmitKind::CUDA)
+      return std::move(source->text);
+    cuda::Image image{options.architectures.front(), options.emit == EmitKind::PTX, {}};
+    if (llvm::Error failure = cuda::compileImages(source->text, image))
+      return std::move(failure);
+    return std::move(image.bytes);
+  }
   cpu::loadDialects(&context);
   bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
   llvm::Expected<std::vector<cpu::CPUCode>> code = generate(*module, levels, wantText);

@@ -11,6 +11,7 @@
 #include "gnnc/Spec/Frontend.h"
 #include "gnnc/Spec/JSON.h"
 #include "gnnc/Support/OutputFile.h"
+#include "gnnc/Target/CUDA/NVRTC.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -43,6 +44,19 @@ static std::vector<int> cpuLevels(const std::vector<std::string> &names) {
 }
 
 /// What is asked for, as text or as an artefact's bytes.
+static llvm::Expected<std::vector<int>> architectures(const std::vector<std::string> &names) {
+  std::vector<int> numbers;
+  for (const std::string &name : names) {
+    llvm::Expected<int> number = cuda::parseArchitecture(name);
+    if (!number)
+      return number.takeError();
+    numbers.push_back(*number);
+  }
+  llvm::sort(numbers);
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   if (wantsJSON)
@@ -53,10 +67,17 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.compileTo = arguments.compileTo;
   options.target = arguments.target;
   options.cpuLevels = cpuLevels(arguments.cpu);
+  llvm::Expected<std::vector<int>> gpus = architectures(arguments.architectures);
+  if (!gpus)
+    return gpus.takeError();
+  options.architectures = std::move(*gpus);
   options.emit = llvm::StringSwitch<EmitKind>(arguments.emit)
                      .Case("mpdfg", EmitKind::MPDFG)
                      .Case("mpk", EmitKind::MPK)
                      .Case("llvm", EmitKind::LLVM)
+                     .Case("cuda", EmitKind::CUDA)
+                     .Case("ptx", EmitKind::PTX)
+                     .Case("cubin", EmitKind::Cubin)
                      .Case("obj", EmitKind::Object)
                      .Default(EmitKind::SharedObject);
   Progress progress;
@@ -76,10 +97,14 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   if (!result)
     return fail(result.takeError());
 
-  bool isBinary = arguments.compileTo.empty() && (arguments.emit == "so" || arguments.emit == "obj");
+  bool isBinary =
+      arguments.compileTo.empty() && (arguments.emit == "so" || arguments.emit == "obj" || arguments.emit == "cubin");
   std::string output = arguments.output;
   if (output.empty() && isBinary)
-    output = (llvm::sys::path::stem(arguments.input) + (arguments.emit == "so" ? ".so" : ".o")).str();
+    output = (llvm::sys::path::stem(arguments.input) + (arguments.emit == "so"    ? ".so"
+                                                        : arguments.emit == "obj" ? ".o"
+                                                                                  : ".cubin"))
+                 .str();
   if (output.empty() || output == "-") {
     llvm::outs() << *result;
     return ExitOk;

@@ -50,8 +50,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::Option *emit =
       command
           ->add_option("--emit", arguments.emit,
-                       "json: the checked model; mpdfg, mpk, llvm: IR; obj: object file; so: shared object")
-          ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "obj", "so"}))
+                       "json: the checked model; mpdfg, mpk, llvm: IR; cuda: kernels as CUDA C++; ptx, cubin: compiled "
+                       "by NVRTC; obj: object file; so: shared object")
+          ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "cuda", "ptx", "cubin", "obj", "so"}))
           ->capture_default_str();
   command->add_flag(
       "--gradient", arguments.gradient,
@@ -64,6 +65,12 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"v3", "v4", "baseline"}))
+      ->capture_default_str();
+  command
+      ->add_option("--arch", arguments.architectures,
+                   "GPU architectures to hold code for; --emit=ptx and cubin take the lowest")
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->capture_default_str();
   command->add_option("-o,--output", arguments.output,
                       "File to write; default: standard output for text, else the model file's name with .so or .o; "

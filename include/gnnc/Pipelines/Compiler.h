@@ -29,6 +29,9 @@ enum class EmitKind {
   MPDFG,        ///< `mpdfg` after the simplify phase (or after `compileTo`), as text
   MPK,          ///< `mpk` after the plan-memory phase, as text
   LLVM,         ///< LLVM IR of all variants, as text
+  CUDA,         ///< CUDA C++ of all kernels, as text
+  PTX,          ///< PTX of all kernels for the first architecture, as text
+  Cubin,        ///< machine code of all kernels for the first architecture
   Object,       ///< the model's own relocatable object, without the runtime
   SharedObject, ///< the self-contained model.so
 };
@@ -42,6 +45,8 @@ struct CompileOptions {
   std::string target = "cpu";
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
+  /// GPU architectures to hold machine code for, as numbers (90 for sm_90); PTX for the first serves later ones.
+  std::vector<int> architectures = {80, 90};
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
 };

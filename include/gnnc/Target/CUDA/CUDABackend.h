@@ -1,0 +1,40 @@
+//===- CUDABackend.h - Kernels to CUDA C++ and machine code -----*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_CUDA_CUDABACKEND_H
+#define GNNC_TARGET_CUDA_CUDABACKEND_H
+
+#include "gnnc/Target/CUDA/DeviceStep.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace gnnc::cuda {
+
+/// The kernels of a module as one translation unit, and how to launch them: one step for each kernel of the program, in
+/// order.
+struct CUDASource {
+  std::string text; ///< includes the templates of lib/Target/CUDA/Kernels by name
+  std::vector<DeviceStep> steps;
+};
+
+/// Prints all kernels of a module past plan-memory. What is wrong with it goes to its context's diagnostics.
+llvm::Expected<CUDASource> printModule(mlir::ModuleOp module);
+
+/// A file the printed text includes.
+struct KernelHeader {
+  const char *name;
+  llvm::StringRef text;
+};
+llvm::ArrayRef<KernelHeader> kernelHeaders();
+
+} // namespace gnnc::cuda
+
+#endif // GNNC_TARGET_CUDA_CUDABACKEND_H

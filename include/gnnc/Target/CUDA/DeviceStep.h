@@ -1,0 +1,80 @@
+//===- DeviceStep.h - What a step on a GPU is made of -----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A kernel of the program becomes a few launches. All their arguments are 64-bit words, so that the runtime can lay
+// them out without knowing what they mean; packaging writes these records into the object's table
+// (lib/Runtime/ModelTable.h, whose meanings they have).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_CUDA_DEVICESTEP_H
+#define GNNC_TARGET_CUDA_DEVICESTEP_H
+
+#include "gnnc/Target/Kernel.h"
+
+namespace gnnc::cuda {
+
+enum class WordKind {
+  Buffer,        ///< address of DeviceStep::buffers[number]
+  Index,         ///< address of DeviceStep::indices[number]
+  Extent,        ///< elements of `symbol`, a space; null: 1
+  Items,         ///< address of the worklist of `symbol`, a map
+  NumItems,      ///< its items
+  NumHeavyItems, ///< its items with a slot, which come first
+  Heavy,         ///< address of the list of owners with several items
+  NumHeavy,      ///< their number
+  HeavyOfSlot,   ///< address: the number among those of each slot's owner
+  Scratch,       ///< address of DeviceStep::scratch[number]
+  BlocksBefore,  ///< blocks of the step's counted launches before number `number`
+  Blocks,        ///< blocks of all counted launches
+  Zero,          ///< 0
+};
+
+struct Word {
+  WordKind kind;
+  unsigned number = 0;
+  mlir::FlatSymbolRefAttr symbol;
+};
+
+/// Memory a step needs while it runs: `bytes` for each of so many.
+enum class ScratchKind { Slots, HeavyOwners, Blocks };
+struct Scratch {
+  ScratchKind kind;
+  mlir::FlatSymbolRefAttr map; ///< Slots, HeavyOwners
+  int64_t bytes;
+};
+
+/// How many blocks there are along x: `perBlock` of what is counted in each.
+enum class GridKind { Items, HeavyItems, HeavyOwners, Elements, Once };
+
+struct Launch {
+  std::string kernel;
+  GridKind grid;
+  mlir::FlatSymbolRefAttr symbol;       ///< the map; Elements: the space (null: one element)
+  int64_t perBlock = 1, perElement = 1; ///< blocks = ceil(count * perElement / perBlock)
+  int64_t gridY = 1, gridZ = 1;
+  int64_t threads = 128;
+  int64_t sharedBytes = 0;
+  /// Blocks take turns if there are more; 0: as many as it takes.
+  int64_t mostBlocksPerProcessor = 0;
+  bool isCounted = false; ///< each of its blocks leaves a partial total
+  llvm::SmallVector<Word> words;
+};
+
+struct DeviceStep {
+  std::string name;
+  llvm::SmallVector<mlir::Value> buffers;
+  llvm::SmallVector<IndexRef> indices;
+  llvm::SmallVector<Scratch> scratch;
+  /// Results of which a launch may leave rows unwritten: they are set to zero first.
+  llvm::SmallVector<unsigned> zeroed;
+  llvm::SmallVector<Launch> launches;
+};
+
+} // namespace gnnc::cuda
+
+#endif // GNNC_TARGET_CUDA_DEVICESTEP_H

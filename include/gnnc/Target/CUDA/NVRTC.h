@@ -1,0 +1,43 @@
+//===- NVRTC.h - CUDA C++ to machine code -----------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// NVIDIA's run-time compiler, loaded when it is first needed: the compiler is built and works without it. Results are
+// kept by content in $XDG_CACHE_HOME/gnnc (else ~/.cache/gnnc).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TARGET_CUDA_NVRTC_H
+#define GNNC_TARGET_CUDA_NVRTC_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace gnnc::cuda {
+
+/// Machine code for one architecture, or PTX, which the driver compiles for that architecture and later ones.
+struct Image {
+  int architecture = 0; ///< 90 for sm_90
+  bool isPTX = false;
+  std::string bytes;
+};
+
+/// The number of "sm_90"; an error for anything else.
+llvm::Expected<int> parseArchitecture(llvm::StringRef name);
+
+/// Compiles a text that includes kernelHeaders() for each of `images`, several at once.
+llvm::Error compileImages(llvm::StringRef text, llvm::MutableArrayRef<Image> images);
+
+/// Whether a run-time compiler can be found here; if not, why.
+llvm::Error findCompiler();
+
+} // namespace gnnc::cuda
+
+#endif // GNNC_TARGET_CUDA_NVRTC_H

@@ -1,0 +1,63 @@
+//===- CUDABackend.cpp - Kernels to CUDA C++ ------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Target/CUDA/CUDABackend.h"
+#include "ProductPrinter.h"
+#include "SweepPrinter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+
+// Made by cmake/EmbedText.cmake.
+extern const char *const gnnc_kernels_names[];
+extern const char *const gnnc_kernels_texts[];
+extern const size_t gnnc_kernels_sizes[];
+extern const size_t gnnc_kernels_count;
+
+llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < gnnc_kernels_count; ++i)
+      all.push_back(std::string(gnnc_kernels_names[i]) + ".cuh");
+    return all;
+  }();
+  static const std::vector<KernelHeader> headers = [] {
+    std::vector<KernelHeader> all;
+    for (size_t i = 0; i < gnnc_kernels_count; ++i)
+      all.push_back({names[i].c_str(), llvm::StringRef(gnnc_kernels_texts[i], gnnc_kernels_sizes[i])});
+    return all;
+  }();
+  return headers;
+}
+
+llvm::Expected<CUDASource> cuda::printModule(ModuleOp module) {
+  CUDASource source;
+  CodeWriter out;
+  out.line("// Made by gnnc.");
+  out.line("#include \"Product.cuh\"");
+  out.line("#include \"Sweep.cuh\"");
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.getBody().front()) {
+      std::string name = "gnnc_kernel" + std::to_string(source.steps.size());
+      FailureOr<DeviceStep> step = failure();
+      if (auto sweep = dyn_cast<mpk::SweepOp>(op))
+        step = printSweep(sweep, name, out);
+      else if (auto product = dyn_cast<mpk::ProductOp>(op))
+        step = printProduct(product, name, out);
+      else if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
+        step = printOuterSum(sum, name, out);
+      else
+        continue;
+      if (failed(step))
+        return llvm::createStringError("internal error in code generation; the diagnostic says where");
+      source.steps.push_back(std::move(*step));
+    }
+  source.text = out.text().str();
+  return source;
+}

@@ -1,0 +1,196 @@
+//===- Lanes.cuh - Lanes, rows and elementwise functions --------*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What all kernels are made of. Nothing of the C++ or CUDA library is included, so that a run-time compiler needs no
+// headers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_LANES_CUH
+#define GNNC_KERNELS_LANES_CUH
+
+#define GNNC_DEVICE __device__ __forceinline__
+/// A loop over registers: its count is known, and it is always unrolled.
+#define GNNC_FOR(i, n) _Pragma("unroll") for (int i = 0; i < (n); ++i)
+#define GNNC_FOR_STEP(i, n, step) _Pragma("unroll") for (int i = 0; i < (n); i += (step))
+
+#define GNNC_INFINITY __int_as_float(0x7f800000)
+#define GNNC_NAN __int_as_float(0x7fffffff)
+
+namespace gnnc {
+
+using int64 = long long;
+
+constexpr unsigned kAllLanes = 0xffffffffu;
+/// Where the running maximum of an online softmax starts: below every score, but its difference to one is finite.
+constexpr float kLowest = -1e30f;
+
+GNNC_DEVICE int lane() { return threadIdx.x & 31; }
+
+//===----------------------------------------------------------------------===//
+// Memory: V numbers that lie side by side, 16 bytes at most, aligned to their size.
+//===----------------------------------------------------------------------===//
+
+template <typename T, int V> struct Packed;
+template <typename T> struct Packed<T, 1> { using Type = T; };
+template <> struct Packed<float, 2> { using Type = float2; };
+template <> struct Packed<float, 4> { using Type = float4; };
+template <> struct Packed<double, 2> { using Type = double2; };
+
+/// Reads what no kernel writes while this one runs.
+template <int V, typename T> GNNC_DEVICE void load(T *to, const T *from) {
+  if constexpr (V == 1) {
+    to[0] = __ldg(from);
+  } else {
+    auto all = __ldg(reinterpret_cast<const typename Packed<T, V>::Type *>(from));
+    to[0] = all.x, to[1] = all.y;
+    if constexpr (V == 4)
+      to[2] = all.z, to[3] = all.w;
+  }
+}
+template <int V, typename T> GNNC_DEVICE void store(T *to, const T *from) {
+  if constexpr (V == 1) {
+    to[0] = from[0];
+  } else {
+    typename Packed<T, V>::Type all;
+    all.x = from[0], all.y = from[1];
+    if constexpr (V == 4)
+      all.z = from[2], all.w = from[3];
+    *reinterpret_cast<typename Packed<T, V>::Type *>(to) = all;
+  }
+}
+template <int V, typename T> GNNC_DEVICE void fill(T *to, T number) { GNNC_FOR(v, V) to[v] = number; }
+
+//===----------------------------------------------------------------------===//
+// Lanes. Lanes whose numbers differ in the bits of Count lanes that begin at First hold parts of one row; all lanes of
+// the warp take part, and all get the result.
+//===----------------------------------------------------------------------===//
+
+template <int First, int Count, typename T> GNNC_DEVICE T sumLanes(T x) {
+  GNNC_FOR_STEP(i, 5, 1) {
+    int mask = First << i;
+    if (mask < First * Count)
+      x += __shfl_xor_sync(kAllLanes, x, mask);
+  }
+  return x;
+}
+template <int First, int Count, typename T> GNNC_DEVICE T maxLanes(T x) {
+  GNNC_FOR_STEP(i, 5, 1) {
+    int mask = First << i;
+    if (mask < First * Count) {
+      T other = __shfl_xor_sync(kAllLanes, x, mask);
+      x = other > x ? other : x;
+    }
+  }
+  return x;
+}
+template <int First, int Count, typename T> GNNC_DEVICE T minLanes(T x) {
+  GNNC_FOR_STEP(i, 5, 1) {
+    int mask = First << i;
+    if (mask < First * Count) {
+      T other = __shfl_xor_sync(kAllLanes, x, mask);
+      x = other < x ? other : x;
+    }
+  }
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise functions, by the names they have in the dialect.
+//===----------------------------------------------------------------------===//
+
+// The calls of each width, which all else is written in.
+GNNC_DEVICE float exp(float x) { return ::expf(x); }
+GNNC_DEVICE double exp(double x) { return ::exp(x); }
+GNNC_DEVICE float expm1(float x) { return ::expm1f(x); }
+GNNC_DEVICE double expm1(double x) { return ::expm1(x); }
+GNNC_DEVICE float log(float x) { return ::logf(x); }
+GNNC_DEVICE double log(double x) { return ::log(x); }
+GNNC_DEVICE float log1p(float x) { return ::log1pf(x); }
+GNNC_DEVICE double log1p(double x) { return ::log1p(x); }
+GNNC_DEVICE float sqrt(float x) { return ::sqrtf(x); }
+GNNC_DEVICE double sqrt(double x) { return ::sqrt(x); }
+GNNC_DEVICE float abs(float x) { return ::fabsf(x); }
+GNNC_DEVICE double abs(double x) { return ::fabs(x); }
+GNNC_DEVICE float sin(float x) { return ::sinf(x); }
+GNNC_DEVICE double sin(double x) { return ::sin(x); }
+GNNC_DEVICE float cos(float x) { return ::cosf(x); }
+GNNC_DEVICE double cos(double x) { return ::cos(x); }
+GNNC_DEVICE float tanh(float x) { return ::tanhf(x); }
+GNNC_DEVICE double tanh(double x) { return ::tanh(x); }
+GNNC_DEVICE float erf(float x) { return ::erff(x); }
+GNNC_DEVICE double erf(double x) { return ::erf(x); }
+GNNC_DEVICE float pow(float x, float y) { return ::powf(x, y); }
+GNNC_DEVICE double pow(double x, double y) { return ::pow(x, y); }
+
+template <typename T> GNNC_DEVICE T rsqrt(T x) { return T(1) / sqrt(x); }
+template <typename T> GNNC_DEVICE T recip(T x) { return T(1) / x; }
+template <typename T> GNNC_DEVICE T neg(T x) { return -x; }
+template <typename T> GNNC_DEVICE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0); }
+template <typename T> GNNC_DEVICE T square(T x) { return x * x; }
+template <typename T> GNNC_DEVICE T relu(T x) { return x > T(0) ? x : T(0); }
+template <typename T> GNNC_DEVICE T leaky_relu(T x, T slope) { return x > T(0) ? x : x * slope; }
+template <typename T> GNNC_DEVICE T elu(T x, T scale) { return x > T(0) ? x : scale * expm1(x); }
+template <typename T> GNNC_DEVICE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+template <typename T> GNNC_DEVICE T silu(T x) { return x * sigmoid(x); }
+template <typename T> GNNC_DEVICE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440))); }
+template <typename T> GNNC_DEVICE T softplus(T x) { return (x > T(0) ? x : T(0)) + log1p(exp(-abs(x))); }
+
+template <typename T> GNNC_DEVICE T maximum(T x, T y) { return x > y ? x : y; }
+template <typename T> GNNC_DEVICE T minimum(T x, T y) { return x < y ? x : y; }
+template <typename T> GNNC_DEVICE T lt(T x, T y) { return x < y ? T(1) : T(0); }
+template <typename T> GNNC_DEVICE T le(T x, T y) { return x <= y ? T(1) : T(0); }
+template <typename T> GNNC_DEVICE T gt(T x, T y) { return x > y ? T(1) : T(0); }
+template <typename T> GNNC_DEVICE T ge(T x, T y) { return x >= y ? T(1) : T(0); }
+template <typename T> GNNC_DEVICE T eq(T x, T y) { return x == y ? T(1) : T(0); }
+template <typename T> GNNC_DEVICE T ne(T x, T y) { return x != y ? T(1) : T(0); }
+
+// The number of an element in the memory of a floating-point number.
+GNNC_DEVICE float numberOf(float, int element) { return __int_as_float(element); }
+GNNC_DEVICE double numberOf(double, int element) { return __longlong_as_double(element); }
+GNNC_DEVICE int elementOf(float number) { return __float_as_int(number); }
+GNNC_DEVICE int elementOf(double number) { return int(__double_as_longlong(number)); }
+
+template <typename T> GNNC_DEVICE T isElement(T number, T other) {
+  return elementOf(number) == elementOf(other) ? T(1) : T(0);
+}
+
+/// A multiple of 2^-24 in [0, 1): Philox4x32-7, with the key (seedLow, seedHigh) and the counter (element, feature, site,
+/// step). The seed's halves and the step are numbers of at most 24 bits.
+template <typename T>
+GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsigned site) {
+  auto word = [](T x) { return unsigned(x > T(0) ? (x < T(16777215) ? x : T(16777215)) : T(0)); };
+  unsigned key0 = word(seedLow), key1 = word(seedHigh);
+  unsigned c0 = unsigned(elementOf(element)), c1 = unsigned(elementOf(feature)), c2 = site, c3 = word(step);
+  GNNC_FOR(round, 7) {
+    unsigned high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
+    unsigned high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+    c0 = high1 ^ c1 ^ key0, c1 = low1, c2 = high0 ^ c3 ^ key1, c3 = low0;
+    key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
+  }
+  return T(c0 >> 8) * T(5.9604644775390625e-8);
+}
+
+//===----------------------------------------------------------------------===//
+// Accumulators of one number
+//===----------------------------------------------------------------------===//
+
+/// Of equal numbers the smallest element wins, so the order of merging does not matter; -1 is nobody.
+template <typename T> GNNC_DEVICE void keepMost(T &best, T &number, T other, T otherNumber) {
+  bool first = unsigned(elementOf(otherNumber)) < unsigned(elementOf(number));
+  if (other > best || (other == best && first))
+    best = other, number = otherNumber;
+}
+template <typename T> GNNC_DEVICE void keepLeast(T &best, T &number, T other, T otherNumber) {
+  bool first = unsigned(elementOf(otherNumber)) < unsigned(elementOf(number));
+  if (other < best || (other == best && first))
+    best = other, number = otherNumber;
+}
+
+} // namespace gnnc
+
+#endif // GNNC_KERNELS_LANES_CUH

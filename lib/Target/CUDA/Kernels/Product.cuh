@@ -1,0 +1,229 @@
+//===- Product.cuh - Matrix products of rows --------------------*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two products. `product` multiplies rows by a weight: blocks of kTileRows x kTileColumns results, each thread a
+// rectangle of them in registers, both operands through shared memory in steps of kDepth. Rows may be gathered, and with
+// groups each block's rows (an item of the worklist) belong to one group and its weight. `outerSum` is the gradient of a
+// weight, a sum over rows: each block takes a range of rows and leaves a partial sum, and `addPartials` adds those in
+// order.
+//
+// A Shape (printed by the compiler) has Real, kBatch, kRows (matrix rows of an element), kK, kN, the tiles, and what the
+// operands go through: kGathersLhs, kGathersRhs, kGrouped.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_PRODUCT_CUH
+#define GNNC_KERNELS_PRODUCT_CUH
+
+#include "Lanes.cuh"
+#include "Sweep.cuh"
+
+namespace gnnc {
+
+/// Where rows are read and written: `lhs` and `rhs` say which row of an operand belongs to a position (null: it is the
+/// position itself), `members` which row of the result.
+template <typename Real> struct ProductArgs {
+  const Real *lhs, *rhs;
+  Real *result;
+  const int *lhsRows, *rhsRows, *members;
+  Work work;
+  int64 rows; ///< without groups
+};
+
+template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> &args) {
+  using Real = typename S::Real;
+  constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
+  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth;
+  constexpr int kThreads = kM / kHeight * kAcross;
+  __shared__ Real xs[2][kDepth][kM + 4];
+  __shared__ Real ws[2][kDepth][kN];
+  __shared__ int64 inRows[kM], outRows[kM];
+  const int thread = threadIdx.x, column = blockIdx.y * kN, batch = blockIdx.z;
+
+  // The rows of this block: positions [begin, end), kM matrix rows at a time.
+  int64 begin, end, group = 0;
+  if constexpr (S::kGrouped) {
+    Item item = args.work.items[blockIdx.x];
+    begin = int64(item.begin) * S::kRows, end = int64(item.end) * S::kRows, group = item.owner;
+  } else {
+    begin = int64(blockIdx.x) * kM;
+    end = begin + kM < args.rows * S::kRows ? begin + kM : args.rows * S::kRows;
+  }
+  const Real *weight = args.rhs + (group * S::kBatch + batch) * S::kK * S::kN;
+
+  for (int64 first = begin; first < end; first += kM) {
+    for (int i = thread; i < kM; i += kThreads) {
+      int64 row = first + i;
+      int64 in = -1, out = -1;
+      if (row < end) {
+        int64 position = row / S::kRows, part = row % S::kRows;
+        int64 target = S::kGrouped ? args.members[position] : position;
+        int64 source = S::kGathersLhs ? args.lhsRows[position] : target;
+        out = target * S::kRows + part;
+        in = source < 0 ? -1 : source * S::kRows + part;
+      }
+      inRows[i] = in, outRows[i] = out;
+    }
+    __syncthreads();
+
+    constexpr int kLoadsX = (kM * kDepth + kThreads - 1) / kThreads, kLoadsW = (kN * kDepth + kThreads - 1) / kThreads;
+    Real nextX[kLoadsX], nextW[kLoadsW];
+    auto fetch = [&](int depth) {
+      GNNC_FOR(i, kLoadsX) {
+        int at = thread + i * kThreads, m = at / kDepth, k = depth + at % kDepth;
+        bool inside = at < kM * kDepth && k < S::kK && inRows[m < kM ? m : 0] >= 0;
+        nextX[i] = inside ? __ldg(args.lhs + (inRows[m] * S::kBatch + batch) * S::kK + k) : Real(0);
+      }
+      GNNC_FOR(i, kLoadsW) {
+        int at = thread + i * kThreads, k = depth + at / kN, n = column + at % kN;
+        bool inside = at < kN * kDepth && k < S::kK && n < S::kN;
+        nextW[i] = inside ? __ldg(weight + int64(k) * S::kN + n) : Real(0);
+      }
+    };
+    auto place = [&](int half) {
+      GNNC_FOR(i, kLoadsX) {
+        int at = thread + i * kThreads;
+        if (at < kM * kDepth)
+          xs[half][at % kDepth][at / kDepth] = nextX[i];
+      }
+      GNNC_FOR(i, kLoadsW) {
+        int at = thread + i * kThreads;
+        if (at < kN * kDepth)
+          ws[half][at / kN][at % kN] = nextW[i];
+      }
+    };
+
+    Real sum[kHeight][kWidth];
+    GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] = 0;
+    const int top = thread / kAcross * kHeight, left = thread % kAcross * kWidth;
+    constexpr int kSteps = (S::kK + kDepth - 1) / kDepth;
+    fetch(0);
+    place(0);
+    __syncthreads();
+    for (int step = 0; step < kSteps; ++step) {
+      if (step + 1 < kSteps)
+        fetch((step + 1) * kDepth);
+      GNNC_FOR(k, kDepth) {
+        Real x[kHeight], w[kWidth];
+        GNNC_FOR(r, kHeight) x[r] = xs[step & 1][k][top + r];
+        GNNC_FOR(c, kWidth) w[c] = ws[step & 1][k][left + c];
+        GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] += x[r] * w[c];
+      }
+      if (step + 1 < kSteps)
+        place((step + 1) & 1);
+      __syncthreads();
+    }
+    GNNC_FOR(r, kHeight) {
+      int64 out = outRows[top + r];
+      if (out >= 0) {
+        Real *to = args.result + (out * S::kBatch + batch) * S::kN + column + left;
+        GNNC_FOR(c, kWidth) if (column + left + c < S::kN) to[c] = sum[r][c];
+      }
+    }
+    __syncthreads();
+  }
+}
+
+/// The block's tile of the sum over its range of rows: kTileRows of kK, kTileColumns of kN.
+template <class S> GNNC_DEVICE void outerSum(const ProductArgs<typename S::Real> &args) {
+  using Real = typename S::Real;
+  constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
+  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth;
+  constexpr int kThreads = kM / kHeight * kAcross;
+  constexpr int kTilesAcross = (S::kN + kN - 1) / kN;
+  __shared__ Real xs[kDepth][kM], gs[kDepth][kN];
+  __shared__ int64 xRows[kDepth], gRows[kDepth];
+  const int thread = threadIdx.x, batch = blockIdx.z;
+  const int k0 = blockIdx.y / kTilesAcross * kM, n0 = blockIdx.y % kTilesAcross * kN;
+
+  constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
+  int64 begin, end;
+  Real *to;
+  if constexpr (S::kGrouped) {
+    Item item = args.work.items[blockIdx.x];
+    begin = item.begin, end = item.end;
+    to = item.slot < 0 ? args.result + item.owner * kElements
+                       : static_cast<Real *>(args.work.slots) + item.slot * kElements;
+  } else {
+    int64 each = (args.rows + gridDim.x - 1) / gridDim.x;
+    begin = blockIdx.x * each;
+    end = begin + each < args.rows ? begin + each : args.rows;
+    to = static_cast<Real *>(args.work.partials) + blockIdx.x * kElements;
+  }
+
+  Real sum[kHeight][kWidth];
+  GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] = 0;
+  const int top = thread / kAcross * kHeight, left = thread % kAcross * kWidth;
+  for (int64 first = begin; first < end; first += kDepth) {
+    for (int i = thread; i < kDepth; i += kThreads) {
+      int64 position = first + i;
+      bool live = position < end;
+      int64 own = !live ? -1 : S::kGrouped ? args.members[position] : position;
+      xRows[i] = !live || !S::kGathersLhs ? own : args.lhsRows[position];
+      gRows[i] = !live || !S::kGathersRhs ? own : args.rhsRows[position];
+    }
+    __syncthreads();
+    for (int at = thread; at < kDepth * kM; at += kThreads) {
+      int row = at / kM, k = k0 + at % kM;
+      bool inside = k < S::kK && xRows[row] >= 0;
+      xs[row][at % kM] = inside ? __ldg(args.lhs + (xRows[row] * S::kBatch + batch) * S::kK + k) : Real(0);
+    }
+    for (int at = thread; at < kDepth * kN; at += kThreads) {
+      int row = at / kN, n = n0 + at % kN;
+      bool inside = n < S::kN && gRows[row] >= 0;
+      gs[row][at % kN] = inside ? __ldg(args.rhs + (gRows[row] * S::kBatch + batch) * S::kN + n) : Real(0);
+    }
+    __syncthreads();
+    GNNC_FOR(row, kDepth) {
+      Real x[kHeight], g[kWidth];
+      GNNC_FOR(r, kHeight) x[r] = xs[row][top + r];
+      GNNC_FOR(c, kWidth) g[c] = gs[row][left + c];
+      GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] += x[r] * g[c];
+    }
+    __syncthreads();
+  }
+  GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) {
+    int k = k0 + top + r, n = n0 + left + c;
+    if (k < S::kK && n < S::kN)
+      to[(int64(batch) * S::kK + k) * S::kN + n] = sum[r][c];
+  }
+}
+
+/// Sums of `count` partial results of `elements` numbers each: 32 numbers a block, which 8 strips of threads add up in
+/// turn.
+template <typename Real>
+GNNC_DEVICE void addStrips(Real *to, const Real *partials, int64 count, int64 elements, int64 at) {
+  __shared__ Real strips[8][32];
+  const int strip = threadIdx.x / 32;
+  Real sum = 0;
+  if (at < elements)
+    for (int64 i = strip; i < count; i += 8)
+      sum += partials[i * elements + at];
+  strips[strip][lane()] = sum;
+  __syncthreads();
+  if (strip == 0 && at < elements) {
+    GNNC_FOR(other, 7) sum += strips[other + 1][lane()];
+    to[at] = sum;
+  }
+}
+
+template <class S> GNNC_DEVICE void addPartials(const ProductArgs<typename S::Real> &args) {
+  using Real = typename S::Real;
+  constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
+  int64 at = int64(blockIdx.y) * 32 + lane();
+  if constexpr (S::kGrouped) {
+    Heavy heavy = args.work.heavy[blockIdx.x];
+    addStrips(args.result + heavy.owner * kElements, static_cast<Real *>(args.work.slots) + heavy.first * kElements,
+              heavy.last - heavy.first, kElements, at);
+  } else {
+    addStrips(args.result, static_cast<Real *>(args.work.partials), args.work.numPartials, kElements, at);
+  }
+}
+
+} // namespace gnnc
+
+#endif // GNNC_KERNELS_PRODUCT_CUH

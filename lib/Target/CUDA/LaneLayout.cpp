@@ -1,0 +1,157 @@
+//===- LaneLayout.cpp - Which lane holds which feature --------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The widest row that a member brings (without members: the widest value) decides: its innermost atom gets accesses of
+// 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Atoms that it lacks stay
+// in registers, where folding them costs no exchange. What does not fit the registers then is cut into tiles, if its
+// indices have nothing to do with each other; else it spills, which is slow and right.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneLayout.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+
+namespace {
+
+/// Numbers of the widest row in one lane, beyond which parallel atoms are cut into tiles.
+constexpr int64_t kWidestHeld = 8;
+/// Registers for rows of members in flight.
+constexpr int64_t kFlightRegisters = 32;
+constexpr int64_t kMostFlight = 4;
+/// An atom that the widest row lacks takes lanes only if it is longer than this.
+constexpr int64_t kLongestInRegisters = 16;
+
+class Chooser {
+public:
+  Chooser(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) : sweep(sweep), plan(plan), axes(axes) {
+    auto element = cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType();
+    widestAccess = 128 / element.getIntOrFloatBitWidth();
+  }
+  LaneLayout run();
+
+private:
+  Value widest();
+  void giveLanes(int atom);
+  void cutTiles();
+  int64_t memberRegisters();
+
+  mpk::SweepOp sweep;
+  const SweepPlan &plan;
+  BodyAxes &axes;
+  LaneLayout layout;
+  int64_t widestAccess;
+};
+
+} // namespace
+
+int64_t cuda::heldBy(const AxisList &value, const BodyAxes &axes) {
+  int64_t held = 1;
+  for (int atom : BodyAxes::atomsOf(value))
+    held *= axes[atom].held();
+  return held;
+}
+
+Value Chooser::widest() {
+  Value best;
+  int64_t most = -1;
+  auto consider = [&](Value value) {
+    int64_t elements = mpdfg::getFeatureElements(value.getType());
+    if (elements > most) {
+      most = elements;
+      best = value;
+    }
+  };
+  for (Value argument : sweep.getBody().getArguments())
+    if (plan.levels.lookup(argument) == mpk::Level::Member)
+      consider(argument);
+  if (best && most > 1)
+    return best;
+  for (Value argument : sweep.getBody().getArguments())
+    consider(argument);
+  for (Value result : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
+    consider(result);
+  return best;
+}
+
+void Chooser::giveLanes(int number) {
+  Atom &atom = axes[number];
+  int64_t chunks = llvm::divideCeil(atom.extent, atom.vector);
+  atom.lanes = std::min<int64_t>(32 / layout.lanes, llvm::PowerOf2Ceil(chunks));
+  atom.registers = llvm::divideCeil(chunks, atom.lanes);
+  atom.firstLane = layout.lanes;
+  layout.lanes *= atom.lanes;
+}
+
+/// Cuts the parallel atoms of the widest values, outermost first, until they fit.
+void Chooser::cutTiles() {
+  auto widestHeld = [&] {
+    int64_t most = 1;
+    for (Operation &op : sweep.getBody().front())
+      for (Value operand : op.getOperands())
+        most = std::max(most, heldBy(axes.of(operand), axes));
+    return most;
+  };
+  while (widestHeld() > kWidestHeld) {
+    int best = -1;
+    for (unsigned i = 0; i < axes.size(); ++i)
+      if (axes[i].isParallel && axes[i].registers > 1 && (best < 0 || axes[i].registers > axes[best].registers))
+        best = i;
+    if (best < 0)
+      return;
+    Atom &atom = axes[best];
+    int64_t slots = llvm::divideCeil(atom.extent, atom.lanes * atom.vector); // registers of all tiles
+    atom.registers = (atom.registers + 1) / 2;
+    atom.tiles = llvm::divideCeil(slots, atom.registers);
+  }
+}
+
+int64_t Chooser::memberRegisters() {
+  int64_t total = 0;
+  for (Value argument : sweep.getBody().getArguments())
+    if (plan.levels.lookup(argument) == mpk::Level::Member)
+      total += heldBy(axes.of(argument), axes);
+  return std::max<int64_t>(total, 1);
+}
+
+LaneLayout Chooser::run() {
+  SmallVector<int> order; // innermost first
+  if (Value value = widest())
+    for (const AtomList &axis : llvm::reverse(axes.of(value)))
+      for (int atom : llvm::reverse(axis))
+        if (!llvm::is_contained(order, atom))
+          order.push_back(atom);
+  if (!order.empty()) {
+    Atom &inner = axes[order.front()];
+    while (inner.vector < widestAccess && inner.extent % (2 * inner.vector) == 0)
+      inner.vector *= 2;
+    layout.vectorAtom = inner.vector > 1 ? order.front() : -1;
+  }
+  for (int atom : order)
+    giveLanes(atom);
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    if (llvm::is_contained(order, int(i)))
+      continue;
+    if (axes[i].extent > kLongestInRegisters)
+      giveLanes(i);
+    else
+      axes[i].registers = axes[i].extent;
+  }
+  cutTiles();
+  for (unsigned i = 0; i < axes.size(); ++i)
+    layout.tiles *= axes[i].tiles;
+  if (plan.walks > 0)
+    layout.flight = std::clamp<int64_t>(kFlightRegisters / memberRegisters(), 1, kMostFlight);
+  return layout;
+}
+
+LaneLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) {
+  return Chooser(sweep, plan, axes).run();
+}

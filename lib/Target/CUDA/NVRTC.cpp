@@ -1,0 +1,231 @@
+//===- NVRTC.cpp - CUDA C++ to machine code -------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The library is looked for where the loader looks, in toolkits, and in the folders of Python's `nvidia-cuda-nvrtc`
+// package. Its interface is declared here (a dozen C functions that have not changed since CUDA 11), so that building
+// needs no toolkit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Target/CUDA/NVRTC.h"
+#include "KernelCache.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+#include <dlfcn.h>
+#include <thread>
+
+using namespace gnnc;
+using namespace gnnc::cuda;
+
+namespace {
+
+struct Library {
+  using Program = void *;
+  int (*version)(int *, int *);
+  const char *(*errorString)(int);
+  int (*create)(Program *, const char *text, const char *name, int numHeaders, const char *const *headers,
+                const char *const *names);
+  int (*destroy)(Program *);
+  int (*compile)(Program, int numOptions, const char *const *options);
+  int (*logSize)(Program, size_t *);
+  int (*log)(Program, char *);
+  int (*ptxSize)(Program, size_t *);
+  int (*ptx)(Program, char *);
+  int (*cubinSize)(Program, size_t *);
+  int (*cubin)(Program, char *);
+  int major = 0, minor = 0;
+};
+
+/// Folders of `root`/<anything beginning with prefix>, in no order.
+void addMatches(llvm::StringRef root, llvm::StringRef prefix, llvm::StringRef rest, std::vector<std::string> &folders) {
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator it(root, code), end; !code && it != end; it.increment(code))
+    if (llvm::sys::path::filename(it->path()).starts_with(prefix)) {
+      llvm::SmallString<256> path(it->path());
+      llvm::sys::path::append(path, rest);
+      if (llvm::sys::fs::is_directory(path))
+        folders.push_back(std::string(path));
+    }
+}
+
+/// Where the library may be, best first. An empty one stands for the loader's own search.
+std::vector<std::string> searchFolders() {
+  std::vector<std::string> folders{""};
+  for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
+    if (auto home = llvm::sys::Process::GetEnv(variable))
+      for (const char *sub : {"/lib64", "/lib"})
+        folders.push_back(*home + sub);
+  for (const char *folder : {"/usr/local/cuda/lib64", "/usr/local/cuda/lib", "/opt/cuda/lib64"})
+    folders.push_back(folder);
+  // Python's packages: <prefix>/lib/python3.x/site-packages/nvidia/<package>/lib.
+  std::vector<std::string> prefixes;
+  for (const char *variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
+    if (auto prefix = llvm::sys::Process::GetEnv(variable))
+      prefixes.push_back(*prefix);
+  if (auto home = llvm::sys::Process::GetEnv("HOME"))
+    prefixes.push_back(*home + "/.local");
+  prefixes.insert(prefixes.end(), {"/usr/local", "/usr"});
+  for (const std::string &prefix : prefixes)
+    for (const char *packages : {"site-packages/nvidia", "dist-packages/nvidia"}) {
+      std::vector<std::string> roots;
+      addMatches(prefix + "/lib", "python3", packages, roots);
+      for (const std::string &root : roots)
+        addMatches(root, "cu", "lib", folders);
+    }
+  return folders;
+}
+
+llvm::Error missing() {
+  return llvm::createStringError(
+      "compiling CUDA kernels needs NVRTC (libnvrtc.so.13 or .12), which is not found: install a CUDA toolkit "
+      "(looked in $CUDA_HOME and /usr/local/cuda) or the Python package nvidia-cuda-nvrtc (looked in the active "
+      "environment); --emit=cuda needs neither");
+}
+
+llvm::Expected<Library> open() {
+  void *handle = nullptr;
+  for (const std::string &folder : searchFolders()) {
+    for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
+      std::string path = folder.empty() ? name : folder + "/" + name;
+      if ((handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)))
+        break;
+    }
+    if (handle)
+      break;
+  }
+  if (!handle)
+    return missing();
+  Library library;
+  bool complete = true;
+  auto find = [&](auto &function, const char *name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(handle, name));
+    complete &= function != nullptr;
+  };
+  find(library.version, "nvrtcVersion");
+  find(library.errorString, "nvrtcGetErrorString");
+  find(library.create, "nvrtcCreateProgram");
+  find(library.destroy, "nvrtcDestroyProgram");
+  find(library.compile, "nvrtcCompileProgram");
+  find(library.logSize, "nvrtcGetProgramLogSize");
+  find(library.log, "nvrtcGetProgramLog");
+  find(library.ptxSize, "nvrtcGetPTXSize");
+  find(library.ptx, "nvrtcGetPTX");
+  find(library.cubinSize, "nvrtcGetCUBINSize");
+  find(library.cubin, "nvrtcGetCUBIN");
+  if (!complete || library.version(&library.major, &library.minor) != 0)
+    return llvm::createStringError("the NVRTC found here is too old: expected CUDA 12 or 13");
+  return library;
+}
+
+/// Loaded once, never unloaded.
+llvm::Expected<const Library &> compiler() {
+  static llvm::Expected<Library> library = open();
+  if (library)
+    return *library;
+  // The error is kept for the next one who asks.
+  std::string message;
+  library = llvm::handleErrors(library.takeError(), [&](const llvm::ErrorInfoBase &info) { message = info.message(); });
+  library = llvm::createStringError(message);
+  return llvm::createStringError(message);
+}
+
+llvm::Error compileOne(const Library &library, const std::string &text, Image &image) {
+  std::vector<const char *> headers, names;
+  for (const KernelHeader &header : kernelHeaders()) {
+    headers.push_back(header.text.data());
+    names.push_back(header.name);
+  }
+  std::string target =
+      std::string("--gpu-architecture=") + (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture);
+  const char *options[] = {target.c_str(), "--std=c++17", "--device-as-default-execution-space"};
+  Library::Program program = nullptr;
+  int status = library.create(&program, text.c_str(), "model.cu", int(headers.size()), headers.data(), names.data());
+  if (status == 0)
+    status = library.compile(program, int(std::size(options)), options);
+  if (status != 0) {
+    size_t size = 0;
+    std::string log;
+    if (program && library.logSize(program, &size) == 0 && size > 1) {
+      log.resize(size);
+      library.log(program, log.data());
+    }
+    // The first line with an error says enough.
+    llvm::StringRef line = llvm::StringRef(log).split('\n').first;
+    for (llvm::StringRef rest = log; !rest.empty(); rest = rest.split('\n').second)
+      if (rest.split('\n').first.contains("error")) {
+        line = rest.split('\n').first;
+        break;
+      }
+    if (program)
+      library.destroy(&program);
+    return llvm::createStringError("NVRTC " + llvm::Twine(library.major) + "." + llvm::Twine(library.minor) +
+                                   " failed for " + llvm::StringRef(target).split('=').second + " (" +
+                                   library.errorString(status) + ")" + (line.empty() ? "" : ": ") + line);
+  }
+  size_t size = 0;
+  status = image.isPTX ? library.ptxSize(program, &size) : library.cubinSize(program, &size);
+  image.bytes.resize(size);
+  if (status == 0)
+    status = image.isPTX ? library.ptx(program, image.bytes.data()) : library.cubin(program, image.bytes.data());
+  library.destroy(&program);
+  if (status != 0)
+    return llvm::createStringError("NVRTC gave no code for " + target);
+  return llvm::Error::success();
+}
+
+} // namespace
+
+llvm::Expected<int> cuda::parseArchitecture(llvm::StringRef name) {
+  int number = 0;
+  llvm::StringRef digits = name;
+  if (!digits.consume_front("sm_") || digits.getAsInteger(10, number) || number < 70 || number > 999)
+    return llvm::createStringError("expected a GPU architecture such as sm_80 or sm_90, found '" + name + "'");
+  return number;
+}
+
+llvm::Error cuda::findCompiler() {
+  llvm::Expected<const Library &> library = compiler();
+  return library ? llvm::Error::success() : library.takeError();
+}
+
+llvm::Error cuda::compileImages(llvm::StringRef text, llvm::MutableArrayRef<Image> images) {
+  llvm::Expected<const Library &> library = compiler();
+  if (!library)
+    return library.takeError();
+  std::string content = text.str();
+  std::vector<std::string> failures(images.size());
+  auto make = [&](size_t i) {
+    Image &image = images[i];
+    std::string key = std::to_string(library->major) + "." + std::to_string(library->minor) +
+                      (image.isPTX ? " compute_" : " sm_") + std::to_string(image.architecture) + "\n" + content;
+    for (const KernelHeader &header : kernelHeaders())
+      key += header.text;
+    KernelCache cache(key);
+    if (cache.read(image.bytes))
+      return;
+    if (llvm::Error error = compileOne(*library, content, image))
+      failures[i] = llvm::toString(std::move(error));
+    else
+      cache.write(image.bytes);
+  };
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < images.size(); ++i)
+    threads.emplace_back(make, i);
+  if (!images.empty())
+    make(0);
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const std::string &failure : failures)
+    if (!failure.empty())
+      return llvm::createStringError(failure);
+  return llvm::Error::success();
+}

@@ -1,0 +1,187 @@
+//===- ProductPrinter.cpp - Matrix products as CUDA kernels ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses the tiles of Kernels/Product.cuh for a product's size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProductPrinter.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+struct Shape {
+  int64_t batch = 1, rows = 1, k = 0, n = 0;
+  int64_t tileRows = 0, tileColumns = 0, depth = 0, height = 0, width = 0;
+  bool gathersLhs = false, gathersRhs = false, grouped = false;
+
+  int64_t threads() const { return tileRows / height * (tileColumns / width); }
+};
+
+/// What both products share: their arguments in order.
+class ProductStep {
+public:
+  ProductStep(Operation *op, StringRef name, const Shape &shape, FlatSymbolRefAttr over, FlatSymbolRefAttr group,
+              FlatSymbolRefAttr gatherLhs, FlatSymbolRefAttr gatherRhs, CodeWriter &out)
+      : shape(shape), over(over), group(group), out(out) {
+    step.name = name.str();
+    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
+      if (!llvm::is_contained(step.buffers, value))
+        step.buffers.push_back(value);
+    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
+      words.push_back({WordKind::Buffer, unsigned(llvm::find(step.buffers, value) - step.buffers.begin()), {}});
+    addRows(gatherLhs);
+    addRows(gatherRhs);
+    if (group)
+      addIndex({IndexKind::Members, group, {}});
+    else
+      words.push_back(zero);
+    element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  }
+
+  void printShape();
+  Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
+  int64_t elements() const { return shape.batch * shape.k * shape.n; }
+  int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
+
+  DeviceStep step;
+
+private:
+  void addIndex(IndexRef ref) {
+    words.push_back({WordKind::Index, unsigned(step.indices.size()), {}});
+    step.indices.push_back(ref);
+  }
+  void addRows(FlatSymbolRefAttr gather) {
+    if (!gather)
+      words.push_back(zero);
+    else
+      addIndex(group ? IndexRef{IndexKind::Sorted, group, gather} : IndexRef{IndexKind::Raw, gather, {}});
+  }
+
+  const Shape &shape;
+  FlatSymbolRefAttr over, group;
+  CodeWriter &out;
+  Type element;
+  const Word zero{WordKind::Zero, 0, {}};
+  SmallVector<Word> words;
+};
+
+} // namespace
+
+void ProductStep::printShape() {
+  out.open("struct " + step.name + "_shape");
+  out.line(std::string("using Real = ") + (element.isF64() ? "double" : "float") + ";");
+  auto flag = [](bool is) { return is ? "true" : "false"; };
+  out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
+           ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
+  out.line("static constexpr int kTileRows = " + Twine(shape.tileRows) +
+           ", kTileColumns = " + Twine(shape.tileColumns) + ", kDepth = " + Twine(shape.depth) +
+           ", kHeight = " + Twine(shape.height) + ", kWidth = " + Twine(shape.width) + ";");
+  out.line("static constexpr bool kGathersLhs = " + Twine(flag(shape.gathersLhs)) +
+           ", kGathersRhs = " + flag(shape.gathersRhs) + ", kGrouped = " + flag(shape.grouped) + ";");
+  out.close("};");
+}
+
+Launch &ProductStep::launch(const std::string &suffix, const std::string &code, int64_t threads) {
+  std::string name = step.name + suffix;
+  out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + name +
+           "(const __grid_constant__ gnnc::ProductArgs<" + step.name + "_shape::Real> args) { gnnc::" + code + "<" +
+           step.name + "_shape>(args); }");
+  Launch record;
+  record.kernel = name;
+  record.threads = threads;
+  record.words = words;
+  for (WordKind kind : {WordKind::Items, WordKind::NumItems, WordKind::NumHeavyItems, WordKind::Heavy,
+                        WordKind::NumHeavy, WordKind::HeavyOfSlot})
+    record.words.push_back(group ? Word{kind, 0, group} : zero);
+  bool scratch = !step.scratch.empty();
+  record.words.push_back(scratch && group ? Word{WordKind::Scratch, 0, {}} : zero);
+  record.words.push_back(zero);
+  record.words.push_back(scratch && !group ? Word{WordKind::Scratch, 0, {}} : zero);
+  record.words.push_back({WordKind::BlocksBefore, unsigned(step.launches.size()), {}});
+  record.words.push_back({WordKind::Blocks, 0, {}});
+  record.words.push_back({WordKind::Extent, 0, over});
+  step.launches.push_back(std::move(record));
+  return step.launches.back();
+}
+
+static int64_t powerOfTwo(int64_t size, int64_t least, int64_t most) {
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), least, most);
+}
+
+static bool mapIsPartial(Operation *from, FlatSymbolRefAttr map) {
+  auto op = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map);
+  if (op.getKind() == MapKind::Compose || op.getKind() == MapKind::Parts)
+    for (Attribute part : op.getPartsAttr())
+      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && mapIsPartial(from, name))
+        return true;
+  return op.getPartial();
+}
+
+DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, CodeWriter &out) {
+  Shape shape;
+  shape.batch = op.getBatch(), shape.rows = op.getRows(), shape.k = op.getK(), shape.n = op.getN();
+  // 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
+  shape.tileRows = 128;
+  shape.tileColumns = powerOfTwo(shape.n, 16, 128);
+  shape.width = shape.tileColumns >= 128 ? 8 : 4;
+  shape.height = shape.tileRows * shape.tileColumns / 256 / shape.width;
+  shape.depth = powerOfTwo(shape.k, 4, 16);
+  shape.gathersLhs = bool(op.getGatherAttr());
+  shape.grouped = bool(op.getGroupAttr());
+  ProductStep builder(op, name, shape, op.getOverAttr(), op.getGroupAttr(), op.getGatherAttr(), {}, out);
+  builder.printShape();
+  Launch &launch = builder.launch("", "product", shape.threads());
+  launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
+  launch.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
+  launch.perBlock = shape.grouped ? 1 : shape.tileRows;
+  launch.perElement = shape.grouped ? 1 : shape.rows;
+  launch.gridY = llvm::divideCeil(shape.n, shape.tileColumns);
+  launch.gridZ = shape.batch;
+  if (shape.grouped && mapIsPartial(op, op.getGroupAttr()))
+    builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult())) -
+                                  builder.step.buffers.begin());
+  return std::move(builder.step);
+}
+
+DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, CodeWriter &out) {
+  Shape shape;
+  shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
+  shape.tileRows = powerOfTwo(shape.k, 8, 64);
+  shape.tileColumns = powerOfTwo(shape.n, 8, 64);
+  shape.height = std::max<int64_t>(shape.tileRows / 16, 1);
+  shape.width = std::max<int64_t>(shape.tileColumns / 16, 1);
+  shape.depth = 16;
+  shape.gathersLhs = bool(op.getGatherLhsAttr());
+  shape.gathersRhs = bool(op.getGatherRhsAttr());
+  shape.grouped = bool(op.getAlongAttr());
+  ProductStep builder(op, name, shape, op.getOverAttr(), op.getAlongAttr(), op.getGatherLhsAttr(),
+                      op.getGatherRhsAttr(), out);
+  builder.step.scratch.push_back(
+      {shape.grouped ? ScratchKind::Slots : ScratchKind::Blocks, op.getAlongAttr(), builder.bytes()});
+  builder.printShape();
+  {
+    Launch &launch = builder.launch("", "outerSum", shape.threads());
+    launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
+    launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
+    launch.perBlock = shape.grouped ? 1 : 256;
+    launch.gridY = llvm::divideCeil(shape.k, shape.tileRows) * llvm::divideCeil(shape.n, shape.tileColumns);
+    launch.gridZ = shape.batch;
+    launch.isCounted = !shape.grouped;
+    launch.mostBlocksPerProcessor = shape.grouped ? 0 : 4;
+  }
+  Launch &launch = builder.launch("_add", "addPartials", 256);
+  launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;
+  launch.symbol = op.getAlongAttr();
+  launch.gridY = llvm::divideCeil(builder.elements(), 32);
+  return std::move(builder.step);
+}
