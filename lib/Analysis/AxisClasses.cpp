@@ -47,10 +47,11 @@ private:
 
 struct ClassBuilder {
   UnionFind sets;
-  DenseMap<Value, SmallVector<int>> nodes;
+  llvm::MapVector<Value, SmallVector<int>>
+      nodes; // in the order of the body, so that numbers do not depend on addresses
 
   ArrayRef<int> of(Value value) {
-    auto [it, fresh] = nodes.try_emplace(value);
+    auto [it, fresh] = nodes.insert({value, {}});
     if (fresh)
       for (size_t i = 0; i < getFeatureShape(value.getType()).size(); ++i)
         it->second.push_back(sets.add());
@@ -165,12 +166,15 @@ void ClassBuilder::visit(Operation &op) {
   }
 }
 
-AxisClasses::AxisClasses(mpk::SweepOp sweep) {
+AxisClasses::AxisClasses(mpk::SweepOp sweep) : AxisClasses(sweep, [](Operation *) { return true; }) {}
+
+AxisClasses::AxisClasses(mpk::SweepOp sweep, function_ref<bool(Operation *)> counts) {
   ClassBuilder builder;
   for (Value argument : sweep.getBody().getArguments())
     (void)builder.of(argument);
   for (Operation &op : sweep.getBody().front())
-    builder.visit(op);
+    if (counts(&op))
+      builder.visit(op);
   // Elementwise operands of size 1 are not paired, so two operands that differ only there still meet in the result.
   DenseMap<int, int> numbers;
   for (auto &[value, axes] : builder.nodes)

@@ -25,7 +25,12 @@ namespace gnnc {
 class AxisClasses {
 public:
   explicit AxisClasses(mpk::SweepOp sweep);
+  /// The same as far as only those operations are concerned for which `counts` holds: what others do with an axis does
+  /// not make it mixed.
+  AxisClasses(mpk::SweepOp sweep, llvm::function_ref<bool(mlir::Operation *)> counts);
 
+  /// Whether a value is an operand of the sweep, or an operand or result of an operation that counts.
+  bool knows(mlir::Value value) const { return classes.contains(value); }
   /// The class of each feature axis of a body value.
   llvm::ArrayRef<int> of(mlir::Value value) const { return classes.find(value)->second; }
   unsigned size() const { return extents.size(); }

@@ -108,7 +108,6 @@ Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y
 Value FlatOps::greater(Value x, Value y) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); }
 Value FlatOps::max(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(x, y), x, y); }
 Value FlatOps::min(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(y, x), x, y); }
-Value FlatOps::exp(Value x) { return math::ExpOp::create(b, loc, x); }
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
 
 Value FlatOps::elementNumber(Value number, int64_t n) {
@@ -218,7 +217,7 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::LeakyRelu:
     return choose(positive(), x, mul(x, number(alpha)));
   case UnaryKind::Elu:
-    return choose(positive(), x, mul(number(alpha), math::ExpM1Op::create(b, loc, x)));
+    return choose(positive(), x, mul(number(alpha), expm1(x)));
   case UnaryKind::Gelu:
     return mul(mul(number(0.5), x), add(number(1), math::ErfOp::create(b, loc, mul(x, number(std::sqrt(0.5))))));
   case UnaryKind::Silu:
@@ -341,6 +340,16 @@ Value FlatOps::fold(ReduceKind kind, Value value, Shape shape, ArrayRef<int64_t>
   return value;
 }
 
+Value FlatOps::halve(Value value, SmallVectorImpl<int64_t> &shape, int64_t size) {
+  int64_t last = shape.size() - 1;
+  while (last >= 0 && shape[last] % 2 == 0 && shape[last] / 2 >= size) {
+    int64_t half = shape[last] / 2;
+    value = add(slice(value, shape, last, 0, half), slice(value, shape, last, half, half));
+    shape[last] = half;
+  }
+  return value;
+}
+
 Value FlatOps::transpose(Value value, Shape shape, ArrayRef<int64_t> permutation) {
   SmallVector<int64_t> to, lanes;
   for (int64_t axis : permutation)
@@ -390,21 +399,31 @@ Value FlatOps::slice(Value value, Shape shape, int64_t axis, int64_t begin, int6
 
 Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, Value rhs, Shape rhsShape,
                         ArrayRef<int64_t> rhsLabels, ArrayRef<int64_t> outLabels) {
-  // All labels at once: those of the result, then the summed ones; multiply, fold the tail.
-  SmallVector<int64_t> labels(outLabels), sizes;
+  // All labels at once; multiply, fold what is summed. An operand that has them all stays as it lies: then only the
+  // other one, and the result if its axes are in another order, are moved.
+  SmallVector<int64_t> labels, sizes, summed;
   auto sizeOf = [&](int64_t label) {
     auto it = llvm::find(lhsLabels, label);
     return it != lhsLabels.end() ? lhsShape[it - lhsLabels.begin()]
                                  : rhsShape[llvm::find(rhsLabels, label) - rhsLabels.begin()];
   };
-  for (int64_t label : lhsLabels)
-    if (!llvm::is_contained(labels, label))
-      labels.push_back(label);
-  for (int64_t label : rhsLabels)
-    if (!llvm::is_contained(labels, label))
-      labels.push_back(label);
-  for (int64_t label : labels)
+  auto addMissing = [&](ArrayRef<int64_t> more) {
+    for (int64_t label : more)
+      if (!llvm::is_contained(labels, label))
+        labels.push_back(label);
+  };
+  auto hasAll = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> other) {
+    return llvm::all_of(other, [&](int64_t label) { return llvm::is_contained(own, label); });
+  };
+  addMissing(hasAll(lhsLabels, rhsLabels) ? lhsLabels : hasAll(rhsLabels, lhsLabels) ? rhsLabels : outLabels);
+  addMissing(outLabels);
+  addMissing(lhsLabels);
+  addMissing(rhsLabels);
+  for (auto [i, label] : llvm::enumerate(labels)) {
     sizes.push_back(sizeOf(label));
+    if (!llvm::is_contained(outLabels, label))
+      summed.push_back(i);
+  }
   auto spread = [&](Value value, Shape shape, ArrayRef<int64_t> own) {
     SmallVector<int64_t> lanes;
     forEachIndex(sizes, [&](ArrayRef<int64_t> index) {
@@ -416,10 +435,16 @@ Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, 
     return shuffle(value, lanes);
   };
   Value product = mul(spread(lhs, lhsShape, lhsLabels), spread(rhs, rhsShape, rhsLabels));
-  SmallVector<int64_t> summed;
-  for (size_t i = outLabels.size(); i < labels.size(); ++i)
-    summed.push_back(i);
-  return summed.empty() ? product : fold(ReduceKind::Sum, product, sizes, summed);
+  Value result = summed.empty() ? product : fold(ReduceKind::Sum, product, sizes, summed);
+  SmallVector<int64_t> left, kept, permutation;
+  for (auto [label, size] : llvm::zip(labels, sizes))
+    if (llvm::is_contained(outLabels, label)) {
+      left.push_back(label);
+      kept.push_back(size);
+    }
+  for (int64_t label : outLabels)
+    permutation.push_back(llvm::find(left, label) - left.begin());
+  return transpose(result, kept, permutation);
 }
 
 int64_t cpu::flatWidth(Operation *op, function_ref<SmallVector<int64_t>(Value)> shapeOf) {

@@ -40,6 +40,9 @@ public:
   mlir::Value binary(mpdfg::BinaryKind kind, mlir::Value x, mlir::Value y);
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
   mlir::Value fold(mpdfg::ReduceKind kind, mlir::Value value, Shape shape, llvm::ArrayRef<int64_t> axes);
+  /// Adds the halves of the last axis while they have `size` numbers or more: of whole registers, so nothing is moved
+  /// between lanes. `shape` becomes the result's.
+  mlir::Value halve(mlir::Value value, llvm::SmallVectorImpl<int64_t> &shape, int64_t size);
   mlir::Value transpose(mlir::Value value, Shape shape, llvm::ArrayRef<int64_t> permutation);
   mlir::Value concat(llvm::ArrayRef<mlir::Value> values, llvm::ArrayRef<llvm::SmallVector<int64_t>> shapes,
                      int64_t axis);
@@ -54,6 +57,7 @@ public:
   mlir::Value max(mlir::Value x, mlir::Value y);
   mlir::Value min(mlir::Value x, mlir::Value y);
   mlir::Value exp(mlir::Value x);
+  mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);
   mlir::Value greater(mlir::Value x, mlir::Value y);
   /// An element number (i64) in the memory of each of `count` numbers; and `first`, `first` + 1, ... in that of

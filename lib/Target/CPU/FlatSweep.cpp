@@ -4,19 +4,9 @@
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-//   for each tile of the parallel feature axes        (heads, slices of wide rows: what is live fits the registers)
-//     load shared operands
-//     for each owner of the block
-//       owner's values known before the first walk
-//       for each walk: for each member: gather, compute, accumulate in registers; finish the accumulations; owner's
-//       values store the owner's results
-//
-// Cutting a parallel axis repeats the walk for each tile, which costs reading the indices again but no spills.
-//
-//===----------------------------------------------------------------------===//
 
-#include "SweepBase.h"
+#include "FlatSweep.h"
+#include "FlatWalk.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -30,182 +20,65 @@ using namespace gnnc::mpdfg;
 using mpk::AccessKind;
 using mpk::Level;
 
-namespace {
-
-/// Accumulations that carry two values: maximum and sum, or best and its number.
-bool hasTwoSlots(ReduceKind kind) { return kind == ReduceKind::LogSumExp || namesWinner(kind); }
-
-/// Wider values are not worth being SSA values.
-constexpr int64_t kWidestFlat = 512;
-
-/// How many indices of each axis class one tile has.
-struct Tiling {
-  SmallVector<int64_t> tile;
-
-  SmallVector<int64_t> shapeOf(Value value, const AxisClasses &axes) const {
-    SmallVector<int64_t> shape(getFeatureShape(value.getType()));
-    for (auto [i, cls] : llvm::enumerate(axes.of(value)))
-      if (cls >= 0)
-        shape[i] = tile[cls];
-    return shape;
+FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
+    : SweepBase(sweep, plan, target, kernel), full(chooseTiles(sweep, plan, target)), tiling(full) {
+  int64_t lanes = target.registerBytes() * 8 / elementBits();
+  for (unsigned walk = 0; walk < plan.walks; ++walk) {
+    SmallVector<Operation *> operations = operationsOfWalk(walk);
+    for (const AccumulatePlan &accumulate : plan.accumulates)
+      if (accumulate.perMember && accumulate.walk == walk)
+        operations.push_back(accumulate.op);
+    AxisClasses axes(sweep, [&](Operation *op) { return llvm::is_contained(operations, op); });
+    InnerCut cut =
+        chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) { return full.shapeOf(v, plan.axes); });
+    cuts.push_back({std::move(axes), cut});
   }
-};
+}
 
-/// Chooses tiles: what stays live over a walk should fit the registers.
-class TileChooser {
-public:
-  TileChooser(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target)
-      : sweep(sweep), plan(plan), target(target) {
-    auto element = cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType();
-    lanes = target.registerBytes() * 8 / element.getIntOrFloatBitWidth();
-    for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
-      tiling.tile.push_back(plan.axes.extent(cls));
+void FlatSweep::run() {
+  offsets.assign(plan.axes.size(), Value());
+  if (sweep.getAlongAttr()) {
+    Value pointers = kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
+    lastMember = kernel.add(kernel.loadIndex(pointers, kernel.end()), kernel.i64(-1));
   }
+  emitTiles(0);
+}
 
-  Tiling choose() {
-    while (widest() > kWidestFlat || pressure() > target.registers() - 4)
-      if (!shrink())
-        break;
-    return tiling;
-  }
-  bool fits() const { return widest() <= kWidestFlat; }
+SmallVector<int64_t> FlatSweep::shape(Value value) {
+  SmallVector<int64_t> result = tiling.shapeOf(value, plan.axes);
+  if (int axis = innerAxis(value); axis >= 0)
+    result[axis] = inner->cut.size;
+  return result;
+}
 
-private:
-  int64_t width(Value value) const { return RefTensor::product(tiling.shapeOf(value, plan.axes)); }
-  int64_t registersFor(Value value) const { return (width(value) + lanes - 1) / lanes; }
+int FlatSweep::innerAxis(Value value) {
+  if (!inner || !inner->axes.knows(value))
+    return -1;
+  ArrayRef<int> own = inner->axes.of(value);
+  const int *found = llvm::find(own, inner->cut.cls);
+  return found == own.end() ? -1 : found - own.begin();
+}
 
-  int64_t widest() const {
-    int64_t most = 1;
-    for (Operation &op : sweep.getBody().front())
-      most = std::max(most, flatWidth(&op, [&](Value v) { return tiling.shapeOf(v, plan.axes); }));
-    return most;
-  }
-
-  /// Registers live in the inner loop: owner's and shared values that members use, accumulators, one temporary.
-  int64_t pressure() const {
-    if (plan.walks == 0)
-      return 0;
-    DenseSet<Value> live;
-    int64_t temporary = 0, total = 0;
-    for (Operation &op : sweep.getBody().front()) {
-      bool member = op.getNumResults() > 0 && plan.levels.lookup(op.getResult(0)) == Level::Member;
-      auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
-      if (accumulate && !accumulate.getShared())
-        live.insert(accumulate.getResult());
-      if (!member && !accumulate)
-        continue;
-      for (Value operand : op.getOperands()) {
-        if (plan.levels.lookup(operand) == Level::Member)
-          temporary = std::max(temporary, registersFor(operand));
-        else if (!isa_and_nonnull<ConstantOp, IotaOp>(operand.getDefiningOp()))
-          live.insert(operand);
-      }
-    }
-    for (Value value : live)
-      total += registersFor(value);
-    return total + temporary;
-  }
-
-  bool shrink() {
-    int best = -1;
-    int64_t bestCount = 0;
-    for (unsigned cls = 0; cls < plan.axes.size(); ++cls) {
-      if (!plan.axes.isParallel(cls) || tiling.tile[cls] == 1 || (tiling.tile[cls] <= lanes && isInnermost(cls)))
-        continue;
-      int64_t count = 0;
-      for (Operation &op : sweep.getBody().front())
-        for (Value operand : op.getOperands())
-          count += llvm::is_contained(plan.axes.of(operand), int(cls));
-      // The axis that most values have: cutting it repeats the least work.
-      if (count > bestCount) {
-        best = cls;
-        bestCount = count;
-      }
-    }
-    if (best < 0)
-      return false;
-    int64_t half = (tiling.tile[best] + 1) / 2;
-    if (isInnermost(best))
-      half = std::max(lanes, (half + lanes - 1) / lanes * lanes);
-    tiling.tile[best] = std::min(half, tiling.tile[best] - 1);
-    return true;
-  }
-
-  /// Whether the class is the last axis of some operand, so that its tile is what one load brings.
-  bool isInnermost(int cls) const {
-    return llvm::any_of(sweep.getBody().getArguments(), [&](Value argument) {
-      ArrayRef<int> own = plan.axes.of(argument);
-      return !own.empty() && own.back() == cls;
-    });
-  }
-
-  mutable mpk::SweepOp sweep; // operations are handles; their accessors are not const
-  const SweepPlan &plan;
-  const CPUTarget &target;
-  int64_t lanes;
-  Tiling tiling;
-};
-
-class FlatSweep : public SweepBase {
-public:
-  using SweepBase::SweepBase;
-
-  void run() {
-    Tiling full = TileChooser(sweep, plan, target).choose();
-    tiling = full;
-    offsets.assign(plan.axes.size(), Value());
-    emitTiles(0, full);
-  }
-
-private:
-  using Values = DenseMap<Value, Value>;
-
-  void emitTiles(unsigned cls, const Tiling &full);
-  void emitTile();
-  void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Values &values);
-  void compute(Operation *op, Values &values, Value owner, Value position);
-  Value loadOperand(unsigned operand, Value owner, Value position);
-  Value loadRow(Value buffer, Value start, Value shapeSource);
-  Value iota(Value shapeSource);
-  void storeRow(Value value, Value pointer, Value shapeSource);
-  /// Visits the contiguous runs of a tile of a row: (element offset, lanes before it, length).
-  void forEachRun(Value shapeSource, function_ref<void(Value, int64_t, int64_t)> visit);
-  SmallVector<int64_t> shape(Value value) { return tiling.shapeOf(value, plan.axes); }
-  int64_t width(Value value) { return RefTensor::product(shape(value)); }
-  /// Repeats a value shaped like `from` along the axes that `to` has beyond it, matching axes by class.
-  Value repeatByClass(Value value, Value from, Value to);
-  Value memberCount(std::pair<Value, Value> range, int64_t lanes);
-  Value whereMembers(std::pair<Value, Value> range, Value value);
-  std::pair<Value, Value> winner(ReduceKind kind, Value input, Value element, Value best, Value number);
-  void levelOperations(Level level, unsigned phase, Values &values, Value owner, std::pair<Value, Value> range);
-  scf::ForOp loop(Value from, Value to, ValueRange init) {
-    return scf::ForOp::create(b, loc, from, to, kernel.i64(1), init);
-  }
-
-  Tiling tiling;
-  SmallVector<Value> offsets; ///< for each class: index of the tile's first element; null: 0
-};
-
-void FlatSweep::emitTiles(unsigned cls, const Tiling &full) {
+void FlatSweep::emitTiles(unsigned cls) {
   if (cls == plan.axes.size())
     return emitTile();
   int64_t extent = plan.axes.extent(cls), tile = full.tile[cls], whole = extent / tile, rest = extent % tile;
   tiling.tile[cls] = tile;
   if (tile == extent) {
     offsets[cls] = Value();
-    return emitTiles(cls + 1, full);
+    return emitTiles(cls + 1);
   }
   {
     auto tiles = scf::ForOp::create(b, loc, kernel.i64(0), kernel.i64(whole * tile), kernel.i64(tile));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(tiles.getBody());
     offsets[cls] = tiles.getInductionVar();
-    emitTiles(cls + 1, full);
+    emitTiles(cls + 1);
   }
   if (rest > 0) {
     tiling.tile[cls] = rest;
     offsets[cls] = kernel.i64(whole * tile);
-    emitTiles(cls + 1, full);
+    emitTiles(cls + 1);
     tiling.tile[cls] = tile;
   }
   offsets[cls] = Value();
@@ -220,6 +93,8 @@ void FlatSweep::forEachRun(Value source, function_ref<void(Value, int64_t, int64
   for (auto [i, cls] : llvm::enumerate(plan.axes.of(source)))
     if (cls >= 0 && offsets[cls])
       base = kernel.add(base, kernel.mul(offsets[cls], strides[i]));
+  if (int axis = innerAxis(source); axis >= 0)
+    base = kernel.add(base, kernel.i64(innerBegin * strides[axis]));
   // Trailing axes that are whole, and the one before them, are contiguous.
   size_t first = whole.size();
   int64_t run = 1;
@@ -285,11 +160,44 @@ Value FlatSweep::loadOperand(unsigned operand, Value owner, Value position) {
   return branch.getResult(0);
 }
 
+Value FlatSweep::elementwise(Operation *op, function_ref<Value(Value)> get) {
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<UnaryOp>(
+          [&](UnaryOp u) { return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble()); })
+      .Case<BinaryOp>([&](BinaryOp o) {
+        Value x = get(o.getLhs());
+        // Members divide by what they share: one division before they are walked.
+        if (o.getKind() == BinaryKind::Div && plan.levels.lookup(o.getRhs()) != Level::Member &&
+            plan.levels.lookup(o.getResult()) == Level::Member)
+          return flat.mul(x, flat.div(flat.splat(1, FlatOps::count(x)), get(o.getRhs())));
+        return flat.binary(o.getKind(), x, get(o.getRhs()));
+      })
+      .Case<SelectOp>([&](SelectOp s) {
+        Value condition = get(s.getCondition()), yes = get(s.getTrueValue());
+        return flat.select(condition, yes, get(s.getFalseValue()));
+      })
+      .Case<IsElementOp>([&](IsElementOp e) {
+        Value numbers = get(e.getNumbers());
+        return flat.isElement(numbers, get(e.getElement()));
+      })
+      .Case<RandomOp>([&](RandomOp r) {
+        Value low = get(r.getSeedLow()), high = get(r.getSeedHigh()), step = get(r.getStep()), at = get(r.getElement());
+        return flat.random(low, high, step, at, get(r.getFeature()), r.getSite());
+      })
+      .Case<ReshapeOp, DetachOp>([&](Operation *same) { return get(same->getOperand(0)); })
+      .Default([](Operation *) { return Value(); });
+}
+
 void FlatSweep::compute(Operation *op, Values &values, Value owner, Value position) {
   auto get = [&](Value value) { return values.lookup(value); };
   Value result = op->getResult(0);
   SmallVector<int64_t> to = shape(result);
-  auto repeated = [&](Value value) { return flat.repeat(get(value), shape(value), to); };
+  bool sameAxes = !isa<ReshapeOp>(op);
+  if (Value done = elementwise(
+          op, [&](Value value) { return sameAxes ? flat.repeat(get(value), shape(value), to) : get(value); })) {
+    values[result] = done;
+    return;
+  }
   values[result] =
       TypeSwitch<Operation *, Value>(op)
           .Case<ConstantOp>([&](ConstantOp c) { return flat.splat(c.getValue().convertToDouble(), width(result)); })
@@ -297,20 +205,9 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
             Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
             return flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), width(result));
           })
-          .Case<ElementOp>([&](ElementOp e) { return flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1); })
+          .Case<ElementOp>(
+              [&](ElementOp e) { return flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1); })
           .Case<IotaOp>([&](IotaOp) { return iota(result); })
-          .Case<IsElementOp>([&](IsElementOp e) { return flat.isElement(repeated(e.getNumbers()), repeated(e.getElement())); })
-          .Case<RandomOp>([&](RandomOp r) {
-            return flat.random(repeated(r.getSeedLow()), repeated(r.getSeedHigh()), repeated(r.getStep()),
-                               repeated(r.getElement()), repeated(r.getFeature()), r.getSite());
-          })
-          .Case<UnaryOp>(
-              [&](UnaryOp u) { return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble()); })
-          .Case<BinaryOp>(
-              [&](BinaryOp o) { return flat.binary(o.getKind(), repeated(o.getLhs()), repeated(o.getRhs())); })
-          .Case<SelectOp>([&](SelectOp s) {
-            return flat.select(repeated(s.getCondition()), repeated(s.getTrueValue()), repeated(s.getFalseValue()));
-          })
           .Case<ContractOp>([&](ContractOp c) {
             return flat.contract(get(c.getLhs()), shape(c.getLhs()), c.getLhsLabels(), get(c.getRhs()),
                                  shape(c.getRhs()), c.getRhsLabels(), c.getOutLabels());
@@ -330,14 +227,12 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
           })
           .Case<SliceOp>([&](SliceOp s) {
             return flat.slice(get(s.getInput()), shape(s.getInput()), s.getAxis(), s.getBegin(), to[s.getAxis()]);
-          })
-          .Default([&](Operation *other) { return get(other->getOperand(0)); }); // reshape, detach
+          });
 }
 
 /// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that
 /// do not depend on the member by their count.
-void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner,
-                                std::pair<Value, Value> range) {
+void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner, Range range) {
   for (Operation &op : sweep.getBody().front()) {
     if (op.getNumResults() == 0 || plan.levels.lookup(op.getResult(0)) != level ||
         plan.phases.lookup(op.getResult(0)) != phase || values.count(op.getResult(0)))
@@ -371,13 +266,13 @@ void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Val
   }
 }
 
-Value FlatSweep::memberCount(std::pair<Value, Value> range, int64_t lanes) {
+Value FlatSweep::memberCount(Range range, int64_t lanes) {
   Value count = arith::SubIOp::create(b, loc, range.second, range.first);
   return flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), lanes);
 }
 
 /// `value` if the owner has members, else 0.
-Value FlatSweep::whereMembers(std::pair<Value, Value> range, Value value) {
+Value FlatSweep::whereMembers(Range range, Value value) {
   Value any = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, range.second, range.first);
   return arith::SelectOp::create(b, loc, any, value, flat.splat(0, FlatOps::count(value)));
 }
@@ -415,207 +310,25 @@ Value FlatSweep::repeatByClass(Value value, Value from, Value to) {
   return flat.repeat(ordered, aligned, shapeTo);
 }
 
-void FlatSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Values &values) {
-  SmallVector<const AccumulatePlan *> sums;
-  for (const AccumulatePlan &accumulate : plan.accumulates)
-    if (accumulate.perMember && accumulate.walk == walk && accumulate.statisticOf < 0)
-      sums.push_back(&accumulate);
-  SmallVector<unsigned> maxima; // softmaxes whose statistics this walk finds
-  for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
-    if (softmax.walk == walk)
-      maxima.push_back(i);
-
-  // Loop-carried: for each accumulation its value (log-sum-exp: maximum and sum), for each softmax maximum and sum.
-  double infinity = std::numeric_limits<double>::infinity();
-  SmallVector<Value> init;
-  for (const AccumulatePlan *sum : sums) {
-    mpk::AccumulateOp op = sum->op;
-    int64_t n = width(op.getInput());
-    ReduceKind kind = op.getKind();
-    bool argmax = kind == ReduceKind::ArgMax, argmin = kind == ReduceKind::ArgMin;
-    init.push_back(flat.splat(kind == ReduceKind::Max || argmax   ? -infinity
-                              : kind == ReduceKind::Min || argmin ? infinity
-                              : kind == ReduceKind::LogSumExp     ? kLowest
-                                                                  : 0,
-                              n));
-    if (kind == ReduceKind::LogSumExp)
-      init.push_back(flat.splat(0, n));
-    if (argmax || argmin)
-      init.push_back(flat.elementNumber(kernel.i64(-1), n));
+/// One walk, once for each tile of its inner cut; what the tiles give is joined along the axis that was cut.
+void FlatSweep::emitWalk(unsigned walk, Value owner, Range range, Values &values) {
+  const WalkCut &own = cuts[walk];
+  if (own.cut.cls < 0) {
+    for (auto [value, found] : FlatWalk(*this, walk, owner, range, values, true).run())
+      values[value] = found;
+    return;
   }
-  for (unsigned i : maxima) {
-    mpk::SoftmaxOp op = plan.softmaxes[i].op;
-    init.push_back(flat.splat(kLowest, width(op.getInput())));
-    init.push_back(flat.splat(0, width(op.getInput())));
+  inner = &own;
+  llvm::MapVector<Value, SmallVector<Value>> parts;
+  for (innerBegin = 0; innerBegin < own.cut.extent; innerBegin += own.cut.size)
+    for (auto [value, part] : FlatWalk(*this, walk, owner, range, values, innerBegin == 0).run())
+      parts[value].push_back(part);
+  for (auto &[value, list] : parts) {
+    int axis = innerAxis(value);
+    SmallVector<SmallVector<int64_t>> shapes(list.size(), shape(value));
+    values[value] = axis < 0 ? list.front() : flat.concat(list, shapes, axis);
   }
-
-  auto members = loop(range.first, range.second, init);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(members.getBody());
-    Value position = members.getInductionVar();
-    Values inner = values;
-    SmallVector<Value> now(members.getRegionIterArgs());
-    auto slotOfSum = [&](const AccumulatePlan *wanted) {
-      size_t slot = 0;
-      for (const AccumulatePlan *sum : sums) {
-        if (sum == wanted)
-          return slot;
-        mpk::AccumulateOp op = sum->op;
-        slot += hasTwoSlots(op.getKind()) ? 2 : 1;
-      }
-      return slot;
-    };
-    size_t firstSoftmax = init.size() - 2 * maxima.size();
-
-    /// Where a score exceeds the running maximum: the new maximum, and what was summed so far times exp(old - new).
-    auto rescale = [&](Value score, size_t maximumSlot, ArrayRef<std::pair<size_t, Value>> scaled, Value scoreShape) {
-      Value grows = flat.greater(score, now[maximumSlot]);
-      Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, grows);
-      SmallVector<Type> types{score.getType()};
-      for (auto [slot, like] : scaled)
-        types.push_back(now[slot].getType());
-      auto branch = scf::IfOp::create(b, loc, types, any, true);
-      OpBuilder::InsertionGuard inside(b);
-      b.setInsertionPointToStart(branch.thenBlock());
-      Value larger = arith::SelectOp::create(b, loc, grows, score, now[maximumSlot]);
-      Value factor = flat.exp(flat.sub(now[maximumSlot], larger));
-      SmallVector<Value> results{larger};
-      for (auto [slot, like] : scaled)
-        results.push_back(flat.mul(now[slot], repeatByClass(factor, scoreShape, like)));
-      scf::YieldOp::create(b, loc, results);
-      b.setInsertionPointToStart(branch.elseBlock());
-      SmallVector<Value> same{now[maximumSlot]};
-      for (auto [slot, like] : scaled)
-        same.push_back(now[slot]);
-      scf::YieldOp::create(b, loc, same);
-      now[maximumSlot] = branch.getResult(0);
-      for (auto [i, entry] : llvm::enumerate(scaled))
-        now[entry.first] = branch.getResult(i + 1);
-    };
-
-    SmallVector<Operation *> operations = operationsOfWalk(walk);
-    auto ensureOperands = [&](Operation *op) {
-      for (Value operand : op->getOperands())
-        if (auto argument = dyn_cast<BlockArgument>(operand); argument && !inner.count(operand))
-          inner[operand] = loadOperand(argument.getArgNumber(), owner, position);
-    };
-    auto sumOne = [&](const AccumulatePlan *sum) {
-      mpk::AccumulateOp op = sum->op;
-      ensureOperands(op);
-      Value input = inner.lookup(op.getInput());
-      size_t slot = slotOfSum(sum);
-      switch (op.getKind()) {
-      case ReduceKind::Sum:
-      case ReduceKind::Mean:
-        now[slot] = flat.add(now[slot], input);
-        break;
-      case ReduceKind::Max:
-        now[slot] = flat.max(input, now[slot]);
-        break;
-      case ReduceKind::Min:
-        now[slot] = flat.min(input, now[slot]);
-        break;
-      case ReduceKind::ArgMax:
-      case ReduceKind::ArgMin: {
-        std::tie(now[slot], now[slot + 1]) = winner(op.getKind(), input, memberAt(position), now[slot], now[slot + 1]);
-        break;
-      }
-      case ReduceKind::LogSumExp:
-        rescale(input, slot, {{slot + 1, op.getInput()}}, op.getInput());
-        now[slot + 1] = flat.add(now[slot + 1], flat.exp(flat.sub(input, now[slot])));
-        break;
-      }
-    };
-    auto scoreOne = [&](unsigned order, unsigned number) {
-      const SoftmaxPlan &softmax = plan.softmaxes[number];
-      mpk::SoftmaxOp op = softmax.op;
-      ensureOperands(op);
-      Value score = inner.lookup(op.getInput());
-      size_t slot = firstSoftmax + 2 * order;
-      SmallVector<std::pair<size_t, Value>> scaled{{slot + 1, op.getInput()}};
-      if (softmax.online)
-        for (const AccumulatePlan *sum : sums)
-          if (sum->online == int(number)) {
-            mpk::AccumulateOp target = sum->op;
-            scaled.push_back({slotOfSum(sum), target.getInput()});
-          }
-      rescale(score, slot, scaled, op.getInput());
-      Value weight = flat.exp(flat.sub(score, now[slot]));
-      now[slot + 1] = flat.add(now[slot + 1], weight);
-      if (softmax.online)
-        inner[op.getResult()] = weight;
-    };
-
-    for (Operation *op : operations) {
-      ensureOperands(op);
-      auto softmax = dyn_cast<mpk::SoftmaxOp>(op);
-      if (!softmax) {
-        compute(op, inner, owner, position);
-        continue;
-      }
-      const SoftmaxPlan *found = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; });
-      if (found->online)
-        scoreOne(llvm::find(maxima, found - plan.softmaxes.begin()) - maxima.begin(), found - plan.softmaxes.begin());
-      else // Its log-sum-exp is known from an earlier walk.
-        inner[softmax.getResult()] =
-            flat.exp(flat.sub(inner.lookup(softmax.getInput()), values.lookup(softmax.getResult())));
-    }
-    for (auto [order, number] : llvm::enumerate(maxima))
-      if (!plan.softmaxes[number].online)
-        scoreOne(order, number);
-    for (const AccumulatePlan *sum : sums)
-      sumOne(sum);
-    for (unsigned result : memberResultsOfWalk(walk)) {
-      Value value = yield.getValues()[result], output = sweep.getResults()[result];
-      if (auto argument = dyn_cast<BlockArgument>(value); argument && !inner.count(value))
-        inner[value] = loadOperand(argument.getArgNumber(), owner, position);
-      Value row = kernel.address(kernel.buffer(output), rowStart(output, memberAt(position)), element);
-      storeRow(inner.lookup(value), row, value);
-    }
-    if (!now.empty())
-      scf::YieldOp::create(b, loc, now);
-  }
-
-  // Finish.
-  size_t slot = 0;
-  SmallVector<Value> done(members.getResults());
-  size_t firstSoftmax = init.size() - 2 * maxima.size();
-  DenseMap<unsigned, Value> inverse;
-  for (auto [order, number] : llvm::enumerate(maxima)) {
-    mpk::SoftmaxOp op = plan.softmaxes[number].op;
-    Value maximum = done[firstSoftmax + 2 * order], sum = done[firstSoftmax + 2 * order + 1];
-    for (const AccumulatePlan &accumulate : plan.accumulates)
-      if (accumulate.perMember && accumulate.statisticOf == int(number))
-        values[accumulate.op->getResult(0)] = flat.add(maximum, flat.log(sum));
-    if (!plan.softmaxes[number].online) {
-      // For the later walk: what to subtract.
-      values[op.getResult()] = flat.add(maximum, flat.log(sum));
-      continue;
-    }
-    int64_t n = FlatOps::count(sum);
-    Value some = flat.greater(sum, flat.splat(0, n));
-    inverse[number] = arith::SelectOp::create(b, loc, some, flat.div(flat.splat(1, n), sum), flat.splat(0, n));
-  }
-  for (const AccumulatePlan *sum : sums) {
-    mpk::AccumulateOp op = sum->op;
-    Value value = done[slot++];
-    if (op.getKind() == ReduceKind::LogSumExp)
-      value = flat.add(value, flat.log(done[slot++]));
-    if (op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin) {
-      values[op.getResult()] = done[slot++]; // -1 where there are no members
-      continue;
-    }
-    if (sum->online >= 0) {
-      mpk::SoftmaxOp softmax = plan.softmaxes[sum->online].op;
-      value = flat.mul(value, repeatByClass(inverse.lookup(sum->online), softmax.getInput(), op.getInput()));
-    }
-    if (op.getKind() == ReduceKind::Mean)
-      value = flat.div(value, memberCount(range, FlatOps::count(value)));
-    if (op.getKind() != ReduceKind::Sum && op.getKind() != ReduceKind::LogSumExp)
-      value = whereMembers(range, value);
-    values[op.getResult()] = value;
-  }
+  inner = nullptr;
 }
 
 void FlatSweep::emitTile() {
@@ -648,7 +361,7 @@ void FlatSweep::emitTile() {
       if (sweep.getAccessOf(i).getKind() == AccessKind::Owner ||
           sweep.getAccessOf(i).getKind() == AccessKind::GatherOwner)
         own[argument] = loadOperand(i, owner, {});
-    std::pair<Value, Value> range;
+    Range range;
     if (sweep.getAlongAttr())
       range = memberRange(owner);
     levelOperations(Level::Owner, 0, own, owner, range);
@@ -707,12 +420,8 @@ void FlatSweep::emitTile() {
   }
 }
 
-} // namespace
-
 bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target) {
-  TileChooser chooser(sweep, plan, target);
-  chooser.choose();
-  return chooser.fits();
+  return isNarrowEnough(sweep, plan, chooseTiles(sweep, plan, target));
 }
 
 void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel) {

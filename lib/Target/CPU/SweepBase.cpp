@@ -20,11 +20,39 @@ SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
       element(cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType()), flat(b, loc, element),
       yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())) {
-  // Buffers in the order of operands and results, whatever order the code asks for them in.
+  // Buffers and indices in the order of operands and results, whatever order the code asks for them in: code for other
+  // processor levels asks in another one, and all are called with the same frame.
   for (Value input : sweep.getInputs())
     kernel.buffer(input);
   for (Value result : sweep.getResults())
     kernel.buffer(result);
+  FlatSymbolRefAttr along = sweep.getAlongAttr();
+  if (along)
+    kernel.index({IndexKind::Pointers, along, {}});
+  if (namesMembers())
+    kernel.index({IndexKind::Members, along, {}});
+  for (unsigned i = 0; i < sweep.getInputs().size(); ++i) {
+    mpk::AccessAttr access = sweep.getAccessOf(i);
+    if (access.getKind() == AccessKind::GatherOwner)
+      kernel.index({IndexKind::Raw, access.getMap(), {}});
+    if (access.getKind() == AccessKind::GatherMember)
+      kernel.index({IndexKind::Sorted, along, access.getMap()});
+  }
+}
+
+bool SweepBase::namesMembers() {
+  for (unsigned i = 0; i < sweep.getInputs().size(); ++i)
+    if (sweep.getAccessOf(i).getKind() == AccessKind::Member)
+      return true;
+  for (unsigned i = 0; i < sweep.getResults().size(); ++i)
+    if (sweep.getYieldOf(i).getKind() == AccessKind::Member)
+      return true;
+  return llvm::any_of(sweep.getBody().front(), [](Operation &op) {
+    if (auto accumulate = dyn_cast<mpk::AccumulateOp>(op))
+      return namesWinner(accumulate.getKind()) && !accumulate.getShared();
+    auto element = dyn_cast<mpdfg::ElementOp>(op);
+    return element && element.getMember();
+  });
 }
 
 Value SweepBase::rowStart(Value value, Value row) {

@@ -33,6 +33,8 @@ public:
 
 protected:
   using Value = mlir::Value;
+  /// Whether members' own numbers are needed, and not only what maps lead to.
+  bool namesMembers();
   /// Row `row` (i64) of a value: the number of its first element.
   Value rowStart(Value value, Value row);
   /// The row an operand is read at; `partial` is set where it may be -1.

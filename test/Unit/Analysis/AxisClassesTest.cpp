@@ -8,6 +8,7 @@
 #include "ParsedSweep.h"
 
 using namespace gnnc;
+using namespace mlir;
 using namespace gnnc::test;
 
 namespace {
@@ -42,6 +43,14 @@ TEST(AxisClasses, FoldMixesTheFoldedAxisOnly) {
   EXPECT_EQ(axes.of(parsed.value(0)), llvm::ArrayRef<int>({heads, -1}));
   EXPECT_TRUE(axes.isParallel(heads));
   EXPECT_FALSE(axes.isParallel(features));
+}
+
+TEST(AxisClasses, OnlyOperationsThatCountMix) {
+  auto parsed = bodyOf("%0 = mpdfg.fold sum %v [1] : tensor<2x4xf32> -> tensor<2x1xf32>", "%0", "2x1");
+  AxisClasses axes(parsed.sweep, [](Operation *op) { return !isa<mpdfg::FoldOp>(op); });
+  EXPECT_TRUE(axes.isParallel(axes.of(parsed.argument(1))[1]));
+  EXPECT_TRUE(axes.knows(parsed.argument(1))) << "operands are always known";
+  EXPECT_TRUE(axes.knows(parsed.value(0))) << "an operation that counts uses it";
 }
 
 TEST(AxisClasses, ContractionMixesWhatItSums) {

@@ -1,0 +1,56 @@
+//===- FlatTiles.h - How a sweep is cut to fit the registers ----*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two cuts, both along feature axes that no operation mixes. The outer one repeats the whole sweep for each tile, so
+// the axis must be parallel everywhere. The inner one repeats one walk over an owner's members, so only what the
+// members compute counts: heads that the owner lays side by side afterwards are cut here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CPU_FLATTILES_H
+#define GNNC_LIB_TARGET_CPU_FLATTILES_H
+
+#include "KernelBuilder.h"
+#include "gnnc/Analysis/SweepPlan.h"
+
+namespace gnnc::cpu {
+
+/// Wider values are not worth being SSA values.
+constexpr int64_t kWidestFlat = 512;
+
+/// How many indices of each axis class one tile has.
+struct Tiling {
+  llvm::SmallVector<int64_t> tile;
+
+  llvm::SmallVector<int64_t> shapeOf(mlir::Value value, const AxisClasses &axes) const;
+};
+
+/// The outer cut: whole sweeps on tiles of parallel axes, until what is live in a walk fits the registers.
+Tiling chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
+/// Whether every body value is a vector of sensible width in these tiles.
+bool isNarrowEnough(mpk::SweepOp sweep, const SweepPlan &plan, const Tiling &tiling);
+
+/// The inner cut: one class of the axes of a walk, in tiles of `size` indices; -1: the walk is not cut.
+struct InnerCut {
+  int cls = -1;
+  int64_t extent = 0, size = 0;
+};
+
+using ShapeFn = llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)>;
+
+/// Registers live in the inner loop of a walk of `operations`: values of owners and shared ones that members use,
+/// accumulators, one temporary.
+int64_t registersLive(llvm::ArrayRef<mlir::Operation *> operations, const SweepPlan &plan, int64_t lanes,
+                      ShapeFn shapeOf);
+
+/// Cuts a walk whose values do not fit the registers, if it has an axis for that.
+InnerCut chooseInnerCut(llvm::ArrayRef<mlir::Operation *> operations, const SweepPlan &plan, const AxisClasses &axes,
+                        const CPUTarget &target, int64_t lanes, ShapeFn shapeOf);
+
+} // namespace gnnc::cpu
+
+#endif // GNNC_LIB_TARGET_CPU_FLATTILES_H

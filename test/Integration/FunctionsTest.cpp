@@ -1,0 +1,65 @@
+//===- FunctionsTest.cpp - How exact functions of one number are ----------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// In float32 exp and what is made of it are polynomials. Each number is compared by itself: near 0, where exp(x) - 1
+// cancels, and far out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <functional>
+#include <limits>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+/// The largest relative error of `f` in all compiled forms, over numbers of all magnitudes in [low, high].
+double worst(const std::string &formula, double low, double high, std::function<double(double)> f) {
+  std::optional<spec::ModelSpec> model = loadText("model M { input x: node[c = 1]\n output y = " + formula + " }");
+  if (!model)
+    return INFINITY;
+  Tensor x{{0, 1}, {}};
+  for (double magnitude = 1e-6; magnitude < 100; magnitude *= 1.0137)
+    for (double number : {-magnitude, magnitude})
+      if (number >= low && number <= high)
+        x.data.push_back(float(number));
+  x.shape[0] = x.data.size();
+  Graph graph{{{"node", x.shape[0]}, {"edge", 0}}, {{"src", {}}, {"dst", {}}}};
+  double most = 0;
+  for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+    llvm::Expected<Tensors> found = runner->run(graph, {{"x", x}});
+    if (!found) {
+      ADD_FAILURE() << runner->name() << ": " << llvm::toString(found.takeError());
+      return INFINITY;
+    }
+    for (size_t i = 0; i < x.data.size(); ++i) {
+      double expected = f(x.data[i]);
+      most = std::max(most, std::abs((*found)["y"].data[i] - expected) / std::abs(expected));
+    }
+  }
+  return most;
+}
+
+} // namespace
+
+TEST(Functions, ExpIsExact) {
+  EXPECT_LT(worst("exp(x)", -87, 88, [](double x) { return std::exp(x); }), 5e-7);
+}
+
+TEST(Functions, EluDoesNotCancelNearZero) {
+  EXPECT_LT(worst("elu(x)", -100, 100, [](double x) { return x > 0 ? x : std::expm1(x); }), 1e-6);
+}
+
+TEST(Functions, SigmoidIsExact) {
+  EXPECT_LT(worst("sigmoid(x)", -80, 100, [](double x) { return 1 / (1 + std::exp(-x)); }), 1e-6);
+}
