@@ -27,23 +27,13 @@ namespace {
 /// size 1.
 using Cone = DenseMap<Value, SmallVector<int64_t>>;
 
-/// Whether the result is linear in the operands of `cone`, of which there are `inside`.
-bool isLinear(Operation *op, unsigned inside, const Cone &cone) {
-  if (auto binary = dyn_cast<BinaryOp>(op)) {
-    BinaryKind kind = binary.getKind();
-    return (kind == BinaryKind::Mul && inside == 1) ||
-           (kind == BinaryKind::Div && inside == 1 && cone.contains(binary.getLhs())) ||
-           ((kind == BinaryKind::Add || kind == BinaryKind::Sub) && inside == 2);
-  }
-  if (auto unary = dyn_cast<UnaryOp>(op))
-    return unary.getKind() == UnaryKind::Neg;
-  if (auto fold = dyn_cast<FoldOp>(op))
-    return fold.getKind() == ReduceKind::Sum || fold.getKind() == ReduceKind::Mean;
-  if (isa<ContractOp>(op))
-    return inside == 1;
-  if (isa<ConcatOp>(op))
-    return inside == op->getNumOperands();
-  return isa<ReshapeOp, TransposeOp, SliceOp, DetachOp>(op);
+/// Whether the result is linear in the operands that are in `cone`.
+bool isLinear(Operation *op, const Cone &cone) {
+  auto linear = dyn_cast<LinearOpInterface>(op);
+  SmallVector<bool> inside;
+  for (Value operand : op->getOperands())
+    inside.push_back(cone.contains(operand));
+  return linear && linear.isLinearIn(inside);
 }
 
 /// Where axis `axis` of an operand is in the result of a reshape: as large, with as many numbers after it. -1: nowhere.
@@ -116,7 +106,7 @@ std::string findLinearCone(SoftmaxOp softmax, Cone &cone) {
         return ("it goes into the " + stringifyEnum(accumulate.getKind()) + " over the members").str();
       continue; // The accumulated value is the owner's; it may be used in any way.
     }
-    if (!isLinear(op, inside, cone))
+    if (!isLinear(op, cone))
       return (op->getName().getStringRef() + " is not linear in it").str();
     std::optional<SmallVector<int64_t>> axes = followAll(op, cone);
     if (!axes)

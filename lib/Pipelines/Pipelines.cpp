@@ -16,45 +16,68 @@ using namespace gnnc;
 
 namespace {
 
+/// Adds passes to a phase, but for those that are to be left out.
+class PhaseBuilder {
+public:
+  PhaseBuilder(OpPassManager &pm, const PhaseOptions &options) : pm(pm), options(options) {}
+  /// Whatever the level.
+  void require(std::unique_ptr<Pass> pass) { pm.addPass(std::move(pass)); }
+  /// From this level on, unless it is left out.
+  void add(unsigned level, std::unique_ptr<Pass> pass) {
+    if (options.optLevel >= level && !llvm::is_contained(options.without, pass->getArgument()))
+      pm.addPass(std::move(pass));
+  }
+
+private:
+  OpPassManager &pm;
+  const PhaseOptions &options;
+};
+
 void simplify(OpPassManager &pm, const PhaseOptions &options) {
+  PhaseBuilder phase(pm, options);
   // 1. Movements over everything and along partial maps get a form that kernels have.
-  pm.addPass(createSimplifyMovements());
+  phase.require(createSimplifyMovements());
   // 2. Equal values are computed once; inlined layers repeat derived quantities such as degrees.
-  if (options.optLevel > 0)
-    pm.addPass(createCSEPass());
+  phase.add(1, createCSEPass());
   // 3. What no output needs is dropped, at every level: it might need inputs that are not there.
-  pm.addPass(createCanonicalizerPass());
+  phase.require(createCanonicalizerPass());
+}
+
+/// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6).
+void rewrite(PhaseBuilder &phase) {
+  // What is multiplied before it moves.
+  phase.add(2, createReorderBroadcast());
+  // What remains in sums and is the same for all members.
+  phase.add(2, createFactorSums());
+  phase.add(2, createCSEPass());
 }
 
 void differentiate(OpPassManager &pm, const PhaseOptions &options) {
+  PhaseBuilder phase(pm, options);
   // What moves before a broadcast now has its adjoint there too.
-  if (options.optLevel >= 2)
-    pm.addPass(createReorderBroadcast());
+  rewrite(phase);
   // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
-  pm.addPass(createDifferentiate(adjoint));
+  phase.require(createDifferentiate(adjoint));
   simplify(pm, options);
 }
 
 void reorder(OpPassManager &pm, const PhaseOptions &options) {
-  if (options.optLevel >= 2)
-    pm.addPass(createReorderBroadcast());
+  PhaseBuilder phase(pm, options);
+  rewrite(phase);
   // Sums that follow from others, while products are still visible as such.
-  if (options.optLevel >= 2)
-    pm.addPass(createReuseSums());
+  phase.add(2, createReuseSums());
   // Gradients of weights first: their outer products must not become products of rows.
-  pm.addPass(createFormOuterSums());
+  phase.require(createFormOuterSums());
   // What remains of sums over everything joins sweeps.
-  if (options.optLevel >= 2)
-    pm.addPass(createSplitSums());
+  phase.add(2, createSplitSums());
   // Products stand between sweeps, so they are formed first; at -O2 they also move before a broadcast (R1).
   FormProductsOptions products;
-  products.hoist = options.optLevel >= 2;
-  pm.addPass(createFormProducts(products));
-  if (options.optLevel > 0)
-    pm.addPass(createCSEPass());
-  pm.addPass(createCanonicalizerPass());
+  products.hoist = options.optLevel >= 2 && !llvm::is_contained(options.without, "reorder-broadcast");
+  phase.require(createFormProducts(products));
+  phase.add(1, createCSEPass());
+  phase.require(createCanonicalizerPass());
 }
 
 void fuse(OpPassManager &pm, const PhaseOptions &options) {
@@ -80,6 +103,11 @@ constexpr PassPhase kPhases[] = {
 };
 
 } // namespace
+
+llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
+  static constexpr llvm::StringRef names[] = {"reorder-broadcast", "factor-sums", "reuse-sums", "split-sums"};
+  return names;
+}
 
 llvm::ArrayRef<PassPhase> gnnc::passPhases() { return kPhases; }
 

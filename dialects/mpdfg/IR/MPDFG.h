@@ -25,6 +25,9 @@ namespace gnnc::mpdfg {
 /// Whether values may have this type: a ranked tensor of f32 or f64, shared and static or on a space.
 bool isValueType(mlir::Type type);
 
+/// See MPDFG_RowFunction.
+template <typename ConcreteType> class RowFunction : public mlir::OpTrait::TraitBase<ConcreteType, RowFunction> {};
+
 } // namespace gnnc::mpdfg
 
 #include "dialects/mpdfg/IR/MPDFGDialect.h.inc"

@@ -20,6 +20,10 @@ include "dialects/mpdfg/Interfaces/MPDFGInterfaces.td"
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
+/// Each row of the result is a function of the operands' rows alone, so it is the same wherever these rows are: the
+/// operation may be moved to another space with its operands. Not so where the number of the row counts.
+def MPDFG_RowFunction : NativeOpTrait<"RowFunction"> { let cppNamespace = "::gnnc::mpdfg"; }
+
 class MPDFG_Op<string mnemonic, list<Trait> traits = []> : Op<MPDFG_Dialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
@@ -231,7 +235,7 @@ def ExtentOp : MPDFG_Op<"extent", [Pure, DeclareOpInterfaceMethods<EvaluateOpInt
   let assemblyFormat = "$space attr-dict `:` type($result)";
 }
 
-def UnaryOp : MPDFG_RowOp<"unary"> {
+def UnaryOp : MPDFG_RowOp<"unary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
   let summary = "an elementwise function of one operand";
   let description = [{
     `alpha` is the slope of `leaky_relu` and the scale of `elu`. relu, leaky_relu and elu take x where x > 0.
@@ -246,7 +250,7 @@ def UnaryOp : MPDFG_RowOp<"unary"> {
   let assemblyFormat = "$kind $input attr-dict `:` type($input) `->` type($result)";
 }
 
-def BinaryOp : MPDFG_RowOp<"binary"> {
+def BinaryOp : MPDFG_RowOp<"binary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise", "dividesBy"]>]> {
   let summary = "an elementwise function of two operands";
   let description = [{
     Axes of size 1 are repeated (R2); a shared operand meets rows of any space (R1). Comparisons give 1 or 0.
@@ -262,7 +266,7 @@ def BinaryOp : MPDFG_RowOp<"binary"> {
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
 
-def SelectOp : MPDFG_RowOp<"select"> {
+def SelectOp : MPDFG_RowOp<"select", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
   let summary = "a where the condition is not 0, else b";
   let description = [{
     Operands are aligned as for `binary`.
@@ -277,7 +281,7 @@ def SelectOp : MPDFG_RowOp<"select"> {
   let assemblyFormat = "$condition `,` $trueValue `,` $falseValue attr-dict `:` type($condition) `,` type($trueValue) `,` type($falseValue) `->` type($result)";
 }
 
-def ContractOp : MPDFG_RowOp<"contract"> {
+def ContractOp : MPDFG_RowOp<"contract", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "the general product: einsum on feature axes";
   let description = [{
     Each feature axis of each operand and of the result has a label; labels that the result lacks are summed over. Rows meet by (R1). How it is computed (a
@@ -294,7 +298,7 @@ def ContractOp : MPDFG_RowOp<"contract"> {
   let assemblyFormat = "$lhs $lhsLabels `,` $rhs $rhsLabels `->` $outLabels attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
 
-def FoldOp : MPDFG_RowOp<"fold"> {
+def FoldOp : MPDFG_RowOp<"fold", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "combines feature axes of each row";
   let description = [{
     The folded axes stay with size 1.
@@ -308,7 +312,7 @@ def FoldOp : MPDFG_RowOp<"fold"> {
   let assemblyFormat = "$kind $input $axes attr-dict `:` type($input) `->` type($result)";
 }
 
-def ReshapeOp : MPDFG_RowOp<"reshape"> {
+def ReshapeOp : MPDFG_RowOp<"reshape", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "the same numbers of each row under other feature axes, row-major";
   let description = [{
     Example:
@@ -321,7 +325,7 @@ def ReshapeOp : MPDFG_RowOp<"reshape"> {
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def TransposeOp : MPDFG_RowOp<"transpose"> {
+def TransposeOp : MPDFG_RowOp<"transpose", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "permutes feature axes";
   let description = [{
     Axis i of the result is axis permutation[i] of the operand.
@@ -336,7 +340,7 @@ def TransposeOp : MPDFG_RowOp<"transpose"> {
   let assemblyFormat = "$input $permutation attr-dict `:` type($input) `->` type($result)";
 }
 
-def ConcatOp : MPDFG_RowOp<"concat"> {
+def ConcatOp : MPDFG_RowOp<"concat", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "joins values along a feature axis";
   let description = [{
     All other axes are equal; shared operands are repeated for each row.
@@ -351,7 +355,7 @@ def ConcatOp : MPDFG_RowOp<"concat"> {
   let assemblyFormat = "$inputs `axis` $axis attr-dict `:` functional-type($inputs, $result)";
 }
 
-def SliceOp : MPDFG_RowOp<"slice"> {
+def SliceOp : MPDFG_RowOp<"slice", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "a range of a feature axis";
   let description = [{
     Example:
@@ -363,7 +367,7 @@ def SliceOp : MPDFG_RowOp<"slice"> {
   let assemblyFormat = "$input `axis` $axis `from` $begin attr-dict `:` type($input) `->` type($result)";
 }
 
-def DetachOp : MPDFG_RowOp<"detach"> {
+def DetachOp : MPDFG_RowOp<"detach", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "the identity, through which no gradient goes";
   let description = [{
     Example:

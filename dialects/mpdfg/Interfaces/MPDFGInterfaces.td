@@ -53,6 +53,26 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
   ];
 }
 
+def LinearOpInterface : OpInterface<"LinearOpInterface"> {
+  let description = [{
+    Linear algebra of rows: where an operation keeps sums and scales, so that it may change places with a sum over
+    members (R6), with an addition (R5), or be cut with its operand (R4).
+  }];
+  let cppNamespace = "::gnnc::mpdfg";
+  let methods = [
+    InterfaceMethod<[{
+      Whether the result is linear in the marked operands together, the others being fixed: f(x + y) = f(x) + f(y) and
+      f(c x) = c f(x) where x stands for all marked operands at once. A bias is not linear in one operand alone.
+    }], "bool", "isLinearIn", (ins "::llvm::ArrayRef<bool>":$operands)>,
+    InterfaceMethod<[{
+      Whether numbers meet index by index (R2). Linear in one operand, such an operation is a scale by the others, and any two of
+      them commute.
+    }], "bool", "isElementwise", (ins), "", [{ return false; }]>,
+    InterfaceMethod<"Whether the result is not defined where this operand is 0.", "bool", "dividesBy",
+      (ins "unsigned":$operand), "", [{ return false; }]>
+  ];
+}
+
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
   let description = [{
     Reverse mode. `emitAdjoint` writes, in terms of the operation's operands and result, what the result's gradient gives to

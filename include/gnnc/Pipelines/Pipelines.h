@@ -12,6 +12,9 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <string>
+#include <vector>
+
 namespace gnnc {
 
 /// What the phases depend on; an optimisation level alone will do.
@@ -19,7 +22,12 @@ struct PhaseOptions {
   PhaseOptions(unsigned optLevel = 2, bool gradient = false) : optLevel(optLevel), gradient(gradient) {}
   unsigned optLevel;
   bool gradient; ///< compute gradients too
+  /// Optimisations to leave out, by the names of their passes; see optionalPasses().
+  std::vector<std::string> without;
 };
+
+/// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.
+llvm::ArrayRef<llvm::StringRef> optionalPasses();
 
 /// A phase that is a pipeline of passes on the module.
 struct PassPhase {

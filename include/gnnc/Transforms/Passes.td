@@ -52,6 +52,26 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
+  let summary = "Takes factors that members share out of their sum (R6)";
+  let description = [{
+    In a sum or mean along m, a factor that moves along m (or by way of it), or is shared, is applied once for each owner instead of once for
+    each member. Owners without members keep their 0: where the factor is not known to be finite, they get 1 for it. Not through
+    operations that are not linear, nor where the factor differs among an owner's members.
+
+    ```mlir
+    %1 = mpdfg.broadcast %c along @dst : tensor<?x1xf32, #mpdfg.on<@node>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+    %2 = mpdfg.binary mul %x, %1 : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.reduce sum %2 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    // becomes
+    %2 = mpdfg.reduce sum %x along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    %3 = mpdfg.binary mul %2, %c : tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let statistics = [Statistic<"numFactors", "factors", "Factors taken out of sums">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
   let summary = "Turns gradients of weights into matrix products";
   let description = [{

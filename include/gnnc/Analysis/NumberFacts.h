@@ -1,0 +1,30 @@
+//===- NumberFacts.h - What is known of a value's numbers -------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A rewrite that moves a factor out of a sum evaluates it for owners without members too, whose sum was 0. That needs a
+// proof that 0 times the factor is 0. Facts hold for every row, under the assumption that inputs and parameters are
+// finite and nothing overflows; false means not known.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_ANALYSIS_NUMBERFACTS_H
+#define GNNC_ANALYSIS_NUMBERFACTS_H
+
+#include "mlir/IR/Value.h"
+
+namespace gnnc {
+
+/// No number is infinite or NaN.
+bool isFinite(mlir::Value value);
+/// Every number is above 0.
+bool isPositive(mlir::Value value);
+/// No number is 0 or NaN.
+bool isNonZero(mlir::Value value);
+
+} // namespace gnnc
+
+#endif // GNNC_ANALYSIS_NUMBERFACTS_H

@@ -1,0 +1,99 @@
+//===- Lifting.cpp - The same value before a movement ---------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lifting.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+RankedTensorType gnnc::typeWhere(Operation *from, FlatSymbolRefAttr map, Type like) {
+  Type element = cast<RankedTensorType>(like).getElementType();
+  if (map.getValue() == kAllMap)
+    return getTensorOn({}, 0, getFeatureShape(like), element);
+  auto to = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map).getToAttr();
+  auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(from, to);
+  int64_t extent = space.getExtent() ? int64_t(*space.getExtent()) : ShapedType::kDynamic;
+  return getTensorOn(to, extent, getFeatureShape(like), element);
+}
+
+Value gnnc::cloneOn(OpBuilder &builder, Operation *op, ValueRange operands, Type type) {
+  OperationState state(op->getLoc(), op->getName(), operands, type, op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
+std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRefAttr whole, FlatSymbolRefAttr first) {
+  if (whole == first)
+    return FlatSymbolRefAttr();
+  auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, whole);
+  if (map && map.getKind() == MapKind::Compose && map.getPartsAttr()[0] == first)
+    return cast<FlatSymbolRefAttr>(map.getPartsAttr()[1]);
+  // maps[j] of a distinct space is its projection j after the class of an element.
+  auto cls = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, first);
+  if (!cls || cls.getKind() != MapKind::Class)
+    return std::nullopt;
+  auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(from, cls.getToAttr());
+  for (auto projection : space->getParentOfType<ModuleOp>().getOps<MapOp>())
+    if (projection.getKind() == MapKind::Projection && projection.getFromAttr() == cls.getToAttr() &&
+        space.getMapsAttr()[*projection.getPart()] == whole)
+      return FlatSymbolRefAttr::get(projection);
+  return std::nullopt;
+}
+
+bool Lifting::canLift(Value value) {
+  if (!getResidency(value.getType()))
+    return true;
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  Operation *op = value.getDefiningOp();
+  bool can = false;
+  if (map.getValue() == kAllMap || !op)
+    can = false;
+  else if (auto move = dyn_cast<BroadcastOp>(op))
+    can = move.getAlong() == kAllMap || remainderOf(from, move.getAlongAttr(), map).has_value();
+  else
+    can = op->hasTrait<RowFunction>() && llvm::all_of(op->getOperands(), [&](Value v) { return canLift(v); });
+  return known[value] = can;
+}
+
+Value Lifting::lift(OpBuilder &builder, Value value) {
+  if (!getResidency(value.getType()))
+    return value;
+  if (Value done = lifted.lookup(value))
+    return done;
+  Operation *op = value.getDefiningOp();
+  RankedTensorType type = typeWhere(from, map, value.getType());
+  Value result;
+  if (auto move = dyn_cast<BroadcastOp>(op)) {
+    FlatSymbolRefAttr rest =
+        move.getAlong() == kAllMap ? move.getAlongAttr() : *remainderOf(from, move.getAlongAttr(), map);
+    result = rest ? Value(BroadcastOp::create(builder, op->getLoc(), type, move.getInput(), rest, move.getFillAttr()))
+                  : move.getInput();
+  } else {
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(lift(builder, operand));
+    result = cloneOn(builder, op, operands, type);
+  }
+  return lifted[value] = result;
+}
+
+void Lifting::forEachMove(Value value, function_ref<void(BroadcastOp)> visit) {
+  DenseSet<Value> seen;
+  SmallVector<Value> pending{value};
+  while (!pending.empty()) {
+    Value next = pending.pop_back_val();
+    Operation *op = next.getDefiningOp();
+    if (!getResidency(next.getType()) || !seen.insert(next).second || !op)
+      continue;
+    if (auto move = dyn_cast<BroadcastOp>(op))
+      visit(move);
+    else
+      llvm::append_range(pending, op->getOperands());
+  }
+}

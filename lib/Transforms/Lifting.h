@@ -1,0 +1,56 @@
+//===- Lifting.h - The same value before a movement -----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value on a map's domain that is the same for all elements with one image, because it is made of nothing but shared
+// values and values that moved along that map, can be computed where the map leads instead. R1, R2, R3 and R6 all rest
+// on this question.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TRANSFORMS_LIFTING_H
+#define GNNC_LIB_TRANSFORMS_LIFTING_H
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/IR/Builders.h"
+
+namespace gnnc {
+
+/// `like`'s features on the space that `map` leads to; shared for `@all`.
+mlir::RankedTensorType typeWhere(mlir::Operation *from, mlir::FlatSymbolRefAttr map, mlir::Type like);
+
+/// The same operation on other operands; `type` is its result's.
+mlir::Value cloneOn(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands, mlir::Type type);
+
+/// What is left of the map `whole` after `first`: null where they are the same map, nothing where `whole` is no
+/// declared composition that begins with `first`.
+std::optional<mlir::FlatSymbolRefAttr> remainderOf(mlir::Operation *from, mlir::FlatSymbolRefAttr whole,
+                                                   mlir::FlatSymbolRefAttr first);
+
+/// Values before their movement along one map. Elements whose map is undefined are left out of account, so users that
+/// see those must ask whether the map is partial.
+class Lifting {
+public:
+  /// `from` is where symbols are looked up.
+  Lifting(mlir::Operation *from, mlir::FlatSymbolRefAttr map) : from(from), map(map) {}
+
+  /// Shared values can; for `@all` only those.
+  bool canLift(mlir::Value value);
+  /// The value on the map's target, made at the builder's place. Shared values stay as they are.
+  mlir::Value lift(mlir::OpBuilder &builder, mlir::Value value);
+  /// Visits the broadcasts that a value which can be lifted is made of.
+  void forEachMove(mlir::Value value, llvm::function_ref<void(mpdfg::BroadcastOp)> visit);
+
+private:
+  mlir::Operation *from;
+  mlir::FlatSymbolRefAttr map;
+  llvm::DenseMap<mlir::Value, bool> known;
+  llvm::DenseMap<mlir::Value, mlir::Value> lifted;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_LIB_TRANSFORMS_LIFTING_H
