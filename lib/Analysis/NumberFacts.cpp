@@ -186,7 +186,29 @@ bool finite(Value value, unsigned depth) {
   return (op->hasTrait<RowFunction>() || isView(op) || isa<NormOp>(op)) && operands();
 }
 
+/// Whether a value comes from the graph alone: numbers of members, and what is computed from them.
+bool ofGraphAlone(Value value, unsigned depth) {
+  Operation *op = value.getDefiningOp();
+  return depth > 0 && op && llvm::all_of(op->getOperands(), [&](Value v) { return ofGraphAlone(v, depth - 1); });
+}
+
 } // namespace
+
+bool gnnc::isHarmless(Operation *op) {
+  auto known = [](Value value) { return isPositive(value) && isFinite(value); };
+  bool harmless = true;
+  if (auto unary = dyn_cast<UnaryOp>(op)) {
+    bool hasPole =
+        llvm::is_contained({UnaryKind::Log, UnaryKind::Sqrt, UnaryKind::Rsqrt, UnaryKind::Recip}, unary.getKind());
+    harmless = !hasPole || known(unary.getInput());
+  } else if (auto binary = dyn_cast<BinaryOp>(op)) {
+    harmless =
+        binary.getKind() != BinaryKind::Pow && (binary.getKind() != BinaryKind::Div || isNonZero(binary.getRhs()));
+  } else if (auto fold = dyn_cast<FoldOp>(op)) {
+    harmless = fold.getKind() != ReduceKind::LogSumExp || isFinite(fold.getInput());
+  }
+  return harmless || llvm::all_of(op->getOperands(), [](Value v) { return ofGraphAlone(v, kDepth); });
+}
 
 bool gnnc::isFinite(Value value) { return finite(value, kDepth); }
 bool gnnc::isPositive(Value value) { return positive(value, kDepth); }

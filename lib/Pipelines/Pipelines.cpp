@@ -45,8 +45,13 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
 
 /// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6).
 void rewrite(PhaseBuilder &phase) {
-  // What is multiplied before it moves.
+  // Products and sums are cut by where their operands come from...
+  phase.add(2, createSplitConcats());
+  phase.add(2, createDistributeLinear());
+  // ... and made before these move.
   phase.add(2, createReorderBroadcast());
+  phase.add(2, createGroupTerms());
+  phase.add(2, createHoistElementwise());
   // What remains in sums and is the same for all members.
   phase.add(2, createFactorSums());
   phase.add(2, createCSEPass());
@@ -105,7 +110,9 @@ constexpr PassPhase kPhases[] = {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
-  static constexpr llvm::StringRef names[] = {"reorder-broadcast", "factor-sums", "reuse-sums", "split-sums"};
+  static constexpr llvm::StringRef names[] = {"split-concats", "distribute-linear", "reorder-broadcast",
+                                              "group-terms",   "hoist-elementwise", "factor-sums",
+                                              "reuse-sums",    "split-sums"};
   return names;
 }
 

@@ -7,6 +7,9 @@
 
 #include "Lifting.h"
 
+#include "gnnc/Analysis/NumberFacts.h"
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
@@ -57,7 +60,8 @@ bool Lifting::canLift(Value value) {
   else if (auto move = dyn_cast<BroadcastOp>(op))
     can = move.getAlong() == kAllMap || remainderOf(from, move.getAlongAttr(), map).has_value();
   else
-    can = op->hasTrait<RowFunction>() && llvm::all_of(op->getOperands(), [&](Value v) { return canLift(v); });
+    can = op->hasTrait<RowFunction>() && llvm::all_of(op->getOperands(), [&](Value v) { return canLift(v); }) &&
+          isHarmless(op);
   return known[value] = can;
 }
 
@@ -96,4 +100,39 @@ void Lifting::forEachMove(Value value, function_ref<void(BroadcastOp)> visit) {
     else
       llvm::append_range(pending, op->getOperands());
   }
+}
+
+bool gnnc::isPartial(Operation *from, FlatSymbolRefAttr map) {
+  return map.getValue() != kAllMap && SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map).getPartial();
+}
+
+FlatSymbolRefAttr gnnc::findLift(Operation *from, ValueRange values) {
+  // Any movement the values are made of may be the one, or the first half of it.
+  llvm::SetVector<Attribute> whole, first;
+  DenseSet<Value> seen;
+  SmallVector<Value> pending(values);
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !getResidency(value.getType()) || !seen.insert(value).second)
+      continue;
+    if (auto move = dyn_cast<BroadcastOp>(op)) {
+      if (move.getAlong() == kAllMap)
+        continue;
+      whole.insert(move.getAlongAttr());
+      auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, move.getAlongAttr());
+      if (map.getKind() == MapKind::Compose)
+        first.insert(map.getPartsAttr()[0]);
+    } else if (op->hasTrait<RowFunction>()) {
+      llvm::append_range(pending, op->getOperands());
+    }
+  }
+  for (const auto *candidates : {&whole, &first})
+    for (Attribute candidate : *candidates) {
+      auto map = cast<FlatSymbolRefAttr>(candidate);
+      Lifting lifting(from, map);
+      if (!isPartial(from, map) && llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
+        return map;
+    }
+  return {};
 }

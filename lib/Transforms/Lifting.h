@@ -31,7 +31,8 @@ std::optional<mlir::FlatSymbolRefAttr> remainderOf(mlir::Operation *from, mlir::
                                                    mlir::FlatSymbolRefAttr first);
 
 /// Values before their movement along one map. Elements whose map is undefined are left out of account, so users that
-/// see those must ask whether the map is partial.
+/// see those must ask whether the map is partial. Elements of the target without members are computed as well; see
+/// isHarmless.
 class Lifting {
 public:
   /// `from` is where symbols are looked up.
@@ -50,6 +51,13 @@ private:
   llvm::DenseMap<mlir::Value, bool> known;
   llvm::DenseMap<mlir::Value, mlir::Value> lifted;
 };
+
+/// A total map along which all the values can be lifted at once, not all of them being shared; null if there is none.
+/// Of several the one that leads furthest.
+mlir::FlatSymbolRefAttr findLift(mlir::Operation *from, mlir::ValueRange values);
+
+/// Whether rows of the map's domain may have no image.
+bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 
 } // namespace gnnc
 

@@ -13,11 +13,12 @@
 //
 // Graphiler's broadcast reordering (Xie et al., MLSys 2022, section 4.1) without looking at the other operand's
 // residency would be wrong; here an operand along any other map declines. A fill other than 0 does too: the product of
-// a filled row is not a filled row. It runs before differentiation as well, so that adjoint code is hoisted with what
-// it is the adjoint of.
+// a filled row is not a filled row. Along total maps, operands may also be computed from moved values. It runs before
+// differentiation as well, so that adjoint code is hoisted with what it is the adjoint of.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Lifting.h"
 #include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -44,14 +45,6 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
       hoist(op);
   }
 
-  /// The map that follows `first` in a composition; null if `whole` is none that begins with it.
-  static FlatSymbolRefAttr remainder(Operation *from, FlatSymbolRefAttr whole, FlatSymbolRefAttr first) {
-    auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, whole);
-    if (map.getKind() != MapKind::Compose || map.getPartsAttr()[0] != first)
-      return {};
-    return cast<FlatSymbolRefAttr>(map.getPartsAttr()[1]);
-  }
-
   void hoist(ContractOp op) {
     // The map to move along: that of the operand whose composition the other one's may be.
     for (Value operand : op->getOperands()) {
@@ -64,6 +57,12 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
           sources.push_back(*source);
       if (sources.size() == op->getNumOperands())
         return rewrite(op, move, sources);
+    }
+    // What is computed from moved values is computed before they move.
+    if (FlatSymbolRefAttr map = getResidency(op.getType()) ? findLift(op, op->getOperands()) : FlatSymbolRefAttr()) {
+      OpBuilder b(op);
+      Value product = Lifting(op, map).lift(b, op.getResult());
+      return replace(op, b, product, map);
     }
     if (getMove(op.getLhs()) || getMove(op.getRhs()))
       remarkMissed(
@@ -79,10 +78,8 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
     BroadcastOp move = getMove(operand);
     if (!move || !move.getFill().isZero())
       return std::nullopt;
-    if (move.getAlongAttr() == map)
-      return std::pair(move.getInput(), FlatSymbolRefAttr());
-    FlatSymbolRefAttr rest = remainder(op, move.getAlongAttr(), map);
-    return rest ? std::optional(std::pair(move.getInput(), rest)) : std::nullopt;
+    std::optional<FlatSymbolRefAttr> rest = remainderOf(op, move.getAlongAttr(), map);
+    return rest ? std::optional(std::pair(move.getInput(), *rest)) : std::nullopt;
   }
 
   void rewrite(ContractOp op, BroadcastOp move, ArrayRef<std::pair<Value, FlatSymbolRefAttr>> sources) {
@@ -98,9 +95,13 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
                                : value);
     Value product = ContractOp::create(b, op.getLoc(), onRows(op.getType()), operands[0], op.getLhsLabels(),
                                        operands[1], op.getRhsLabels(), op.getOutLabels());
-    Value moved = BroadcastOp::create(b, op.getLoc(), op.getType(), product, move.getAlongAttr(), b.getF64FloatAttr(0));
+    replace(op, b, product, move.getAlongAttr());
+  }
+
+  void replace(ContractOp op, OpBuilder &b, Value product, FlatSymbolRefAttr along) {
+    Value moved = BroadcastOp::create(b, op.getLoc(), op.getType(), product, along, b.getF64FloatAttr(0));
     remarkPassed(op, DEBUG_TYPE, "hoist",
-                 [&] { return ("product is made before the broadcast along @" + move.getAlong()).str(); });
+                 [&] { return ("product is made before the broadcast along @" + along.getValue()).str(); });
     op.replaceAllUsesWith(moved);
     op.erase();
     ++numHoisted;

@@ -5,6 +5,7 @@ mpdfg.space @edge root
 mpdfg.space @ntypes static {extent = 3 : i64}
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
+mpdfg.map @mate root from @edge to @node {partial}
 mpdfg.map @ntype root from @node to @ntypes
 mpdfg.map @stype compose from @edge to @ntypes {parts = [@src, @ntype]}
 
@@ -49,7 +50,25 @@ func.func @weight_of_the_edge(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<
     -> (tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>) {
   %0 = mpdfg.broadcast %x along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
   %1 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x8x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
-  %2 = mpdfg.broadcast %x along @src {fill = 1.0} : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.broadcast %x along @mate {fill = 1.0} : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
   %3 = mpdfg.contract %2 [0], %v [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@edge>>
   return %1, %3 : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>
+}
+
+// What is computed from moved values is computed before they move; not so along a partial map, whose missing rows hold
+// the function of a fill.
+// CHECK-LABEL: func @computed
+// CHECK: %[[R:.*]] = mpdfg.unary relu %arg0
+// CHECK: %[[Y:.*]] = mpdfg.contract %[[R]] {{.*}}#mpdfg.on<@node>>
+// CHECK: mpdfg.broadcast %[[Y]] along @src
+// CHECK: mpdfg.contract {{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32>
+func.func @computed(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
+    -> (tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>) {
+  %0 = mpdfg.broadcast %x along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.unary relu %0 : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %3 = mpdfg.broadcast %x along @mate : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %4 = mpdfg.unary sigmoid %3 : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  %5 = mpdfg.contract %4 [0], %w [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  return %2, %5 : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>
 }

@@ -52,6 +52,58 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SplitConcats : Pass<"split-concats", "::mlir::ModuleOp"> {
+  let summary = "Cuts products of joined values by operand (R4)";
+  let description = [{
+    A contraction over an axis along which its operand was joined becomes a sum of contractions with slices of the other operand, where a
+    part is shared or moves along a map that not all parts move along; `reorder-broadcast` then multiplies it before it moves.
+
+    ```mlir
+    %2 = mpdfg.concat %0, %1 axis 0 : (tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>) -> tensor<?x12xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : tensor<?x12xf32, #mpdfg.on<@edge>>, tensor<12x16xf32> -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    // becomes
+    %a = mpdfg.slice %w axis 0 from 0 : tensor<12x16xf32> -> tensor<8x16xf32>
+    %b = mpdfg.slice %w axis 0 from 8 : tensor<12x16xf32> -> tensor<4x16xf32>
+    %2 = mpdfg.contract %0 [0], %a [0, 1] -> [1] : ...
+    %3 = mpdfg.contract %1 [0], %b [0, 1] -> [1] : ...
+    %4 = mpdfg.binary add %2, %3 : ...
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Contractions split">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def DistributeLinear : Pass<"distribute-linear", "::mlir::ModuleOp"> {
+  let summary = "Makes linear operations of sums sums of linear operations (R5)";
+  let description = [{
+    f(u + v) becomes f(u) + f(v) for a linear operation that mixes numbers of a row (a contraction, a sum over features), where each term is shared
+    or moves, with f's other operands, along a map of its own, so that `reorder-broadcast` makes each where it comes from.
+  }];
+  let statistics = [Statistic<"numDistributed", "distributed", "Operations distributed over sums">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
+  let summary = "Adds first what comes along one map (R2)";
+  let description = [{
+    The terms of a sum are put in an order in which those that move along one map are next to each other, with the shared ones beside
+    the largest group, so that their sum can be made before it moves. Sums change in the last bits.
+  }];
+  let statistics = [Statistic<"numGrouped", "grouped", "Sums put in another order">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def HoistElementwise : Pass<"hoist-elementwise", "::mlir::ModuleOp"> {
+  let summary = "Moves cheap operations before a broadcast where that saves memory traffic (R1, R2)";
+  let description = [{
+    A value that is made of shared values and of values that moved along one total map is computed where they come from and moved once, if the bytes
+    and operations saved for members are worth the bytes read and written for owners. Not across a partial map, whose filled rows would
+    need a fill of their own, nor for what depends on the number of its row (dropout).
+  }];
+  let statistics = [Statistic<"numHoisted", "hoisted", "Values moved before broadcasts">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
   let summary = "Takes factors that members share out of their sum (R6)";
   let description = [{

@@ -108,6 +108,7 @@ private:
   Value concat(Value value);
   Value dropout(Value value);
   Value slice(Value value);
+  Value message(Value value);
   Value step(Value value);
 
   std::mt19937 random;
@@ -312,12 +313,74 @@ Value Generator::slice(Value value) {
   return SliceOp::create(builder, loc, like(value, sizes), value, axis, begin);
 }
 
+/// What layers are made of, written in the naive way: two ends meet on a member, perhaps with a weight and a scale of
+/// the owner, and are summed.
+Value Generator::message(Value value) {
+  SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
+  MapOp first = pickMap(getResidency(value.getType()), /*from=*/false);
+  MapOp second = first ? pickMap(first.getFromAttr(), /*from=*/true) : MapOp();
+  if (!second)
+    return Value();
+  auto moved = [&](Value x, MapOp map) -> Value {
+    return BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), getFeatureShape(x.getType())), x,
+                               symbol(map.getSymName()), builder.getF64FloatAttr(0));
+  };
+  auto binary = [&](BinaryKind kind, Value x, Value y) -> Value {
+    return BinaryOp::create(builder, loc, x.getType(), kind, x, y);
+  };
+  Value mine = moved(value, first), theirs = Value();
+  for (Value other : pool)
+    if (getResidency(other.getType()) == second.getToAttr() && getFeatureShape(other.getType()) == ArrayRef(sizes) &&
+        below(2))
+      theirs = moved(other, second);
+  if (!theirs)
+    theirs = moved(argument(second.getToAttr(), sizes), second);
+  Value y;
+  switch (below(4)) {
+  case 0:
+    y = binary(pick(std::vector{BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul}), mine, theirs);
+    break;
+  case 1: {
+    Value square = UnaryOp::create(builder, loc, theirs.getType(), UnaryKind::Square, theirs, llvm::APFloat(0.0));
+    Value one =
+        ConstantOp::create(builder, loc, typeOn({}, SmallVector<int64_t>(sizes.size(), 1)), builder.getF64FloatAttr(1));
+    y = binary(BinaryKind::Div, mine, binary(BinaryKind::Add, square, one));
+    break;
+  }
+  case 2:
+    if (!sizes.empty()) {
+      SmallVector<int64_t> joined(sizes);
+      joined.back() *= 2;
+      y = ConcatOp::create(builder, loc, like(mine, joined), ValueRange{mine, theirs}, sizes.size() - 1);
+      break;
+    }
+    [[fallthrough]];
+  default:
+    y = mine;
+  }
+  if (below(2))
+    if (Value product = below(3) ? contract(y) : typedContract(y))
+      y = product;
+  SmallVector<int64_t> ones(getFeatureShape(y.getType()).size(), 1);
+  if (below(2))
+    y = binary(BinaryKind::Mul, y, moved(argument(second.getToAttr(), ones), second));
+  if (below(3) == 0)
+    return y;
+  return ReduceOp::create(builder, loc, typeOn(second.getToAttr(), getFeatureShape(y.getType())),
+                          pick(std::vector{ReduceKind::Sum, ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max}), y,
+                          second.getSymName());
+}
+
 Value Generator::step(Value value) {
   static const std::vector<UnaryKind> bounded = {UnaryKind::Neg,  UnaryKind::Tanh,    UnaryKind::Sin,
                                                  UnaryKind::Relu, UnaryKind::Sigmoid, UnaryKind::LeakyRelu,
                                                  UnaryKind::Elu,  UnaryKind::Erf,     UnaryKind::Softplus};
   SmallVector<int64_t> sizes(getFeatureShape(value.getType()));
-  switch (below(17)) {
+  switch (below(20)) {
+  case 17:
+  case 18:
+  case 19:
+    return message(value);
   case 0:
   case 1:
     return UnaryOp::create(builder, loc, value.getType(), pick(bounded), value, llvm::APFloat(0.2));

@@ -1,0 +1,125 @@
+//===- GroupTerms.cpp - Terms that come from one place are added there ----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// R2 for sums of many terms:  a.dst + b.src - c.dst + d  =  (a - c + d).dst + b.src.  Sums are flattened down to terms
+// that can be lifted along one map; terms of one map, and shared ones with the largest group, are added first, so that
+// the sums can be lifted as well. Terms that belong nowhere stay as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lifting.h"
+#include "Remarks.h"
+#include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Transforms/Passes.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_GROUPTERMS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+#define DEBUG_TYPE "group-terms"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+struct Term {
+  Value value;
+  bool negative;
+  FlatSymbolRefAttr map; ///< null: shared, or of no map
+};
+
+BinaryOp additionOf(Value value) {
+  auto op = value.getDefiningOp<BinaryOp>();
+  return op && (op.getKind() == BinaryKind::Add || op.getKind() == BinaryKind::Sub) ? op : BinaryOp();
+}
+
+struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
+  void runOnOperation() override {
+    SmallVector<BinaryOp> roots;
+    getOperation().walk([&](BinaryOp op) {
+      if (!additionOf(op) || !getResidency(op.getType()) || findLift(op, op.getResult()))
+        return;
+      // A sum that is only a term of another one is flattened with that.
+      bool inner = op->hasOneUse() && isa<BinaryOp>(*op->user_begin()) && additionOf(op->user_begin()->getResult(0));
+      if (!inner)
+        roots.push_back(op);
+    });
+    for (BinaryOp root : roots)
+      regroup(root);
+  }
+
+  static void flatten(Value value, bool negative, bool root, SmallVectorImpl<Term> &terms) {
+    BinaryOp sum = additionOf(value);
+    FlatSymbolRefAttr map = findLift(value.getDefiningOp() ? value.getDefiningOp() : nullptr, value);
+    bool open = sum && getResidency(value.getType()) && !map && (root || sum->hasOneUse());
+    if (!open) {
+      terms.push_back({value, negative, map});
+      return;
+    }
+    flatten(sum.getLhs(), negative, false, terms);
+    flatten(sum.getRhs(), negative != (sum.getKind() == BinaryKind::Sub), false, terms);
+  }
+
+  void regroup(BinaryOp root) {
+    SmallVector<Term> terms;
+    flatten(root.getResult(), false, true, terms);
+    if (terms.size() < 3)
+      return;
+    // The map with most terms takes the shared ones too.
+    llvm::MapVector<Attribute, SmallVector<Term>> groups;
+    SmallVector<Term> shared, rest;
+    for (const Term &term : terms)
+      (term.map ? groups[term.map] : getResidency(term.value.getType()) ? rest : shared).push_back(term);
+    if (groups.empty())
+      return;
+    auto *largest = groups.begin();
+    for (auto it = groups.begin(); it != groups.end(); ++it)
+      if (it->second.size() > largest->second.size())
+        largest = it;
+    llvm::append_range(largest->second, shared);
+    if (llvm::all_of(groups, [](auto &group) { return group.second.size() < 2; })) {
+      remarkMissed(
+          root, DEBUG_TYPE, "group", [] { return "terms stay in the order they are written in"; },
+          [] { return "no two of them come along one map"; });
+      return;
+    }
+    OpBuilder b(root);
+    Rules r(b, root.getLoc());
+    std::optional<Term> sum;
+    auto add = [&](const Term &term) {
+      if (!sum)
+        sum = term;
+      else if (sum->negative == term.negative)
+        sum->value = r.add(sum->value, term.value);
+      else
+        sum = sum->negative ? Term{r.sub(term.value, sum->value), false, {}}
+                            : Term{r.sub(sum->value, term.value), false, {}};
+    };
+    SmallVector<Term> sums;
+    for (auto &group : groups) {
+      sum.reset();
+      for (const Term &term : group.second)
+        add(term);
+      sums.push_back(*sum);
+    }
+    sum.reset();
+    for (const auto *list : {&sums, &rest})
+      for (const Term &term : *list)
+        add(term);
+    Value result = sum->negative ? r.neg(sum->value) : sum->value;
+    remarkPassed(root, DEBUG_TYPE, "group", [&] {
+      return std::to_string(terms.size()) + " terms become " + std::to_string(groups.size() + rest.size());
+    });
+    root.replaceAllUsesWith(result);
+    ++numGrouped;
+  }
+};
+
+} // namespace
