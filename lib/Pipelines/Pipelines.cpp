@@ -54,6 +54,8 @@ void rewrite(PhaseBuilder &phase) {
   phase.add(2, createHoistElementwise());
   // What remains in sums and is the same for all members.
   phase.add(2, createFactorSums());
+  // Sums and products in the order in which the narrower rows move.
+  phase.add(2, createOrderAggregation());
   phase.add(2, createCSEPass());
 }
 
@@ -111,7 +113,7 @@ constexpr PassPhase kPhases[] = {
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {"split-concats", "distribute-linear", "reorder-broadcast",
-                                              "group-terms",   "hoist-elementwise", "factor-sums",
+                                              "group-terms",   "hoist-elementwise", "factor-sums", "order-aggregation",
                                               "reuse-sums",    "split-sums"};
   return names;
 }

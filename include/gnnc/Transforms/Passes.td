@@ -124,6 +124,27 @@ def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
+  let summary = "Chooses whether rows are summed or multiplied first (R6)";
+  let description = [{
+    Products with a shared weight change places with sums over members, movements, scales of rows and additions, so that movements carry the narrower
+    rows and products have the fewer. Declined where the sum or product is needed by others, or where the two sides are on different spaces and only the
+    graph could tell which is smaller.
+
+    ```mlir
+    %1 = mpdfg.broadcast %x along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+    %2 = mpdfg.reduce mean %1 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x8xf32> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    // becomes
+    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x8xf32> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    %2 = mpdfg.broadcast %1 along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.reduce mean %2 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let statistics = [Statistic<"numMoved", "moved", "Products moved before or after a sum">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
   let summary = "Turns gradients of weights into matrix products";
   let description = [{
