@@ -57,7 +57,7 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
 
   static void flatten(Value value, bool negative, bool root, SmallVectorImpl<Term> &terms) {
     BinaryOp sum = additionOf(value);
-    FlatSymbolRefAttr map = findLift(value.getDefiningOp() ? value.getDefiningOp() : nullptr, value);
+    FlatSymbolRefAttr map = value.getDefiningOp() ? findLift(value.getDefiningOp(), value) : FlatSymbolRefAttr();
     bool open = sum && getResidency(value.getType()) && !map && (root || sum->hasOneUse());
     if (!open) {
       terms.push_back({value, negative, map});

@@ -119,16 +119,22 @@ func.func @not_linear(%x: !edge, %c: !scalar) -> (!node, !node, !node) {
   return %2, %5, %6 : !node, !node, !node
 }
 
-// A dropped row is drawn by the member's number. The factor outside of it leaves, the one inside stays.
+// A dropped row is drawn by the member's number, so the mask stays; the factor outside of a function leaves, the one inside stays.
 // CHECK-LABEL: func @random
-// CHECK: %[[M:.*]] = mpdfg.binary mul
-// CHECK: %[[D:.*]] = mpdfg.dropout %[[M]]
-// CHECK: %[[S:.*]] = mpdfg.reduce sum %[[D]]
+// CHECK: mpdfg.binary mul
+// CHECK: %[[R:.*]] = mpdfg.random
+// CHECK: %[[M:.*]] = mpdfg.binary mul %{{.*}}, %[[R]]
+// CHECK: %[[S:.*]] = mpdfg.reduce sum %[[M]]
 // CHECK: mpdfg.binary mul %[[S]], %arg1
 func.func @random(%x: !edge, %c: !scalar) -> !node {
   %0 = mpdfg.broadcast %c along @dst : !scalar -> !escalar
   %1 = mpdfg.binary mul %x, %0 : !edge, !escalar -> !edge
-  %2 = mpdfg.dropout %1 {probability = 5.000000e-01 : f64, site = 0 : i64} : !edge -> !edge
+  %n = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  %k = mpdfg.constant 1.0 : tensor<1xf32>
+  %f = mpdfg.iota : tensor<8xf32>
+  %mask = mpdfg.random %k, %k, %k, %n, %f site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<8xf32> -> !edge
+  %r = mpdfg.unary relu %1 : !edge -> !edge
+  %2 = mpdfg.binary mul %r, %mask : !edge, !edge -> !edge
   %3 = mpdfg.binary mul %2, %0 : !edge, !escalar -> !edge
   %4 = mpdfg.reduce sum %3 along @dst : !edge -> !node
   return %4 : !node

@@ -70,7 +70,8 @@ func.func @of_the_owner(%x: !node, %e: !edge) -> !node {
 // CHECK-LABEL: func @stays
 // CHECK: mpdfg.binary mul {{.*}}#mpdfg.on<@edge>>
 // CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@edge>>
-// CHECK: mpdfg.dropout {{.*}}#mpdfg.on<@edge>>
+// CHECK: mpdfg.random
+// CHECK: mpdfg.binary mul {{.*}}#mpdfg.on<@edge>>
 // CHECK: mpdfg.unary recip {{.*}}#mpdfg.on<@edge>>
 func.func @stays(%x: !node) -> (!edge, !edge, !edge, !edge) {
   %0 = mpdfg.broadcast %x along @src : !node -> !edge
@@ -78,7 +79,11 @@ func.func @stays(%x: !node) -> (!edge, !edge, !edge, !edge) {
   %2 = mpdfg.binary mul %0, %1 : !edge, !edge -> !edge
   %3 = mpdfg.broadcast %x along @mate : !node -> !edge
   %4 = mpdfg.unary exp %3 : !edge -> !edge
-  %5 = mpdfg.dropout %0 {probability = 5.000000e-01 : f64, site = 0 : i64} : !edge -> !edge
+  %n = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  %k = mpdfg.constant 1.0 : tensor<1xf32>
+  %f = mpdfg.iota : tensor<8xf32>
+  %mask = mpdfg.random %k, %k, %k, %n, %f site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<8xf32> -> !edge
+  %5 = mpdfg.binary mul %0, %mask : !edge, !edge -> !edge
   %6 = mpdfg.unary recip %0 : !edge -> !edge
   return %2, %4, %5, %6 : !edge, !edge, !edge, !edge
 }

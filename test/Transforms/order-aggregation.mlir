@@ -85,7 +85,8 @@ func.func @bias(%e: !edge, %w: tensor<8x32xf32>, %b: tensor<32xf32>) -> !wide {
 // CHECK: mpdfg.reduce max
 // CHECK: mpdfg.unary relu
 // CHECK: mpdfg.reduce sum
-// CHECK: mpdfg.dropout
+// CHECK: mpdfg.random
+// CHECK: mpdfg.binary mul
 // CHECK: mpdfg.reduce sum
 // CHECK: mpdfg.contract {{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x8x32xf32, #mpdfg.on<@edge>>
 // CHECK: mpdfg.reduce sum
@@ -98,7 +99,11 @@ func.func @not_linear(%e: !edge, %w: tensor<8x32xf32>, %v: tensor<?x8x32xf32, #m
   %1 = mpdfg.reduce max %0 along @dst : !ewide -> !wide
   %2 = mpdfg.unary relu %0 : !ewide -> !ewide
   %3 = mpdfg.reduce sum %2 along @dst : !ewide -> !wide
-  %4 = mpdfg.dropout %0 {probability = 5.000000e-01 : f64, site = 0 : i64} : !ewide -> !ewide
+  %n = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  %k = mpdfg.constant 1.0 : tensor<1xf32>
+  %f = mpdfg.iota : tensor<32xf32>
+  %mask = mpdfg.random %k, %k, %k, %n, %f site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<32xf32> -> !ewide
+  %4 = mpdfg.binary mul %0, %mask : !ewide, !ewide -> !ewide
   %5 = mpdfg.reduce sum %4 along @dst : !ewide -> !wide
   %6 = mpdfg.contract %e [0], %v [0, 1] -> [1] : !edge, tensor<?x8x32xf32, #mpdfg.on<@edge>> -> !ewide
   %7 = mpdfg.reduce sum %6 along @dst : !ewide -> !wide
