@@ -56,6 +56,8 @@ void rewrite(PhaseBuilder &phase) {
   phase.add(2, createFactorSums());
   // Sums and products in the order in which the narrower rows move.
   phase.add(2, createOrderAggregation());
+  // What still multiplies members by weights of types.
+  phase.add(2, createGroupTypes());
   phase.add(2, createCSEPass());
 }
 
@@ -113,7 +115,7 @@ constexpr PassPhase kPhases[] = {
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {"split-concats", "distribute-linear", "reorder-broadcast",
-                                              "group-terms",   "hoist-elementwise", "factor-sums", "order-aggregation",
+                                              "group-terms",   "hoist-elementwise", "factor-sums", "order-aggregation", "group-types",
                                               "reuse-sums",    "split-sums"};
   return names;
 }

@@ -122,17 +122,24 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
     });
     int64_t read = 0, freed = 0, written = rowBytes(value);
     DenseSet<Value> sources;
+    bool replaces = false;
     for (BroadcastOp move : moves) {
-      if (sources.insert(move.getInput()).second)
-        read += rowBytes(move.getInput());
-      if (llvm::all_of(move->getUsers(), [&](Operation *user) { return parts.contains(user); }))
-        freed += rowBytes(move.getInput());
+      Value source = move.getInput();
+      if (sources.insert(source).second)
+        read += rowBytes(source);
+      if (llvm::all_of(move->getUsers(), [&](Operation *user) { return parts.contains(user); })) {
+        freed += rowBytes(source);
+        replaces |= source.getDefiningOp() && source.hasOneUse() && rowBytes(source) >= written;
+      }
     }
     if (seenByOwnersOnly(value, map))
       return {read, written};
+    // What makes a value that nobody else needs can write this one in its place.
+    if (replaces && sources.size() == 1)
+      read = written = 0;
     auto source = cast<RankedTensorType>(typeWhere(value.getDefiningOp(), map, value.getType()));
     int64_t members = source.isDynamicDim(0) ? kMembersPerOwner : kMembersPerType;
-    return {members * (freed - written + kBytesPerOperation * operations), read + written};
+    return {members * (freed - rowBytes(value) + kBytesPerOperation * operations), read + written};
   }
 
   /// Whether all that the value goes into are movements along the map itself, whose owners see it.

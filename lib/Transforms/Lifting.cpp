@@ -8,6 +8,7 @@
 #include "Lifting.h"
 
 #include "gnnc/Analysis/NumberFacts.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -30,7 +31,29 @@ Value gnnc::cloneOn(OpBuilder &builder, Operation *op, ValueRange operands, Type
   return builder.create(state)->getResult(0);
 }
 
-std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRefAttr whole, FlatSymbolRefAttr first) {
+FlatSymbolRefAttr gnnc::projectionOf(SpaceOp space, FlatSymbolRefAttr map, bool declare) {
+  auto module = space->getParentOfType<ModuleOp>();
+  auto pairs = FlatSymbolRefAttr::get(space.getSymNameAttr());
+  int64_t part = llvm::find(space.getMapsAttr(), map) - space.getMapsAttr().begin();
+  for (auto projection : module.getOps<MapOp>())
+    if (projection.getKind() == MapKind::Projection && projection.getFromAttr() == pairs &&
+        int64_t(*projection.getPart()) == part)
+      return FlatSymbolRefAttr::get(projection);
+  OpBuilder b(module.getContext());
+  b.setInsertionPoint(*module.getOps<func::FuncOp>().begin());
+  StringAttr name = b.getStringAttr(space.getSymName() + "." + map.getValue());
+  if (!declare)
+    return FlatSymbolRefAttr::get(name);
+  SymbolTable symbols(module);
+  auto projection = MapOp::create(b, space.getLoc(), name, b.getAttr<MapKindAttr>(MapKind::Projection), pairs,
+                                  symbols.lookup<MapOp>(map.getValue()).getToAttr(), UnitAttr(),
+                                  b.getI64IntegerAttr(part), ArrayAttr());
+  symbols.insert(projection);
+  return FlatSymbolRefAttr::get(projection);
+}
+
+std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRefAttr whole, FlatSymbolRefAttr first,
+                                                   bool declare) {
   if (whole == first)
     return FlatSymbolRefAttr();
   auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, whole);
@@ -41,11 +64,9 @@ std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRe
   if (!cls || cls.getKind() != MapKind::Class)
     return std::nullopt;
   auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(from, cls.getToAttr());
-  for (auto projection : space->getParentOfType<ModuleOp>().getOps<MapOp>())
-    if (projection.getKind() == MapKind::Projection && projection.getFromAttr() == cls.getToAttr() &&
-        space.getMapsAttr()[*projection.getPart()] == whole)
-      return FlatSymbolRefAttr::get(projection);
-  return std::nullopt;
+  if (!llvm::is_contained(space.getMapsAttr(), whole))
+    return std::nullopt;
+  return projectionOf(space, whole, declare);
 }
 
 bool gnnc::isNamedByGradient(Value value) {
@@ -83,8 +104,9 @@ Value Lifting::lift(OpBuilder &builder, Value value) {
   RankedTensorType type = typeWhere(from, map, value.getType());
   Value result;
   if (auto move = dyn_cast<BroadcastOp>(op)) {
-    FlatSymbolRefAttr rest =
-        move.getAlong() == kAllMap ? move.getAlongAttr() : *remainderOf(from, move.getAlongAttr(), map);
+    FlatSymbolRefAttr rest = move.getAlong() == kAllMap
+                                 ? move.getAlongAttr()
+                                 : *remainderOf(from, move.getAlongAttr(), map, /*declare=*/true);
     result = rest ? Value(BroadcastOp::create(builder, op->getLoc(), type, move.getInput(), rest, move.getFillAttr()))
                   : move.getInput();
   } else {

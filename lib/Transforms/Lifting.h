@@ -25,10 +25,15 @@ mlir::RankedTensorType typeWhere(mlir::Operation *from, mlir::FlatSymbolRefAttr 
 /// The same operation on other operands; `type` is its result's.
 mlir::Value cloneOn(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ValueRange operands, mlir::Type type);
 
-/// What is left of the map `whole` after `first`: null where they are the same map, nothing where `whole` is no
-/// declared composition that begins with `first`.
+/// The projection of a distinct space that gives the value of one of its maps; `declare` it if there is none, else only
+/// name it.
+mlir::FlatSymbolRefAttr projectionOf(mpdfg::SpaceOp space, mlir::FlatSymbolRefAttr map, bool declare);
+
+/// What is left of the map `whole` after `first`: null where they are the same map, nothing where `whole` is neither a
+/// composition that begins with `first` nor a map that first's classes are distinguished by. A projection that is
+/// missing for that is declared if asked for, else only named.
 std::optional<mlir::FlatSymbolRefAttr> remainderOf(mlir::Operation *from, mlir::FlatSymbolRefAttr whole,
-                                                   mlir::FlatSymbolRefAttr first);
+                                                   mlir::FlatSymbolRefAttr first, bool declare = false);
 
 /// Values before their movement along one map. Elements whose map is undefined are left out of account, so users that
 /// see those must ask whether the map is partial. Elements of the target without members are computed as well; see

@@ -18,6 +18,7 @@
 
 #include "Lifting.h"
 #include "Remarks.h"
+#include "RowActions.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 
@@ -34,99 +35,21 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// How an operation acts on the rows of one operand.
-enum class Action {
-  None,
-  Move,  ///< a broadcast that fills with 0, or along a total map
-  Sum,   ///< a sum or mean along a map
-  Scale, ///< a number for each row
-  Add,   ///< all operands are acted on
-};
-
-struct RowAction {
-  Action kind = Action::None;
-  unsigned operand = 0;
-};
-
-RowAction classify(Operation *op) {
-  if (auto move = dyn_cast<BroadcastOp>(op)) {
-    bool linear = move.getAlong() != kAllMap && (move.getFill().isZero() || !isPartial(op, move.getAlongAttr()));
-    return {linear ? Action::Move : Action::None, 0};
-  }
-  if (auto reduce = dyn_cast<ReduceOp>(op)) {
-    bool linear =
-        reduce.getAlong() != kAllMap && (reduce.getKind() == ReduceKind::Sum || reduce.getKind() == ReduceKind::Mean);
-    return {linear ? Action::Sum : Action::None, 0};
-  }
-  auto linear = dyn_cast<LinearOpInterface>(op);
-  if (!linear || !linear.isElementwise() || !op->hasTrait<RowFunction>())
-    return {};
-  ArrayRef<int64_t> features = getFeatureShape(op->getResult(0).getType());
-  auto asWide = [&](Value v) { return getFeatureShape(v.getType()) == features && getResidency(v.getType()); };
-  SmallVector<bool> marked(op->getNumOperands(), false);
-  for (unsigned i = 0; i < marked.size(); ++i) {
-    marked[i] = true;
-    bool numbers = true;
-    for (auto [j, other] : llvm::enumerate(op->getOperands()))
-      numbers &= j == i || getFeatureElements(other.getType()) == 1;
-    if (linear.isLinearIn(marked) && numbers && asWide(op->getOperand(i)))
-      return {Action::Scale, i};
-    marked[i] = false;
-  }
-  if (linear.isLinearIn(SmallVector<bool>(marked.size(), true)) && llvm::all_of(op->getOperands(), asWide))
-    return {Action::Add, 0};
-  return {};
-}
-
-/// The value whose rows are acted on, as deep as there is one. Values that others need as well are not looked through.
-Value coreOf(Value value, bool root, unsigned &sums) {
-  Operation *op = value.getDefiningOp();
-  RowAction action = op && (root || value.hasOneUse()) ? classify(op) : RowAction();
-  if (action.kind == Action::None)
-    return value;
-  if (action.kind != Action::Add) {
-    sums += action.kind == Action::Sum;
-    return coreOf(op->getOperand(action.operand), false, sums);
-  }
-  unsigned inside = 0;
-  Value core;
-  for (Value operand : op->getOperands()) {
-    Value own = coreOf(operand, false, inside);
-    if (core && own != core)
-      return value;
-    core = own;
-  }
-  sums += inside;
-  return core;
-}
-
-/// The same action on another value's rows.
-Value rebuild(OpBuilder &b, Value value, Value core, Value replacement) {
-  if (value == core)
-    return replacement;
-  Operation *op = value.getDefiningOp();
-  RowAction action = classify(op);
-  Rules r(b, op->getLoc());
-  ArrayRef<int64_t> features = getFeatureShape(replacement.getType());
-  SmallVector<Value> operands;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    bool acted = action.kind == Action::Add || i == action.operand;
-    operands.push_back(acted ? rebuild(b, operand, core, replacement)
-                             : r.reshape(operand, SmallVector<int64_t>(features.size(), 1)));
-  }
-  return cloneOn(b, op, operands, Rules::withFeatures(value.getType(), features));
-}
-
-/// The operand of a product with a shared weight that has rows; null for other contractions.
-OpOperand *rowsOf(ContractOp op) {
-  bool left = bool(getResidency(op.getLhs().getType())), right = bool(getResidency(op.getRhs().getType()));
+/// The operand of a product that has rows, the other one being a shared weight; null for other contractions. With
+/// `owners` the weight may also be the same for all members of an owner.
+OpOperand *rowsOf(ContractOp op, Lifting *owners = nullptr) {
+  auto isWeight = [&](Value value) { return owners ? owners->canLift(value) : !getResidency(value.getType()); };
+  bool left = !isWeight(op.getLhs()), right = !isWeight(op.getRhs());
   return left == right ? nullptr : &op->getOpOperand(left ? 0 : 1);
 }
 
-/// The product with other rows instead.
-Value multiply(OpBuilder &b, ContractOp op, Value rows) {
+/// The product with other rows instead, and the weight that these have.
+Value multiply(OpBuilder &b, ContractOp op, unsigned which, Value rows, Lifting *owners = nullptr) {
   SmallVector<Value> operands(op->getOperands());
-  operands[rowsOf(op)->getOperandNumber()] = rows;
+  Value &weight = operands[1 - which];
+  operands[which] = rows;
+  if (owners)
+    weight = owners->lift(b, weight);
   return cloneOn(b, op, operands, Rules::withFeatures(rows.getType(), getFeatureShape(op.getType())));
 }
 
@@ -174,7 +97,7 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     if (getResidency(core.getType()) != getResidency(acted.getType()))
       return decline("which space has fewer elements is not known");
     OpBuilder b(product);
-    Value result = rebuild(b, acted, core, multiply(b, product, core));
+    Value result = rebuild(b, acted, core, multiply(b, product, rows->getOperandNumber(), core));
     remarkPassed(product, DEBUG_TYPE, "transform-first",
                  [&] { return "product comes before the sum: " + widths(from, to); });
     product.replaceAllUsesWith(result);
@@ -187,7 +110,12 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     unsigned sums = 0;
     Value core = coreOf(sum.getResult(), /*root=*/true, sums);
     auto product = core.getDefiningOp<ContractOp>();
-    OpOperand *rows = product ? rowsOf(product) : nullptr;
+    if (!product)
+      return;
+    FlatSymbolRefAttr space = getResidency(core.getType());
+    bool ofMembers = space == getResidency(sum.getInput().getType());
+    Lifting owners(sum, sum.getAlongAttr());
+    OpOperand *rows = rowsOf(product, ofMembers ? &owners : nullptr);
     if (!rows)
       return;
     auto decline = [&](StringRef reason) {
@@ -196,8 +124,6 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
           [&] { return reason.str(); });
     };
     int64_t from = getFeatureElements(rows->get().getType()), to = getFeatureElements(product.getType());
-    FlatSymbolRefAttr space = getResidency(core.getType());
-    bool ofMembers = space == getResidency(sum.getInput().getType());
     if (!product->hasOneUse())
       return decline("the product is needed by others as well");
     if (!ofMembers && space != getResidency(sum.getType()))
@@ -206,7 +132,8 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     if (ofMembers ? to == 1 : to <= from)
       return decline(widths(from, to));
     OpBuilder b(sum);
-    Value result = multiply(b, product, rebuild(b, sum.getResult(), core, rows->get()));
+    Value acted = rebuild(b, sum.getResult(), core, rows->get());
+    Value result = multiply(b, product, rows->getOperandNumber(), acted, ofMembers ? &owners : nullptr);
     remarkPassed(sum, DEBUG_TYPE, "aggregate-first", [&] {
       return ofMembers ? std::string("product is made of the sum, not of its members")
                        : "sum comes before the product: " + widths(from, to);

@@ -78,7 +78,7 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
     BroadcastOp move = getMove(operand);
     if (!move || !move.getFill().isZero() || isNamedByGradient(operand))
       return std::nullopt;
-    std::optional<FlatSymbolRefAttr> rest = remainderOf(op, move.getAlongAttr(), map);
+    std::optional<FlatSymbolRefAttr> rest = remainderOf(op, move.getAlongAttr(), map, /*declare=*/true);
     return rest ? std::optional(std::pair(move.getInput(), *rest)) : std::nullopt;
   }
 

@@ -93,6 +93,17 @@ def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
+  let summary = "Makes products with weights of types once for each pair that occurs (R3)";
+  let description = [{
+    A product of rows that come along one map with weights that come along another, from a static space, is made on the space of the maps'
+    distinct pairs, which is declared if the model has none, and read through the class of each element. If the product is summed and does not make rows narrower,
+    rows are summed for each pair of owner and type before they are multiplied.
+  }];
+  let statistics = [Statistic<"numGrouped", "grouped", "Products made on pairs">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::mlir::func::FuncDialect"];
+}
+
 def HoistElementwise : Pass<"hoist-elementwise", "::mlir::ModuleOp"> {
   let summary = "Moves cheap operations before a broadcast where that saves memory traffic (R1, R2)";
   let description = [{
