@@ -14,6 +14,7 @@
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
 
 #include <thread>
@@ -27,6 +28,16 @@ constexpr llvm::StringLiteral kImport = "import", kCodegen = "codegen", kPackage
 
 llvm::Error error(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
+}
+
+/// The place in the model's text; fused values have the first one's.
+FileLineColLoc findWhere(Location location) {
+  FileLineColLoc found;
+  location->walk([&](Location each) {
+    found = dyn_cast<FileLineColLoc>(each);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return found;
 }
 
 std::string print(ModuleOp module) {
@@ -77,6 +88,10 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     return error("expected the target cpu, found '" + options.target + "'");
   if (!options.compileTo.empty() && !llvm::is_contained(phaseNames(), llvm::StringRef(options.compileTo)))
     return error("expected a phase (" + llvm::join(phaseNames(), ", ") + "), found '" + options.compileTo + "'");
+  for (const std::string &name : options.without)
+    if (!llvm::is_contained(optionalPasses(), llvm::StringRef(name)))
+      return error("expected an optimisation to leave out (" + llvm::join(optionalPasses(), ", ") + "), found '" +
+                   name + "'");
   if (options.cpuLevels.empty())
     return error("expected at least one processor level");
   for (int level : options.cpuLevels)
@@ -91,15 +106,28 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   MLIRContext context;
   context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, func::FuncDialect>();
   std::string message;
+  auto describe = [](Diagnostic &diagnostic) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    if (auto where = findWhere(diagnostic.getLocation()))
+      stream << where.getFilename().getValue() << ":" << where.getLine() << ":" << where.getColumn() << ": ";
+    stream << diagnostic.str();
+    return text;
+  };
   context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty()) {
-      llvm::raw_string_ostream stream(message);
-      if (auto where = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
-        stream << where.getFilename().getValue() << ":" << where.getLine() << ":" << where.getColumn() << ": ";
-      stream << diagnostic.str();
-    }
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty())
+      message = describe(diagnostic);
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && options.onRemark)
+      options.onRemark(describe(diagnostic));
     return success();
   });
+  // Passes only make the texts if somebody listens.
+  if (options.onRemark) {
+    remark::RemarkCategories everything{".*", ".*", ".*", ".*", ".*"};
+    if (failed(remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
+                                                 everything, /*printAsEmitRemarks=*/true)))
+      return error("remarks cannot be enabled");
+  }
   auto progress = [&](llvm::StringRef phase) {
     if (options.onPhase)
       options.onPhase(phase, llvm::find(phaseNames(), phase) - phaseNames().begin(), phaseNames().size());
@@ -114,7 +142,9 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   for (const PassPhase &phase : passPhases()) {
     progress(phase.name);
     PassManager pm(&context);
-    phase.populate(pm, PhaseOptions(options.optLevel, options.gradient));
+    PhaseOptions phaseOptions(options.optLevel, options.gradient);
+    phaseOptions.without = options.without;
+    phase.populate(pm, phaseOptions);
     if (failed(pm.run(*module)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
     bool last = options.compileTo == phase.name ||

@@ -29,6 +29,8 @@ struct CompileArguments {
   std::string dtype = "f32";
   std::string emit = "so";
   bool gradient = false;
+  std::vector<std::string> without; ///< optimisations to leave out
+  bool remarks = false;
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};

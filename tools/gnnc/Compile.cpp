@@ -64,6 +64,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   CompileOptions options;
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
+  options.without = arguments.without;
+  if (arguments.remarks)
+    options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };
   options.compileTo = arguments.compileTo;
   options.target = arguments.target;
   options.cpuLevels = cpuLevels(arguments.cpu);

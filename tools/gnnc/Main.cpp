@@ -9,6 +9,7 @@
 #include "Report.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Pipelines/Compiler.h"
+#include "gnnc/Pipelines/Pipelines.h"
 
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
@@ -57,6 +58,15 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command->add_flag(
       "--gradient", arguments.gradient,
       "Compute gradients too: an input grad.y for each output y, an output grad.x for each parameter and input x");
+  std::vector<std::string> optimisations;
+  for (llvm::StringRef name : optionalPasses())
+    optimisations.push_back(name.str());
+  command->add_option("--without", arguments.without, "Optimisations to leave out, to see what each is worth")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember(optimisations));
+  command->add_flag("--remarks", arguments.remarks,
+                    "Print what each optimisation did or declined, and why, to the standard error");
   command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases))
       ->excludes(emit);

@@ -108,7 +108,8 @@ static llvm::Error writeOutputs(const std::string &path, const Job &job) {
 }
 
 int gnnc::runModel(const RunArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
+  llvm::Expected<std::unique_ptr<Job>> created =
+      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
   if (!created)
     return fail(created.takeError());
   Job &job = **created;

@@ -47,6 +47,11 @@ struct CompileOptions {
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
   /// GPU architectures to hold machine code for, as numbers (90 for sm_90); PTX for the first serves later ones.
   std::vector<int> architectures = {80, 90};
+  /// Optimisations to leave out, by name; see optionalPasses().
+  std::vector<std::string> without;
+  /// Called for each decision of an optimisation, applied or declined and why, in one line with its place in the model.
+  /// May be empty.
+  std::function<void(llvm::StringRef)> onRemark;
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
 };
