@@ -131,6 +131,21 @@ static void readTensor(Reader &reader, TensorInfo &tensor) {
   reader.readIfThere("gradient", tensor.gradient);
 }
 
+/// Absent in descriptions by older compilers.
+static void readFormula(Reader &reader, const char *key, SymbolicExpr &expression) {
+  struct Term {
+    std::optional<std::string> space;
+    int64_t each = 0;
+  };
+  std::vector<Term> terms;
+  reader.each(key, terms, [](Reader &item, Term &term) {
+    item.read("space", term.space);
+    item.read("each", term.each);
+  });
+  for (const Term &term : terms)
+    expression += term.space ? SymbolicExpr::of(*term.space, term.each) : SymbolicExpr(term.each);
+}
+
 llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef what) {
   json document = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded())
@@ -177,6 +192,9 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.readIfThere("k", kernel.k);
     item.readIfThere("n", kernel.n);
     item.readIfThere("operations", kernel.operations);
+    readFormula(item, "flops", kernel.flops);
+    readFormula(item, "bytes_read", kernel.read);
+    readFormula(item, "bytes_written", kernel.written);
   });
   reader.each("buffers", model.buffers, [](Reader &item, BufferInfo &buffer) {
     item.read("name", buffer.name);

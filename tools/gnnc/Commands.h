@@ -47,6 +47,7 @@ struct RunArguments {
 struct InspectArguments {
   std::string model, graph;
   bool json = false;
+  bool cost = false; ///< what each kernel costs, instead of the rest
 };
 
 struct BenchArguments {

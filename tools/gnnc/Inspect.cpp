@@ -16,6 +16,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 using namespace gnnc;
 
 namespace {
@@ -26,6 +28,7 @@ public:
   Inspector(const ModelFile &model, const Job *job, llvm::raw_ostream &out) : model(model), job(job), out(out) {}
   void printText();
   void printJSON();
+  void printCost();
 
 private:
   void printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors);
@@ -34,6 +37,7 @@ private:
   void printKernels();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
+  std::string costOf(const SymbolicExpr &expression) const;
   std::string typeOf(const TensorInfo &tensor) const;
   /// Nothing where the graph lacks what the program needs.
   std::optional<size_t> workspaceOf(const ProgramInfo &program) const;
@@ -197,6 +201,37 @@ void Inspector::printText() {
   table.print(out);
 }
 
+/// A number for a graph, else a formula.
+std::string Inspector::costOf(const SymbolicExpr &expression) const {
+  std::optional<double> value;
+  if (job)
+    value = expression.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
+  return value ? formatCount(int64_t(*value)) : expression.str();
+}
+
+void Inspector::printCost() {
+  out << "flops, bytes read and bytes written by each kernel\n";
+  Table table;
+  std::vector<std::string> programs;
+  std::map<std::string, KernelInfo> totals;
+  for (auto [index, kernel] : llvm::enumerate(model.info().kernels)) {
+    table.add({std::to_string(index), kernel.function, describe(kernel), costOf(kernel.flops), costOf(kernel.read),
+               costOf(kernel.written)});
+    KernelInfo &total = totals[kernel.function];
+    if (total.operations++ == 0)
+      programs.push_back(kernel.function);
+    total.flops += kernel.flops;
+    total.read += kernel.read;
+    total.written += kernel.written;
+  }
+  for (const std::string &program : programs) {
+    const KernelInfo &total = totals[program];
+    table.add({"all", program, std::to_string(total.operations) + " kernels", costOf(total.flops), costOf(total.read),
+               costOf(total.written)});
+  }
+  table.print(out);
+}
+
 void Inspector::printJSON() {
   if (!job) {
     out << model.description().rtrim() << "\n";
@@ -227,7 +262,7 @@ void Inspector::printJSON() {
 int gnnc::runInspect(const InspectArguments &arguments) {
   auto print = [&](const ModelFile &model, const Job *job) {
     Inspector inspector(model, job, llvm::outs());
-    arguments.json ? inspector.printJSON() : inspector.printText();
+    arguments.json ? inspector.printJSON() : arguments.cost ? inspector.printCost() : inspector.printText();
     return ExitOk;
   };
   if (arguments.graph.empty()) {

@@ -115,7 +115,13 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
       app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Also print extents and bytes for this graph (.safetensors)");
-  command->add_flag("--json", arguments.json, "Print JSON");
+  CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
+  command
+      ->add_flag(
+          "--cost", arguments.cost,
+          "Print what each kernel and program costs: operations and bytes, as formulas over the numbers of elements "
+          "of spaces, or as numbers for the graph")
+      ->excludes(json);
 }
 
 static void addBench(CLI::App &app, BenchArguments &arguments) {

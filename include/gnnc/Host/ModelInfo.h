@@ -14,6 +14,7 @@
 #define GNNC_HOST_MODELINFO_H
 
 #include "gnnc/Support/Safetensors.h"
+#include "gnnc/Support/SymbolicExpr.h"
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -59,6 +60,7 @@ struct KernelInfo {
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
   int64_t k = 0, n = 0;                  ///< a product's inner and outer size
   int64_t operations = 0;                ///< in a sweep's body
+  SymbolicExpr flops, read, written;     ///< what it costs on a graph: operations, and bytes
 };
 
 /// One line of the memory plan. `kind`: "input", "param", "state", "output", "arena" or "constant"; a value in the

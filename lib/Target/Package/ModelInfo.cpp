@@ -5,10 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
-#include "Needs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -59,6 +60,16 @@ llvm::json::Array maps(ModuleOp module) {
   return list;
 }
 
+/// A list of so many for each element of a space; without a space: in any case.
+llvm::json::Array formula(const SymbolicExpr &expression) {
+  llvm::json::Array list;
+  for (const auto &[space, factor] : expression.getFactors())
+    list.push_back(llvm::json::Object{{"space", space}, {"each", factor}});
+  if (expression.getNumber() != 0)
+    list.push_back(llvm::json::Object{{"space", nullptr}, {"each", expression.getNumber()}});
+  return list;
+}
+
 llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
   llvm::json::Array list;
   SmallVector<Operation *> ops;
@@ -83,6 +94,10 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
       object["kind"] = "sweep";
       object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;
     }
+    Cost cost = costOf(op);
+    object["flops"] = formula(cost.flops);
+    object["bytes_read"] = formula(cost.read);
+    object["bytes_written"] = formula(cost.written);
     object["operands"] = int64_t(op->getNumOperands());
     object["results"] = int64_t(op->getNumResults());
     list.push_back(std::move(object));
@@ -177,8 +192,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
       auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
       if (!seen.insert(name.getValue()).second)
         continue;
-      llvm::json::Object object =
-          tensor(argument.getType(), name, function.getArgAttrOfType<ArrayAttr>(i, kAxesAttr));
+      llvm::json::Object object = tensor(argument.getType(), name, function.getArgAttrOfType<ArrayAttr>(i, kAxesAttr));
       if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
         object["optional"] = true;
         object["fill"] = fill.getValueAsDouble();

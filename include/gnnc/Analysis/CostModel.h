@@ -1,0 +1,42 @@
+//===- CostModel.h - What operations and kernels cost -----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Floating-point operations and bytes as formulas over the extents of spaces. For mpdfg, an operation is taken as a
+// kernel of its own that reads its operands and writes its result, which is what a framework without fusion does. For
+// mpk, it is what the kernels do: members are walked as often as SweepPlan says, and each operand is read once for each
+// element that sees it, caches aside.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_ANALYSIS_COSTMODEL_H
+#define GNNC_ANALYSIS_COSTMODEL_H
+
+#include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Support/SymbolicExpr.h"
+
+namespace gnnc {
+
+struct Cost {
+  SymbolicExpr flops;
+  SymbolicExpr read;    ///< bytes, indices included
+  SymbolicExpr written; ///< bytes
+
+  Cost &operator+=(const Cost &other);
+};
+
+/// What an operation of mpdfg costs by itself, or a kernel of mpk. Nothing for views, constants and declarations.
+Cost costOf(mlir::Operation *op);
+
+/// All operations in the function's body.
+Cost costOfFunction(mlir::Operation *function);
+
+/// The bytes of a value.
+SymbolicExpr bytesOf(mlir::Value value);
+
+} // namespace gnnc
+
+#endif // GNNC_ANALYSIS_COSTMODEL_H
