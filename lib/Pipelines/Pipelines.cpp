@@ -45,6 +45,8 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
 
 /// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6).
 void rewrite(PhaseBuilder &phase) {
+  // Movements that are written out are made whole, also those that factor-sums has left.
+  phase.add(2, createRecognizePatterns());
   // Products and sums are cut by where their operands come from...
   phase.add(2, createSplitConcats());
   phase.add(2, createDistributeLinear());
@@ -114,7 +116,7 @@ constexpr PassPhase kPhases[] = {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
-  static constexpr llvm::StringRef names[] = {"split-concats", "distribute-linear", "reorder-broadcast",
+  static constexpr llvm::StringRef names[] = {"recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast",
                                               "group-terms",   "hoist-elementwise", "factor-sums", "order-aggregation", "group-types",
                                               "reuse-sums",    "split-sums"};
   return names;

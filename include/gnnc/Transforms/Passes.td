@@ -52,6 +52,16 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def RecognizePatterns : Pass<"recognize-patterns", "::mlir::ModuleOp"> {
+  let summary = "Recognises softmaxes, means and degrees that are written out (R7)";
+  let description = [{
+    The exponential of x, perhaps less its maximum, divided by its sum, all along one total map, is a softmax; a sum divided by the number of members, with 1
+    for none, a mean; the sum of a constant a degree. Kept whole they can be computed online, or cost nothing.
+  }];
+  let statistics = [Statistic<"numRecognized", "recognized", "Patterns recognised">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def SplitConcats : Pass<"split-concats", "::mlir::ModuleOp"> {
   let summary = "Cuts products of joined values by operand (R4)";
   let description = [{

@@ -1,0 +1,98 @@
+// RUN: gnnc-opt %s --recognize-patterns --canonicalize | FileCheck %s
+// RUN: gnnc-opt %s --recognize-patterns --remark-format=emitRemark --remarks-filter=recognize-patterns -o /dev/null 2>&1 \
+// RUN:   | FileCheck %s --check-prefix=REMARK
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @mate root from @edge to @node {partial}
+
+!node = tensor<?x8xf32, #mpdfg.on<@node>>
+!edge = tensor<?x8xf32, #mpdfg.on<@edge>>
+
+// REMARK: [Passed] recognize | {{.*}}Function=softmax {{.*}}"this is a softmax"
+// CHECK-LABEL: func @softmax
+// CHECK-NEXT: %[[Y:.*]] = mpdfg.norm %arg0 along @dst
+// CHECK-NEXT: return %[[Y]]
+func.func @softmax(%x: !edge) -> !edge {
+  %m = mpdfg.reduce max %x along @dst : !edge -> !node
+  %mb = mpdfg.broadcast %m along @dst : !node -> !edge
+  %d = mpdfg.binary sub %x, %mb : !edge, !edge -> !edge
+  %e = mpdfg.unary exp %d : !edge -> !edge
+  %s = mpdfg.reduce sum %e along @dst : !edge -> !node
+  %eps = mpdfg.constant 1.0e-16 : tensor<1xf32>
+  %se = mpdfg.binary add %s, %eps : !node, tensor<1xf32> -> !node
+  %sb = mpdfg.broadcast %se along @dst : !node -> !edge
+  %y = mpdfg.binary div %e, %sb : !edge, !edge -> !edge
+  return %y : !edge
+}
+
+// Without a maximum the largest term is not 1, so an epsilon counts; and the sum must be over the softmax's own members.
+// CHECK-LABEL: func @no_softmax
+// CHECK-NOT: mpdfg.norm
+// CHECK: return
+func.func @no_softmax(%x: !edge) -> (!edge, !edge) {
+  %e = mpdfg.unary exp %x : !edge -> !edge
+  %s = mpdfg.reduce sum %e along @dst : !edge -> !node
+  %eps = mpdfg.constant 1.0e-16 : tensor<1xf32>
+  %se = mpdfg.binary add %s, %eps : !node, tensor<1xf32> -> !node
+  %sb = mpdfg.broadcast %se along @dst : !node -> !edge
+  %y = mpdfg.binary div %e, %sb : !edge, !edge -> !edge
+  %t = mpdfg.broadcast %s along @src : !node -> !edge
+  %z = mpdfg.binary div %e, %t : !edge, !edge -> !edge
+  return %y, %z : !edge, !edge
+}
+
+// REMARK: [Missed] recognize | {{.*}}Function=partial | Reason="members without an owner would get 0"
+// CHECK-LABEL: func @partial
+// CHECK-NOT: mpdfg.norm
+// CHECK: return
+func.func @partial(%x: !edge) -> !edge {
+  %e = mpdfg.unary exp %x : !edge -> !edge
+  %s = mpdfg.reduce sum %e along @mate : !edge -> !node
+  %sb = mpdfg.broadcast %s along @mate : !node -> !edge
+  %y = mpdfg.binary div %e, %sb : !edge, !edge -> !edge
+  return %y : !edge
+}
+
+// CHECK-LABEL: func @mean
+// CHECK-NEXT: %[[Y:.*]] = mpdfg.reduce mean %arg0 along @dst
+// CHECK-NEXT: return %[[Y]]
+func.func @mean(%x: !edge) -> !node {
+  %d = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
+  %one = mpdfg.constant 1.0 : tensor<f32>
+  %m = mpdfg.binary maximum %d, %one : tensor<?xf32, #mpdfg.on<@node>>, tensor<f32> -> tensor<?xf32, #mpdfg.on<@node>>
+  %r = mpdfg.reshape %m : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  %s = mpdfg.reduce sum %x along @dst : !edge -> !node
+  %y = mpdfg.binary div %s, %r : !node, tensor<?x1xf32, #mpdfg.on<@node>> -> !node
+  return %y : !node
+}
+
+// 0/0 where there are no members, and the number of members along another map.
+// CHECK-LABEL: func @no_mean
+// CHECK-NOT: mpdfg.reduce mean
+// CHECK: return
+func.func @no_mean(%x: !edge) -> (!node, !node) {
+  %d = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
+  %r = mpdfg.reshape %d : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  %s = mpdfg.reduce sum %x along @dst : !edge -> !node
+  %y = mpdfg.binary div %s, %r : !node, tensor<?x1xf32, #mpdfg.on<@node>> -> !node
+  %o = mpdfg.degree along @src : tensor<?xf32, #mpdfg.on<@node>>
+  %one = mpdfg.constant 1.0 : tensor<f32>
+  %m = mpdfg.binary maximum %o, %one : tensor<?xf32, #mpdfg.on<@node>>, tensor<f32> -> tensor<?xf32, #mpdfg.on<@node>>
+  %q = mpdfg.reshape %m : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  %z = mpdfg.binary div %s, %q : !node, tensor<?x1xf32, #mpdfg.on<@node>> -> !node
+  return %y, %z : !node, !node
+}
+
+// CHECK-LABEL: func @ones
+// CHECK: %[[D:.*]] = mpdfg.degree along @dst
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return
+func.func @ones() -> tensor<?x1xf32, #mpdfg.on<@node>> {
+  %one = mpdfg.constant 1.0 : tensor<1xf32>
+  %0 = mpdfg.broadcast %one along @all : tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.reduce sum %0 along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x1xf32, #mpdfg.on<@node>>
+}
