@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Remarks.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -24,6 +25,8 @@ namespace gnnc {
 #define GEN_PASS_DEF_DIFFERENTIATE
 #include "gnnc/Transforms/Passes.h.inc"
 } // namespace gnnc
+
+#define DEBUG_TYPE "differentiate"
 
 using namespace mlir;
 using namespace gnnc;
@@ -131,8 +134,8 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     return success();
   }
 
-  /// Fills `gradients` with those of `outputs`, whose own are `seeds`, by all values between them and `wanted`. New code
-  /// goes to the builder's place, which is after all of them.
+  /// Fills `gradients` with those of `outputs`, whose own are `seeds`, by all values between them and `wanted`. New
+  /// code goes to the builder's place, which is after all of them.
   LogicalResult reverse(OpBuilder &b, ValueRange outputs, ValueRange seeds, ArrayRef<Value> wanted) {
     gradients.clear();
     active.clear();
@@ -160,6 +163,13 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       for (Value operand : op->getOperands())
         wants.push_back(active.contains(operand));
       SmallVector<Value> parts = rule.emitAdjoint(b, gradient, wants);
+      StringRef name = op->getName().getStringRef();
+      if (llvm::any_of(parts, [](Value part) { return bool(part); }))
+        remarkPassed(op, DEBUG_TYPE, "adjoint", [&] { return "gradient goes through " + name.str(); });
+      else
+        remarkMissed(
+            op, DEBUG_TYPE, "adjoint", [&] { return "gradient ends at " + name.str(); },
+            [] { return "it is detached, or constant almost everywhere"; });
       for (auto [i, part] : llvm::enumerate(parts))
         if (part && wants[i])
           accumulate(b, op->getOperand(i), undoRepetition(b, part, op->getOperand(i).getType()));

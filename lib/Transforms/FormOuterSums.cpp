@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -19,6 +20,8 @@ namespace gnnc {
 #define GEN_PASS_DEF_FORMOUTERSUMS
 #include "gnnc/Transforms/Passes.h.inc"
 } // namespace gnnc
+
+#define DEBUG_TYPE "form-outer-sums"
 
 using namespace mlir;
 using namespace gnnc;
@@ -49,23 +52,29 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     if (!outer || !outer->hasOneUse() || !getResidency(outer.getLhs().getType()) ||
         !getResidency(outer.getRhs().getType()))
       return;
+    auto decline = [&](StringRef reason) {
+      remarkMissed(
+          sum, DEBUG_TYPE, "outer-sum", [] { return "sum of products is no matrix product"; },
+          [&] { return reason.str(); });
+    };
     SmallVector<int64_t> batch, k, n;
     ArrayRef<int64_t> lhs = outer.getLhsLabels(), rhs = outer.getRhsLabels(), out = outer.getOutLabels();
     for (int64_t label : lhs) {
       if (!llvm::is_contained(out, label))
-        return;
+        return decline("the product sums over features");
       (llvm::is_contained(rhs, label) ? batch : k).push_back(label);
     }
     for (int64_t label : rhs) {
       if (!llvm::is_contained(out, label))
-        return;
+        return decline("the product sums over features");
       if (!llvm::is_contained(lhs, label))
         n.push_back(label);
     }
     if (k.empty() || n.empty())
-      return;
+      return decline("an operand has no axis of its own");
     if (hasManyOwners(sum) && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
-      return;
+      return decline("owners are many and have few rows each, and an operand would have to be stored");
+    remarkPassed(sum, DEBUG_TYPE, "outer-sum", [] { return "sum of outer products becomes a matrix product"; });
 
     OpBuilder b(sum);
     Location loc = sum.getLoc();

@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Remarks.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,6 +29,8 @@ namespace gnnc {
 #define GEN_PASS_DEF_REUSESUMS
 #include "gnnc/Transforms/Passes.h.inc"
 } // namespace gnnc
+
+#define DEBUG_TYPE "reuse-sums"
 
 using namespace mlir;
 using namespace gnnc;
@@ -71,12 +74,19 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
       auto inner = fold && fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
       if (!inner || inner.getKind() != BinaryKind::Mul || weight.getType() != rest.getType())
         continue;
-      for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}})
-        if (moveAlong(g, sum.getAlongAttr()) && g.getType() == v.getType())
-          if (ReduceOp known = findSum(weight, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
-            replace(sum, moveAlong(g, sum.getAlongAttr()), g, fold, known);
-            return true;
-          }
+      for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}}) {
+        if (!moveAlong(g, sum.getAlongAttr()) || g.getType() != v.getType())
+          continue;
+        if (ReduceOp known = findSum(weight, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
+          remarkPassed(sum, DEBUG_TYPE, "reuse",
+                       [&] { return ("sum along @" + sum.getAlong() + " follows from an earlier one").str(); });
+          replace(sum, moveAlong(g, sum.getAlongAttr()), g, fold, known);
+          return true;
+        }
+        remarkMissed(
+            sum, DEBUG_TYPE, "reuse", [&] { return ("sum along @" + sum.getAlong() + " is made by itself").str(); },
+            [] { return "the sum that would be left does not exist, and is wider"; });
+      }
     }
     return false;
   }

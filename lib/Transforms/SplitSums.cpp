@@ -16,6 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Remarks.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +26,8 @@ namespace gnnc {
 #define GEN_PASS_DEF_SPLITSUMS
 #include "gnnc/Transforms/Passes.h.inc"
 } // namespace gnnc
+
+#define DEBUG_TYPE "split-sums"
 
 using namespace mlir;
 using namespace gnnc;
@@ -38,8 +41,8 @@ llvm::SetVector<Operation *> computationOf(Value value) {
   SmallVector<Value> pending{value};
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<BroadcastOp, ReduceOp, ConstantOp, IotaOp, ElementOp>(op) || isView(op) || !getResidency(op->getResult(0).getType()) ||
-        !found.insert(op))
+    if (!op || isa<BroadcastOp, ReduceOp, ConstantOp, IotaOp, ElementOp>(op) || isView(op) ||
+        !getResidency(op->getResult(0).getType()) || !found.insert(op))
       continue;
     llvm::append_range(pending, op->getOperands());
   }
@@ -56,8 +59,14 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
       });
       for (ReduceOp sum : whole)
         if (FlatSymbolRefAttr along = findMap(sum, partial)) {
+          remarkPassed(sum, DEBUG_TYPE, "split",
+                       [&] { return ("sum over everything goes by way of sums along @" + along.getValue()).str(); });
           split(sum, along);
           ++numSplit;
+        } else {
+          remarkMissed(
+              sum, DEBUG_TYPE, "split", [] { return "sum over everything is a walk of its own"; },
+              [] { return "no sum along a total map shares its computation"; });
         }
     }
   }
