@@ -95,7 +95,6 @@ private:
   }
   void makeGraph();
   void makeInputs();
-  void attach();
   Value argument(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes);
   Value move(Value value);
   Value reduce(Value value);
@@ -328,14 +327,11 @@ Value Generator::message(Value value) {
   auto binary = [&](BinaryKind kind, Value x, Value y) -> Value {
     return BinaryOp::create(builder, loc, x.getType(), kind, x, y);
   };
-  Value mine = moved(value, first), theirs = Value();
+  Value mine = moved(value, first), theirs = moved(argument(second.getToAttr(), sizes), second), y;
   for (Value other : pool)
     if (getResidency(other.getType()) == second.getToAttr() && getFeatureShape(other.getType()) == ArrayRef(sizes) &&
         below(2))
       theirs = moved(other, second);
-  if (!theirs)
-    theirs = moved(argument(second.getToAttr(), sizes), second);
-  Value y;
   switch (below(4)) {
   case 0:
     y = binary(pick(std::vector{BinaryKind::Add, BinaryKind::Sub, BinaryKind::Mul}), mine, theirs);
@@ -480,7 +476,7 @@ RandomProgram Generator::run() {
   function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
 
   makeInputs();
-  attach();
+  attachGraph(program);
   return std::move(program);
 }
 
@@ -496,26 +492,6 @@ void Generator::makeInputs() {
       x = number();
     program.inputs["arg" + std::to_string(i)] = std::move(value);
   }
-}
-
-/// Graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a program can be
-/// tried out by hand.
-void Generator::attach() {
-  SmallVector<NamedAttribute> extents, targets, inputs;
-  for (const auto &[name, extent] : program.graph.extents)
-    extents.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(extent)));
-  for (const auto &[name, map] : program.graph.maps)
-    targets.push_back(builder.getNamedAttr(name, builder.getDenseI64ArrayAttr(map)));
-  for (const auto &[name, value] : program.inputs) {
-    SmallVector<int64_t> shape(value.dims);
-    if (!value.shared)
-      shape.insert(shape.begin(), value.rows);
-    auto type = RankedTensorType::get(shape, builder.getF64Type());
-    inputs.push_back(builder.getNamedAttr(name, DenseElementsAttr::get(type, ArrayRef<double>(value.data))));
-  }
-  (*program.module)->setAttr("test.extents", builder.getDictionaryAttr(extents));
-  (*program.module)->setAttr("test.maps", builder.getDictionaryAttr(targets));
-  (*program.module)->setAttr("test.inputs", builder.getDictionaryAttr(inputs));
 }
 
 test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed, bool smooth) {

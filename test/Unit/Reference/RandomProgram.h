@@ -29,6 +29,10 @@ struct RandomProgram {
 /// arguments are inputs `arg0`, `arg1`, ...
 RandomProgram makeRandomProgram(mlir::MLIRContext *context, unsigned seed, bool smooth = false);
 
+/// Gives the module graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a
+/// program can be tried out by hand.
+void attachGraph(RandomProgram &program);
+
 } // namespace gnnc::test
 
 #endif // GNNC_TEST_REFERENCE_RANDOMPROGRAM_H
