@@ -2,7 +2,7 @@
 
     model = Model("gat.so", threads=2)
     graph = model.prepare({"node": n, "edge": e}, {"src": src, "dst": dst})
-    run = graph.bind({"x": x, "c1.W": W, ...})
+    run = graph.bind({"x": x, "c1.W": W, ...})  # or another program: graph.bind(..., "gradient")
     run()
     logits = run.outputs["logits"]
 
@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
@@ -104,19 +104,21 @@ class Api(Structure):
         ("free_graph", _function(None, c_void_p)),
         ("extent", _function(c_int64, c_void_p, c_char_p)),
         ("graph_bytes", _function(c_size_t, c_void_p)),
-        ("workspace_size", _function(c_size_t, c_void_p)),
+        ("workspace_size", _function(c_int32, c_void_p, c_char_p, POINTER(c_size_t), POINTER(Error))),
         (
             "run",
             _function(
                 c_int32,
                 c_void_p,
                 c_void_p,
+                c_char_p,
                 POINTER(Binding),
                 c_int32,
                 POINTER(Binding),
                 c_int32,
                 c_void_p,
                 c_size_t,
+                c_void_p,
                 POINTER(Error),
             ),
         ),
@@ -191,30 +193,34 @@ class Graph:
     def bytes(self) -> int:
         return self.model.api.graph_bytes(self.handle)
 
-    def workspace_bytes(self) -> int:
-        return self.model.api.workspace_size(self.handle)
+    def workspace_bytes(self, program: str = "forward") -> int:
+        size = c_size_t()
+        call = self.model.api.workspace_size
+        Model.check("workspace_size", lambda error: call(self.handle, program.encode(), byref(size), error))
+        return size.value
 
     def shape(self, value: dict) -> tuple[int, ...]:
         """The shape of an input, parameter or output as `describe` lists it."""
         first = [self.extent(value["space"])] if value["space"] else []
         return tuple(first + value["dims"])
 
-    def bind(self, inputs: dict[str, np.ndarray]) -> Run:
-        return Run(self, inputs)
+    def bind(self, inputs: dict[str, np.ndarray], program: str = "forward") -> Run:
+        return Run(self, inputs, program)
 
     def free(self) -> None:
         self.model.api.free_graph(self.handle)
 
 
 class Run:
-    """A call of the model with everything bound; its outputs are overwritten by each call."""
+    """A call of a program of the model with everything bound; its outputs are overwritten by each call."""
 
-    def __init__(self, graph: Graph, inputs: dict[str, np.ndarray]) -> None:
+    def __init__(self, graph: Graph, inputs: dict[str, np.ndarray], program: str) -> None:
         info = graph.model.info
+        found = next(entry for entry in info["programs"] if entry["name"] == program)
         bits = {"f32": "f4", "f64": "f8"}[info["dtype"]]
         self.graph = graph
-        self.outputs = {value["name"]: aligned(graph.shape(value), bits) for value in info["outputs"]}
-        self.workspace = aligned(graph.workspace_bytes(), "u1")
+        self.outputs = {value["name"]: aligned(graph.shape(value), bits) for value in found["outputs"]}
+        self.workspace = aligned(graph.workspace_bytes(program), "u1")
         self._kept: list[object] = [inputs]
         self._inputs = self._bindings(inputs)
         self._outputs = self._bindings(self.outputs)
@@ -223,12 +229,14 @@ class Run:
         self._arguments = (
             graph.model.handle,
             graph.handle,
+            program.encode(),
             self._inputs,
             len(self._inputs),
             self._outputs,
             len(self._outputs),
             self.workspace.ctypes.data,
             self.workspace.size,
+            None,
             byref(self._error),
         )
 
