@@ -86,7 +86,14 @@ Cost costOfProduct(mpk::ProductOp op) {
   cost.flops = extentOf(op.getOverAttr(), 2 * op.getBatch() * op.getRows() * op.getK() * op.getN());
   cost.read = extentOf(op.getOverAttr(), bytes * op.getBatch() * op.getRows() * op.getK()) + bytesOf(op.getRhs()) +
               extentOf(op.getOverAttr(), kIndexBytes * (bool(op.getGatherAttr()) + bool(op.getGroupAttr())));
-  cost.written = bytesOf(op.getResult());
+  for (Value extra : op.getExtras())
+    cost.read += bytesOf(extra);
+  for (Value result : op.getResults())
+    cost.written += bytesOf(result);
+  if (op.hasEpilogue())
+    for (Operation &row : op.getEpilogue().front())
+      if (auto work = dyn_cast<CostOpInterface>(row))
+        cost.flops += extentOf(op.getOverAttr(), work.flopsPerRow());
   return cost;
 }
 

@@ -144,6 +144,9 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     PassManager pm(&context);
     PhaseOptions phaseOptions(options.optLevel, options.gradient);
     phaseOptions.without = options.without;
+    // Products of the cuda target have no epilogue.
+    if (llvm::is_contained({EmitKind::CUDA, EmitKind::PTX, EmitKind::Cubin}, options.emit))
+      phaseOptions.without.push_back("fuse-epilogues");
     phase.populate(pm, phaseOptions);
     if (failed(pm.run(*module)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);

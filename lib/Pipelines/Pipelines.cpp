@@ -98,6 +98,8 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
+  // What is left to do with the rows of a product is done while they are at hand.
+  PhaseBuilder(pm, options).add(1, createFuseEpilogues());
 }
 
 void planMemory(OpPassManager &pm, const PhaseOptions &options) {
@@ -116,9 +118,10 @@ constexpr PassPhase kPhases[] = {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
-  static constexpr llvm::StringRef names[] = {"recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast",
-                                              "group-terms",   "hoist-elementwise", "factor-sums", "order-aggregation", "group-types",
-                                              "reuse-sums",    "split-sums"};
+  static constexpr llvm::StringRef names[] = {"recognize-patterns", "split-concats",     "distribute-linear",
+                                              "reorder-broadcast",  "group-terms",       "hoist-elementwise",
+                                              "factor-sums",        "order-aggregation", "group-types",
+                                              "reuse-sums",         "split-sums",        "fuse-epilogues"};
   return names;
 }
 

@@ -102,7 +102,10 @@ Error step(Operation &op, const GraphData &graph, DenseMap<Value, RefTensor> &va
       return computed.takeError();
     results = std::move(*computed);
   } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-    results.push_back(evaluateProduct(product, *operands[0], *operands[1], graph));
+    auto computed = evaluateProduct(product, operands, graph);
+    if (!computed)
+      return computed.takeError();
+    results = std::move(*computed);
   } else if (auto sum = dyn_cast<mpk::OuterSumOp>(op)) {
     results.push_back(evaluateOuterSum(sum, *operands[0], *operands[1], graph));
   } else {

@@ -239,11 +239,11 @@ Expected<std::vector<RefTensor>> reference::evaluateSweep(SweepOp sweep, ArrayRe
   return SweepEvaluator(sweep, graph).run(operands);
 }
 
-RefTensor reference::evaluateProduct(ProductOp product, const RefTensor &lhs, const RefTensor &rhs,
-                                     const GraphData &graph) {
+/// The product's rows, without its epilogue.
+static RefTensor multiply(ProductOp product, const RefTensor &lhs, const RefTensor &rhs, const GraphData &graph) {
   int64_t batch = product.getBatch(), rows = product.getRows(), k = product.getK(), n = product.getN();
   auto at = [&](std::optional<StringRef> map, int64_t i) { return map ? graph.map(*map).target[i] : i; };
-  RefTensor result(false, graph.extent(product.getOver()), mpdfg::getFeatureShape(product.getResult().getType()));
+  RefTensor result(false, graph.extent(product.getOver()), product.getRowShape());
   for (int64_t i = 0; i < result.rows; ++i) {
     int64_t left = at(product.getGather(), i), right = at(product.getGroup(), i);
     // Where a map is undefined the row, or the weight, is 0.
@@ -259,6 +259,43 @@ RefTensor reference::evaluateProduct(ProductOp product, const RefTensor &lhs, co
         }
   }
   return result;
+}
+
+Expected<std::vector<RefTensor>> reference::evaluateProduct(ProductOp product, ArrayRef<const RefTensor *> operands,
+                                                            const GraphData &graph) {
+  std::vector<RefTensor> results;
+  results.push_back(multiply(product, *operands[0], *operands[1], graph));
+  if (!product.hasEpilogue())
+    return results;
+  // All rows at once; shared ones meet any row as they are.
+  Block &body = product.getEpilogue().front();
+  DenseMap<Value, RefTensor> values;
+  values[body.getArgument(0)] = std::move(results.front());
+  results.clear();
+  for (auto [argument, extra] : llvm::zip(body.getArguments().drop_front(), operands.drop_front(2)))
+    values[argument] = *extra;
+  int64_t rows = graph.extent(product.getOver());
+  for (Operation &op : body.without_terminator()) {
+    if (auto own = dyn_cast<mpdfg::ElementOp>(op)) {
+      RefTensor numbers(false, rows, mpdfg::getFeatureShape(own.getType()));
+      for (int64_t i = 0; i < rows; ++i)
+        *numbers.row(i) = double(i);
+      values[own] = std::move(numbers);
+      continue;
+    }
+    SmallVector<const RefTensor *> arguments;
+    for (Value operand : op.getOperands())
+      arguments.push_back(&values.find(operand)->second);
+    auto result = evaluateOperation(&op, arguments, graph);
+    if (!result)
+      return result.takeError();
+    values[op.getResult(0)] = std::move(*result);
+  }
+  for (Value value : body.getTerminator()->getOperands()) {
+    const RefTensor &found = values.find(value)->second;
+    results.push_back(found.shared ? gatherRows(found, std::vector<int64_t>(rows, 0), 0) : found);
+  }
+  return results;
 }
 
 RefTensor reference::evaluateOuterSum(OuterSumOp sum, const RefTensor &lhs, const RefTensor &rhs,

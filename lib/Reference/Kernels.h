@@ -18,7 +18,8 @@ namespace gnnc::reference {
 llvm::Expected<std::vector<RefTensor>> evaluateSweep(mpk::SweepOp sweep, llvm::ArrayRef<const RefTensor *> operands,
                                                      const GraphData &graph);
 
-RefTensor evaluateProduct(mpk::ProductOp product, const RefTensor &lhs, const RefTensor &rhs, const GraphData &graph);
+llvm::Expected<std::vector<RefTensor>>
+evaluateProduct(mpk::ProductOp product, llvm::ArrayRef<const RefTensor *> operands, const GraphData &graph);
 
 RefTensor evaluateOuterSum(mpk::OuterSumOp sum, const RefTensor &lhs, const RefTensor &rhs, const GraphData &graph);
 

@@ -220,7 +220,8 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     auto type = getTensorOn(over, extent, features, outType.getElementType());
     auto i64 = [&](int64_t value) { return b.getI64IntegerAttr(value); };
     Value result = mpk::ProductOp::create(b, loc, type, over, lhs, rhs, i64(product(batch)), i64(product(m)),
-                                          i64(product(k)), i64(product(n)), gather, group);
+                                          i64(product(k)), i64(product(n)), gather, group)
+                       .getResult(0);
     if (hoisted)
       result = BroadcastOp::create(
           b, loc, getTensorOn(getResidency(outType), outType.getDimSize(0), features, outType.getElementType()), result,

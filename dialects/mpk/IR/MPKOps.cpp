@@ -161,11 +161,13 @@ LogicalResult ProductOp::verifySymbolUses(SymbolTableCollection &symbols) {
       (getGroupAttr() && failed(follow(getGroupAttr(), weightSpace))))
     return failure();
   if (mpdfg::getResidency(getLhs().getType()) != rowSpace || mpdfg::getResidency(getRhs().getType()) != weightSpace ||
-      mpdfg::getResidency(getResult().getType()) != getOverAttr())
+      llvm::any_of(getResultTypes(), [&](Type type) { return mpdfg::getResidency(type) != getOverAttr(); }))
     return emitOpError() << "operands or result reside elsewhere than its maps say";
   Type element = getLhs().getType().getElementType();
-  for (RankedTensorType type : {getRhs().getType(), getResult().getType()})
-    if (type.getElementType() != element)
+  SmallVector<Type> types(getResultTypes());
+  types.push_back(getRhs().getType());
+  for (Type type : types)
+    if (cast<RankedTensorType>(type).getElementType() != element)
       return emitOpError() << "expected " << element << " elements, found " << type;
   int64_t batch = getBatch(), rows = getRows(), k = getK(), n = getN();
   if (batch < 1 || rows < 1 || k < 0 || n < 0 || (batch > 1 && rows > 1))
@@ -179,7 +181,53 @@ LogicalResult ProductOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (failed(count(getLhs().getType(), batch * rows * k, "lhs")) ||
       failed(count(getRhs().getType(), batch * k * n, "rhs")))
     return failure();
-  return count(getResult().getType(), batch * rows * n, "result");
+  for (auto [i, extra] : llvm::enumerate(getExtras())) {
+    FlatSymbolRefAttr expected = getAccessOf(i).getKind() == AccessKind::Owner ? getOverAttr() : FlatSymbolRefAttr();
+    if (mpdfg::getResidency(extra.getType()) != expected)
+      return emitOpError() << "extra operand " << i << " resides elsewhere than its access says";
+  }
+  if (RefTensor::product(getRowShape()) != batch * rows * n)
+    return emitOpError() << "expected " << batch * rows * n << " numbers in each row of the result, found "
+                         << RefTensor::product(getRowShape());
+  return success();
+}
+
+LogicalResult ProductOp::verifyRegions() {
+  if (!hasEpilogue()) {
+    if (getResults().size() != 1 || !getExtras().empty() || getAccess())
+      return emitOpError() << "expected one result and no extra operands without an epilogue";
+    return success();
+  }
+  if (!llvm::hasSingleElement(getEpilogue()))
+    return emitOpError() << "expected an epilogue of one block";
+  Block &block = getEpilogue().front();
+  size_t extras = getExtras().size();
+  if (block.getNumArguments() != extras + 1 || !getAccess() || getAccess()->size() != extras)
+    return emitOpError() << "expected one access and one block argument for each of " << extras
+                         << " extra operands, and an argument for the row";
+  for (auto [i, extra] : llvm::enumerate(getExtras())) {
+    if (block.getArgument(i + 1).getType() != mpdfg::getElementType(extra.getType()))
+      return emitOpError() << "expected block argument " << i + 1 << " of type "
+                           << mpdfg::getElementType(extra.getType()) << ", found "
+                           << block.getArgument(i + 1).getType();
+    if (AccessKind kind = getAccessOf(i).getKind(); kind != AccessKind::Owner && kind != AccessKind::Shared)
+      return emitOpError() << "extra operand " << i << " must be owner or shared";
+  }
+  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (!yield || yield.getValues().size() != getResults().size())
+    return emitOpError() << "expected the epilogue to yield " << getResults().size() << " values";
+  for (Operation &op : block.without_terminator()) {
+    if (isa<AccumulateOp, SoftmaxOp, mpdfg::MovementOpInterface>(op) || op.getNumRegions() != 0 || isKernel(&op))
+      return op.emitOpError() << "is not allowed in an epilogue, which sees one row";
+    for (Value result : op.getResults())
+      if (mpdfg::getResidency(result.getType()))
+        return op.emitOpError() << "has a result on a space; values of an epilogue are rows";
+  }
+  for (auto [i, value, result] : llvm::enumerate(yield.getValues(), getResults()))
+    if (value.getType() != mpdfg::getElementType(result.getType()))
+      return emitOpError() << "result " << i << " has type " << result.getType() << ", but " << value.getType()
+                           << " is yielded";
+  return success();
 }
 
 LogicalResult OuterSumOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -131,8 +131,8 @@ def SoftmaxOp : MPK_Op<"softmax", [Pure, HasParent<"SweepOp">, SameOperandsAndRe
   let assemblyFormat = "$input attr-dict `:` type($result)";
 }
 
-def YieldOp : MPK_Op<"yield", [Pure, Terminator, HasParent<"SweepOp">]> {
-  let summary = "what a sweep writes";
+def YieldOp : MPK_Op<"yield", [Pure, Terminator, ParentOneOf<["SweepOp", "ProductOp"]>]> {
+  let summary = "what a sweep, or the epilogue of a product, writes";
   let description = [{
     Example:
     ```mlir
@@ -143,13 +143,18 @@ def YieldOp : MPK_Op<"yield", [Pure, Terminator, HasParent<"SweepOp">]> {
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def ProductOp : MPK_Op<"product", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
-  let summary = "a matrix product on the rows of a space";
+def ProductOp : MPK_Op<"product", [Pure, IsolatedFromAbove,
+                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a matrix product on the rows of a space, and what is made of each row at once";
   let description = [{
     y[i, b, n] = sum over k of x[i, b, k] w[b, k, n], for each element i of `over`, with the features of x, w and y seen as
     [batch, rows, k], [batch, k, n] and [batch, rows, n]: `rows` matrix rows for each element (1 for most), `batch` blocks (heads
     with a weight each; only with rows = 1). With `gather`, x is read at gather(i). With `group`, the weight is the one of group(i), whose rows x runs through together. Where either map is undefined, y is 0. Tiling, packing and the
     order of additions are the target's.
+
+    An `epilogue` is computed for each element from its row of y, which is its first argument, and from further rows, which `access` says to be
+    the element's (`owner`) or `shared`: biases, activations, scores. Its operations are row operations, as in a sweep's body; each value
+    yielded is a result on `over`. Without one, y is the only result. If y itself is kept, the epilogue yields its first argument.
 
     Example:
     ```mlir
@@ -158,15 +163,41 @@ def ProductOp : MPK_Op<"product", [Pure, DeclareOpInterfaceMethods<SymbolUserOpI
     %2 = mpk.product over @edge (%x, %w) batch 1 rows 1 k 64 n 16 gather @src group @etype
        : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<9x64x16xf32, #mpdfg.on<@edge_type>>)
        -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    %3 = mpk.product over @node (%x, %w) batch 1 rows 1 k 64 n 16 epilogue (%b) access [#mpk.access<shared>] {
+    ^bb0(%row: tensor<16xf32>, %bias: tensor<16xf32>):
+      %4 = mpdfg.binary add %row, %bias : tensor<16xf32>, tensor<16xf32> -> tensor<16xf32>
+      mpk.yield %4 : tensor<16xf32>
+    } : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>, tensor<16xf32>) -> tensor<?x16xf32, #mpdfg.on<@node>>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs, I64Attr:$batch,
-                       I64Attr:$rows, I64Attr:$k, I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gather,
-                       OptionalAttr<FlatSymbolRefAttr>:$group);
-  let results = (outs MPDFG_Tensor:$result);
+  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs,
+                       Variadic<MPDFG_Tensor>:$extras, I64Attr:$batch, I64Attr:$rows, I64Attr:$k, I64Attr:$n,
+                       OptionalAttr<FlatSymbolRefAttr>:$gather, OptionalAttr<FlatSymbolRefAttr>:$group,
+                       OptionalAttr<TypedArrayAttrBase<MPK_AccessAttr, "accesses">>:$access);
+  let results = (outs Variadic<MPDFG_Tensor>:$results);
+  let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{
     `over` $over `(` $lhs `,` $rhs `)` `batch` $batch `rows` $rows `k` $k `n` $n (`gather` $gather^)? (`group` $group^)?
-    attr-dict `:` functional-type(operands, $result)
+    (`epilogue` `(` $extras `)` `access` $access^ $epilogue)? attr-dict `:` functional-type(operands, $results)
+  }];
+  let hasRegionVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::FlatSymbolRefAttr":$over, "::mlir::Value":$lhs,
+                                 "::mlir::Value":$rhs, "::mlir::IntegerAttr":$batch, "::mlir::IntegerAttr":$rows,
+                                 "::mlir::IntegerAttr":$k, "::mlir::IntegerAttr":$n,
+                                 "::mlir::FlatSymbolRefAttr":$gather, "::mlir::FlatSymbolRefAttr":$group), [{
+    build($_builder, $_state, ::mlir::TypeRange(type), over, lhs, rhs, ::mlir::ValueRange(), batch, rows, k, n, gather,
+          group, ::mlir::ArrayAttr());
+  }]>];
+  let extraClassDeclaration = [{
+    bool hasEpilogue() { return !getEpilogue().empty(); }
+    ::gnnc::mpk::AccessAttr getAccessOf(unsigned extra) {
+      return ::llvm::cast<::gnnc::mpk::AccessAttr>((*getAccess())[extra]);
+    }
+    /// The features of the product's own row: of the only result, or of the epilogue's first argument.
+    ::llvm::ArrayRef<int64_t> getRowShape() {
+      return hasEpilogue() ? ::gnnc::mpdfg::getFeatureShape(getEpilogue().getArgument(0).getType())
+                           : ::gnnc::mpdfg::getFeatureShape(getResult(0).getType());
+    }
   }];
 }
 

@@ -237,6 +237,16 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Row operations join the matrix product before them";
+  let description = [{
+    A sweep without members that reads rows of a product becomes the epilogue of that product, where it only needs its own row and nobody reads the
+    product's rows before it. A pass over memory and the start of a kernel are saved.
+  }];
+  let statistics = [Statistic<"numFused", "fused", "Sweeps that became epilogues">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
   let summary = "Sees to it that parameters and states can be replaced in place";
   let description = [{

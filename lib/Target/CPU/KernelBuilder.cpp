@@ -41,6 +41,8 @@ Value KernelBuilder::frameField(unsigned field, unsigned slot) {
 }
 
 Value KernelBuilder::buffer(Value value) {
+  if (Value alias = aliases.lookup(value))
+    return alias;
   auto it = llvm::find(info.buffers, value);
   size_t slot = it - info.buffers.begin();
   if (it == info.buffers.end()) {

@@ -38,13 +38,17 @@ public:
   EmittedKernel takeInfo() { return std::move(info); }
   EmittedKernel &getInfo() { return info; }
 
-  mlir::Value begin() { return function.getArgument(1); }
-  mlir::Value end() { return function.getArgument(2); }
+  mlir::Value begin() { return first ? first : function.getArgument(1); }
+  mlir::Value end() { return last ? last : function.getArgument(2); }
+  /// From now on `begin` and `end` are of a part of the block.
+  void setRows(mlir::Value begin, mlir::Value end) { first = begin, last = end; }
   mlir::Value owner() { return function.getArgument(3); }
   mlir::Value block() { return function.getArgument(4); }
 
   /// Pointer to a buffer's first number.
   mlir::Value buffer(mlir::Value value);
+  /// Lets `value` stand for memory that is at hand.
+  void setBuffer(mlir::Value value, mlir::Value pointer) { aliases[value] = pointer; }
   /// Pointer to an index array (int32).
   mlir::Value index(IndexRef ref);
   /// Pointer to this block's partial result that is merged into `result` afterwards.
@@ -72,6 +76,8 @@ private:
   mlir::Operation *entryEnd; ///< entry code is inserted before this
   EmittedKernel info;
   llvm::SmallVector<mlir::Value> bufferPointers, indexPointers;
+  llvm::DenseMap<mlir::Value, mlir::Value> aliases;
+  mlir::Value first, last;
 };
 
 } // namespace gnnc::cpu

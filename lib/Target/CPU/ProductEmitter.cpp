@@ -12,7 +12,8 @@
 //     acc[R][C] = 0;  for k: acc[r] += x[r][k] * w[k][columns];  y[r][columns] = acc[r]
 //
 // R C/lanes accumulators and C/lanes weights fill the registers. Rows are rows of a space, gathered rows, or the rows
-// of one group (members of the group's owner), so a row's address is computed once for each tile.
+// of one group (members of the group's owner), so a row's address is computed once for each tile. An epilogue follows
+// each few rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -36,8 +38,8 @@ struct RegisterTile {
 class ProductEmitter {
 public:
   ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
-      : op(op), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element),
+      : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
+        element(cast<RankedTensorType>(op.getLhs().getType()).getElementType()), flat(b, loc, element),
         lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), registers(target.registers()),
         batch(op.getBatch()), perElement(op.getRows()), k(op.getK()), n(op.getN()) {}
 
@@ -52,7 +54,11 @@ private:
     return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }
 
+  void emitRange(Value begin, Value end);
+  void emitWithEpilogue();
+
   mpk::ProductOp op;
+  const CPUTarget &target;
   KernelBuilder &kernel;
   OpBuilder &b;
   Location loc;
@@ -161,19 +167,91 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
   inBatch(batches.getInductionVar());
 }
 
-void ProductEmitter::run() {
-  lhs = kernel.buffer(op.getLhs());
-  rhs = kernel.buffer(op.getRhs());
-  result = kernel.buffer(op.getResult());
-  if (op.getGroupAttr())
-    rhs = kernel.address(rhs, kernel.mul(kernel.owner(), batch * k * n), element);
-  Value begin = kernel.mul(kernel.begin(), perElement), end = kernel.mul(kernel.end(), perElement);
+/// The rows of the elements (of the space, or positions of the grouping) in [begin, end).
+void ProductEmitter::emitRange(Value begin, Value end) {
+  begin = kernel.mul(begin, perElement), end = kernel.mul(end, perElement);
   int64_t rows = tileFor(n).rows;
   Value count = arith::SubIOp::create(b, loc, end, begin);
   Value rest = arith::RemUIOp::create(b, loc, count, kernel.i64(rows));
   Value middle = arith::SubIOp::create(b, loc, end, rest);
   emitRows(begin, middle, rows, rows);
   emitRows(middle, end, 1, 1);
+}
+
+/// The epilogue is a sweep without members over a few rows at a time, which the first-level cache still has. The
+/// product's own row is a result, or memory of its own.
+void ProductEmitter::emitWithEpilogue() {
+  Block &body = op.getEpilogue().front();
+  auto yield = cast<mpk::YieldOp>(body.getTerminator());
+  // Code for several levels is made at the same time, so nothing is added to the uses of the module's values.
+  OwningOpRef<ModuleOp> holder = ModuleOp::create(loc);
+  OpBuilder own = OpBuilder::atBlockEnd(holder->getBody());
+  MLIRContext *context = op.getContext();
+  SmallVector<Value> inputs;
+  SmallVector<Attribute> access{mpk::AccessAttr::get(context, mpk::AccessKind::Owner)}, yields;
+  auto rowType = cast<RankedTensorType>(body.getArgument(0).getType());
+  inputs.push_back(holder->getBody()->addArgument(
+      mpdfg::getTensorOn(op.getOverAttr(), ShapedType::kDynamic, rowType.getShape(), element), loc));
+  for (auto [i, extra] : llvm::enumerate(op.getExtras())) {
+    inputs.push_back(holder->getBody()->addArgument(extra.getType(), loc));
+    kernel.setBuffer(inputs.back(), kernel.buffer(extra));
+    access.push_back(op.getAccessOf(i));
+  }
+  SmallVector<Type> types;
+  SmallVector<unsigned> written; // by the sweep; the first result that is the row is written by the product
+  Value kept;
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    Value buffer = kernel.buffer(op.getResult(i));
+    if (value == body.getArgument(0) && !kept) {
+      kept = buffer;
+      continue;
+    }
+    written.push_back(i);
+    types.push_back(op.getResult(i).getType());
+    yields.push_back(access.front());
+  }
+  auto sweep = mpk::SweepOp::create(own, loc, types, op.getOverAttr(), FlatSymbolRefAttr(), inputs,
+                                    own.getArrayAttr(access), own.getArrayAttr(yields));
+  IRMapping mapping;
+  op.getEpilogue().cloneInto(&sweep.getBody(), mapping);
+  SmallVector<Value> values;
+  for (auto [result, i] : llvm::zip(sweep.getResults(), written)) {
+    kernel.setBuffer(result, kernel.buffer(op.getResult(i)));
+    values.push_back(mapping.lookup(yield.getValues()[i]));
+  }
+  sweep.getBody().front().getTerminator()->setOperands(values);
+
+  int64_t width = batch * perElement * n, tile = tileFor(n).rows;
+  int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(width, 1) / tile) * tile;
+  Value scratch = kept ? Value() : kernel.scratch(chunk * width, element);
+  auto chunks = loop(kernel.begin(), kernel.end(), chunk);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(chunks.getBody());
+  Value begin = chunks.getInductionVar();
+  Value end = arith::MinSIOp::create(b, loc, kernel.add(begin, kernel.i64(chunk)), kernel.end());
+  result = kept ? kept : kernel.address(scratch, kernel.mul(begin, -width), element);
+  emitRange(begin, end);
+  if (written.empty())
+    return;
+  kernel.setBuffer(inputs.front(), result);
+  kernel.setRows(begin, end);
+  emitRowsOf(sweep, target, kernel);
+}
+
+void ProductEmitter::run() {
+  // In the order of operands and results, for every processor level the same.
+  lhs = kernel.buffer(op.getLhs());
+  rhs = kernel.buffer(op.getRhs());
+  for (Value extra : op.getExtras())
+    kernel.buffer(extra);
+  for (Value value : op.getResults())
+    kernel.buffer(value);
+  if (op.getGroupAttr())
+    rhs = kernel.address(rhs, kernel.mul(kernel.owner(), batch * k * n), element);
+  if (op.hasEpilogue())
+    return emitWithEpilogue();
+  result = kernel.buffer(op.getResult(0));
+  emitRange(kernel.begin(), kernel.end());
 }
 
 EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module) {

@@ -318,9 +318,8 @@ void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
         kernel.store(flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1), pointer, element);
       })
       .Case<IotaOp>([&](IotaOp) {
-        repeat(0, RefTensor::product(shape), 1, [&](Value i) {
-          kernel.store(flat.elementNumber(i, 1), kernel.address(pointer, i, element), element);
-        });
+        repeat(0, RefTensor::product(shape), 1,
+               [&](Value i) { kernel.store(flat.elementNumber(i, 1), kernel.address(pointer, i, element), element); });
       })
       .Case<IsElementOp>([&](IsElementOp) {
         apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.isElement(x[0], x[1]); });

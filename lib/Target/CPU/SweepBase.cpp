@@ -158,6 +158,14 @@ Value SweepBase::sharedMeanFactor(mpk::AccumulateOp op) {
   return arith::DivFOp::create(b, loc, one, arith::SIToFPOp::create(b, loc, element, count));
 }
 
+void cpu::emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kernel) {
+  SweepPlan plan(sweep);
+  if (fitsFlat(sweep, plan, target))
+    emitFlatSweep(sweep, plan, target, kernel);
+  else
+    emitRowSweep(sweep, plan, target, kernel);
+}
+
 FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const CPUTarget &target, ModuleOp module) {
   SweepPlan plan(sweep);
   for (mpk::AccumulateOp op : plan.shared)

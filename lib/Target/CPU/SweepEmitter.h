@@ -18,6 +18,9 @@ namespace gnnc::cpu {
 mlir::FailureOr<EmittedKernel> emitSweep(mpk::SweepOp sweep, llvm::StringRef name, const CPUTarget &target,
                                          mlir::ModuleOp module);
 
+/// Code for the kernel's rows of a sweep without members, at the builder's insertion point.
+void emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kernel);
+
 /// Adds a function that computes blocks of `product` to `module`.
 EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
 

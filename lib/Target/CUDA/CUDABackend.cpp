@@ -48,7 +48,9 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module) {
       FailureOr<DeviceStep> step = failure();
       if (auto sweep = dyn_cast<mpk::SweepOp>(op))
         step = printSweep(sweep, name, out);
-      else if (auto product = dyn_cast<mpk::ProductOp>(op))
+      else if (auto product = dyn_cast<mpk::ProductOp>(op); product && product.hasEpilogue())
+        product.emitOpError() << "has an epilogue, which the cuda target does not make";
+      else if (product)
         step = printProduct(product, name, out);
       else if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
         step = printOuterSum(sum, name, out);

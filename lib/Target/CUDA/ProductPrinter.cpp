@@ -148,7 +148,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, CodeWriter &out
   launch.gridY = llvm::divideCeil(shape.n, shape.tileColumns);
   launch.gridZ = shape.batch;
   if (shape.grouped && mapIsPartial(op, op.getGroupAttr()))
-    builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult())) -
+    builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
                                   builder.step.buffers.begin());
   return std::move(builder.step);
 }

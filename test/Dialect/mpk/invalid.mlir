@@ -430,6 +430,44 @@ func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x3xf32>) {
 
 // -----
 
+//===-- Epilogues ----------------------------------------------------------===//
+
+mpdfg.space @node root
+func.func @epilogue_argument(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x3xf32>, %b: tensor<3xf32>) -> tensor<?x3xf32, #mpdfg.on<@node>> {
+  // expected-error @+1 {{expected one access and one block argument for each of 1 extra operands, and an argument for the row}}
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 4 n 3 epilogue (%b) access [#mpk.access<shared>] {
+  ^bb0(%row: tensor<3xf32>):
+    mpk.yield %row : tensor<3xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x3xf32>, tensor<3xf32>) -> tensor<?x3xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x3xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @epilogue_width(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x3xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>> {
+  // expected-error @+1 {{expected 3 numbers in each row of the result, found 2}}
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 4 n 3 epilogue () access [] {
+  ^bb0(%row: tensor<2xf32>):
+    mpk.yield %row : tensor<2xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x3xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @epilogue_result(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x3xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>> {
+  // expected-error @+1 {{result 0 has type 'tensor<?x2xf32, #mpdfg.on<@node>>', but 'tensor<3xf32>' is yielded}}
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 4 n 3 epilogue () access [] {
+  ^bb0(%row: tensor<3xf32>):
+    mpk.yield %row : tensor<3xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x3xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
 //===-- Sums of outer products ---------------------------------------------===//
 
 mpdfg.space @node root

@@ -64,11 +64,11 @@ public:
     rows.name = "gnnc_kernel0";
     rows.kind = StepKind::Rows;
     rows.space = symbol("node");
-    rows.buffers = {product.getLhs(), product.getRhs(), product.getResult()};
+    rows.buffers = {product.getLhs(), product.getRhs(), product.getResult(0)};
     sum.name = "gnnc_kernel1";
     sum.kind = StepKind::Sweep;
     sum.map = symbol("ring.dst");
-    sum.buffers = {product.getResult(), sweep.getResult(0), sweep.getResult(1)};
+    sum.buffers = {product.getResult(0), sweep.getResult(0), sweep.getResult(1)};
     sum.indices = {{IndexKind::Pointers, symbol("ring.dst"), {}},
                    {IndexKind::Sorted, symbol("ring.dst"), symbol("real.dst")},
                    {IndexKind::Pointers, symbol("ring.dst"), {}}};
