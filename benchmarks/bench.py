@@ -2,7 +2,7 @@
 
     ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS] [--threads N | --processor-time]
 
-Parts: spmm, products, cora, layers (needs --pyg). Results go to the terminal and, as results.md and results.json, to the
+Parts: spmm, products, cora, layers and gradients (these need --pyg). Results go to the terminal and, as results.md and results.json, to the
 output directory. Nothing is measured before its result has been compared with the peers'.
 """
 
@@ -14,7 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-PARTS = ("spmm", "products", "cora", "layers")
+PARTS = ("spmm", "products", "cora", "layers", "gradients")
+WITH_PYG = ("layers", "gradients")
 
 
 def settle(threads: int, out: Path) -> None:
@@ -44,6 +45,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--processor-time", action="store_true", help="of one thread, for machines that are never quiet"
     )
+    parser.add_argument("--layers", nargs="+", default=(), help="of parts layers and gradients, only these")
+    parser.add_argument("--graphs", nargs="+", default=(), help="of parts layers and gradients, only these")
     parser.add_argument("--gnnc", type=Path, default=root / "build/bin/gnnc", help="the compiler")
     parser.add_argument("--out", type=Path, default=root / "build/benchmarks", help="where results go")
     places = [root / "examples/data", root.parent / "shared/data"]
@@ -54,8 +57,9 @@ def arguments() -> argparse.Namespace:
         parser.error(f"unknown part {min(unknown)}, expected one of {', '.join(PARTS)}")
     if chosen.processor_time:
         chosen.threads = 1
-    if "layers" in chosen.parts and not chosen.pyg:
-        parser.error("part layers needs --pyg")
+    for part in WITH_PYG:
+        if part in chosen.parts and not chosen.pyg:
+            parser.error(f"part {part} needs --pyg")
     return chosen
 
 
@@ -76,6 +80,7 @@ def main() -> int:
     bench = Bench(
         chosen.gnnc, chosen.out, chosen.data, chosen.threads, chosen.rounds, chosen.patience, mkl, at_best, chosen.pyg
     )
+    bench.layers, bench.graphs = tuple(chosen.layers), tuple(chosen.graphs)
     about = machine.describe(chosen.threads) | {
         "MKL": mkl.version,
         "reached by MKL's sgemm": f"{at_best.gflops:.0f} GFLOP/s",
@@ -88,7 +93,7 @@ def main() -> int:
         print(f"{key}: {value}")
     print(flush=True)
     sections: list[report.Section] = []
-    for part in chosen.parts or [part for part in PARTS if part != "layers" or chosen.pyg]:
+    for part in chosen.parts or [part for part in PARTS if part not in WITH_PYG or chosen.pyg]:
         section: report.Section = importlib.import_module(part).run(bench)
         print(section.text(), flush=True)
         sections.append(section)

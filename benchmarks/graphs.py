@@ -68,8 +68,18 @@ def generate(name: str, seed: int = 0) -> Graph:
     return _make(name, True, nodes, np.stack([np.r_[low, high], np.r_[high, low]]).astype("i4"), {})
 
 
+def point_cloud(nodes: int = 8192, neighbours: int = 20, group: int = 1024, seed: int = 0) -> Graph:
+    """Groups of points, each point with edges from a few of its group: the shape of a nearest-neighbour graph."""
+    rng = np.random.default_rng(seed)
+    dst = np.repeat(np.arange(nodes), neighbours)
+    src = dst // group * group + rng.integers(0, group, dst.size)
+    return _make("kNN cloud", True, nodes, np.stack([src, dst]).astype("i4"), {})
+
+
 def load(name: str, places: list[Path]) -> Graph:
     """The graph called `name` from the first place that has it."""
+    if name == "cloud":
+        return point_cloud()
     for place in places:
         path = place / f"{name}.safetensors"
         if not path.exists():

@@ -14,7 +14,7 @@ from toolbox import Bench
 NOTE = """\
 Whole layers, projections included, input width 64, forward; {versions}. Milliseconds: median [least–most]; ratios: by
 medians [by the least]. GCN has no self loops of its own and PyG's keeps its normalisation; MoNet has two kernels and two
-coordinates; R-GCN has 51 relations at random. Floor: as for the weighted sum, counting rows gathered along edges."""
+coordinates; R-GCN has 51 relations at random; the cloud has 8 times 1024 points with 20 neighbours. Floor: as for the weighted sum, counting rows gathered along edges."""
 HEADER = ["layer, graph", "gnnc", "PyG", "how", "PyG / gnnc", "Mflop", "MB", "gathered MB", "floor"]
 
 RELATIONS = 51
@@ -26,36 +26,50 @@ LAYERS = {
     "GATv2Heads2": (256, 128, 6 * 128 + 2 * 6, 128),
     "TransformerHeads4": (1024, 512, 4 * 256 + 4 * 6, 256),
     "MoNet16": (48, 32, 2 * 32 + 2 * 20, 16),
+    "EdgeConv64": (128, 64, 64, 64),
     "RGCN64": (64, 64, 64, 64),
 }
 
 
-def work(name: str, graph: graphs.Graph, pairs: int) -> Work:
+OUT = {name: columns[3] for name, columns in LAYERS.items()}
+
+
+def work(name: str, graph: graphs.Graph, pairs: int, times: int) -> Work:
+    """`times`: 1 forward; 3 with the backward pass, whose products and gathers are two for each of the forward pass."""
     columns, gathered, operations, out = LAYERS[name]
     n, e = graph.nodes, graph.edges
     flops = 2.0 * n * 64 * columns + e * operations + 2.0 * pairs * 64 * 64
     edge_inputs = {"MoNet16": 2 * e, "RGCN64": e}.get(name, 0)
-    return Work(flops, 4.0 * (n * (64 + out) + 64 * columns + e + n + edge_inputs), 4.0 * e * gathered)
+    moved = n * (64 + out) + 64 * columns + e + n + edge_inputs
+    return Work(times * flops, times * 4.0 * moved, times * 4.0 * e * gathered)
 
 
 def run(bench: Bench) -> Section:
+    return measure_layers(bench, False)
+
+
+def measure_layers(bench: Bench, gradient: bool) -> Section:
+    """Forward, or forward and backward with the gradients of the input and of all parameters."""
     import torch
 
     import pyg_peers
 
     torch.set_num_threads(bench.threads)
     note = NOTE.format(versions=pyg_peers.versions())
-    section = Section(f"Layers, {bench.threaded()}", note, HEADER)
+    title = "Layers, forward and backward" if gradient else "Layers"
+    section = Section(f"{title}, {bench.threaded()}", note, HEADER)
+    program, result = ("gradient", "grad.x") if gradient else ("forward", "y")
     ratios = []
-    for place in ("tolokers", "twitch_de", "cora"):
+    for place in bench.graphs or ("tolokers", "twitch_de", "cora", "cloud"):
         graph = graphs.load(place, bench.data)
         rng = np.random.default_rng(0)
         x = aligned_copy(rng.standard_normal((graph.nodes, 64)))
         coordinates = aligned_copy(rng.random((graph.edges, 2)))
         types = rng.integers(0, RELATIONS, graph.edges, dtype="i8")
-        for name in LAYERS:
+        for name in bench.layers or LAYERS:
             module, weights = pyg_peers.layer(name)
-            model = Model(bench.compile(bench.model("layers.gnn"), name, "-m", name), bench.threads)
+            options = ["-m", name] + (["--gradient"] if gradient else [])
+            model = Model(bench.compile(bench.model("layers.gnn"), f"{name}-{program}", *options), bench.threads)
             maps = {"src": graph.src, "dst": graph.dst}
             inputs = {"x": x} | {key: aligned_copy(value) for key, value in weights.items()}
             extra: dict[str, torch.Tensor] = {}
@@ -68,13 +82,17 @@ def run(bench: Bench) -> Section:
                 extra["etype"] = torch.from_numpy(types)
                 pairs = np.unique(graph.dst.astype("i8") * RELATIONS + types).size
             prepared = model.prepare({"node": graph.nodes, "edge": graph.edges}, maps)
-            own = prepared.bind(inputs)
+            upstream = aligned_copy(np.random.default_rng(1).standard_normal((graph.nodes, OUT[name])))
+            if gradient:
+                inputs["grad.y"] = upstream
+            own = prepared.bind(inputs, program)
             own()
-            candidates = pyg_peers.layer_candidates(name, module, graph, torch.from_numpy(x), extra)
-            title, peer = pyg_peers.fastest(candidates, own.outputs["y"], same)
+            given = torch.from_numpy(upstream) if gradient else None
+            candidates = pyg_peers.layer_candidates(name, module, graph, torch.from_numpy(x), extra, given)
+            title, peer = pyg_peers.fastest(candidates, own.outputs[result], same)
             times = race({"gnnc": own, "PyG": peer}, bench.rounds, bench.patience)
             ratios.append(times["PyG"].median / times["gnnc"].median)
-            needed = work(name, graph, pairs)
+            needed = work(name, graph, pairs, 3 if gradient else 1)
             cells = [f"{name}, {graph.title}", spread(times["gnnc"]), spread(times["PyG"]), title]
             cells += [ratio(times["PyG"], times["gnnc"]), f"{needed.flops / 1e6:.0f}", f"{needed.bytes / 1e6:.2f}"]
             cells += [f"{needed.gathered / 1e6:.1f}", milliseconds(needed.floor_ms(bench.at_best))]

@@ -48,6 +48,25 @@ def candidate(module: torch.nn.Module, *arguments: Tensor, compiled: bool = Fals
     return lambda: function(*arguments).numpy()
 
 
+def gradient_candidate(
+    module: torch.nn.Module, x: Tensor, *arguments: Tensor, upstream: Tensor, compiled: bool = False
+) -> Candidate:
+    """Forward and backward, of the parameters too; the result is the gradient of `x`."""
+    torch._dynamo.reset()
+    function = torch.compile(module, dynamic=False) if compiled else module
+    leaf = x.clone().requires_grad_(True)
+
+    def call() -> np.ndarray:
+        leaf.grad = None
+        module.zero_grad(set_to_none=True)
+        with torch.enable_grad():
+            function(leaf, *arguments).backward(upstream)
+        assert leaf.grad is not None
+        return leaf.grad.numpy()
+
+    return call
+
+
 def fastest(
     candidates: dict[str, Callable[[], Candidate]], expected: np.ndarray, same: Callable[..., bool]
 ) -> tuple[str, Candidate]:
@@ -100,6 +119,9 @@ def layer(name: str) -> tuple[torch.nn.Module, dict[str, np.ndarray]]:
     elif name == "MoNet16":
         m = pyg.GMMConv(64, 16, dim=2, kernel_size=2)
         found = {"W": m.g.reshape(64, 2, 16), "mu": m.mu, "sigma": m.sigma, "root": m.root.weight.T, "b": m.bias}
+    elif name == "EdgeConv64":
+        m = pyg.EdgeConv(torch.nn.Linear(128, 64), aggr="max")
+        found = {"W_x": m.nn.weight[:, :64].T, "W_d": m.nn.weight[:, 64:].T, "b": m.nn.bias}
     else:
         m = pyg.RGCNConv(64, 64, 51)
         found = {"W": m.weight, "root": m.root, "b": m.bias}
@@ -111,10 +133,16 @@ def layer(name: str) -> tuple[torch.nn.Module, dict[str, np.ndarray]]:
 
 
 def layer_candidates(
-    name: str, module: torch.nn.Module, graph: Graph, x: Tensor, extra: dict[str, Tensor]
+    name: str,
+    module: torch.nn.Module,
+    graph: Graph,
+    x: Tensor,
+    extra: dict[str, Tensor],
+    upstream: Tensor | None = None,
 ) -> dict[str, Callable[[], Candidate]]:
-    """Every arrangement of a layer, not made yet."""
+    """Every arrangement of a layer, not made yet; with `upstream`, the gradient of the result, forward and backward."""
     edges, more = edge_list(graph), list(extra.values())
+    candidate = globals()["candidate"] if upstream is None else partial(gradient_candidate, upstream=upstream)
     found = {"edge list, eager": lambda: candidate(module, x, edges, *more)}
     if name == "RGCN64":
         if graph.edges * 64 * 64 * 4 < MOST_BYTES:

@@ -25,6 +25,8 @@ class Bench:
     mkl: MKL
     at_best: Ceilings
     pyg: bool
+    layers: tuple[str, ...] = ()  # only these; none: all
+    graphs: tuple[str, ...] = ()
 
     def compile(self, source: Path, name: str, *options: str) -> Path:
         """Compiles a model of a file to `name`.so."""
