@@ -41,6 +41,18 @@ def has_nvrtc():
     return subprocess.run([gnnc, "compile", model, "--emit", "ptx"], capture_output=True).returncode == 0
 
 
+def has_driver():
+    import ctypes
+
+    try:
+        ctypes.CDLL("libcuda.so.1")
+        return True
+    except OSError:
+        return False
+
+
+if not has_driver():
+    config.available_features.add("no-gpu")
 if has_nvrtc():
     config.available_features.add("nvrtc")
 else:

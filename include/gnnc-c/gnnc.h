@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 2u
+#define GNNC_ABI_VERSION 3u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -40,7 +40,8 @@ typedef enum gnnc_status {
   GNNC_INVALID_GRAPH = 2,    /**< an index out of range, a negative or too large extent */
   GNNC_OUT_OF_MEMORY = 3,
   GNNC_UNSUPPORTED = 4, /**< this processor or device lacks what the object was compiled for */
-  GNNC_VERSION_MISMATCH = 5
+  GNNC_VERSION_MISMATCH = 5,
+  GNNC_DEVICE_ERROR = 6 /**< the driver of a device refused or failed; it says why */
 } gnnc_status;
 
 /** Filled by a call that fails; owned by the caller. */
@@ -50,7 +51,7 @@ typedef struct gnnc_error {
 } gnnc_error;
 
 /** The layout of DLPack's DLTensor, so that a pointer to one can be passed. Row-major; strides may be null (dense) or
-    count elements. Only device_type 1 (CPU) is accepted by a CPU model. */
+    count elements. device_type is the context's: 1 is a CPU, 2 a CUDA device. */
 typedef struct gnnc_tensor {
   void *data;
   int32_t device_type;
@@ -80,7 +81,9 @@ typedef struct gnnc_allocator {
 typedef struct gnnc_options {
   uint32_t struct_size;            /**< sizeof(gnnc_options) */
   int32_t threads;                 /**< worker threads including the caller's; 0: one for each processor */
-  const gnnc_allocator *allocator; /**< null: malloc and free; copied */
+  const gnnc_allocator *allocator; /**< null: malloc and free; copied. For memory of the host */
+  int32_t device_type;             /**< 0 or 1: the CPU; 2: a CUDA device */
+  int32_t device_id;               /**< of the CUDA device, from 0 */
 } gnnc_options;
 
 /** Extent of a root space, or the expected extent of a static one. */
@@ -122,17 +125,19 @@ typedef struct gnnc_api {
       string belongs to the object. */
   const char *(*describe)(size_t *length);
 
-  /** Chooses the code for this processor and starts the threads. `options` may be null. */
+  /** Chooses the code for this processor and starts the threads, or loads the code for a device. `options` may be null.
+      GNNC_UNSUPPORTED if there is no such device, no driver for it, or no code. */
   gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
   void (*close)(gnnc_context *context);
 
-  /** Validates and indexes a graph. Extents and maps the model does not use are ignored. What `forward` does not need may
-      be left out; programs that need it can then not be run on this graph. */
+  /** Validates and indexes a graph; the description is on the host whatever the device. A graph is freed before its
+     context is closed. Extents and maps the model does not use are ignored. What `forward` does not need may be left
+     out; programs that need it can then not be run on this graph. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
   void (*free_graph)(gnnc_graph *graph);
   /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
   int64_t (*extent)(const gnnc_graph *graph, const char *space);
-  /** Bytes held by a prepared graph. */
+  /** Bytes held by a prepared graph, on the host and on the device. */
   size_t (*graph_bytes)(const gnnc_graph *graph);
 
   /** Bytes of 64-byte aligned workspace that one `run` of a program (null: `forward`) on this graph needs. */
@@ -143,10 +148,25 @@ typedef struct gnnc_api {
       unknown ones are an error. Parameters and states that the program updates are written in place. Outputs overlap
       nothing else that is passed; data need not be aligned. `workspace` may be null: then it is allocated and released
       by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, with the same
-      inputs; outputs of the latter that it reads are bound once more. `stream` is for devices: null on a CPU. */
+      inputs; outputs of the latter that it reads are bound once more.
+      On a device, data and workspace are memory of the device, at multiples of 16 bytes (256 the workspace, which must
+      be given). Kernels are launched on `stream` (a CUstream; null: the default stream) and not waited for. Null on a
+      CPU. */
   gnnc_status (*run)(gnnc_context *context, const gnnc_graph *graph, const char *program, const gnnc_binding *inputs,
                      int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs, void *workspace,
                      size_t workspace_bytes, void *stream, gnnc_error *error);
+
+  /** Memory of the context's device, at a multiple of 256 bytes; of the host for a CPU. Programs that have memory of
+     the device already need none of these four. */
+  gnnc_status (*allocate)(gnnc_context *context, size_t bytes, void **memory, gnnc_error *error);
+  /** Null does nothing. */
+  void (*release)(gnnc_context *context, void *memory);
+  /** Copies between the host (device type 1) and the context's device, on `stream`; `from` may be changed once the
+      stream has got there. */
+  gnnc_status (*copy)(gnnc_context *context, void *to, int32_t to_device_type, const void *from,
+                      int32_t from_device_type, size_t bytes, void *stream, gnnc_error *error);
+  /** Waits for all that was launched on `stream`, and says what failed. */
+  gnnc_status (*synchronize)(gnnc_context *context, void *stream, gnnc_error *error);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

@@ -72,11 +72,26 @@ static llvm::Error makeError(gnnc_status status, const gnnc_error &error) {
   return llvm::createStringError("the model failed with status " + llvm::Twine(int(status)));
 }
 
-llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads) {
+llvm::Expected<DeviceChoice> gnnc::parseDevice(llvm::StringRef name) {
+  DeviceChoice choice;
+  llvm::StringRef rest = name;
+  if (rest.consume_front("cuda")) {
+    choice.type = 2;
+    if (rest.empty() || (rest.consume_front(":") && !rest.getAsInteger(10, choice.id) && choice.id >= 0))
+      return choice;
+  } else if (name == "cpu") {
+    return choice;
+  }
+  return llvm::createStringError("expected a device (cpu, cuda or cuda:NUMBER), found '" + name + "'");
+}
+
+llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
+                                        DeviceChoice device) {
   const gnnc_api &api = model.api();
   Session session(model);
+  session.device = device;
   gnnc_error error = {};
-  gnnc_options options = {sizeof(gnnc_options), threads, nullptr};
+  gnnc_options options = {sizeof(gnnc_options), threads, nullptr, device.type, device.id};
   gnnc_context *context = nullptr;
   if (gnnc_status status = api.open(&options, &context, &error))
     return makeError(status, error);
@@ -105,11 +120,16 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
   if (!bytes)
     return bytes.takeError();
   program.workspaceSize = *bytes;
-  size_t capacity = llvm::alignTo(std::max<uint64_t>(program.workspaceSize, 1), 64);
-  program.workspace = before ? before->workspace : std::shared_ptr<void>(std::aligned_alloc(64, capacity), std::free);
-  if (!program.workspace)
-    return llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
-                                   " bytes does not fit in memory");
+  if (before) {
+    program.workspace = before->workspace;
+  } else {
+    llvm::Expected<std::shared_ptr<void>> memory = allocate(program.workspaceSize);
+    if (!memory)
+      return llvm::joinErrors(llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
+                                                      " bytes does not fit in memory"),
+                              memory.takeError());
+    program.workspace = std::move(*memory);
+  }
   auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
     int64_t found = extent(space.str());
     return found < 0 ? std::nullopt : std::optional(found);
@@ -132,21 +152,117 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
   return std::move(program);
 }
 
-llvm::Error ProgramRun::run(llvm::ArrayRef<gnnc_binding> inputs) {
-  // Made anew at each run: names may lie inside the tensors, which move with the program.
+llvm::Expected<std::shared_ptr<void>> Session::allocate(size_t bytes) const {
+  gnnc_error error = {};
+  void *memory = nullptr;
+  if (gnnc_status status = api->allocate(context.get(), std::max<size_t>(bytes, 1), &memory, &error))
+    return makeError(status, error);
+  // The context lives as long as the session, which its programs do not outlive.
+  return std::shared_ptr<void>(memory, [api = api, context = context.get()](void *m) { api->release(context, m); });
+}
+
+llvm::Error Session::copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes) const {
+  gnnc_error error = {};
+  if (gnnc_status status = api->copy(context.get(), to, toDevice ? device.type : 1, from, fromDevice ? device.type : 1,
+                                     bytes, /*stream=*/nullptr, &error))
+    return makeError(status, error);
+  return llvm::Error::success();
+}
+
+/// A binding's memory on the device, as large; with its contents if `copies`.
+llvm::Expected<gnnc_binding> ProgramRun::mirror(const gnnc_binding &binding, bool copies) {
+  gnnc_binding result = binding;
+  size_t bytes = binding.tensor.dtype_bits / 8;
+  for (int32_t axis = 0; axis < binding.tensor.ndim; ++axis)
+    bytes *= size_t(binding.tensor.shape[axis]);
+  Mirror &copy = mirrors[binding.name];
+  if (!copy.memory || copy.bytes != bytes) {
+    llvm::Expected<std::shared_ptr<void>> memory = session->allocate(bytes);
+    if (!memory)
+      return memory.takeError();
+    copy.memory = std::move(*memory);
+    copy.bytes = bytes;
+  }
+  copy.host = static_cast<char *>(binding.tensor.data) + binding.tensor.byte_offset;
+  if (copies)
+    if (llvm::Error error = session->copy(copy.memory.get(), true, copy.host, false, bytes))
+      return std::move(error);
+  result.tensor.data = copy.memory.get();
+  result.tensor.byte_offset = 0;
+  result.tensor.device_type = session->device.type;
+  result.tensor.device_id = session->device.id;
+  return result;
+}
+
+llvm::Error ProgramRun::bind(llvm::ArrayRef<gnnc_binding> inputs) {
+  inputBindings.assign(inputs.begin(), inputs.end());
+  // Made anew each time: names may lie inside the tensors, which move with the program.
   outputBindings.clear();
   for (const HostTensor &output : outputTensors)
     outputBindings.push_back(output.binding());
   if (before)
     for (const HostTensor &output : before->outputTensors)
       outputBindings.push_back(output.binding());
+  if (session->device.isCPU())
+    return llvm::Error::success();
+  auto take = [&](gnnc_binding &binding, bool copies) -> llvm::Error {
+    llvm::Expected<gnnc_binding> there = mirror(binding, copies);
+    if (!there)
+      return there.takeError();
+    binding = *there;
+    return llvm::Error::success();
+  };
+  for (gnnc_binding &binding : inputBindings)
+    if (llvm::Error error = take(binding, /*copies=*/true))
+      return error;
+  size_t own = outputTensors.size();
+  for (size_t i = 0; i < outputBindings.size(); ++i) // Those of the program before hold what it left.
+    if (llvm::Error error = take(outputBindings[i], /*copies=*/i >= own))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error ProgramRun::launch() {
   gnnc_error error = {};
-  if (gnnc_status status = session->api->run(session->context.get(), session->graph.get(), name.c_str(), inputs.data(),
-                                             int32_t(inputs.size()), outputBindings.data(),
+  if (gnnc_status status = session->api->run(session->context.get(), session->graph.get(), name.c_str(),
+                                             inputBindings.data(), int32_t(inputBindings.size()), outputBindings.data(),
                                              int32_t(outputBindings.size()), workspace.get(), workspaceSize,
                                              /*stream=*/nullptr, &error))
     return makeError(status, error);
   return llvm::Error::success();
+}
+
+llvm::Error ProgramRun::wait() {
+  gnnc_error error = {};
+  if (gnnc_status status = session->api->synchronize(session->context.get(), /*stream=*/nullptr, &error))
+    return makeError(status, error);
+  return llvm::Error::success();
+}
+
+llvm::Error ProgramRun::fetch() {
+  if (session->device.isCPU())
+    return llvm::Error::success();
+  for (HostTensor &output : outputTensors)
+    if (llvm::Error error =
+            session->copy(output.data(), false, mirrors[output.name()].memory.get(), true, output.bytes()))
+      return error;
+  if (const ProgramInfo *info = session->model->info().findProgram(name))
+    for (const std::string &updated : info->updates) {
+      const Mirror &there = mirrors[updated];
+      if (llvm::Error error = session->copy(there.host, false, there.memory.get(), true, there.bytes))
+        return error;
+    }
+  return wait();
+}
+
+llvm::Error ProgramRun::run(llvm::ArrayRef<gnnc_binding> inputs) {
+  if (llvm::Error error = bind(inputs))
+    return error;
+  if (llvm::Error error = launch())
+    return error;
+  if (llvm::Error error = wait())
+    return error;
+  return fetch();
 }
 
 int64_t Session::extent(const std::string &space) const { return api->extent(graph.get(), space.c_str()); }

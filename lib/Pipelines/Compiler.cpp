@@ -84,8 +84,12 @@ llvm::ArrayRef<llvm::StringRef> gnnc::phaseNames() {
 }
 
 llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const CompileOptions &options) {
-  if (options.target != "cpu")
-    return error("expected the target cpu, found '" + options.target + "'");
+  for (const std::string &target : options.targets)
+    if (target != "cpu" && target != "cuda")
+      return error("expected the target cpu or cuda, found '" + target + "'");
+  bool forCPU = llvm::is_contained(options.targets, "cpu"), forCUDA = llvm::is_contained(options.targets, "cuda");
+  if (!forCPU && !forCUDA)
+    return error("expected at least one target");
   if (!options.compileTo.empty() && !llvm::is_contained(phaseNames(), llvm::StringRef(options.compileTo)))
     return error("expected a phase (" + llvm::join(phaseNames(), ", ") + "), found '" + options.compileTo + "'");
   for (const std::string &name : options.without)
@@ -145,7 +149,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     PhaseOptions phaseOptions(options.optLevel, options.gradient);
     phaseOptions.without = options.without;
     // Products of the cuda target have no epilogue.
-    if (llvm::is_contained({EmitKind::CUDA, EmitKind::PTX, EmitKind::Cubin}, options.emit))
+    if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
       phaseOptions.without.push_back("fuse-epilogues");
     phase.populate(pm, phaseOptions);
     if (failed(pm.run(*module)))
@@ -158,42 +162,59 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   }
 
   progress(kCodegen);
-  if (options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin) {
+  /// What went wrong in a backend: the first diagnostic, if there was one.
+  auto explain = [&](llvm::Error failure) {
+    if (message.empty())
+      return failure;
+    llvm::consumeError(std::move(failure));
+    return error(message);
+  };
+  bool wantCUDA = options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin;
+  bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
+  DeviceCode device;
+  if (wantCUDA || (forCUDA && !wantText)) {
     llvm::Expected<cuda::CUDASource> source = cuda::printModule(*module);
-    if (!source) {
-      if (message.empty())
-        return source.takeError();
-      llvm::consumeError(source.takeError());
-      return error(message);
-    }
+    if (!source)
+      return explain(source.takeError());
     if (options.emit == EmitKind::CUDA)
       return std::move(source->text);
-    cuda::Image image{options.architectures.front(), options.emit == EmitKind::PTX, {}};
-    if (llvm::Error failure = cuda::compileImages(source->text, image))
+    if (wantCUDA) {
+      device.images.push_back({options.architectures.front(), options.emit == EmitKind::PTX, {}});
+    } else {
+      // PTX of the least is for GPUs that are newer than all.
+      for (int architecture : options.architectures)
+        device.images.push_back({architecture, /*isPTX=*/false, {}});
+      device.images.push_back({options.architectures.front(), /*isPTX=*/true, {}});
+    }
+    if (llvm::Error failure = cuda::compileImages(source->text, device.images))
       return std::move(failure);
-    return std::move(image.bytes);
+    if (wantCUDA)
+      return std::move(device.images.front().bytes);
+    device.steps = std::move(source->steps);
   }
-  cpu::loadDialects(&context);
-  bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
-  llvm::Expected<std::vector<cpu::CPUCode>> code = generate(*module, levels, wantText);
-  if (!code) {
-    if (message.empty())
-      return code.takeError();
-    llvm::consumeError(code.takeError());
-    return error(message);
+  std::vector<cpu::CPUCode> code;
+  if (forCPU || wantText) {
+    cpu::loadDialects(&context);
+    llvm::Expected<std::vector<cpu::CPUCode>> generated = generate(*module, levels, wantText);
+    if (!generated)
+      return explain(generated.takeError());
+    code = std::move(*generated);
   }
   if (wantText) {
     std::string text;
-    for (const cpu::CPUCode &variant : *code)
+    for (const cpu::CPUCode &variant : code)
       text += variant.text;
     return text;
   }
 
   progress(kPackage);
+  if (!forCPU)
+    levels.clear();
+  llvm::SmallVector<EmittedKernel> kernels = forCPU ? code.front().kernels : nameKernels(*module);
   std::vector<std::string> objects;
-  for (cpu::CPUCode &variant : *code)
+  for (cpu::CPUCode &variant : code)
     objects.push_back(std::move(variant.object));
-  llvm::Expected<std::string> data = buildDataObject(*module, code->front().kernels, levels);
+  llvm::Expected<std::string> data = buildDataObject(*module, kernels, levels, device);
   if (!data)
     return data.takeError();
   objects.push_back(std::move(*data));

@@ -6,6 +6,7 @@
 
 #include "Context.h"
 #include "Processor.h"
+#include <stdlib.h>
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -13,8 +14,25 @@ namespace gnnc::runtime {
 using namespace table;
 
 constexpr int kMaxThreads = 1024;
+constexpr int32_t kCPU = 1, kCUDA = 2; // DLPack's device types
 
-static Model compiledModel() { return {gnnc_model_table, gnnc_model_names, gnnc_model_constants, gnnc_model_variants}; }
+static Model compiledModel() {
+  return {gnnc_model_table,    gnnc_model_names,  gnnc_model_constants,
+          gnnc_model_variants, gnnc_model_images, gnnc_model_driver};
+}
+
+static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error *error) {
+  if (context.model.header().numDeviceSteps == 0 || !context.model.loadDriver)
+    return fail(error, GNNC_UNSUPPORTED, "the model has no code for GPUs; compile it with --target=cuda");
+  const void *loaded;
+  if (gnnc_status status = context.model.loadDriver(&loaded, error))
+    return status;
+  const auto *driver = static_cast<const cuda::Driver *>(loaded);
+  context.device = create<cuda::Device>(context.allocator, *driver, context.allocator);
+  if (!context.device)
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
+  return context.device->open(context.model, ordinal, error);
+}
 
 gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context, gnnc_error *error) {
   if (!context)
@@ -25,11 +43,17 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
                 static_cast<long long>(kTableVersion), static_cast<long long>(model.header().version));
   gnnc_allocator allocator = defaultAllocator();
   int threads = 0;
+  int32_t deviceType = kCPU, deviceId = 0;
   if (options) {
     if (options->struct_size != sizeof(gnnc_options))
       return fail(error, GNNC_VERSION_MISMATCH, "options: expected struct_size %zu, found %u", sizeof(gnnc_options),
                   options->struct_size);
     threads = options->threads;
+    deviceType = options->device_type == 0 ? kCPU : options->device_type;
+    deviceId = options->device_id;
+    if (deviceType != kCPU && deviceType != kCUDA)
+      return fail(error, GNNC_INVALID_ARGUMENT, "options: expected device type 1 (CPU) or 2 (CUDA), found %d",
+                  deviceType);
     if (options->allocator) {
       allocator = *options->allocator;
       if (!allocator.allocate || !allocator.release)
@@ -42,14 +66,15 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
   if (threads == 0)
     threads = processorCount() < kMaxThreads ? processorCount() : kMaxThreads;
 
-  const Variant *variant;
-  if (gnnc_status status = chooseVariant(model, variant, error))
+  const Variant *variant = nullptr;
+  bool onCPU = deviceType == kCPU;
+  if (gnnc_status status = onCPU ? chooseVariant(model, variant, error) : GNNC_OK)
     return status;
   gnnc_context *result = create<gnnc_context>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
   result->variant = variant;
-  if (gnnc_status status = result->pool.start(threads, error)) {
+  if (gnnc_status status = onCPU ? result->pool.start(threads, error) : openDevice(*result, deviceId, error)) {
     destroy(result, allocator);
     return status;
   }
@@ -82,7 +107,7 @@ gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_gra
                 !context ? "context"
                 : !desc  ? "the graph description"
                          : "graph");
-  return prepareGraph(context->model, context->allocator, *desc, *graph, error);
+  return prepareGraph(context->model, context->allocator, *desc, *graph, error, context->device);
 }
 
 void freeGraph(gnnc_graph *graph) {
@@ -99,7 +124,12 @@ int64_t extent(const gnnc_graph *graph, const char *space) {
   return -1;
 }
 
-size_t graphBytes(const gnnc_graph *graph) { return graph ? sizeof(gnnc_graph) + graph->memory.bytes() : 0; }
+size_t graphBytes(const gnnc_graph *graph) {
+  if (!graph)
+    return 0;
+  size_t onDevice = graph->device ? static_cast<size_t>(graph->device->bytes) : 0;
+  return sizeof(gnnc_graph) + graph->memory.bytes() + onDevice;
+}
 
 /// Finds a program (null: the first) that this graph has all data for.
 gnnc_status findProgram(const gnnc_graph &graph, const char *name, const ProgramRec *&program, gnnc_error *error) {
@@ -137,7 +167,7 @@ gnnc_status workspaceSize(const gnnc_graph *graph, const char *name, size_t *byt
 
 gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name, const gnnc_binding *inputs,
                 int32_t numInputs, const gnnc_binding *outputs, int32_t numOutputs, void *workspace,
-                size_t workspaceBytes, void *, gnnc_error *error) {
+                size_t workspaceBytes, void *stream, gnnc_error *error) {
   if (!context || !graph)
     return fail(error, GNNC_INVALID_ARGUMENT, "run: %s is null", context ? "graph" : "context");
   if (graph->model.table != context->model.table)
@@ -147,29 +177,95 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
     return status;
   Memory own(context->allocator);
   size_t needed = static_cast<size_t>(graph->functions[program->function].workspaceBytes);
-  if (!workspace) {
+  if (!workspace && context->device && needed > 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes of the device's memory, found none",
+                needed);
+  int64_t alignment = context->device ? cuda::kDeviceAlignment : kAlignment;
+  if (!workspace && !context->device) {
     workspace = own.allocate(static_cast<int64_t>(needed), 1);
     if (!workspace)
       return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a workspace of %zu bytes", needed);
   } else if (workspaceBytes < needed) {
     return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes or more, found %zu", needed,
                 workspaceBytes);
-  } else if (reinterpret_cast<uintptr_t>(workspace) % kAlignment != 0) {
+  } else if (reinterpret_cast<uintptr_t>(workspace) % static_cast<uintptr_t>(alignment) != 0) {
     return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected an address that %d divides, found %p",
-                static_cast<int>(kAlignment), workspace);
+                static_cast<int>(alignment), workspace);
   }
-  Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), error};
+  if (context->device) {
+    int64_t count = graph->model.function(program->function).numBuffers;
+    void **pointers = static_cast<void **>(__builtin_alloca(static_cast<size_t>(count) * sizeof(void *)));
+    Call call{*graph,   *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace),
+              pointers, error};
+    gnnc_status status = bindBuffers(call);
+    return status ? status : context->device->run(call, stream);
+  }
+  // The table of addresses is at the start of the workspace.
+  void **pointers = static_cast<void **>(workspace);
+  Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), pointers, error};
   if (gnnc_status status = bindBuffers(call))
     return status;
   execute(*context, call);
   return GNNC_OK;
 }
 
+gnnc_status allocateMemory(gnnc_context *context, size_t bytes, void **memory, gnnc_error *error) {
+  if (!context || !memory)
+    return fail(error, GNNC_INVALID_ARGUMENT, "allocate: %s is null", context ? "memory" : "context");
+  *memory = nullptr;
+  if (context->device) {
+    cuda::Address address;
+    gnnc_status status = context->device->allocate(static_cast<int64_t>(bytes), address, error);
+    *memory = reinterpret_cast<void *>(address);
+    return status;
+  }
+  return posix_memalign(memory, cuda::kDeviceAlignment, bytes ? bytes : 1) == 0
+             ? GNNC_OK
+             : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
+}
+
+void releaseMemory(gnnc_context *context, void *memory) {
+  if (!context || !memory)
+    return;
+  if (context->device)
+    context->device->release(reinterpret_cast<cuda::Address>(memory));
+  else
+    free(memory);
+}
+
+gnnc_status copyMemory(gnnc_context *context, void *to, int32_t toType, const void *from, int32_t fromType,
+                       size_t bytes, void *stream, gnnc_error *error) {
+  if (!context)
+    return fail(error, GNNC_INVALID_ARGUMENT, "copy: context is null");
+  int32_t own = context->device ? kCUDA : kCPU;
+  if ((toType != kCPU && toType != own) || (fromType != kCPU && fromType != own))
+    return fail(error, GNNC_INVALID_ARGUMENT, "copy: expected device type 1 or %d, found %d", own,
+                toType != kCPU && toType != own ? toType : fromType);
+  if (toType == kCPU && fromType == kCPU) {
+    if (bytes > 0)
+      memmove(to, from, bytes);
+    return GNNC_OK;
+  }
+  return context->device->copy(to, toType == kCUDA, from, fromType == kCUDA, bytes, stream, error);
+}
+
+gnnc_status synchronize(gnnc_context *context, void *stream, gnnc_error *error) {
+  if (!context)
+    return fail(error, GNNC_INVALID_ARGUMENT, "synchronize: context is null");
+  return context->device ? context->device->synchronize(stream, error) : GNNC_OK;
+}
+
 constexpr gnnc_api api = {GNNC_ABI_VERSION, sizeof(gnnc_api), describe,   open,          close, prepare,
-                          freeGraph,        extent,           graphBytes, workspaceSize, run};
+                          freeGraph,        extent,           graphBytes, workspaceSize, run,   allocateMemory,
+                          releaseMemory,    copyMemory,       synchronize};
 
 } // namespace
 
 } // namespace gnnc::runtime
 
 extern "C" __attribute__((visibility("default"))) const gnnc_api *gnnc_model() { return &gnnc::runtime::api; }
+
+gnnc_context::~gnnc_context() {
+  if (device)
+    gnnc::runtime::destroy(device, allocator);
+}

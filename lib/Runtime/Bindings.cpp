@@ -39,7 +39,7 @@ class TensorCheck {
 public:
   TensorCheck(const gnnc_graph &graph, int64_t number, gnnc_error *error)
       : record(graph.model.buffer(number)), buffer(graph.buffers[number]), dims(graph.model.list(record.dimsAt)),
-        name(graph.model.name(record.name)), error(error) {}
+        name(graph.model.name(record.name)), onDevice(graph.device), error(error) {}
 
   gnnc_status check(const gnnc_tensor &tensor);
   gnnc_status missing();
@@ -51,11 +51,13 @@ private:
   gnnc_status checkShape(const gnnc_tensor &tensor);
   gnnc_status checkType(const gnnc_tensor &tensor);
   gnnc_status checkStrides(const gnnc_tensor &tensor);
+  gnnc_status checkPlace(const gnnc_tensor &tensor);
 
   const BufferRec &record;
   const PreparedBuffer &buffer;
   const int64_t *dims;
   const char *name;
+  bool onDevice;
   gnnc_error *error;
 };
 
@@ -126,14 +128,27 @@ gnnc_status TensorCheck::checkStrides(const gnnc_tensor &tensor) {
               kindName(record), name, shape.c_str(), found.c_str());
 }
 
+gnnc_status TensorCheck::checkPlace(const gnnc_tensor &tensor) {
+  constexpr int32_t kCPU = 1, kCUDA = 2;
+  if (tensor.device_type != (onDevice ? kCUDA : kCPU))
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected %s, found device type %d", kindName(record), name,
+                onDevice ? "memory of the CUDA device (device type 2)" : "CPU memory (device type 1)",
+                tensor.device_type);
+  // Kernels read 16 bytes at a time.
+  uintptr_t address = reinterpret_cast<uintptr_t>(tensor.data) + tensor.byte_offset;
+  if (onDevice && address % 16 != 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected an address that 16 divides, found %p",
+                kindName(record), name, reinterpret_cast<void *>(address));
+  return GNNC_OK;
+}
+
 gnnc_status TensorCheck::check(const gnnc_tensor &tensor) {
   if (gnnc_status status = checkShape(tensor))
     return status;
   if (gnnc_status status = checkType(tensor))
     return status;
-  if (tensor.device_type != 1)
-    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected CPU memory (device type 1), found device type %d",
-                kindName(record), name, tensor.device_type);
+  if (gnnc_status status = checkPlace(tensor))
+    return status;
   if (gnnc_status status = checkStrides(tensor))
     return status;
   if (!tensor.data && buffer.bytes > 0)
@@ -246,7 +261,8 @@ gnnc_status bindBuffers(const Call &call) {
     else if (record.kind == BufferConstant)
       pointer = const_cast<char *>(model.constants + record.constantAt);
     else if (pointer == unbound && record.optional)
-      pointer = const_cast<void *>(graph.buffers[number].fill);
+      pointer = graph.device ? reinterpret_cast<void *>(graph.device->fills[number])
+                             : const_cast<void *>(graph.buffers[number].fill);
     else if (pointer == unbound && record.replaces < 0)
       return TensorCheck(graph, number, call.error).missing();
   }

@@ -7,17 +7,20 @@
 #ifndef GNNC_RUNTIME_CONTEXT_H
 #define GNNC_RUNTIME_CONTEXT_H
 
+#include "CUDA/Device.h"
 #include "Graph.h"
 #include "ThreadPool.h"
 
 struct gnnc_context {
   gnnc_context(const gnnc::runtime::Model &model, const gnnc_allocator &allocator)
       : model(model), allocator(allocator), pool(allocator) {}
+  ~gnnc_context();
 
   gnnc::runtime::Model model;
   gnnc_allocator allocator;
   const gnnc::table::Variant *variant = nullptr;
   gnnc::runtime::ThreadPool pool;
+  gnnc::runtime::cuda::Device *device = nullptr; ///< null: the CPU
 };
 
 namespace gnnc::runtime {
@@ -33,13 +36,14 @@ struct Call {
   int32_t numInputs;
   const gnnc_binding *outputs;
   int32_t numOutputs;
-  char *workspace; ///< function().workspaceBytes, aligned
+  char *workspace; ///< function().workspaceBytes, aligned, on the graph's device
+  void **pointers; ///< one for each of the function's buffers
   gnnc_error *error;
 
   const table::FunctionRec &record() const { return graph.model.function(program.function); }
   const PreparedFunction &function() const { return graph.functions[program.function]; }
-  /// The address of one of the function's buffers, in a table at the start of the workspace.
-  void *&pointer(int64_t buffer) const { return reinterpret_cast<void **>(workspace)[buffer - record().firstBuffer]; }
+  /// The address of one of the function's buffers.
+  void *&pointer(int64_t buffer) const { return pointers[buffer - record().firstBuffer]; }
 };
 
 /// Checks everything the caller bound and fills the call's table of addresses (Bindings.cpp).

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Graph.h"
+#include "CUDA/Device.h"
 #include "MemoryPlan.h"
 #include <string.h>
 
@@ -21,9 +22,10 @@ namespace {
 
 class Preparation {
 public:
-  Preparation(gnnc_graph &graph, gnnc_error *error)
-      : graph(graph), model(graph.model), header(graph.model.header()), error(error), memory(graph.memory),
-        scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error), indices(topology) {}
+  Preparation(gnnc_graph &graph, const cuda::Device *device, gnnc_error *error)
+      : graph(graph), device(device), model(graph.model), header(graph.model.header()), error(error),
+        memory(graph.memory), scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error),
+        indices(topology) {}
 
   gnnc_status run(const gnnc_graph_desc &desc);
 
@@ -33,12 +35,14 @@ private:
   gnnc_status makeIndices();
   gnnc_status sizeBuffers();
   gnnc_status cutSteps();
+  gnnc_status fillDevice();
   gnnc_status cutStep(int64_t step, Partition &result);
   gnnc_status fillDefaults();
   gnnc_status planWorkspace(const FunctionRec &function, PreparedFunction &result);
   gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
 
   gnnc_graph &graph;
+  const cuda::Device *device; ///< null: the CPU
   const Model &model;
   const Header &header;
   gnnc_error *error;
@@ -47,6 +51,7 @@ private:
   Topology topology;
   Indices indices;
   const int32_t **arrays = nullptr;
+  int64_t *lengths = nullptr;
 };
 
 } // namespace
@@ -62,10 +67,12 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     status = makeIndices();
   if (!status)
     status = sizeBuffers();
-  if (!status)
+  if (!status && !device)
     status = cutSteps();
   if (!status)
     status = fillDefaults();
+  if (!status && device)
+    status = fillDevice();
   for (int64_t i = 0; !status && i < header.numFunctions; ++i)
     if (graph.functions[i].missing < 0)
       status = planWorkspace(model.function(i), graph.functions[i]);
@@ -104,7 +111,7 @@ gnnc_status Preparation::makeIndices() {
     return status;
   int64_t count = header.numIndices;
   arrays = memory.array<const int32_t *>(count);
-  int64_t *lengths = scratch.array<int64_t>(count);
+  lengths = scratch.array<int64_t>(count);
   bool *used = scratch.array<bool>(count);
   if (!arrays || !lengths || !used)
     return outOfMemory("the list of indices");
@@ -113,9 +120,12 @@ gnnc_status Preparation::makeIndices() {
     lengths[i] = 0;
     used[i] = false;
   }
-  for (int64_t i = 0; i < header.numSteps; ++i)
-    for (int64_t k = 0; isUsed(i) && k < model.step(i).numIndices; ++k)
-      used[model.list(model.step(i).indicesAt)[k]] = true;
+  for (int64_t i = 0; i < header.numSteps; ++i) {
+    int64_t at = device ? model.deviceStep(i).indicesAt : model.step(i).indicesAt;
+    int64_t number = device ? model.deviceStep(i).numIndices : model.step(i).numIndices;
+    for (int64_t k = 0; isUsed(i) && k < number; ++k)
+      used[model.list(at)[k]] = true;
+  }
   for (int64_t i = 0; i < count; ++i)
     if (used[i])
       if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
@@ -232,10 +242,18 @@ gnnc_status Preparation::fillDefaults() {
   return GNNC_OK;
 }
 
+/// Copies what kernels need to the device. The host keeps no index arrays.
+gnnc_status Preparation::fillDevice() {
+  auto used = [](const void *self, int64_t step) { return static_cast<const Preparation *>(self)->isUsed(step); };
+  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, error);
+}
+
 gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
   int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0;
   auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
   auto stepAt = [&](int64_t i) -> const StepRec & { return model.step(function.firstStep + i); };
+  if (device)
+    return cuda::planDevice(graph, function, scratch, result, error);
   for (int64_t i = 0; i < function.numSteps; ++i) {
     numMerges += stepAt(i).numMerges;
     atLeast(mostBuffers, stepAt(i).numBuffers);
@@ -290,11 +308,11 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
 }
 
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error) {
+                         gnnc_graph *&graph, gnnc_error *error, const cuda::Device *device) {
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
-  if (gnnc_status status = Preparation(*result, error).run(desc)) {
+  if (gnnc_status status = Preparation(*result, device, error).run(desc)) {
     destroy(result, allocator);
     return status;
   }
@@ -303,3 +321,8 @@ gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, co
 }
 
 } // namespace gnnc::runtime
+
+gnnc_graph::~gnnc_graph() {
+  if (device)
+    gnnc::runtime::destroy(device, gnnc_allocator(memory.getAllocator()));
+}

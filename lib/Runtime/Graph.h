@@ -40,8 +40,14 @@ struct PreparedFunction {
 
 } // namespace gnnc::runtime
 
+namespace gnnc::runtime::cuda {
+class Device;
+struct DeviceGraph;
+} // namespace gnnc::runtime::cuda
+
 struct gnnc_graph {
   gnnc_graph(const gnnc::runtime::Model &model, const gnnc_allocator &allocator) : model(model), memory(allocator) {}
+  ~gnnc_graph();
 
   gnnc::runtime::Model model;
   gnnc::runtime::Memory memory;
@@ -49,13 +55,14 @@ struct gnnc_graph {
   gnnc::runtime::PreparedBuffer *buffers = nullptr;
   gnnc::runtime::PreparedStep *steps = nullptr;
   gnnc::runtime::PreparedFunction *functions = nullptr;
+  gnnc::runtime::cuda::DeviceGraph *device = nullptr; ///< null: for the CPU
 };
 
 namespace gnnc::runtime {
 
-/// Validates and indexes a graph. On failure nothing stays allocated.
+/// Validates and indexes a graph, for a device if there is one. On failure nothing stays allocated.
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error);
+                         gnnc_graph *&graph, gnnc_error *error, const cuda::Device *device = nullptr);
 
 } // namespace gnnc::runtime
 

@@ -22,6 +22,8 @@ struct Model {
   const char *names;
   const char *constants;
   const table::Variant *variants;
+  const table::DeviceImage *images = nullptr;
+  table::DriverLoader loadDriver = nullptr; ///< null: no code for GPUs
 
   const table::Header &header() const { return *reinterpret_cast<const table::Header *>(table); }
   const int64_t *list(int64_t at) const { return table + at; }
@@ -34,6 +36,11 @@ struct Model {
   const table::StepRec &step(int64_t i) const { return record<table::StepRec>(header().stepsAt, i); }
   const table::FunctionRec &function(int64_t i) const { return record<table::FunctionRec>(header().functionsAt, i); }
   const table::ProgramRec &program(int64_t i) const { return record<table::ProgramRec>(header().programsAt, i); }
+  const table::DeviceStepRec &deviceStep(int64_t i) const {
+    return record<table::DeviceStepRec>(header().deviceStepsAt, i);
+  }
+  const table::ScratchRec &scratch(int64_t i) const { return record<table::ScratchRec>(header().scratchAt, i); }
+  const table::LaunchRec &launch(int64_t i) const { return record<table::LaunchRec>(header().launchesAt, i); }
   const table::MergeRec &merge(const table::StepRec &step, int64_t i) const {
     return record<table::MergeRec>(step.mergesAt, i);
   }

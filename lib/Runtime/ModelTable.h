@@ -16,12 +16,12 @@
 #ifndef GNNC_RUNTIME_MODELTABLE_H
 #define GNNC_RUNTIME_MODELTABLE_H
 
-#include <stdint.h>
+#include "gnnc-c/gnnc.h"
 
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 2;
+constexpr int64_t kTableVersion = 3;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -49,10 +49,10 @@ struct IndexRec {
 };
 
 enum BufferKind : int64_t { BufferInput, BufferParam, BufferState, BufferOutput, BufferArena, BufferConstant };
-// A function's buffers are its own. `rowElements` elements for each element of `space` (-1: shared, one row). Shape = [extent,] dims. dtypeBits 32/64
-// float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena: live in steps [first, last] of the
-// function; Constant: `constantAt` bytes into gnnc_model_constants. Output: written in place of the parameter or state
-// with buffer number `replaces`, and not bound by the caller; else -1.
+// A function's buffers are its own. `rowElements` elements for each element of `space` (-1: shared, one row). Shape =
+// [extent,] dims. dtypeBits 32/64 float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena:
+// live in steps [first, last] of the function; Constant: `constantAt` bytes into gnnc_model_constants. Output: written
+// in place of the parameter or state with buffer number `replaces`, and not bound by the caller; else -1.
 struct BufferRec {
   int64_t name, kind, space, rowElements, dimsAt, numDims, dtypeBits, optional, fill, first, last, constantAt, replaces;
 };
@@ -87,10 +87,50 @@ struct ProgramRec {
   int64_t name, function, firstStep, numSteps, buffersAt, numBuffers;
 };
 
+// What a step is on a GPU: launches of kernels, whose arguments are words of 64 bits. `buffersAt`, `indicesAt`: numbers
+// in the table's lists that its kernels need; `zeroedAt`: buffers that are set to zero first.
+struct DeviceStepRec {
+  int64_t buffersAt, numBuffers, indicesAt, numIndices, firstScratch, numScratch, zeroedAt, numZeroed, firstLaunch,
+      numLaunches;
+};
+// Memory of the step: `bytes` for each slot or each heavy owner of the worklist of `map`, or for each counted block.
+enum ScratchKind : int64_t { ScratchSlots, ScratchHeavyOwners, ScratchBlocks };
+struct ScratchRec {
+  int64_t kind, map, bytes;
+};
+// Along x there are ceil(count * perElement / perBlock) blocks, at most mostBlocksPerProcessor (unless 0) times the
+// processors; count is items, items with a slot, or owners with several items of the worklist of `symbol`, a map;
+// elements of `symbol`, a space (-1: 1); or 1. Counted launches leave a partial result in each block.
+enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
+struct LaunchRec {
+  int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
+      isCounted, wordsAt, numWords;
+};
+// Each word is a pair (kind, number): of a buffer, an index array, a space (-1: 1 element), a map whose worklist it is
+// about, a scratch record; blocks of the step's counted launches before its launch `number`, or of all of them.
+enum WordKind : int64_t {
+  WordBuffer,
+  WordIndex,
+  WordExtent,
+  WordItems,
+  WordNumItems,
+  WordNumHeavyItems,
+  WordHeavy,
+  WordNumHeavy,
+  WordHeavyOfSlot,
+  WordScratch,
+  WordBlocksBefore,
+  WordBlocks,
+  WordZero
+};
+
+// Device steps: as many as steps, or none.
 struct Header {
   int64_t magic, version;
   int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
       stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms;
+  int64_t deviceStepsAt, numDeviceSteps, scratchAt, numScratch, launchesAt, numLaunches;
+  int64_t numImages;
   int64_t numKernels, numVariants;
 };
 
@@ -109,6 +149,13 @@ struct Variant {
   const Kernel *kernels;
 };
 
+// Kernels for a GPU: machine code for `architecture` (90 for sm_90), or PTX for it and later ones.
+struct DeviceImage {
+  int64_t architecture, isPTX;
+  const void *data;
+};
+using DriverLoader = gnnc_status (*)(const void **driver, gnnc_error *error);
+
 } // namespace gnnc::table
 
 // Defined by the compiled model, hidden in the shared object.
@@ -120,6 +167,11 @@ extern const char gnnc_model_json[];
 extern const int64_t gnnc_model_json_size;
 extern const char gnnc_model_constants[];
 extern const gnnc::table::Variant gnnc_model_variants[];
+extern const gnnc::table::DeviceImage gnnc_model_images[];
+// What loads a GPU's driver; null in a model without code for GPUs, which then has nothing to do with drivers.
+extern const gnnc::table::DriverLoader gnnc_model_driver;
+// Defined by the runtime, for the model to point to.
+gnnc_status gnnc_load_cuda_driver(const void **driver, gnnc_error *error);
 }
 #pragma GCC visibility pop
 

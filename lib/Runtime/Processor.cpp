@@ -123,6 +123,8 @@ gnnc_status chooseVariant(const Model &model, const table::Variant *&variant, gn
       return GNNC_OK;
     least = variant->level;
   }
+  if (count == 0)
+    return fail(error, GNNC_UNSUPPORTED, "the model has no code for CPUs: open it with a CUDA device (device type 2)");
   if (least <= level)
     return fail(error, GNNC_UNSUPPORTED, "this model was compiled for x86-64-v%lld, but GNNC_CPU_LEVEL is %lld",
                 static_cast<long long>(least), static_cast<long long>(allowed));

@@ -10,6 +10,11 @@
 
 #include "Api.cpp"
 #include "Bindings.cpp"
+#include "CUDA/Device.cpp"
+#include "CUDA/DeviceGraph.cpp"
+#include "CUDA/DeviceRun.cpp"
+#include "CUDA/Driver.cpp"
+#include "CUDA/Worklist.cpp"
 #include "Derive.cpp"
 #include "Error.cpp"
 #include "Execute.cpp"

@@ -10,16 +10,20 @@
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Reference/Interpreter.h"
+#include "gnnc/Support/OutputFile.h"
 
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
+
+#include <atomic>
 
 using namespace gnnc;
 using namespace gnnc::test;
@@ -106,9 +110,38 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
+  return load(*bytes, "O" + std::to_string(optLevel) + (baseline ? " baseline" : ""), gradient);
+}
+
+/// Compiled for all GPUs of Hopper's generation, which is what there is to test on, and by the driver for others.
+static llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
+                                                 bool doublePrecision = false) {
+  CompileOptions options;
+  model.doublePrecision |= doublePrecision;
+  options.gradient = gradient;
+  options.optLevel = optLevel;
+  options.targets = {"cuda"};
+  options.architectures = {90};
+  return compile(model, options);
+}
+
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::createForGPU(const spec::ModelSpec &model,
+                                                                           unsigned optLevel, bool gradient) {
+  llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient);
+  if (!bytes)
+    return bytes.takeError();
+  llvm::Expected<std::unique_ptr<CompiledModel>> result =
+      load(*bytes, "O" + std::to_string(optLevel) + " on the GPU", gradient);
+  if (result)
+    (*result)->device = {2, 0};
+  return result;
+}
+
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::load(llvm::StringRef bytes, std::string label,
+                                                                   bool gradient) {
   std::unique_ptr<CompiledModel> result(new CompiledModel());
   result->gradient = gradient;
-  result->label = "O" + std::to_string(optLevel) + (baseline ? " baseline" : "");
+  result->label = std::move(label);
   int descriptor = -1;
   llvm::SmallString<128> path;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile("gnnc-test", "so", descriptor, path))
@@ -116,7 +149,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   result->path = path.str().str();
   {
     llvm::raw_fd_ostream stream(descriptor, /*shouldClose=*/true);
-    stream << *bytes;
+    stream << bytes;
   }
   llvm::Expected<ModelFile> file = ModelFile::open(result->path);
   if (!file)
@@ -166,7 +199,7 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
     indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
   gnnc_graph_desc description{sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()),
                               indices.data()};
-  llvm::Expected<Session> session = Session::create(*model, description, threads);
+  llvm::Expected<Session> session = Session::create(*model, description, threads, device);
   if (!session)
     return session.takeError();
 
@@ -202,6 +235,96 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
 }
 
 //===----------------------------------------------------------------------===//
+// GPUs
+//===----------------------------------------------------------------------===//
+
+/// Whether a model can be opened on a GPU here: there is a driver, a device, and NVRTC.
+static bool hasGPU() {
+  static const bool found = [] {
+    if (!llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1").isValid())
+      return false;
+    std::optional<spec::ModelSpec> model = loadText("model M { input x: node[1]\n output y = x + x }");
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::createForGPU(*model, 2, false);
+    llvm::Error missing = compiled ? llvm::Error::success() : compiled.takeError();
+    if (compiled) {
+      Graph graph;
+      graph.extents["node"] = 1;
+      missing = (*compiled)->run(graph, {{"x", Tensor{{1, 1}, {2}}}}).takeError();
+    }
+    if (!missing)
+      return true;
+    std::printf("no GPU is tested: %s\n", llvm::toString(std::move(missing)).c_str());
+    return false;
+  }();
+  return found;
+}
+
+namespace {
+
+/// Writes models and what they are to compute into a folder. The format is Replay.cpp's.
+class DeviceCases : public Runner {
+public:
+  DeviceCases(std::unique_ptr<Runner> oracle, llvm::StringRef folder, bool gradient)
+      : oracle(std::move(oracle)), folder(folder), gradient(gradient) {}
+
+  llvm::Error add(const spec::ModelSpec &model, unsigned optLevel, bool doublePrecision) {
+    llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient, doublePrecision);
+    if (!bytes)
+      return bytes.takeError();
+    const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
+    std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
+    std::replace(stem.begin(), stem.end(), '/', '-');
+    static std::atomic<unsigned> count{0};
+    models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(optLevel) +
+                     (doublePrecision ? "d" : ""));
+    return writeOutputFile(folder + "/" + models.back() + ".so", *bytes);
+  }
+
+  std::string name() const override { return "recorder"; }
+
+  llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override {
+    llvm::Expected<Tensors> expected = oracle->run(graph, tensors);
+    if (!expected)
+      return expected;
+    std::string bytes;
+    auto word = [&](int64_t value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
+    auto entry = [&](int64_t kind, llvm::StringRef name, llvm::ArrayRef<int64_t> shape, const void *data, size_t size) {
+      word(kind);
+      word(int64_t(name.size()));
+      bytes += name;
+      word(int64_t(shape.size()));
+      for (int64_t dim : shape)
+        word(dim);
+      word(int64_t(size));
+      bytes.append(static_cast<const char *>(data), size);
+    };
+    entry(0, gradient ? "gradient" : "forward", {}, nullptr, 0);
+    for (const auto &[name, extent] : graph.extents)
+      entry(1, name, extent, nullptr, 0);
+    for (const auto &[name, targets] : graph.maps)
+      entry(2, name, int64_t(targets.size()), targets.data(), targets.size() * sizeof(int32_t));
+    for (const auto &[name, tensor] : tensors)
+      entry(3, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
+    for (const auto &[name, tensor] : *expected)
+      entry(4, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
+    for (const std::string &model : models)
+      if (llvm::Error error = writeOutputFile(folder + "/" + model + "." + std::to_string(runs) + ".case", bytes))
+        return std::move(error);
+    ++runs;
+    return expected;
+  }
+
+private:
+  std::unique_ptr<Runner> oracle;
+  std::string folder;
+  bool gradient;
+  std::vector<std::string> models;
+  unsigned runs = 0;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
 // All of them
 //===----------------------------------------------------------------------===//
 
@@ -216,6 +339,23 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
       runners.push_back(std::move(*compiled));
     else
       ADD_FAILURE() << "O" << optLevel << (baseline ? " baseline: " : ": ") << llvm::toString(compiled.takeError());
+  }
+  for (unsigned optLevel : {0u, 2u}) {
+    if (!hasGPU())
+      break;
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::createForGPU(model, optLevel, gradient);
+    if (compiled)
+      runners.push_back(std::move(*compiled));
+    else
+      ADD_FAILURE() << "O" << optLevel << " on the GPU: " << llvm::toString(compiled.takeError());
+  }
+  if (const char *folder = std::getenv("GNNC_DEVICE_CASES")) {
+    auto cases = std::make_unique<DeviceCases>(std::make_unique<InterpretedModel>(model, gradient), folder, gradient);
+    const std::pair<unsigned, bool> forms[] = {{0, false}, {2, false}, {2, true}};
+    for (auto [optLevel, doublePrecision] : forms)
+      if (llvm::Error error = cases->add(model, optLevel, doublePrecision))
+        ADD_FAILURE() << llvm::toString(std::move(error));
+    runners.push_back(std::move(cases));
   }
   return runners;
 }

@@ -87,6 +87,9 @@ public:
   /// For the baseline of the host's architecture, or for the default processor levels.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel,
                                                                bool baseline = false, bool gradient = false);
+  /// For the first GPU of this machine.
+  static llvm::Expected<std::unique_ptr<CompiledModel>> createForGPU(const spec::ModelSpec &model, unsigned optLevel,
+                                                                     bool gradient);
   ~CompiledModel() override;
   std::string name() const override { return label; }
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override;
@@ -95,7 +98,9 @@ public:
 
 private:
   CompiledModel() = default;
+  static llvm::Expected<std::unique_ptr<CompiledModel>> load(llvm::StringRef bytes, std::string label, bool gradient);
   std::string label;
+  DeviceChoice device;
   bool gradient = false;
   std::string path;
   std::optional<ModelFile> model;
@@ -104,7 +109,9 @@ private:
 
 /// The interpreter, and the model compiled at -O0, -O1 and -O2, for the baseline processor and for newer ones. A
 /// failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output y and
-/// gives `grad.x` for each parameter and input x.
+/// gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on it.
+/// With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for
+/// test/Device/Replay.cpp on another machine.
 std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
 
 /// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is

@@ -30,12 +30,17 @@ struct Measurement {
 } // namespace
 
 /// Runs the model once and then `repeat` times, or for about a second, ten to ten thousand times.
-static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, unsigned repeat) {
+static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, unsigned repeat,
+                                           llvm::StringRef device) {
   Measurement result;
   Stopwatch watch;
   if (llvm::Error error = job.run(params))
     return std::move(error);
   result.first = watch.lap();
+  if (llvm::Error error = job.bind(params))
+    return std::move(error);
+  // A GPU works through a few runs at a time, so that what it takes to start one is hidden as it is in a service.
+  unsigned batch = device == "cpu" ? 1 : 20;
   Progress progress;
   double total = 0;
   auto isEnough = [&] {
@@ -44,9 +49,9 @@ static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, u
   };
   while (!isEnough()) {
     watch.lap();
-    if (llvm::Error error = job.run(params))
+    if (llvm::Error error = job.repeat(batch))
       return std::move(error);
-    result.runs.push_back(watch.lap());
+    result.runs.push_back(watch.lap() / batch);
     double before = total;
     total += result.runs.back();
     if (int(total * 4) != int(before * 4)) // four times a second
@@ -62,6 +67,7 @@ static void printJSON(const BenchArguments &arguments, const Job &job, const Mea
     json.attribute("model", job.model().info().name);
     json.attribute("program", arguments.program);
     json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
+    json.attribute("device", arguments.device);
     json.attribute("threads", arguments.threads);
     json.attributeObject("extents", [&] {
       for (const SpaceInfo &space : job.model().info().spaces)
@@ -87,7 +93,9 @@ static void printText(const BenchArguments &arguments, const Job &job, const Mea
   llvm::raw_ostream &out = llvm::outs();
   const Session &session = job.session();
   out << "model " << job.model().info().name << " on " << arguments.graph << ", ";
-  if (arguments.threads == 0)
+  if (arguments.device != "cpu")
+    out << arguments.device << "\n";
+  else if (arguments.threads == 0)
     out << "a thread for each processor\n";
   else
     out << arguments.threads << (arguments.threads == 1 ? " thread\n" : " threads\n");
@@ -106,7 +114,7 @@ static void printText(const BenchArguments &arguments, const Job &job, const Mea
 
 int gnnc::runBench(const BenchArguments &arguments) {
   llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
+      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
@@ -114,7 +122,7 @@ int gnnc::runBench(const BenchArguments &arguments) {
     return fail(params.takeError());
   if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
     return fail(std::move(error));
-  llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat);
+  llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat, arguments.device);
   if (!time)
     return fail(time.takeError());
   (arguments.json ? printJSON : printText)(arguments, **job, *time);

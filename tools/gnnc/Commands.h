@@ -24,7 +24,7 @@ struct CompileArguments {
   std::string input;
   std::string model;                ///< empty: the only or last one
   std::vector<std::string> defines; ///< name=value
-  std::string target = "cpu";
+  std::vector<std::string> targets = {"cpu"};
   unsigned optLevel = 2;
   std::string dtype = "f32";
   std::string emit = "so";
@@ -40,6 +40,7 @@ struct CompileArguments {
 struct RunArguments {
   std::string model, graph, params, paramsMap, output;
   std::string program = "forward";
+  std::string device = "cpu";
   int threads = 0;
   uint64_t seed = 0;
 };
@@ -53,6 +54,7 @@ struct InspectArguments {
 struct BenchArguments {
   std::string model, graph;
   std::string program = "forward";
+  std::string device = "cpu";
   int threads = 0;
   unsigned repeat = 0; ///< 0: for a second, 10 to 10000 times
   bool json = false;

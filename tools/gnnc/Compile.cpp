@@ -68,7 +68,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   if (arguments.remarks)
     options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };
   options.compileTo = arguments.compileTo;
-  options.target = arguments.target;
+  options.targets = arguments.targets;
   options.cpuLevels = cpuLevels(arguments.cpu);
   llvm::Expected<std::vector<int>> gpus = architectures(arguments.architectures);
   if (!gpus)

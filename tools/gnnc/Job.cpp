@@ -15,7 +15,10 @@
 using namespace gnnc;
 
 llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
-                                                 int threads, llvm::StringRef program) {
+                                                 int threads, llvm::StringRef program, llvm::StringRef device) {
+  llvm::Expected<DeviceChoice> choice = parseDevice(device);
+  if (!choice)
+    return choice.takeError();
   Stopwatch watch;
   llvm::Expected<ModelFile> model = ModelFile::open(modelPath);
   if (!model)
@@ -31,7 +34,7 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   job->boundGraph.emplace(std::move(*bound));
   job->secondsToLoad = secondsToLoad;
   job->secondsToRead = watch.lap();
-  llvm::Expected<Session> session = Session::create(job->modelFile, job->boundGraph->description(), threads);
+  llvm::Expected<Session> session = Session::create(job->modelFile, job->boundGraph->description(), threads, *choice);
   if (!session)
     return job->explain(session.takeError());
   job->modelSession.emplace(std::move(*session));
@@ -75,12 +78,31 @@ llvm::Error Job::fillGradients(uint64_t seed) {
   return llvm::Error::success();
 }
 
-llvm::Error Job::run(const Parameters &params) {
+std::vector<gnnc_binding> Job::inputs(const Parameters &params) const {
   std::vector<gnnc_binding> inputs = boundGraph->inputs().vec();
   llvm::append_range(inputs, params.bindings());
   for (const HostTensor &gradient : gradients)
     inputs.push_back(gradient.binding());
-  if (llvm::Error error = programRun->run(inputs))
+  return inputs;
+}
+
+llvm::Error Job::run(const Parameters &params) {
+  if (llvm::Error error = programRun->run(inputs(params)))
+    return explain(std::move(error));
+  return llvm::Error::success();
+}
+
+llvm::Error Job::bind(const Parameters &params) {
+  if (llvm::Error error = programRun->bind(inputs(params)))
+    return explain(std::move(error));
+  return llvm::Error::success();
+}
+
+llvm::Error Job::repeat(unsigned count) {
+  for (unsigned i = 0; i < count; ++i)
+    if (llvm::Error error = programRun->launch())
+      return explain(std::move(error));
+  if (llvm::Error error = programRun->wait())
     return explain(std::move(error));
   return llvm::Error::success();
 }

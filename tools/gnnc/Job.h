@@ -18,7 +18,8 @@ namespace gnnc {
 class Job {
 public:
   static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
-                                                     int threads, llvm::StringRef program = "forward");
+                                                     int threads, llvm::StringRef program = "forward",
+                                                     llvm::StringRef device = "cpu");
   Job(const Job &) = delete;
   Job &operator=(const Job &) = delete;
 
@@ -33,6 +34,10 @@ public:
   llvm::Error fillGradients(uint64_t seed);
   /// Runs the program on the graph's inputs and `params`.
   llvm::Error run(const Parameters &params);
+  /// The same `count` times without bringing inputs to the device nor outputs back, as the program of a framework
+  /// would; after `bind`.
+  llvm::Error bind(const Parameters &params);
+  llvm::Error repeat(unsigned count);
 
   double loadSeconds() const { return secondsToLoad; }
   double readSeconds() const { return secondsToRead; }
@@ -41,6 +46,7 @@ public:
 private:
   Job(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
   llvm::Error explain(llvm::Error error) const;
+  std::vector<gnnc_binding> inputs(const Parameters &params) const;
 
   ModelFile modelFile;
   SafetensorsFile graphFile;

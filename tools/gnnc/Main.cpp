@@ -37,8 +37,10 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->check(checkDefine);
-  command->add_option("--target", arguments.target, "What to compile for")
-      ->check(CLI::IsMember({"cpu"}))
+  command->add_option("--target", arguments.targets, "What to hold code for: cpu, cuda or both")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command
       ->add_option("-O", arguments.optLevel, "0: one kernel for each operation; 1: fused; 2: fused, with all rewrites")
@@ -92,6 +94,10 @@ static void addProgram(CLI::App &command, std::string &program) {
       ->capture_default_str();
 }
 
+static void addDevice(CLI::App &command, std::string &device) {
+  command.add_option("--device", device, "Where to run: cpu, cuda or cuda:NUMBER")->capture_default_str();
+}
+
 static void addRun(CLI::App &app, RunArguments &arguments) {
   CLI::App *command = app.add_subcommand("run", "Run a compiled model on a graph and say what came out");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
@@ -104,6 +110,7 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
       ->needs(params);
   addProgram(*command, arguments.program);
   command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
+  addDevice(*command, arguments.device);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -129,6 +136,7 @@ static void addBench(CLI::App &app, BenchArguments &arguments) {
       "bench", "Measure a compiled model on a graph, with random parameters: cold start and repeated runs");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
+  addDevice(*command, arguments.device);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

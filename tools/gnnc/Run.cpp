@@ -109,7 +109,7 @@ static llvm::Error writeOutputs(const std::string &path, const Job &job) {
 
 int gnnc::runModel(const RunArguments &arguments) {
   llvm::Expected<std::unique_ptr<Job>> created =
-      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program);
+      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
   if (!created)
     return fail(created.takeError());
   Job &job = **created;

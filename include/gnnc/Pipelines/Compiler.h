@@ -42,7 +42,7 @@ struct CompileOptions {
   std::string compileTo; ///< a phase name: stop there and return its IR as text; empty: go on
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
-  std::string target = "cpu";
+  std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
   /// GPU architectures to hold machine code for, as numbers (90 for sm_90); PTX for the first serves later ones.

@@ -84,11 +84,21 @@ std::string BodyPrinter::name(Value value) const {
   return heldFields.contains(value) ? holder + numbered(value) : numbered(value);
 }
 
+/// The dimensions of a value's registers. What one access brings lies side by side, so its atom is the last.
+SmallVector<int> BodyPrinter::registerOrder(const AxisList &shape) const {
+  SmallVector<int> order;
+  for (int atom : BodyAxes::atomsOf(shape))
+    if (axes[atom].held() > 1 && atom != layout.vectorAtom)
+      order.push_back(atom);
+  if (llvm::is_contained(BodyAxes::atomsOf(shape), layout.vectorAtom))
+    order.push_back(layout.vectorAtom);
+  return order;
+}
+
 std::string BodyPrinter::subscripts(const AxisList &shape) const {
   std::string text;
-  for (int atom : BodyAxes::atomsOf(shape))
-    if (axes[atom].held() > 1)
-      text += "[" + atomName(atom) + "]";
+  for (int atom : registerOrder(shape))
+    text += "[" + atomName(atom) + "]";
   return text;
 }
 
@@ -109,9 +119,8 @@ std::string BodyPrinter::element(Value value, const AxisList *seenAs) const {
 
 std::string BodyPrinter::declaration(const Twine &name, const AxisList &shape) const {
   std::string text = ("Real " + name).str();
-  for (int atom : BodyAxes::atomsOf(shape))
-    if (axes[atom].held() > 1)
-      text += "[" + std::to_string(axes[atom].held()) + "]";
+  for (int atom : registerOrder(shape))
+    text += "[" + std::to_string(axes[atom].held()) + "]";
   return text;
 }
 

@@ -93,6 +93,7 @@ public:
 
 private:
   std::string numbered(Value value) const;
+  llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
   void storeRegisters(const std::string &registers, bool inRegisters, llvm::ArrayRef<int64_t> dims,
                       const AxisList &shape, const std::string &pointer);
   void contract(mpdfg::ContractOp op);

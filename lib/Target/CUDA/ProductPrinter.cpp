@@ -130,11 +130,11 @@ static bool mapIsPartial(Operation *from, FlatSymbolRefAttr map) {
 DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.rows = op.getRows(), shape.k = op.getK(), shape.n = op.getN();
-  // 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
+  // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
   shape.tileRows = 128;
   shape.tileColumns = powerOfTwo(shape.n, 16, 128);
   shape.width = shape.tileColumns >= 128 ? 8 : 4;
-  shape.height = shape.tileRows * shape.tileColumns / 256 / shape.width;
+  shape.height = shape.tileColumns >= 64 ? 8 : 4;
   shape.depth = powerOfTwo(shape.k, 4, 16);
   shape.gathersLhs = bool(op.getGatherAttr());
   shape.grouped = bool(op.getGroupAttr());
@@ -156,10 +156,10 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, CodeWriter &out
 DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
-  shape.tileRows = powerOfTwo(shape.k, 8, 64);
-  shape.tileColumns = powerOfTwo(shape.n, 8, 64);
-  shape.height = std::max<int64_t>(shape.tileRows / 16, 1);
-  shape.width = std::max<int64_t>(shape.tileColumns / 16, 1);
+  shape.tileRows = powerOfTwo(shape.k, 16, 64);
+  shape.tileColumns = powerOfTwo(shape.n, 16, 64);
+  shape.height = 4;
+  shape.width = 4;
   shape.depth = 16;
   shape.gathersLhs = bool(op.getGatherLhsAttr());
   shape.gathersRhs = bool(op.getGatherRhsAttr());

@@ -62,6 +62,8 @@ private:
   void walkTypes(unsigned number);
   void walkFunctions(unsigned number);
   void load(unsigned number);
+  SmallVector<std::string> rowArrays(const WalkBody &walk);
+  std::string rowArray(BlockArgument argument);
   void score(unsigned number);
   void raise(unsigned number);
   void add(unsigned number);
@@ -216,6 +218,8 @@ void SweepPrinter::walkTypes(unsigned number) {
   members.line("bool live;");
   if (walk.needsElement)
     members.line("int element;");
+  for (size_t i = 0; i < rowArrays(walk).size(); ++i)
+    members.line("int row" + Twine(i) + ";");
   DenseSet<Value> done;
   for (Value value : walk.kept) {
     Value root = print.root(value);
@@ -226,28 +230,37 @@ void SweepPrinter::walkTypes(unsigned number) {
   members.close("};");
 }
 
+/// The index arrays that say which rows a walk's operands are read at, each once.
+SmallVector<std::string> SweepPrinter::rowArrays(const WalkBody &walk) {
+  SmallVector<std::string> arrays;
+  for (BlockArgument argument : walk.loaded)
+    if (std::string array = rowArray(argument); !llvm::is_contained(arrays, array))
+      arrays.push_back(array);
+  return arrays;
+}
+
+std::string SweepPrinter::rowArray(BlockArgument argument) {
+  mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+  return access.getKind() == AccessKind::GatherMember
+             ? index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()})
+             : index({IndexKind::Members, sweep.getAlongAttr(), {}});
+}
+
 void SweepPrinter::load(unsigned number) {
   const WalkBody &walk = body.walks[number];
-  members.open("GNNC_DEVICE void load(Walk" + Twine(number) + "::Member &m, int position)");
+  std::string type = "Walk" + std::to_string(number);
+  SmallVector<std::string> arrays = rowArrays(walk);
+  members.open("GNNC_DEVICE void find(" + type + "::Member &m, int position)");
   if (walk.needsElement)
     members.line("m.element = __ldg(" + index({IndexKind::Members, sweep.getAlongAttr(), {}}) + " + position);");
-  SmallVector<std::string> rows;
+  for (auto [i, array] : llvm::enumerate(arrays))
+    members.line("m.row" + Twine(i) + " = __ldg(" + array + " + position);");
+  members.close();
+  members.open("GNNC_DEVICE void load(" + type + "::Member &m)");
   for (BlockArgument argument : walk.loaded) {
     mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
     bool gathered = access.getKind() == AccessKind::GatherMember;
-    std::string array = gathered ? index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()})
-                                 : index({IndexKind::Members, sweep.getAlongAttr(), {}});
-    if (llvm::is_contained(rows, array))
-      continue;
-    members.line("const int row" + Twine(rows.size()) + " = __ldg(" + array + " + position);");
-    rows.push_back(array);
-  }
-  for (BlockArgument argument : walk.loaded) {
-    mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
-    bool gathered = access.getKind() == AccessKind::GatherMember;
-    std::string array = gathered ? index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()})
-                                 : index({IndexKind::Members, sweep.getAlongAttr(), {}});
-    std::string row = "row" + std::to_string(llvm::find(rows, array) - rows.begin());
+    std::string row = "m.row" + std::to_string(llvm::find(arrays, rowArray(argument)) - arrays.begin());
     double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
     print.loadRow(argument, rowPointer(sweep.getInputs()[argument.getArgNumber()], row),
                   gathered && mapIsPartial(access.getMap()) ? row + " >= 0" : "", fill);

@@ -220,7 +220,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
     }
   Type element = cast<RankedTensorType>(function.getResultTypes().front()).getElementType();
   llvm::json::Object document{{"name", module.getSymName().value_or("model")},
-                              {"abi", 2},
+                              {"abi", 3},
                               {"dtype", element.isF64() ? "f64" : "f32"},
                               {"spaces", spaces(module)},
                               {"maps", maps(module)},

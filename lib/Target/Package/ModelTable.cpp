@@ -11,10 +11,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Runtime/ModelTable.h"
+#include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
-#include "Needs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -27,8 +27,8 @@ namespace {
 
 class TableBuilder {
 public:
-  TableBuilder(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants)
-      : module(module), kernels(kernels), numVariants(numVariants) {}
+  TableBuilder(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants, const DeviceCode &device)
+      : module(module), kernels(kernels), numVariants(numVariants), device(device) {}
 
   ModelTable run();
 
@@ -74,10 +74,13 @@ private:
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
   void stepRecord(const EmittedKernel &kernel);
+  void deviceStepRecord(const cuda::DeviceStep &step);
+  int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
 
   ModuleOp module;
   ArrayRef<EmittedKernel> kernels;
   size_t numVariants;
+  const DeviceCode &device;
   ModelTable table;
   llvm::StringMap<int64_t> nameAt, spaces, maps;
   SmallVector<mpdfg::SpaceOp> spaceOps;
@@ -86,6 +89,9 @@ private:
   DenseMap<Value, int64_t> bufferNumbers;
   std::vector<table::IndexRec> indices;
   std::vector<table::StepRec> steps;
+  std::vector<table::DeviceStepRec> deviceSteps;
+  std::vector<table::ScratchRec> scratch;
+  std::vector<table::LaunchRec> launches;
   std::vector<table::FunctionRec> functions;
   std::vector<table::ProgramRec> programs;
 };
@@ -233,6 +239,10 @@ void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRe
     for (int64_t i = first; i < first + count; ++i) {
       const table::StepRec &step = steps[record.firstStep + i];
       used.insert_range(ArrayRef(table.words).slice(step.buffersAt, step.numBuffers));
+      if (!deviceSteps.empty()) {
+        const table::DeviceStepRec &onDevice = deviceSteps[record.firstStep + i];
+        used.insert_range(ArrayRef(table.words).slice(onDevice.buffersAt, onDevice.numBuffers));
+      }
     }
     // In the order of the buffers, which is the order of the description.
     SmallVector<int64_t> sorted(used.begin(), used.end());
@@ -284,6 +294,66 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
   steps.push_back(step);
 }
 
+int64_t TableBuilder::wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch) {
+  switch (word.kind) {
+  case cuda::WordKind::Buffer:
+    return bufferOf(step.buffers[word.number]);
+  case cuda::WordKind::Index:
+    return indexOf(step.indices[word.number]);
+  case cuda::WordKind::Extent:
+    return word.symbol ? space(word.symbol) : -1;
+  case cuda::WordKind::Scratch:
+    return firstScratch + word.number;
+  default:
+    return word.symbol ? map(word.symbol) : int64_t(word.number);
+  }
+}
+
+void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
+  SmallVector<int64_t> bufferList, indexList, zeroed;
+  for (Value value : step.buffers)
+    bufferList.push_back(bufferOf(value));
+  for (const IndexRef &ref : step.indices)
+    indexList.push_back(indexOf(ref));
+  for (unsigned number : step.zeroed)
+    zeroed.push_back(bufferList[number]);
+  table::DeviceStepRec record{};
+  record.buffersAt = list(bufferList);
+  record.numBuffers = bufferList.size();
+  record.indicesAt = list(indexList);
+  record.numIndices = indexList.size();
+  record.zeroedAt = list(zeroed);
+  record.numZeroed = zeroed.size();
+  record.firstScratch = scratch.size();
+  record.numScratch = step.scratch.size();
+  record.firstLaunch = launches.size();
+  record.numLaunches = step.launches.size();
+  for (const cuda::Scratch &memory : step.scratch)
+    scratch.push_back({int64_t(memory.kind), memory.map ? map(memory.map) : -1, memory.bytes});
+  for (const cuda::Launch &launch : step.launches) {
+    SmallVector<int64_t> words;
+    for (const cuda::Word &word : launch.words)
+      words.append({int64_t(word.kind), wordNumber(word, step, record.firstScratch)});
+    bool isSpace = launch.grid == cuda::GridKind::Elements;
+    table::LaunchRec entry{};
+    entry.kernel = name(launch.kernel);
+    entry.grid = int64_t(launch.grid);
+    entry.symbol = !launch.symbol ? -1 : isSpace ? space(launch.symbol) : map(launch.symbol);
+    entry.perBlock = launch.perBlock;
+    entry.perElement = launch.perElement;
+    entry.gridY = launch.gridY;
+    entry.gridZ = launch.gridZ;
+    entry.threads = launch.threads;
+    entry.sharedBytes = launch.sharedBytes;
+    entry.mostBlocksPerProcessor = launch.mostBlocksPerProcessor;
+    entry.isCounted = launch.isCounted;
+    entry.wordsAt = list(words);
+    entry.numWords = launch.words.size();
+    launches.push_back(entry);
+  }
+  deviceSteps.push_back(record);
+}
+
 ModelTable TableBuilder::run() {
   table.words.resize(sizeof(table::Header) / sizeof(int64_t));
   declare();
@@ -305,8 +375,11 @@ ModelTable TableBuilder::run() {
     record.firstStep = steps.size();
     bufferRecords(function);
     for (Operation &op : function.getBody().front())
-      if (mpk::isKernel(&op))
+      if (mpk::isKernel(&op)) {
+        if (!device.steps.empty())
+          deviceStepRecord(device.steps[steps.size()]);
         stepRecord(kernels[steps.size()]);
+      }
     record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
     record.numSteps = int64_t(steps.size()) - record.firstStep;
     SmallVector<int64_t> needs;
@@ -327,12 +400,36 @@ ModelTable TableBuilder::run() {
   header.numFunctions = functions.size();
   header.programsAt = append(programs);
   header.numPrograms = programs.size();
+  header.deviceStepsAt = append(deviceSteps);
+  header.numDeviceSteps = deviceSteps.size();
+  header.scratchAt = append(scratch);
+  header.numScratch = scratch.size();
+  header.launchesAt = append(launches);
+  header.numLaunches = launches.size();
+  header.numImages = device.images.size();
   header.numKernels = kernels.size();
   header.numVariants = numVariants;
   std::memcpy(table.words.data(), &header, sizeof(header));
   return std::move(table);
 }
 
-ModelTable gnnc::buildTable(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants) {
-  return TableBuilder(module, kernels, numVariants).run();
+ModelTable gnnc::buildTable(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants,
+                            const DeviceCode &device) {
+  return TableBuilder(module, kernels, numVariants, device).run();
+}
+
+SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
+  SmallVector<EmittedKernel> kernels;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.getBody().front()) {
+      if (!mpk::isKernel(&op))
+        continue;
+      EmittedKernel kernel{};
+      kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
+      kernel.kind = StepKind::Rows;
+      kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
+      kernel.space = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
+      kernels.push_back(std::move(kernel));
+    }
+  return kernels;
 }

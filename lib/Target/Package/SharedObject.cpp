@@ -93,7 +93,7 @@ std::mutex linkMutex;
 } // namespace
 
 llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
-                                                  llvm::ArrayRef<int> levels) {
+                                                  llvm::ArrayRef<int> levels, const DeviceCode &device) {
   using namespace llvm;
   LLVMContext context;
   Module data("gnnc.data", context);
@@ -108,7 +108,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     global->setAlignment(Align(16));
     return global;
   };
-  ModelTable table = buildTable(module, kernels, levels.size());
+  ModelTable table = buildTable(module, kernels, levels.size(), device);
   std::string description = describeModel(module, kernels);
   define(ConstantDataArray::get(
              context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()), table.words.size())),
@@ -133,6 +133,24 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     variants.push_back(ConstantStruct::get(variantType, {ConstantInt::get(i64, level), list}));
   }
   define(ConstantArray::get(ArrayType::get(variantType, variants.size()), variants), "gnnc_model_variants");
+  auto *imageType = StructType::get(context, {i64, i64, pointer});
+  SmallVector<Constant *> images;
+  for (const cuda::Image &image : device.images) {
+    // PTX is text and ends in a zero.
+    GlobalVariable *bytes =
+        define(ConstantDataArray::getString(context, image.bytes, /*AddNull=*/true), "image", /*internal=*/true);
+    images.push_back(ConstantStruct::get(
+        imageType, {ConstantInt::get(i64, image.architecture), ConstantInt::get(i64, image.isPTX), bytes}));
+  }
+  define(ConstantArray::get(ArrayType::get(imageType, images.size()), images), "gnnc_model_images");
+  Constant *loader = ConstantPointerNull::get(pointer);
+  if (!device.steps.empty()) {
+    FunctionCallee callee = data.getOrInsertFunction(
+        "gnnc_load_cuda_driver", FunctionType::get(Type::getInt32Ty(context), {pointer, pointer}, false));
+    cast<Function>(callee.getCallee())->setVisibility(GlobalValue::HiddenVisibility);
+    loader = cast<Constant>(callee.getCallee());
+  }
+  define(loader, "gnnc_model_driver");
 
   static std::once_flag once;
   std::call_once(once, [] {

@@ -134,9 +134,9 @@ static const gnnc_tensor *find(const gnnc_binding *bindings, int32_t count, cons
   return NULL;
 }
 
-static gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *program,
-                       const gnnc_binding *inputs, int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs,
-                       void *workspace, size_t workspace_bytes, void *stream, gnnc_error *error) {
+static gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *program, const gnnc_binding *inputs,
+                       int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs, void *workspace,
+                       size_t workspace_bytes, void *stream, gnnc_error *error) {
   (void)context, (void)program, (void)stream;
   const gnnc_tensor *x = find(inputs, num_inputs, "x"), *w = find(inputs, num_inputs, "w"),
                     *W = find(inputs, num_inputs, "W"), *y = find(outputs, num_outputs, "y");
@@ -156,9 +156,32 @@ static gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const cha
   return GNNC_OK;
 }
 
+static gnnc_status allocate(gnnc_context *context, size_t bytes, void **memory, gnnc_error *error) {
+  (void)context, (void)error;
+  *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+  return *memory ? GNNC_OK : GNNC_OUT_OF_MEMORY;
+}
+
+static void release(gnnc_context *context, void *memory) {
+  (void)context;
+  free(memory);
+}
+
+static gnnc_status copy(gnnc_context *context, void *to, int32_t to_type, const void *from, int32_t from_type,
+                        size_t bytes, void *stream, gnnc_error *error) {
+  (void)context, (void)to_type, (void)from_type, (void)stream, (void)error;
+  memmove(to, from, bytes);
+  return GNNC_OK;
+}
+
+static gnnc_status synchronize(gnnc_context *context, void *stream, gnnc_error *error) {
+  (void)context, (void)stream, (void)error;
+  return GNNC_OK;
+}
+
 static const gnnc_api api = {
-    FAKE_ABI_VERSION, sizeof(gnnc_api), describe,    open_context,   close_context, prepare,
-    free_graph,       extent,           graph_bytes, workspace_size, run,
+    FAKE_ABI_VERSION, sizeof(gnnc_api), describe, open_context, close_context, prepare, free_graph,  extent,
+    graph_bytes,      workspace_size,   run,      allocate,     release,       copy,    synchronize,
 };
 
 __attribute__((visibility("default"))) const gnnc_api *gnnc_model(void);

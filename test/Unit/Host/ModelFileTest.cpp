@@ -26,7 +26,7 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
             "'" + model("NoModel.so") + "' is not a compiled model: it exports no function 'gnnc_model'");
   EXPECT_EQ(errorOf(ModelFile::open(model("FakeModelOfAnotherVersion.so"))),
             "'" + model("FakeModelOfAnotherVersion.so") +
-                "': expected ABI version 2, found 7; compile the model again with this gnnc");
+                "': expected ABI version 3, found 7; compile the model again with this gnnc");
 }
 
 TEST(ModelFile, DescribesItself) {

@@ -30,7 +30,7 @@ protected:
 
 TEST_F(ModelInfoTest, NameAndType) {
   EXPECT_EQ(document.getString("name"), "Planned");
-  EXPECT_EQ(document.getInteger("abi"), 2);
+  EXPECT_EQ(document.getInteger("abi"), 3);
   EXPECT_EQ(document.getString("dtype"), "f32");
 }
 

@@ -46,7 +46,7 @@ public:
 class ModelTableTest : public testing::Test {
 protected:
   PlannedModel model;
-  Reader read{buildTable(*model.module, model.kernels, 2)};
+  Reader read{buildTable(*model.module, model.kernels, 2, DeviceCode())};
 };
 
 enum { Ring, Real, Edge, Node, Kind };

@@ -9,6 +9,8 @@
 #define GNNC_TARGET_PACKAGE_PACKAGE_H
 
 #include "gnnc/Target/CPU/CPUBackend.h"
+#include "gnnc/Target/CUDA/DeviceStep.h"
+#include "gnnc/Target/CUDA/NVRTC.h"
 #include "gnnc/Target/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -25,15 +27,25 @@ struct ModelTable {
   std::string names;
 };
 
+/// What a model holds for GPUs: nothing, or a step for each kernel and the code of all.
+struct DeviceCode {
+  std::vector<cuda::DeviceStep> steps;
+  std::vector<cuda::Image> images;
+};
+
 /// Writes the table of a module past plan-memory, whose kernels are `kernels` in order.
-ModelTable buildTable(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, size_t numVariants);
+ModelTable buildTable(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, size_t numVariants,
+                      const DeviceCode &device);
+
+/// The kernels of a module by name and place, without code: for a model that has none for CPUs.
+llvm::SmallVector<EmittedKernel> nameKernels(mlir::ModuleOp module);
 
 /// The model's description of itself, as the ABI's `describe` returns it.
 std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels);
 
 /// An object with the table, the description, and pointers to the kernels of each level.
 llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
-                                            llvm::ArrayRef<int> levels);
+                                            llvm::ArrayRef<int> levels, const DeviceCode &device);
 
 /// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else
 /// into one relocatable object.

@@ -34,13 +34,31 @@ template <typename Real> struct ProductArgs {
   int64 rows; ///< without groups
 };
 
+/// Numbers of one access.
+template <typename Real> constexpr int kPacked = 16 / int(sizeof(Real));
+
+/// Count numbers for one thread from shared memory: groups of kPacked that lie `stride` apart, so that neighbouring threads
+/// read neighbouring groups.
+template <int Count, typename Real> GNNC_DEVICE void fetchShared(Real (&to)[Count], const Real *from, int stride) {
+  constexpr int V = kPacked<Real>;
+  GNNC_FOR_STEP(i, Count, V) {
+    auto all = *reinterpret_cast<const typename Packed<Real, V>::Type *>(from + i / V * stride);
+    to[i] = all.x, to[i + 1] = all.y;
+    if constexpr (V == 4)
+      to[i + 2] = all.z, to[i + 3] = all.w;
+  }
+}
+
 template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> &args) {
   using Real = typename S::Real;
+  constexpr int V = kPacked<Real>;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
-  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth;
-  constexpr int kThreads = kM / kHeight * kAcross;
-  __shared__ Real xs[2][kDepth][kM + 4];
-  __shared__ Real ws[2][kDepth][kN];
+  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth, kDown = kM / kHeight;
+  constexpr int kThreads = kDown * kAcross;
+  // Rows of the weight and of x are read several numbers at a time where their length allows.
+  constexpr int kVX = S::kK % V == 0 ? V : 1, kVW = S::kN % V == 0 ? V : 1;
+  __shared__ __align__(16) Real xs[2][kDepth][kM + V];
+  __shared__ __align__(16) Real ws[2][kDepth][kN];
   __shared__ int64 inRows[kM], outRows[kM];
   const int thread = threadIdx.x, column = blockIdx.y * kN, batch = blockIdx.z;
 
@@ -70,36 +88,44 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
     }
     __syncthreads();
 
-    constexpr int kLoadsX = (kM * kDepth + kThreads - 1) / kThreads, kLoadsW = (kN * kDepth + kThreads - 1) / kThreads;
-    Real nextX[kLoadsX], nextW[kLoadsW];
+    constexpr int kLoadsX = (kM * kDepth / kVX + kThreads - 1) / kThreads;
+    constexpr int kLoadsW = (kN * kDepth / kVW + kThreads - 1) / kThreads;
+    Real nextX[kLoadsX][kVX], nextW[kLoadsW][kVW];
     auto fetch = [&](int depth) {
       GNNC_FOR(i, kLoadsX) {
-        int at = thread + i * kThreads, m = at / kDepth, k = depth + at % kDepth;
+        int at = (thread + i * kThreads) * kVX, m = at / kDepth, k = depth + at % kDepth;
         bool inside = at < kM * kDepth && k < S::kK && inRows[m < kM ? m : 0] >= 0;
-        nextX[i] = inside ? __ldg(args.lhs + (inRows[m] * S::kBatch + batch) * S::kK + k) : Real(0);
+        if (inside)
+          load<kVX>(nextX[i], args.lhs + (inRows[m] * S::kBatch + batch) * S::kK + k);
+        else
+          fill<kVX>(nextX[i], Real(0));
       }
       GNNC_FOR(i, kLoadsW) {
-        int at = thread + i * kThreads, k = depth + at / kN, n = column + at % kN;
+        int at = (thread + i * kThreads) * kVW, k = depth + at / kN, n = column + at % kN;
         bool inside = at < kN * kDepth && k < S::kK && n < S::kN;
-        nextW[i] = inside ? __ldg(weight + int64(k) * S::kN + n) : Real(0);
+        if (inside)
+          load<kVW>(nextW[i], weight + int64(k) * S::kN + n);
+        else
+          fill<kVW>(nextW[i], Real(0));
       }
     };
     auto place = [&](int half) {
       GNNC_FOR(i, kLoadsX) {
-        int at = thread + i * kThreads;
+        int at = (thread + i * kThreads) * kVX;
         if (at < kM * kDepth)
-          xs[half][at % kDepth][at / kDepth] = nextX[i];
+          GNNC_FOR(v, kVX) xs[half][at % kDepth + v][at / kDepth] = nextX[i][v];
       }
       GNNC_FOR(i, kLoadsW) {
-        int at = thread + i * kThreads;
+        int at = (thread + i * kThreads) * kVW;
         if (at < kN * kDepth)
-          ws[half][at / kN][at % kN] = nextW[i];
+          store<kVW>(&ws[half][at / kN][at % kN], nextW[i]);
       }
     };
 
+    // A thread's rows and columns: groups of V, which lie apart so that a warp's accesses do not collide.
     Real sum[kHeight][kWidth];
     GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] = 0;
-    const int top = thread / kAcross * kHeight, left = thread % kAcross * kWidth;
+    const int top = thread / kAcross * V, left = thread % kAcross * V;
     constexpr int kSteps = (S::kK + kDepth - 1) / kDepth;
     fetch(0);
     place(0);
@@ -109,8 +135,8 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
         fetch((step + 1) * kDepth);
       GNNC_FOR(k, kDepth) {
         Real x[kHeight], w[kWidth];
-        GNNC_FOR(r, kHeight) x[r] = xs[step & 1][k][top + r];
-        GNNC_FOR(c, kWidth) w[c] = ws[step & 1][k][left + c];
+        fetchShared(x, &xs[step & 1][k][top], kDown * V);
+        fetchShared(w, &ws[step & 1][k][left], kAcross * V);
         GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] += x[r] * w[c];
       }
       if (step + 1 < kSteps)
@@ -118,10 +144,14 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
       __syncthreads();
     }
     GNNC_FOR(r, kHeight) {
-      int64 out = outRows[top + r];
+      int64 out = outRows[top + r / V * (kDown * V) + r % V];
       if (out >= 0) {
-        Real *to = args.result + (out * S::kBatch + batch) * S::kN + column + left;
-        GNNC_FOR(c, kWidth) if (column + left + c < S::kN) to[c] = sum[r][c];
+        Real *to = args.result + (out * S::kBatch + batch) * S::kN + column;
+        GNNC_FOR_STEP(c, kWidth, kVW) {
+          int n = left + c / V * (kAcross * V) + c % V;
+          if (column + n < S::kN)
+            store<kVW>(to + n, &sum[r][c]);
+        }
       }
     }
     __syncthreads();
@@ -132,10 +162,12 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
 template <class S> GNNC_DEVICE void outerSum(const ProductArgs<typename S::Real> &args) {
   using Real = typename S::Real;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
-  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth;
-  constexpr int kThreads = kM / kHeight * kAcross;
+  constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth, kDown = kM / kHeight;
+  constexpr int kThreads = kDown * kAcross;
   constexpr int kTilesAcross = (S::kN + kN - 1) / kN;
-  __shared__ Real xs[kDepth][kM], gs[kDepth][kN];
+  constexpr int V = kPacked<Real>;
+  constexpr int kVX = S::kK % V == 0 ? V : 1, kVG = S::kN % V == 0 ? V : 1;
+  __shared__ __align__(16) Real xs[kDepth][kM], gs[kDepth][kN];
   __shared__ int64 xRows[kDepth], gRows[kDepth];
   const int thread = threadIdx.x, batch = blockIdx.z;
   const int k0 = blockIdx.y / kTilesAcross * kM, n0 = blockIdx.y % kTilesAcross * kN;
@@ -157,7 +189,7 @@ template <class S> GNNC_DEVICE void outerSum(const ProductArgs<typename S::Real>
 
   Real sum[kHeight][kWidth];
   GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] = 0;
-  const int top = thread / kAcross * kHeight, left = thread % kAcross * kWidth;
+  const int top = thread / kAcross * V, left = thread % kAcross * V;
   for (int64 first = begin; first < end; first += kDepth) {
     for (int i = thread; i < kDepth; i += kThreads) {
       int64 position = first + i;
@@ -167,27 +199,33 @@ template <class S> GNNC_DEVICE void outerSum(const ProductArgs<typename S::Real>
       gRows[i] = !live || !S::kGathersRhs ? own : args.rhsRows[position];
     }
     __syncthreads();
-    for (int at = thread; at < kDepth * kM; at += kThreads) {
+    for (int at = thread * kVX; at < kDepth * kM; at += kThreads * kVX) {
       int row = at / kM, k = k0 + at % kM;
-      bool inside = k < S::kK && xRows[row] >= 0;
-      xs[row][at % kM] = inside ? __ldg(args.lhs + (xRows[row] * S::kBatch + batch) * S::kK + k) : Real(0);
+      Real *to = &xs[row][at % kM];
+      if (k < S::kK && xRows[row] >= 0)
+        load<kVX>(to, args.lhs + (xRows[row] * S::kBatch + batch) * S::kK + k);
+      else
+        fill<kVX>(to, Real(0));
     }
-    for (int at = thread; at < kDepth * kN; at += kThreads) {
+    for (int at = thread * kVG; at < kDepth * kN; at += kThreads * kVG) {
       int row = at / kN, n = n0 + at % kN;
-      bool inside = n < S::kN && gRows[row] >= 0;
-      gs[row][at % kN] = inside ? __ldg(args.rhs + (gRows[row] * S::kBatch + batch) * S::kN + n) : Real(0);
+      Real *to = &gs[row][at % kN];
+      if (n < S::kN && gRows[row] >= 0)
+        load<kVG>(to, args.rhs + (gRows[row] * S::kBatch + batch) * S::kN + n);
+      else
+        fill<kVG>(to, Real(0));
     }
     __syncthreads();
     GNNC_FOR(row, kDepth) {
       Real x[kHeight], g[kWidth];
-      GNNC_FOR(r, kHeight) x[r] = xs[row][top + r];
-      GNNC_FOR(c, kWidth) g[c] = gs[row][left + c];
+      fetchShared(x, &xs[row][top], kDown * V);
+      fetchShared(g, &gs[row][left], kAcross * V);
       GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) sum[r][c] += x[r] * g[c];
     }
     __syncthreads();
   }
   GNNC_FOR(r, kHeight) GNNC_FOR(c, kWidth) {
-    int k = k0 + top + r, n = n0 + left + c;
+    int k = k0 + top + r / V * (kDown * V) + r % V, n = n0 + left + c / V * (kAcross * V) + c % V;
     if (k < S::kK && n < S::kN)
       to[(int64(batch) * S::kK + k) * S::kN + n] = sum[r][c];
   }

@@ -19,7 +19,8 @@
 //   Body(args, lane of the group, tile, staging)   reads what is shared by all owners
 //   begin(owner)                                   what an owner's walk needs
 //   Walk K: types Sums<K> (reset, merge) and Member<K> (live), and
-//     load(Member &, position)                     what a member brings from memory
+//     find(Member &, position)                     the numbers of the rows a member reads
+//     load(Member &)                               the rows
 //     score(Member &)                              its scores for online softmaxes
 //     raise(Sums &, const Member (&)[kFlight])     raises running maxima to them
 //     add(Sums &, Member &)                        all the rest
@@ -170,8 +171,9 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
     GNNC_FOR(u, kFlight) {
       int position = first + u * Body::kSplits;
       members[u].live = position < end;
-      body.load(members[u], members[u].live ? position : last);
+      body.find(members[u], members[u].live ? position : last);
     }
+    GNNC_FOR(u, kFlight) body.load(members[u]);
     GNNC_FOR(u, kFlight) body.score(members[u]);
     body.raise(sums, members);
     GNNC_FOR(u, kFlight) body.add(sums, members[u]);

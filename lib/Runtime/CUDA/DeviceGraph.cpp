@@ -1,0 +1,270 @@
+//===- DeviceGraph.cpp - A prepared graph on a GPU ------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Indices are made on the host, as for a CPU, and copied; worklists are made of the same groupings. All of it lies in
+// one block of device memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Graph.h"
+#include "../MemoryPlan.h"
+#include "Device.h"
+#include "Worklist.h"
+
+namespace gnnc::runtime::cuda {
+
+using namespace table;
+
+static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment; }
+
+DeviceGraph::~DeviceGraph() { device.release(memory); }
+
+namespace {
+
+/// One array to copy: first all are counted, then all are copied, in the same order.
+class Upload {
+public:
+  explicit Upload(const Device &device) : device(device) {}
+
+  Address add(const void *data, int64_t bytes, gnnc_error *error) {
+    Address at = base + static_cast<Address>(size);
+    size += aligned(bytes);
+    if (base && !status)
+      status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes), nullptr, error);
+    return at;
+  }
+
+  const Device &device;
+  Address base = 0;
+  int64_t size = 0;
+  gnnc_status status = GNNC_OK;
+};
+
+class DevicePreparation {
+public:
+  DevicePreparation(gnnc_graph &graph, const Device &device, Indices &indices, Memory &scratch, gnnc_error *error)
+      : graph(graph), model(graph.model), header(graph.model.header()), device(device), indices(indices),
+        scratch(scratch), error(error) {}
+
+  gnnc_status makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user);
+  void upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths);
+  gnnc_status countBlocks();
+  gnnc_status outOfMemory() { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph's data on the GPU"); }
+
+private:
+  gnnc_graph &graph;
+  const Model &model;
+  const Header &header;
+  const Device &device;
+  Indices &indices;
+  Memory &scratch;
+  gnnc_error *error;
+  Worklist *worklists = nullptr;
+};
+
+} // namespace
+
+static bool needsWorklist(const LaunchRec &launch) {
+  return launch.grid == GridItems || launch.grid == GridHeavyItems || launch.grid == GridHeavyOwners;
+}
+
+gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user) {
+  worklists = scratch.array<Worklist>(header.numMaps);
+  if (!worklists)
+    return outOfMemory();
+  for (int64_t map = 0; map < header.numMaps; ++map)
+    worklists[map] = Worklist();
+  for (int64_t i = 0; i < header.numSteps; ++i) {
+    if (!isUsed(user, i))
+      continue;
+    const DeviceStepRec &step = model.deviceStep(i);
+    for (int64_t k = 0; k < step.numLaunches; ++k) {
+      const LaunchRec &launch = model.launch(step.firstLaunch + k);
+      if (!needsWorklist(launch) || worklists[launch.symbol].items)
+        continue;
+      const Grouping *grouping;
+      if (gnnc_status status = indices.grouping(launch.symbol, grouping))
+        return status;
+      if (!makeWorklist(*grouping, scratch, worklists[launch.symbol]))
+        return outOfMemory();
+    }
+  }
+  return GNNC_OK;
+}
+
+void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths) {
+  DeviceGraph &result = *graph.device;
+  for (int64_t i = 0; i < header.numIndices; ++i) {
+    result.indices[i] = 0;
+    if (!arrays[i])
+      continue;
+    for (int64_t j = 0; j < i && !result.indices[i]; ++j)
+      if (arrays[j] == arrays[i] && lengths[j] >= lengths[i])
+        result.indices[i] = result.indices[j];
+    if (!result.indices[i])
+      result.indices[i] = upload.add(arrays[i], lengths[i] * 4, error);
+  }
+  for (int64_t map = 0; map < header.numMaps; ++map) {
+    const Worklist &from = worklists[map];
+    DeviceWorklist to;
+    if (from.items) {
+      to.items = upload.add(from.items, from.numItems * static_cast<int64_t>(sizeof(Item)), error);
+      to.heavy = upload.add(from.heavy, from.numHeavy * static_cast<int64_t>(sizeof(Heavy)), error);
+      to.heavyOfSlot = upload.add(from.heavyOfSlot, from.numSlots * 4, error);
+      to.numItems = from.numItems, to.numSlots = from.numSlots, to.numHeavy = from.numHeavy;
+    }
+    result.worklists[map] = to;
+  }
+  // One array for each default, as on the host.
+  for (int64_t i = 0; i < header.numBuffers; ++i) {
+    const PreparedBuffer &buffer = graph.buffers[i];
+    result.fills[i] = 0;
+    if (!buffer.fill)
+      continue;
+    int64_t bytes = 0, first = i;
+    for (int64_t j = 0; j < header.numBuffers; ++j)
+      if (graph.buffers[j].fill == buffer.fill) {
+        bytes = graph.buffers[j].bytes > bytes ? graph.buffers[j].bytes : bytes;
+        first = j < first ? j : first;
+      }
+    result.fills[i] = first < i ? result.fills[first] : upload.add(buffer.fill, bytes, error);
+  }
+}
+
+gnnc_status DevicePreparation::countBlocks() {
+  DeviceGraph &result = *graph.device;
+  for (int64_t i = 0; i < header.numLaunches; ++i) {
+    const LaunchRec &launch = model.launch(i);
+    int64_t count = 1;
+    switch (launch.grid) {
+    case GridItems:
+      count = result.worklists[launch.symbol].numItems;
+      break;
+    case GridHeavyItems:
+      count = result.worklists[launch.symbol].numSlots;
+      break;
+    case GridHeavyOwners:
+      count = result.worklists[launch.symbol].numHeavy;
+      break;
+    case GridElements:
+      count = launch.symbol < 0 ? 1 : graph.extents[launch.symbol];
+      break;
+    default:
+      break;
+    }
+    int64_t blocks = (count * launch.perElement + launch.perBlock - 1) / launch.perBlock;
+    int64_t most = launch.mostBlocksPerProcessor * device.processors();
+    if (most > 0 && blocks > most)
+      blocks = most;
+    if (blocks > INT32_MAX)
+      return fail(error, GNNC_UNSUPPORTED, "kernel '%s': %lld blocks are more than a GPU takes",
+                  model.name(launch.kernel), static_cast<long long>(blocks));
+    result.blocks[i] = blocks;
+  }
+  return GNNC_OK;
+}
+
+/// Sizes of a step's scratch memory; -1 if that cannot be addressed.
+static int64_t scratchBytes(const Model &model, const DeviceGraph &graph, const DeviceStepRec &step,
+                            const ScratchRec &scratch) {
+  int64_t count = 0, bytes;
+  if (scratch.kind == ScratchSlots)
+    count = graph.worklists[scratch.map].numSlots;
+  else if (scratch.kind == ScratchHeavyOwners)
+    count = graph.worklists[scratch.map].numHeavy;
+  else
+    for (int64_t k = 0; k < step.numLaunches; ++k)
+      if (model.launch(step.firstLaunch + k).isCounted)
+        count += graph.blocks[step.firstLaunch + k];
+  // The kernel that combines partial results uses the first place even if there was no block.
+  if (scratch.kind == ScratchBlocks && count == 0)
+    count = 1;
+  return __builtin_mul_overflow(count, scratch.bytes, &bytes) ? -1 : bytes;
+}
+
+gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &scratch, PreparedFunction &result,
+                       gnnc_error *error) {
+  const Model &model = graph.model;
+  DeviceGraph &device = *graph.device;
+  int64_t numScratch = 0;
+  for (int64_t i = 0; i < function.numSteps; ++i)
+    numScratch += model.deviceStep(function.firstStep + i).numScratch;
+  int64_t count = function.numBuffers + numScratch, total = 0;
+  Lifetime *items = scratch.array<Lifetime>(count);
+  int64_t *words = scratch.array<int64_t>(2 * count);
+  if (!items || !words)
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the plan of the workspace");
+  // The plan knows 64-byte places; 256 of the device's bytes are one of its units.
+  auto scaled = [](int64_t bytes) { return aligned(bytes) / kDeviceAlignment * kAlignment; };
+  for (int64_t i = 0; i < function.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(function.firstBuffer + i);
+    bool inArena = record.kind == BufferArena;
+    items[i] = {inArena ? scaled(graph.buffers[function.firstBuffer + i].bytes) : 0, record.first, record.last, 0};
+  }
+  int64_t next = function.numBuffers;
+  for (int64_t i = 0; i < function.numSteps; ++i) {
+    const DeviceStepRec &step = model.deviceStep(function.firstStep + i);
+    for (int64_t k = 0; k < step.numScratch; ++k) {
+      int64_t bytes = scratchBytes(model, device, step, model.scratch(step.firstScratch + k));
+      if (bytes < 0 || bytes > (INT64_MAX >> 8))
+        return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
+      items[next++] = {scaled(bytes), i, i, 0};
+    }
+  }
+  planMemory(items, count, words, total);
+  if (total < 0 || total > (INT64_MAX >> 8))
+    return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
+  constexpr int64_t kScale = kDeviceAlignment / kAlignment;
+  for (int64_t i = 0; i < function.numBuffers; ++i)
+    graph.buffers[function.firstBuffer + i].offset = items[i].offset * kScale;
+  next = function.numBuffers;
+  for (int64_t i = 0; i < function.numSteps; ++i) {
+    const DeviceStepRec &step = model.deviceStep(function.firstStep + i);
+    for (int64_t k = 0; k < step.numScratch; ++k)
+      device.scratch[step.firstScratch + k] = items[next++].offset * kScale;
+  }
+  result.arenaAt = 0;
+  result.workspaceBytes = total * kScale;
+  return GNNC_OK;
+}
+
+gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indices, const int32_t *const *arrays,
+                          const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t),
+                          const void *user, gnnc_error *error) {
+  const Header &header = graph.model.header();
+  DevicePreparation preparation(graph, device, indices, scratch, error);
+  graph.device = create<DeviceGraph>(graph.memory.getAllocator(), device);
+  if (!graph.device)
+    return preparation.outOfMemory();
+  DeviceGraph &result = *graph.device;
+  result.indices = graph.memory.array<Address>(header.numIndices);
+  result.worklists = graph.memory.array<DeviceWorklist>(header.numMaps);
+  result.blocks = graph.memory.array<int64_t>(header.numLaunches);
+  result.scratch = graph.memory.array<int64_t>(header.numScratch);
+  result.fills = graph.memory.array<Address>(header.numBuffers);
+  if (!result.indices || !result.worklists || !result.blocks || !result.scratch || !result.fills)
+    return preparation.outOfMemory();
+  if (gnnc_status status = preparation.makeWorklists(isUsed, user))
+    return status;
+  Upload counting(device);
+  preparation.upload(counting, arrays, lengths);
+  result.bytes = counting.size;
+  if (gnnc_status status = device.allocate(counting.size, result.memory, error))
+    return status;
+  Upload copying(device);
+  copying.base = result.memory;
+  preparation.upload(copying, arrays, lengths);
+  gnnc_status status = copying.status;
+  // The host's arrays may go once this returns.
+  if (!status)
+    status = device.synchronize(nullptr, error);
+  if (!status)
+    status = preparation.countBlocks();
+  return status;
+}
+
+} // namespace gnnc::runtime::cuda

@@ -1,0 +1,92 @@
+//===- Worklist.cpp - Owners in chunks of a bounded size ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The size of chunks grows with the number of members, so that there are always several items for each warp that a GPU
+// holds, and few partial sums. Where heavy owners hold a good part of the members, items go by falling size, so that
+// long ones do not begin last and neighbours in a block are alike; else by owner, which finds more in caches.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Worklist.h"
+#include <string.h>
+
+namespace gnnc::runtime::cuda {
+
+constexpr int64_t kLeastChunk = 256, kMostChunk = 2048;
+/// Items that a large GPU has at work at a time: 132 processors with 64 warps.
+constexpr int64_t kItemsInFlight = 8192;
+/// Falling size if the heavy owners hold more than one in this many members.
+constexpr int64_t kHeavyShare = 256;
+
+static int64_t chunkFor(int64_t members) {
+  int64_t chunk = kLeastChunk;
+  while (chunk < kMostChunk && chunk * kItemsInFlight < members)
+    chunk *= 2;
+  return chunk;
+}
+
+bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
+  const int32_t *pointers = grouping.pointers;
+  int64_t chunk = chunkFor(grouping.count), heavyMembers = 0;
+  for (int64_t owner = 0; owner < grouping.owners; ++owner) {
+    int64_t members = pointers[owner + 1] - pointers[owner];
+    int64_t chunks = members <= chunk ? 1 : (members + chunk - 1) / chunk;
+    result.numItems += chunks;
+    if (chunks > 1) {
+      result.numSlots += chunks;
+      ++result.numHeavy;
+      heavyMembers += members;
+    }
+  }
+  Item *items = memory.array<Item>(result.numItems);
+  Heavy *heavy = memory.array<Heavy>(result.numHeavy);
+  int32_t *heavyOfSlot = memory.array<int32_t>(result.numSlots);
+  if (!items || !heavy || !heavyOfSlot)
+    return false;
+
+  int64_t slot = 0, number = 0;
+  for (int64_t owner = 0; owner < grouping.owners; ++owner) {
+    int32_t begin = pointers[owner], end = pointers[owner + 1];
+    if (end - begin <= chunk)
+      continue;
+    int64_t first = slot;
+    for (int64_t at = begin; at < end; at += chunk, ++slot) {
+      int64_t last = at + chunk < end ? at + chunk : end;
+      items[slot] = {static_cast<int32_t>(owner), static_cast<int32_t>(at), static_cast<int32_t>(last),
+                     static_cast<int32_t>(slot)};
+      heavyOfSlot[slot] = static_cast<int32_t>(number);
+    }
+    heavy[number++] = {static_cast<int32_t>(owner), static_cast<int32_t>(first), static_cast<int32_t>(slot),
+                       end - begin};
+  }
+
+  Item *light = items + slot;
+  int64_t next = 0;
+  bool bySize = heavyMembers * kHeavyShare > grouping.count;
+  int64_t places[kMostChunk + 2];
+  if (bySize) { // Counting sort by falling size, stable.
+    memset(places, 0, sizeof places);
+    for (int64_t owner = 0; owner < grouping.owners; ++owner)
+      if (int64_t members = pointers[owner + 1] - pointers[owner]; members <= chunk)
+        ++places[chunk - members + 1];
+    for (int64_t size = 1; size <= chunk + 1; ++size)
+      places[size] += places[size - 1];
+  }
+  for (int64_t owner = 0; owner < grouping.owners; ++owner) {
+    int64_t members = pointers[owner + 1] - pointers[owner];
+    if (members > chunk)
+      continue;
+    int64_t at = bySize ? places[chunk - members]++ : next++;
+    light[at] = {static_cast<int32_t>(owner), pointers[owner], pointers[owner + 1], -1};
+  }
+  result.items = items;
+  result.heavy = heavy;
+  result.heavyOfSlot = heavyOfSlot;
+  return true;
+}
+
+} // namespace gnnc::runtime::cuda

@@ -1,0 +1,39 @@
+//===- Worklist.h - Owners in chunks of a bounded size ----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A map's owners as items of at most so many members; every kernel along the map takes the same list. The layouts are
+// those of lib/Target/CUDA/Kernels/Sweep.cuh.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_RUNTIME_CUDA_WORKLIST_H
+#define GNNC_RUNTIME_CUDA_WORKLIST_H
+
+#include "../Indices.h"
+
+namespace gnnc::runtime::cuda {
+
+struct alignas(16) Item {
+  int32_t owner, begin, end, slot;
+};
+struct alignas(16) Heavy {
+  int32_t owner, first, last, members;
+};
+
+struct Worklist {
+  const Item *items = nullptr; ///< those with a slot first
+  const Heavy *heavy = nullptr;
+  const int32_t *heavyOfSlot = nullptr;
+  int64_t numItems = 0, numSlots = 0, numHeavy = 0; ///< items with a slot: as many as slots
+};
+
+/// False when memory runs out.
+bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result);
+
+} // namespace gnnc::runtime::cuda
+
+#endif // GNNC_RUNTIME_CUDA_WORKLIST_H

@@ -1,0 +1,259 @@
+//===- Replay.cpp - Runs recorded cases on a GPU --------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   GNNC_DEVICE_CASES=cases build/test/bin/StandardLayersTest    # on a machine with the compiler
+//   c++ -std=c++20 -O2 -Iinclude test/Device/Replay.cpp -ldl -o replay
+//   ./replay cases/*.case                                        # on one with a GPU; it needs neither LLVM nor CUDA
+//
+// Each case is a graph, inputs, and what the interpreter computed; its model is the object of the same name without
+// ".N.case". Outputs are compared in the relative error of each tensor, on fresh memory that holds NaN; every case runs
+// twice and must give the same bits. Exits with 0 if all agree, 77 where there is no GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc-c/gnnc.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct Entry {
+  int64_t kind;
+  std::string name;
+  std::vector<int64_t> shape;
+  std::string data;
+  int64_t elements() const {
+    int64_t count = 1;
+    for (int64_t dim : shape)
+      count *= dim;
+    return count;
+  }
+};
+
+enum Kind { Program, Extent, Map, Input, Expected };
+
+std::vector<Entry> readCase(const char *path) {
+  std::ifstream file(path, std::ios::binary);
+  std::vector<Entry> entries;
+  auto word = [&] {
+    int64_t value = 0;
+    file.read(reinterpret_cast<char *>(&value), sizeof value);
+    return value;
+  };
+  auto bytes = [&](int64_t count) {
+    std::string text(size_t(count), '\0');
+    file.read(text.data(), count);
+    return text;
+  };
+  while (file.peek() != EOF) {
+    Entry entry;
+    entry.kind = word();
+    entry.name = bytes(word());
+    entry.shape.resize(size_t(word()));
+    for (int64_t &dim : entry.shape)
+      dim = word();
+    entry.data = bytes(word());
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+/// A model on the GPU, as long as the program runs.
+struct Model {
+  const gnnc_api *api = nullptr;
+  gnnc_context *context = nullptr;
+  gnnc_error error = {};
+  bool doublePrecision = false;
+};
+
+Model &open(const std::string &path) {
+  static std::map<std::string, Model> models;
+  auto [it, isNew] = models.try_emplace(path);
+  Model &model = it->second;
+  if (!isNew)
+    return model;
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  auto function = library ? reinterpret_cast<gnnc_model_function>(dlsym(library, "gnnc_model")) : nullptr;
+  if (!function) {
+    std::snprintf(model.error.message, sizeof model.error.message, "cannot load: %s", dlerror());
+    return model;
+  }
+  model.api = function();
+  model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0};
+  model.error.status = model.api->open(&options, &model.context, &model.error);
+  return model;
+}
+
+struct Run {
+  Model &model;
+  const std::vector<Entry> &entries;
+  gnnc_graph *graph = nullptr;
+  gnnc_error error = {};
+  std::vector<void *> memory;
+
+  ~Run() {
+    for (void *m : memory)
+      model.api->release(model.context, m);
+    if (graph)
+      model.api->free_graph(graph);
+  }
+
+  bool allocate(size_t bytes, void *&result) {
+    if (model.api->allocate(model.context, bytes ? bytes : 1, &result, &error))
+      return false;
+    memory.push_back(result);
+    return true;
+  }
+  bool copy(void *to, int toType, const void *from, int fromType, size_t bytes) {
+    return model.api->copy(model.context, to, toType, from, fromType, bytes, nullptr, &error) == GNNC_OK;
+  }
+  /// A tensor on the device with these numbers, or with NaN.
+  bool tensor(const Entry &entry, bool filled, gnnc_binding &binding) {
+    int64_t count = entry.elements();
+    size_t width = model.doublePrecision ? 8 : 4;
+    std::string numbers(size_t(count) * width, '\xff');
+    const double *from = reinterpret_cast<const double *>(entry.data.data());
+    for (int64_t i = 0; filled && i < count; ++i) {
+      if (model.doublePrecision)
+        std::memcpy(&numbers[size_t(i) * 8], &from[i], 8);
+      else
+        reinterpret_cast<float *>(numbers.data())[i] = float(from[i]);
+    }
+    void *data = nullptr;
+    if (!allocate(numbers.size(), data) || !copy(data, 2, numbers.data(), 1, numbers.size()))
+      return false;
+    binding = {entry.name.c_str(),
+               {data, 2, 0, int32_t(entry.shape.size()), 2, uint8_t(8 * width), 1, entry.shape.data(), nullptr, 0}};
+    return true;
+  }
+
+  bool prepare() {
+    std::vector<gnnc_extent> extents;
+    std::vector<gnnc_index> indices;
+    for (const Entry &entry : entries) {
+      if (entry.kind == Extent)
+        extents.push_back({entry.name.c_str(), entry.shape[0]});
+      if (entry.kind == Map)
+        indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
+    }
+    gnnc_graph_desc description = {sizeof description, int32_t(extents.size()), extents.data(), int32_t(indices.size()),
+                                   indices.data()};
+    return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
+  }
+
+  /// Runs once; `outputs` get the bytes of each expected tensor.
+  bool run(std::vector<std::string> &outputs) {
+    const char *program = "forward";
+    std::vector<gnnc_binding> inputs, results;
+    for (const Entry &entry : entries) {
+      gnnc_binding binding;
+      if (entry.kind == Program)
+        program = entry.name.c_str();
+      if (entry.kind == Input || entry.kind == Expected) {
+        if (!tensor(entry, entry.kind == Input, binding))
+          return false;
+        (entry.kind == Input ? inputs : results).push_back(binding);
+      }
+    }
+    size_t bytes = 0;
+    void *workspace = nullptr;
+    if (model.api->workspace_size(graph, program, &bytes, &error) || !allocate(bytes, workspace))
+      return false;
+    std::string junk(bytes, '\xff');
+    if (!copy(workspace, 2, junk.data(), 1, bytes))
+      return false;
+    if (model.api->run(model.context, graph, program, inputs.data(), int32_t(inputs.size()), results.data(),
+                       int32_t(results.size()), workspace, bytes, nullptr, &error) ||
+        model.api->synchronize(model.context, nullptr, &error))
+      return false;
+    for (const gnnc_binding &result : results) {
+      size_t size = result.tensor.dtype_bits / 8;
+      for (int32_t axis = 0; axis < result.tensor.ndim; ++axis)
+        size *= size_t(result.tensor.shape[axis]);
+      std::string numbers(size, '\0');
+      if (!copy(numbers.data(), 1, result.tensor.data, 2, size))
+        return false;
+      outputs.push_back(std::move(numbers));
+    }
+    return model.api->synchronize(model.context, nullptr, &error) == GNNC_OK;
+  }
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  // In double precision a wrong number cannot be taken for a rounded one.
+  const char *given = std::getenv("TOLERANCE");
+  const double tolerance = given ? std::atof(given) : 1e-5;
+  int failures = 0, compared = 0;
+  double worst = 0;
+  for (int i = 1; i < argc; ++i) {
+    std::string path = argv[i];
+    // NAME.so is the model of NAME.<number>.case.
+    std::string object = path.substr(0, path.rfind('.', path.size() - 6)) + ".so";
+    Model &model = open(object.find('/') == std::string::npos ? "./" + object : object);
+    if (!model.context) {
+      std::printf("%s: %s\n", object.c_str(), model.error.message);
+      if (model.error.status == GNNC_UNSUPPORTED)
+        return 77;
+      ++failures;
+      continue;
+    }
+    std::vector<Entry> entries = readCase(argv[i]);
+    Run run{model, entries, nullptr, {}, {}};
+    std::vector<std::string> first, second;
+    if (!run.prepare() || !run.run(first) || !run.run(second)) {
+      std::printf("%s: %s\n", argv[i], run.error.message);
+      ++failures;
+      if (run.error.status == GNNC_DEVICE_ERROR) // Nothing works any more after a fault.
+        break;
+      continue;
+    }
+    // A gradient that is zero in exact arithmetic is noise: it is compared with the largest number of all.
+    double largest = 0;
+    for (const Entry &entry : entries)
+      for (int64_t k = 0; entry.kind == Expected && k < entry.elements(); ++k)
+        largest = std::fmax(largest, std::fabs(reinterpret_cast<const double *>(entry.data.data())[k]));
+    size_t number = 0;
+    for (const Entry &entry : entries) {
+      if (entry.kind != Expected)
+        continue;
+      const std::string &a = first[number], &b = second[number];
+      ++number;
+      double difference = 0, magnitude = 0;
+      for (int64_t k = 0; k < entry.elements(); ++k) {
+        double expected = reinterpret_cast<const double *>(entry.data.data())[k];
+        double found = model.doublePrecision ? reinterpret_cast<const double *>(a.data())[k]
+                                             : double(reinterpret_cast<const float *>(a.data())[k]);
+        double off = std::fabs(found - expected);
+        difference = std::isfinite(off) ? std::fmax(difference, off) : INFINITY;
+        magnitude = std::fmax(magnitude, std::fabs(expected));
+      }
+      double error = difference == 0 ? 0 : difference / (magnitude > 1e-9 * largest ? magnitude : largest);
+      ++compared;
+      if (a != b || !(error <= (model.doublePrecision ? 1e-10 : tolerance))) {
+        ++failures;
+        std::printf("%s: %s: %s, relative error %.3g\n", argv[i], entry.name.c_str(),
+                    a != b ? "two runs differ" : "wrong", error);
+      } else {
+        worst = std::fmax(worst, error);
+      }
+    }
+  }
+  std::printf("%d tensors compared, %d failures, largest relative error of the others %.3g\n", compared, failures,
+              worst);
+  return failures ? 1 : 0;
+}

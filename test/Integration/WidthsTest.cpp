@@ -1,0 +1,84 @@
+//===- WidthsTest.cpp - Layers of the widths that hardware likes ----------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Multiples of four and of 64, rows wider than a warp, and an owner with so many members that they are cut into chunks:
+// where targets use whole vectors, tiles and several passes. Gradients against the interpreter's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Gradient.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+struct Wide {
+  const char *name, *text;
+};
+
+void PrintTo(const Wide &wide, std::ostream *out) { *out << wide.name; }
+
+class Widths : public testing::TestWithParam<Wide> {};
+
+} // namespace
+
+TEST_P(Widths, MatchTheInterpreter) {
+  std::optional<spec::ModelSpec> model = loadText(std::string("import std\n") + GetParam().text);
+  ASSERT_TRUE(model);
+  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
+  Program forward(*model);
+  for (const Graph &graph : {randomGraph(45, 260, 1), randomGraph(9, 1100, 2)}) {
+    Tensors tensors = randomTensors(*model, graph, 7);
+    llvm::Expected<Tensors> outputs = forward.run(graph, tensors);
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    addOutputGradients(tensors, *outputs, 8);
+    llvm::Expected<Tensors> expected = runners.front()->run(graph, tensors);
+    ASSERT_TRUE(bool(expected)) << llvm::toString(expected.takeError());
+    double largest = 0;
+    for (const auto &[name, value] : *expected)
+      for (double x : value.data)
+        largest = std::max(largest, std::fabs(x));
+    for (const std::unique_ptr<Runner> &runner : runners) {
+      llvm::Expected<Tensors> found = runner->run(graph, tensors);
+      ASSERT_TRUE(bool(found)) << runner->name() << ": " << llvm::toString(found.takeError());
+      for (const auto &[name, value] : *expected) {
+        double magnitude = 0;
+        for (double x : value.data)
+          magnitude = std::max(magnitude, std::fabs(x));
+        // Single precision over hundreds of members, where a softmax's gradient nearly cancels; a wrong number is much
+        // further off. In double precision GPUs agree to 1e-10 (Replay.cpp).
+        double error = relativeError((*found)[name], value) * std::min(1.0, magnitude / (0.05 * largest));
+        EXPECT_LE(error, 3e-4) << runner->name() << ", " << name;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Layers, Widths,
+    testing::Values(
+        Wide{"GCN", "model M { input x: node[16], w: edge[]\n output y = GCN(x, abs(w), out: 64) }"},
+        Wide{"Max", "model M { input x: node[32]\n output y = SAGEMax(x, out: 48) }"},
+        Wide{"GMM", "model M { input x: node[16], p: edge[2]\n output y = GMM(x, p, kernels: 2, out: 16) }"},
+        Wide{"GAT", "model M { input x: node[16]\n output y = GATPlain(x, heads: 4, out: 16) }"},
+        Wide{"GATv2", "model M { input x: node[16]\n output y = GATv2Plain(x, heads: 2, out: 64) }"},
+        Wide{"Transformer", "model M { input x: node[16]\n output y = GraphTransformer(x, heads: 4, out: 64) }"},
+        Wide{"OneHead", "model M { input x: node[16]\n output y = GATPlain(x, heads: 1, out: 300) }"},
+        Wide{"RGCN", "model M(edge_type: int = 4) { input x: node[64]\n output y = RGCN(x, out: 64) }"},
+        Wide{"Messages", "model M { input x: node[24]\n output y = EdgeConvMLP(x, hidden: 32, out: 16) }"},
+        Wide{"Norm", "model M { input x: node[512]\n output y = LayerNorm(x) }"},
+        Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
+        Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"
+                        "output y = mean(square(x.src - m.dst)) }"},
+        Wide{"Joins", "model M { input x: node[features = 8]\n"
+                      "output y = sum(softmax(concat(x.src, x.dst, axis: features))) }"}),
+    [](const auto &info) { return std::string(info.param.name); });
