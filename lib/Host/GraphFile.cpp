@@ -14,7 +14,7 @@
 using namespace gnnc;
 
 llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const ModelInfo &model,
-                                                llvm::StringRef program) {
+                                              llvm::StringRef program) {
   BoundGraph graph(file, model);
   graph.program = model.findProgram(program);
   if (!graph.program && !model.programs.empty())
@@ -104,6 +104,7 @@ static std::string dataNameOf(const MapInfo &map) {
   return map.name == "etype"   ? "edge_type"
          : map.name == "ntype" ? "node_type"
          : map.name == "batch" ? "graph_ptr"
+         : map.name == "label" ? "y"
                                : map.name;
 }
 
@@ -192,7 +193,8 @@ llvm::Error BoundGraph::bindMap(const MapInfo &map) {
   // In three forms, tried in this order: one target for each element, a row of a relation, row pointers.
   std::string name = dataNameOf(map);
   bool isEnd = map.name == "src" || map.name == "dst";
-  std::string each = map.name == "etype" || map.name == "ntype" ? name : map.name;
+  std::string each =
+      map.name == "etype" || map.name == "ntype" || (map.name == "label" && !file->find("label")) ? name : map.name;
   llvm::Expected<const FileTensor *> tensor = isEnd ? nullptr : findIndices(each, 1);
   if (!tensor)
     return tensor.takeError();
@@ -345,7 +347,7 @@ llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
   // Gradients of outputs are no data of a graph; the caller may have them from elsewhere.
   if (!*rows || input.dims.size() != 1)
     return input.optional || input.gradient ? llvm::Error::success()
-                          : missing("tensor '" + input.name + "'", "input '" + input.name + "'");
+                                            : missing("tensor '" + input.name + "'", "input '" + input.name + "'");
 
   int64_t width = input.dims[0];
   if (const std::string *found = otherFeatureCount(*file, input.name, width))

@@ -56,15 +56,18 @@ static bool matches(llvm::StringRef pattern, llvm::StringRef name) {
 }
 
 llvm::Expected<Parameters> Parameters::load(const ModelInfo &model, const ExtentLookup &extents,
-                                            const SafetensorsFile &file, const ParamsMap *map) {
+                                            const SafetensorsFile &file, const ParamsMap *map,
+                                            const ProgramInfo *program) {
   static const std::map<std::string, ParamRule> noRules;
   const std::map<std::string, ParamRule> &rules = map ? map->data().rules : noRules;
   std::vector<const TensorInfo *> wanted = parametersOf(model);
-  auto isWanted = [&](const std::string &name) {
-    return llvm::any_of(wanted, [&](const TensorInfo *info) { return info->name == name; });
+  auto isKnown = [all = wanted](llvm::StringRef name) {
+    return llvm::any_of(all, [&](const TensorInfo *info) { return info->name == name; });
   };
+  if (program)
+    llvm::erase_if(wanted, [&](const TensorInfo *info) { return !llvm::is_contained(program->inputs, info->name); });
   for (const auto &[name, rule] : rules)
-    if (!isWanted(name))
+    if (!isKnown(name))
       return llvm::createStringError("parameters map '" + map->data().name + "': '" + name +
                                      "' is no parameter of model '" + model.name + "'");
 
@@ -92,7 +95,7 @@ llvm::Expected<Parameters> Parameters::load(const ModelInfo &model, const Extent
   for (const FileTensor &tensor : file.tensors()) {
     bool ignored = map && llvm::any_of(map->data().ignored,
                                        [&](const std::string &pattern) { return matches(pattern, tensor.name); });
-    if (!used.contains(tensor.name) && !ignored)
+    if (!used.contains(tensor.name) && !ignored && !isKnown(tensor.name))
       extra.push_back("'" + tensor.name + "' " + formatShape(tensor.shape));
   }
   if (!missing.empty())

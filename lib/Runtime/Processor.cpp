@@ -77,7 +77,7 @@ int64_t processorLevel(Text &missing) {
   return level;
 }
 
-DefaultFloatMode::DefaultFloatMode() : saved(_mm_getcsr()) { _mm_setcsr(0x1f80); }
+DefaultFloatMode::DefaultFloatMode() : saved(_mm_getcsr()) { _mm_setcsr(0x9fc0); }
 DefaultFloatMode::~DefaultFloatMode() { _mm_setcsr(static_cast<unsigned>(saved)); }
 
 #elif defined(__aarch64__)
@@ -86,7 +86,7 @@ int64_t processorLevel(Text &) { return 0; }
 
 DefaultFloatMode::DefaultFloatMode() {
   __asm__ volatile("mrs %0, fpcr" : "=r"(saved));
-  __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+  __asm__ volatile("msr fpcr, %0" : : "r"(uint64_t{1} << 24));
 }
 DefaultFloatMode::~DefaultFloatMode() { __asm__ volatile("msr fpcr, %0" : : "r"(saved)); }
 

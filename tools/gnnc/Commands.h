@@ -45,6 +45,15 @@ struct RunArguments {
   uint64_t seed = 0;
 };
 
+struct TrainArguments {
+  std::string model, graph, paramsOut, log, checkpoint, select;
+  int64_t epochs = 200;
+  int64_t patience = 0; ///< 0: never stop early
+  int64_t runs = 1;
+  int threads = 0;
+  uint64_t seed = 0;
+};
+
 struct InspectArguments {
   std::string model, graph;
   bool json = false;
@@ -62,6 +71,7 @@ struct BenchArguments {
 
 int runCompile(const CompileArguments &arguments);
 int runModel(const RunArguments &arguments);
+int runTrain(const TrainArguments &arguments);
 int runInspect(const InspectArguments &arguments);
 int runBench(const BenchArguments &arguments);
 

@@ -117,6 +117,38 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
   command->add_option("--seed", arguments.seed, "Seed of random parameters")->excludes(params)->capture_default_str();
 }
 
+static void addTrain(CLI::App &app, TrainArguments &arguments) {
+  CLI::App *command = app.add_subcommand("train", "Train a compiled model on a graph, from new initial values");
+  command->add_option("MODEL.so", arguments.model, "Model compiled from a text with a loss and a train statement")
+      ->required();
+  command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs, labels and splits")
+      ->required();
+  command->add_option("--epochs", arguments.epochs, "Steps on the whole graph")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 24))
+      ->capture_default_str();
+  command->add_option("--seed", arguments.seed, "Seed of initial values and dropout; the same seed gives the same bits")
+      ->capture_default_str();
+  CLI::Option *runs =
+      command->add_option("--runs", arguments.runs, "Train so many times, with the seed and those after it")
+          ->check(CLI::Range(1, 10000))
+          ->capture_default_str();
+  command->add_option("--patience", arguments.patience, "Stop after so many epochs without a better one; 0: never")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
+      ->capture_default_str();
+  command->add_option("--select", arguments.select,
+                      "Metric that says which epoch is the best; default: the first called val..., else the loss");
+  command->add_option("--params-out", arguments.paramsOut, "Write the best epoch's parameters to this file")
+      ->excludes(runs);
+  command->add_option("--log", arguments.log, "Write a line of JSON for each epoch to this file");
+  command
+      ->add_option("--checkpoint", arguments.checkpoint,
+                   "Write everything to this file now and then, and go on from it where it is there already")
+      ->excludes(runs);
+  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+}
+
 static void addInspect(CLI::App &app, InspectArguments &arguments) {
   CLI::App *command =
       app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
@@ -164,10 +196,12 @@ int main(int argc, char **argv) {
                                         std::to_string(GNNC_ABI_VERSION));
   CompileArguments compileArguments;
   RunArguments runArguments;
+  TrainArguments trainArguments;
   InspectArguments inspectArguments;
   BenchArguments benchArguments;
   addCompile(app, compileArguments);
   addRun(app, runArguments);
+  addTrain(app, trainArguments);
   addInspect(app, inspectArguments);
   addBench(app, benchArguments);
   try {
@@ -182,6 +216,8 @@ int main(int argc, char **argv) {
     return finish(runCompile(compileArguments));
   if (app.got_subcommand("run"))
     return finish(runModel(runArguments));
+  if (app.got_subcommand("train"))
+    return finish(runTrain(trainArguments));
   if (app.got_subcommand("inspect"))
     return finish(runInspect(inspectArguments));
   return finish(runBench(benchArguments));

@@ -27,11 +27,11 @@ static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, 
   if (!file)
     return file.takeError();
   if (arguments.paramsMap.empty())
-    return Parameters::load(info, job.extents(), *file, nullptr);
+    return Parameters::load(info, job.extents(), *file, nullptr, info.findProgram(arguments.program));
   llvm::Expected<ParamsMap> map = ParamsMap::open(arguments.paramsMap);
   if (!map)
     return map.takeError();
-  return Parameters::load(info, job.extents(), *file, &*map);
+  return Parameters::load(info, job.extents(), *file, &*map, info.findProgram(arguments.program));
 }
 
 /// Shape, range and a hash of all bytes: equal hashes are bitwise equal outputs.

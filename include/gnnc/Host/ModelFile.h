@@ -58,6 +58,7 @@ llvm::Expected<DeviceChoice> parseDevice(llvm::StringRef name);
 /// its session.
 class ProgramRun {
 public:
+  ProgramRun() = default;
   /// Runs it on all inputs, parameters and states; what only other programs need may be among them. Parameters and
   /// states that it updates are written.
   llvm::Error run(llvm::ArrayRef<gnnc_binding> inputs);

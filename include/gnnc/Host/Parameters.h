@@ -67,9 +67,11 @@ private:
 /// All parameters and states of a model, in its element type.
 class Parameters {
 public:
-  /// Reads them from `file`, through `map` unless that is null.
+  /// Reads them from `file`, through `map` unless that is null; with `program`, those that it needs. The file may have
+  /// what other programs need.
   static llvm::Expected<Parameters> load(const ModelInfo &model, const ExtentLookup &extents,
-                                         const SafetensorsFile &file, const ParamsMap *map);
+                                         const SafetensorsFile &file, const ParamsMap *map,
+                                         const ProgramInfo *program = nullptr);
 
   /// Numbers for trying a model out: a parameter of two or more axes is uniform in ±sqrt(6 / (first + product of the
   /// others)) (Glorot's rule), one of one axis in ±1/sqrt(size), a single number in ±1; states have their fill value.

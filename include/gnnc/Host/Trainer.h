@@ -1,0 +1,74 @@
+//===- Trainer.h - Training a compiled model --------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a model's programs `initialize`, `train_step` and `evaluate` over parameters and states that it owns, keeps
+// those of the best epoch, and saves and restores all of it. What a step computes is the model's own affair.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_HOST_TRAINER_H
+#define GNNC_HOST_TRAINER_H
+
+#include "gnnc/Host/GraphFile.h"
+#include "gnnc/Host/ModelFile.h"
+#include "gnnc/Host/Parameters.h"
+
+namespace gnnc {
+
+/// A metric's name and value.
+using Metrics = std::vector<std::pair<std::string, double>>;
+
+class Trainer {
+public:
+  /// `session` and `graph` must outlive it and stay where they are. An error where the model has no train statement or
+  /// the graph lacks what training needs.
+  static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph);
+
+  /// The metric that says which epoch is the best: larger is better, but for a loss. Empty: the first whose name begins
+  /// with "val", else the first, else the training loss.
+  llvm::Error choose(llvm::StringRef metric);
+  const std::string &chosen() const { return chosenMetric; }
+
+  /// Starts from new initial values. The numbers depend on `seed` alone.
+  llvm::Error initialize(uint64_t seed);
+  /// One training step on the whole graph, then the metrics; true where this epoch is the best so far.
+  llvm::Expected<bool> epoch();
+
+  int64_t epochs() const { return done; }
+  double loss() const { return lastLoss; }
+  const Metrics &metrics() const { return lastMetrics; }
+  /// Of the best epoch, which counts from 1; 0 before the first.
+  int64_t bestEpoch() const { return best; }
+  const Metrics &bestMetrics() const { return metricsOfBest; }
+
+  /// Writes the parameters and states of the best epoch as `Parameters::load` reads them.
+  llvm::Error saveBest(llvm::StringRef path) const;
+  /// Writes everything, so that training goes on from there as if it had not stopped; and reads it back.
+  llvm::Error saveCheckpoint(llvm::StringRef path) const;
+  llvm::Error loadCheckpoint(llvm::StringRef path);
+
+private:
+  Trainer(const ModelFile &model, const BoundGraph &graph) : model(&model), graph(&graph) {}
+  std::vector<gnnc_binding> bindings() const;
+  void keepBest();
+  bool isBetter(double value, double than) const;
+
+  const ModelFile *model;
+  const BoundGraph *graph;
+  ProgramRun initialization, step;
+  std::optional<ProgramRun> evaluation;
+  std::optional<Parameters> current;
+  std::vector<HostTensor> bestTensors; ///< parallel to current->tensors()
+  std::string chosenMetric;
+  int64_t done = 0, best = 0;
+  double lastLoss = 0, bestValue = 0;
+  Metrics lastMetrics, metricsOfBest;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_HOST_TRAINER_H

@@ -1,0 +1,211 @@
+//===- Train.cpp - gnnc train ---------------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Job.h"
+#include "Report.h"
+#include "gnnc/Host/Trainer.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <csignal>
+
+using namespace gnnc;
+
+static volatile std::sig_atomic_t interrupted = 0;
+
+static void interrupt(int) { interrupted = 1; }
+
+namespace {
+
+/// Ends training between two epochs when somebody wants it to; a second signal ends the process.
+struct WatchInterrupts {
+  WatchInterrupts() {
+    struct sigaction action = {};
+    action.sa_handler = interrupt;
+    action.sa_flags = SA_RESETHAND;
+    sigaction(SIGINT, &action, nullptr);
+    sigaction(SIGTERM, &action, nullptr);
+  }
+};
+
+class Training {
+public:
+  Training(const TrainArguments &arguments, Trainer &trainer) : arguments(arguments), trainer(trainer) {}
+
+  /// All runs; prints what came of them.
+  llvm::Error run();
+
+private:
+  llvm::Error runOnce(uint64_t seed);
+  llvm::Error logEpoch(uint64_t seed, double seconds);
+  void showProgress(Progress &progress) const;
+  void printBest(llvm::StringRef title) const;
+  void printSummary() const;
+
+  const TrainArguments &arguments;
+  Trainer &trainer;
+  std::unique_ptr<llvm::raw_fd_ostream> log;
+  std::vector<Metrics> results;
+};
+
+} // namespace
+
+static std::string formatMetrics(const Metrics &metrics) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  for (const auto &[name, value] : metrics)
+    out << (text.empty() ? "" : ", ") << name << llvm::format(" %.4f", value);
+  return text;
+}
+
+void Training::showProgress(Progress &progress) const {
+  constexpr int kWidth = 24;
+  int filled = int(kWidth * trainer.epochs() / arguments.epochs);
+  std::string bar(filled, '#');
+  bar.resize(kWidth, '.');
+  std::string text;
+  llvm::raw_string_ostream(text) << "[" << bar << "] epoch " << trainer.epochs() << "/" << arguments.epochs
+                                 << llvm::format(", loss %.4f", trainer.loss())
+                                 << (trainer.metrics().empty() ? "" : ", ") << formatMetrics(trainer.metrics());
+  progress.show(text);
+}
+
+llvm::Error Training::logEpoch(uint64_t seed, double seconds) {
+  if (!log)
+    return llvm::Error::success();
+  llvm::json::OStream json(*log);
+  json.object([&] {
+    json.attribute("seed", int64_t(seed));
+    json.attribute("epoch", trainer.epochs());
+    json.attribute("seconds", seconds);
+    json.attribute("loss", trainer.loss());
+    for (const auto &[name, value] : trainer.metrics())
+      json.attribute(name, value);
+  });
+  *log << "\n";
+  log->flush();
+  if (!log->has_error())
+    return llvm::Error::success();
+  std::error_code code = log->error();
+  log->clear_error();
+  return llvm::createStringError(code, "cannot write '" + arguments.log + "': " + code.message());
+}
+
+void Training::printBest(llvm::StringRef title) const {
+  llvm::outs() << title << "best epoch " << trainer.bestEpoch() << " of " << trainer.epochs();
+  if (trainer.bestMetrics().empty())
+    llvm::outs() << llvm::format(": loss %.4f", trainer.loss());
+  else
+    llvm::outs() << ": " << formatMetrics(trainer.bestMetrics());
+  llvm::outs() << "\n";
+}
+
+llvm::Error Training::runOnce(uint64_t seed) {
+  if (llvm::Error error = trainer.initialize(seed))
+    return error;
+  if (!arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint)) {
+    if (llvm::Error error = trainer.loadCheckpoint(arguments.checkpoint))
+      return error;
+    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint << "\n";
+  }
+  Progress progress;
+  Stopwatch watch;
+  double sinceShown = 1, sinceSaved = 0;
+  while (trainer.epochs() < arguments.epochs && !interrupted) {
+    llvm::Expected<bool> better = trainer.epoch();
+    if (!better)
+      return better.takeError();
+    double seconds = watch.lap();
+    if (llvm::Error error = logEpoch(seed, seconds))
+      return error;
+    sinceShown += seconds;
+    sinceSaved += seconds;
+    if (sinceShown >= 0.1) {
+      showProgress(progress);
+      sinceShown = 0;
+    }
+    if (!arguments.checkpoint.empty() && sinceSaved >= 10) {
+      if (llvm::Error error = trainer.saveCheckpoint(arguments.checkpoint))
+        return error;
+      sinceSaved = 0;
+    }
+    if (!std::isfinite(trainer.loss()))
+      return llvm::createStringError("the loss of epoch " + llvm::Twine(trainer.epochs()) +
+                                     " is not finite; a smaller learning rate may help");
+    if (arguments.patience > 0 && trainer.epochs() - trainer.bestEpoch() >= arguments.patience)
+      break;
+  }
+  return arguments.checkpoint.empty() ? llvm::Error::success() : trainer.saveCheckpoint(arguments.checkpoint);
+}
+
+/// Mean and standard deviation over the runs.
+void Training::printSummary() const {
+  for (size_t i = 0; i < results.front().size(); ++i) {
+    double sum = 0, squares = 0, count = double(results.size());
+    for (const Metrics &metrics : results)
+      sum += metrics[i].second;
+    for (const Metrics &metrics : results)
+      squares += (metrics[i].second - sum / count) * (metrics[i].second - sum / count);
+    llvm::outs() << results.front()[i].first << " "
+                 << llvm::format("%.4f +- %.4f", sum / count, std::sqrt(squares / std::max(count - 1, 1.0))) << " over "
+                 << results.size() << " runs\n";
+  }
+}
+
+llvm::Error Training::run() {
+  if (!arguments.log.empty()) {
+    std::error_code code;
+    log = std::make_unique<llvm::raw_fd_ostream>(arguments.log, code);
+    if (code)
+      return llvm::createStringError(code, "cannot write '" + arguments.log + "': " + code.message());
+  }
+  Stopwatch watch;
+  for (int64_t i = 0; i < arguments.runs && !interrupted; ++i) {
+    uint64_t seed = arguments.seed + uint64_t(i);
+    if (llvm::Error error = runOnce(seed))
+      return error;
+    if (interrupted)
+      break;
+    results.push_back(trainer.bestMetrics());
+    printBest(arguments.runs > 1 ? "seed " + std::to_string(seed) + ": " : "");
+  }
+  if (arguments.runs > 1 && !results.empty())
+    printSummary();
+  if (!arguments.paramsOut.empty() && trainer.bestEpoch() > 0) {
+    if (llvm::Error error = trainer.saveBest(arguments.paramsOut))
+      return error;
+    llvm::outs() << "wrote " << arguments.paramsOut << "\n";
+  }
+  llvm::outs() << "trained in " << formatSeconds(watch.lap()) << "\n";
+  if (interrupted)
+    return llvm::createStringError(
+        "interrupted after epoch " + llvm::Twine(trainer.epochs()) +
+        (arguments.checkpoint.empty() ? "" : "; the same command goes on from '" + arguments.checkpoint + "'"));
+  return llvm::Error::success();
+}
+
+int gnnc::runTrain(const TrainArguments &arguments) {
+  llvm::Expected<std::unique_ptr<Job>> job =
+      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step");
+  if (!job)
+    return fail(job.takeError());
+  llvm::Expected<Trainer> trainer = Trainer::create((*job)->model(), (*job)->session(), (*job)->bound());
+  if (!trainer)
+    return fail(trainer.takeError());
+  if (llvm::Error error = trainer->choose(arguments.select))
+    return fail(std::move(error));
+  WatchInterrupts watch;
+  if (llvm::Error error = Training(arguments, *trainer).run())
+    return fail(std::move(error));
+  return ExitOk;
+}
