@@ -87,6 +87,8 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
   FormProductsOptions products;
   products.hoist = options.optLevel >= 2 && !llvm::is_contained(options.without, "reorder-broadcast");
   phase.require(createFormProducts(products));
+  // Work on weights, which fusion would give to one thread.
+  phase.add(1, createSpreadShared());
   phase.add(1, createCSEPass());
   phase.require(createCanonicalizerPass());
 }
@@ -118,10 +120,10 @@ constexpr PassPhase kPhases[] = {
 } // namespace
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
-  static constexpr llvm::StringRef names[] = {"recognize-patterns", "split-concats",     "distribute-linear",
-                                              "reorder-broadcast",  "group-terms",       "hoist-elementwise",
-                                              "factor-sums",        "order-aggregation", "group-types",
-                                              "reuse-sums",         "split-sums",        "fuse-epilogues"};
+  static constexpr llvm::StringRef names[] = {
+      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",
+      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",
+      "split-sums",         "spread-shared", "fuse-epilogues"};
   return names;
 }
 

@@ -59,6 +59,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "it needs another kernel that needs that sweep";
   case Obstacle::Later:
     return "it needs the gradient of an output, which may be given after that sweep has run";
+  case Obstacle::OtherAxes:
+    return "one of them is a large shared value with other axes";
   case Obstacle::NothingShared:
     return "they read nothing in common";
   }
@@ -277,7 +279,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
   return needs;
 }
 
-Obstacle Grouping::findObstacle(const Needs &needs, unsigned candidate) const {
+Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned candidate) const {
   const Group &group = groups[candidate];
   if (group.along && needs.along && group.along != needs.along)
     return Obstacle::OtherMap;
@@ -285,6 +287,13 @@ Obstacle Grouping::findObstacle(const Needs &needs, unsigned candidate) const {
     return Obstacle::Later;
   if (auto it = needs.barred.find(candidate); it != needs.barred.end())
     return it->second;
+  // One owner: the axes of a large value are what its sweep loops over, for all that it computes.
+  auto rowOf = [](Operation *op) { return getFeatureShape(op->getResult(0).getType()); };
+  auto isLarge = [&](Operation *op) { return RefTensor::product(rowOf(op)) > kLargeShared; };
+  if (!needs.over && llvm::any_of(group.anchors, [&](Operation *other) {
+        return (isLarge(other) || isLarge(op)) && rowOf(other) != rowOf(op);
+      }))
+    return Obstacle::OtherAxes;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.
   bool free = needs.reads.empty() || group.reads.empty();
   if (!free && !needs.uses.contains(candidate) &&
@@ -308,7 +317,7 @@ void Grouping::place(Operation *op, bool fuse) {
     Group &group = groups[candidate];
     if (group.product || group.over != needs.over)
       continue;
-    if (Obstacle obstacle = findObstacle(needs, candidate); obstacle != Obstacle::None) {
+    if (Obstacle obstacle = findObstacle(op, needs, candidate); obstacle != Obstacle::None) {
       if (!declined || declined->second == Obstacle::NothingShared)
         declined = {candidate, obstacle};
       continue;

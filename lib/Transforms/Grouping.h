@@ -52,6 +52,7 @@ enum class Obstacle {
   Everything,    ///< it needs a sum over everything, known only when the sweep is over
   Cycle,         ///< it needs a kernel that needs the sweep
   Later,         ///< it needs the gradient of an output, which may be given after that sweep has run
+  OtherAxes,     ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
   NothingShared, ///< it could, but they read nothing in common
 };
 
@@ -88,7 +89,7 @@ private:
     llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though a statistic is kept
   };
   Needs findNeeds(mlir::Operation *op) const;
-  Obstacle findObstacle(const Needs &needs, unsigned candidate) const;
+  Obstacle findObstacle(mlir::Operation *op, const Needs &needs, unsigned candidate) const;
 
   void useStatistics(const Needs &needs, unsigned group);
 

@@ -7,8 +7,8 @@
 //
 // A result that replaces an argument is written where the argument is, so nothing may read the argument afterwards.
 // Kernels that only make such results go to the end. What is still unsafe there is made elsewhere first and copied by a
-// kernel at the very end: an update whose argument is read by a later kernel, or by its own kernel otherwise than row by
-// row.
+// kernel at the very end: an update whose argument is read by a later kernel, or by its own kernel otherwise than row
+// by row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +38,20 @@ void findReaders(Value value, SmallVectorImpl<OpOperand *> &readers) {
   }
 }
 
-/// Whether a sweep has read all it needs of an operand's row before it writes the row of `result`: each by its own
-/// owner, and the row is not also written somewhere as it was.
+/// Whether all values in a sweep's body have the features of `value`, or one number. A target may compute a sweep tile
+/// by tile of its axes: then what lacks an axis is computed and written once for each tile.
+bool fillsEveryTile(mpk::SweepOp sweep, Value value) {
+  ArrayRef<int64_t> features = mpdfg::getFeatureShape(value.getType());
+  auto fits = [&](Value other) {
+    return mpdfg::getFeatureElements(other.getType()) == 1 || mpdfg::getFeatureShape(other.getType()) == features;
+  };
+  Block &body = sweep.getBody().front();
+  return llvm::all_of(body.getArguments(), fits) &&
+         llvm::all_of(body, [&](Operation &op) { return llvm::all_of(op.getResults(), fits); });
+}
+
+/// Whether a sweep has read all it needs of an operand's row before it writes the row of `result`, once: each by its
+/// own owner, and the row is not also written somewhere as it was.
 bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
   AccessKind read = sweep.getAccessOf(operand).getKind(), write = sweep.getYieldOf(result).getKind();
   bool alone = !sweep.getOver(); // One owner: what is shared is its own.
@@ -47,7 +59,8 @@ bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
               (alone && read != AccessKind::Member && read != AccessKind::GatherMember && write != AccessKind::Member);
   Value argument = sweep.getBody().getArgument(operand);
   Operation *yield = sweep.getBody().front().getTerminator();
-  return same && llvm::none_of(yield->getOperands(), [&](Value value) {
+  return same && fillsEveryTile(sweep, yield->getOperand(result)) &&
+         llvm::none_of(yield->getOperands(), [&](Value value) {
            while (auto reshape = value.getDefiningOp<mpdfg::ReshapeOp>())
              value = reshape.getInput();
            return value == argument;
@@ -67,16 +80,19 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
   static void place(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
-    // Kernels that only replace go last, each with the views of its results.
+    // Kernels that only replace go last, then the views of their results.
     SmallVector<Operation *> last;
     for (Operation &op : block)
       if (mpk::isKernel(&op) && llvm::all_of(op.getResults(), [&](Value v) { return onlyReplaces(function, v); }))
         last.push_back(&op);
+    size_t numKernels = last.size();
+    for (Operation &op : block)
+      if (mpdfg::isView(&op))
+        if (Operation *maker = mpdfg::getViewed(op.getResult(0)).getDefiningOp();
+            maker && llvm::is_contained(ArrayRef(last).take_front(numKernels), maker))
+          last.push_back(&op);
     for (Operation *op : last)
       op->moveBefore(terminator);
-    for (Operation &op : llvm::make_early_inc_range(block))
-      if (mpdfg::isView(&op) && llvm::is_contained(last, mpdfg::getViewed(op.getResult(0)).getDefiningOp()))
-        op.moveBefore(terminator);
 
     OpBuilder b(terminator);
     SmallVector<OpOperand *> unsafe;
@@ -119,8 +135,8 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
     FlatSymbolRefAttr space = mpdfg::getResidency(value.getType());
     AccessKind kind = space ? AccessKind::Owner : AccessKind::Shared;
     ArrayAttr access = b.getArrayAttr(mpk::AccessAttr::get(b.getContext(), kind));
-    auto sweep = mpk::SweepOp::create(b, value.getLoc(), value.getType(), space, FlatSymbolRefAttr(), value, access,
-                                      access);
+    auto sweep =
+        mpk::SweepOp::create(b, value.getLoc(), value.getType(), space, FlatSymbolRefAttr(), value, access, access);
     Block *body = new Block;
     sweep.getBody().push_back(body);
     Value row = body->addArgument(mpdfg::getElementType(value.getType()), value.getLoc());

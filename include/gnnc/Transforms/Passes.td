@@ -224,6 +224,24 @@ def SplitSums : Pass<"split-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
+  let summary = "Views large shared values as rows of a static space for elementwise work";
+  let description = [{
+    What an optimiser does to a weight would be one row that one thread computes. Seen as rows of at most 256 numbers it is cut into blocks like
+    any other sweep. Operands must have all the numbers or one.
+
+    ```mlir
+    %2 = mpdfg.binary sub %w, %g : tensor<22928xf32>, tensor<22928xf32> -> tensor<22928xf32>
+    // becomes
+    %0 = mpdfg.reshape %w : tensor<22928xf32> -> tensor<1433x16xf32>
+    %1 = mpdfg.spread %0 : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@rows.1433>>
+    ...
+    ```
+  }];
+  let statistics = [Statistic<"numSpread", "spread", "Operations made on rows">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let summary = "Gathers everything between matrix products into few sweeps";
   let description = [{
