@@ -202,7 +202,7 @@ TEST(Trained, ExamplesMatchPyG) {
       std::string folder = std::string(GNNC_EXAMPLES) + "/" + example;
       std::optional<spec::ModelSpec> model =
           loadFile(folder + "/model.gnn", {{"in", std::to_string(graphName == "cora" ? 1433 : 3703)},
-                                           {"classes", std::to_string(expected->shape[1])}});
+                                           {"class", std::to_string(expected->shape[1])}});
       ASSERT_TRUE(model);
       llvm::Expected<ParamsMap> map = ParamsMap::open(folder + "/pyg.map.json");
       ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
@@ -213,7 +213,8 @@ TEST(Trained, ExamplesMatchPyG) {
         llvm::Expected<BoundGraph> bound = BoundGraph::create(*graph, file.info());
         ASSERT_TRUE(bool(bound)) << llvm::toString(bound.takeError());
         auto extents = [&](llvm::StringRef space) { return bound->extent(space); };
-        llvm::Expected<Parameters> parameters = Parameters::load(file.info(), extents, *params, &*map);
+        llvm::Expected<Parameters> parameters =
+            Parameters::load(file.info(), extents, *params, &*map, file.info().findProgram("forward"));
         ASSERT_TRUE(bool(parameters)) << llvm::toString(parameters.takeError());
         llvm::Expected<Session> session = Session::create(file, bound->description(), /*threads=*/2);
         ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());
