@@ -65,7 +65,7 @@ llvm::Error Trainer::choose(llvm::StringRef metric) {
   names.push_back(kLoss.str());
   if (metric.empty()) {
     auto found = llvm::find_if(names, [](llvm::StringRef name) { return name.starts_with("val"); });
-    chosenMetric = found == names.end() ? names.front() : *found;
+    chosenMetric = found == names.end() ? kLoss.str() : *found;
     return llvm::Error::success();
   }
   if (!llvm::is_contained(names, metric))

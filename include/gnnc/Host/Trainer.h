@@ -29,7 +29,7 @@ public:
   static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph);
 
   /// The metric that says which epoch is the best: larger is better, but for a loss. Empty: the first whose name begins
-  /// with "val", else the first, else the training loss.
+  /// with "val", else the training loss.
   llvm::Error choose(llvm::StringRef metric);
   const std::string &chosen() const { return chosenMetric; }
 
