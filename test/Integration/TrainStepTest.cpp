@@ -1,0 +1,182 @@
+//===- TrainStepTest.cpp - Training steps equal the interpreter's ---------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loss, backward pass, dropout masks, running statistics, optimiser and updates in place: after a step the parameters
+// and states of the compiled model are those that the interpreter gives, at every optimisation level.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Host/HostTensor.h"
+#include "gnnc/Reference/Interpreter.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+struct Recipe {
+  const char *name;
+  const char *text;
+};
+
+void PrintTo(const Recipe &recipe, std::ostream *stream) { *stream << recipe.name; }
+
+class TrainStep : public testing::TestWithParam<Recipe> {};
+
+/// What a step makes of `tensors`, by the interpreter.
+std::vector<NamedTensor> interpretStep(const spec::ModelSpec &spec, const Graph &graph, const Tensors &tensors) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module = importModel(spec, &context);
+  mlir::PassManager passes(&context);
+  DifferentiateOptions options;
+  options.gradient = false;
+  passes.addPass(createDifferentiate(options));
+  EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
+  RootGraph root;
+  for (const auto &[name, extent] : graph.extents)
+    root.extents[name] = extent;
+  for (const auto &[name, targets] : graph.maps)
+    root.maps[name].assign(targets.begin(), targets.end());
+  llvm::Expected<GraphData> data = materialise(*module, root);
+  EXPECT_TRUE(bool(data)) << llvm::toString(data.takeError());
+  if (!data)
+    return {};
+  auto function = module->lookupSymbol<mlir::func::FuncOp>("train_step");
+  llvm::StringMap<RefTensor> inputs;
+  for (mlir::BlockArgument argument : function.getArguments()) {
+    auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr);
+    const Tensor &given = tensors.at(name.str());
+    bool resides = bool(mpdfg::getResidency(argument.getType()));
+    llvm::ArrayRef<int64_t> shape = given.shape;
+    RefTensor input(!resides, resides ? shape[0] : 1, shape.drop_front(resides));
+    input.data = given.data;
+    inputs[name.str()] = std::move(input);
+  }
+  auto results = interpret(*module, *data, inputs, "train_step");
+  EXPECT_TRUE(bool(results)) << llvm::toString(results.takeError());
+  return results ? std::move(*results) : std::vector<NamedTensor>();
+}
+
+TEST_P(TrainStep, EqualsTheInterpreter) {
+  std::optional<spec::ModelSpec> spec = loadText(GetParam().text);
+  ASSERT_TRUE(spec);
+  Graph graph = randomGraph(40, 160, 3);
+  graph.extents["class"] = 3;
+  graph.extents["train"] = 11;
+  for (int32_t i = 0; i < 40; ++i)
+    graph.maps["label"].push_back(i % 4 - 1); // -1: no label
+  for (int32_t i = 0; i < 11; ++i)
+    graph.maps["train_idx"].push_back(3 * i + 1);
+  Tensors tensors = randomTensors(*spec, graph, 5);
+  for (auto &[name, tensor] : tensors) {
+    if (name == "seed")
+      tensor.data = {4711, 17};
+    if (name == "step")
+      tensor.data = {2};
+    // Second moments and variances are not negative.
+    if (name.ends_with(".v") || name.ends_with("var"))
+      for (double &x : tensor.data)
+        x = std::fabs(x) + 0.125;
+  }
+  std::vector<NamedTensor> expected = interpretStep(*spec, graph, tensors);
+  ASSERT_GE(expected.size(), 2u); // the loss and a parameter
+
+  for (unsigned optLevel : {0u, 1u, 2u}) {
+    auto compiled = CompiledModel::create(*spec, optLevel, /*baseline=*/optLevel == 1);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    for (int threads : {1, 3}) {
+      const ModelFile &file = (*compiled)->file();
+      std::vector<gnnc_extent> extents;
+      for (const auto &[name, extent] : graph.extents)
+        extents.push_back({name.c_str(), extent});
+      std::vector<gnnc_index> indices;
+      for (const auto &[name, targets] : graph.maps)
+        indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
+      gnnc_graph_desc description{sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(),
+                                  int32_t(indices.size()), indices.data()};
+      llvm::Expected<Session> session = Session::create(file, description, threads);
+      ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());
+      llvm::Expected<ProgramRun> program = session->program("train_step");
+      ASSERT_TRUE(bool(program)) << llvm::toString(program.takeError());
+      std::map<std::string, HostTensor> memory;
+      std::vector<gnnc_binding> bindings;
+      for (const auto &[name, tensor] : tensors) {
+        HostTensor copy = llvm::cantFail(HostTensor::create(name, file.info().type, tensor.shape));
+        for (size_t i = 0; i < tensor.data.size(); ++i)
+          copy.set(i, tensor.data[i]);
+        bindings.push_back(memory.emplace(name, std::move(copy)).first->second.binding());
+      }
+      llvm::Error error = program->run(bindings);
+      ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+      for (const NamedTensor &result : expected) {
+        const HostTensor &found = result.name == "loss" ? program->outputs()[0] : memory.at(result.name);
+        double largest = 1e-3;
+        for (double x : result.value.data)
+          largest = std::max(largest, std::fabs(x));
+        for (size_t i = 0; i < result.value.data.size(); ++i)
+          ASSERT_NEAR(found.at(i), result.value.data[i], 2e-5 * largest)
+              << result.name << ", number " << i << ", -O" << optLevel << ", " << threads << " threads";
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, TrainStep,
+                         testing::Values(Recipe{"GCN", R"(
+    import std
+    model M(class: int = 3) {
+      input x: node[in = 6]
+      let h = dropout(relu(GCN(dropout(x, 0.5), out: 40) as c1), 0.5)
+      output y = GCN(h, out: class) as c2
+      loss = CrossEntropy(y.train, onehot(label).train)
+      train Adam(lr: 0.01, weight_decay: 0.0005) for c1
+      train SGD(lr: 0.1, momentum: 0.9)
+    })"},
+                                         Recipe{"AttentionWithDropout", R"(
+    import std
+    model M(class: int = 3) {
+      input x: node[in = 70]
+      let h = elu(GAT(dropout(x, 0.6), heads: 4, out: 8, drop: 0.6) as c1)
+      output y = GAT(h, heads: 1, out: class, concat: false, drop: 0.3) as c2
+      loss = CrossEntropy(y.train, onehot(label).train)
+      train AdamW(lr: CosineDecay(step, lr: 0.01, steps: 10), clip: 0.5)
+    })"},
+                                         Recipe{"RunningStatistics", R"(
+    import std
+    model M(class: int = 3) {
+      input x: node[in = 6]
+      let h = relu(BatchNorm(SAGE(x, out: 17) as c1))
+      output y = SAGE(h, out: class) as c2
+      loss = CrossEntropy(y.train, onehot(label).train)
+      train SGD(lr: 0.1, momentum: 0.9, nesterov: true)
+    })"},
+                                         // An embedding; and a loss that has a derivative in it.
+                                         Recipe{"Forces", R"(
+    model M {
+      param q: node[dim = 4]
+      input p: node[xyz = 3]
+      let d = p.src - p.dst
+      let energy = sum(exp(-sum(d * d, over: xyz)) * dot(q.src, q.dst, over: dim), along: all)
+      let force = -gradient(energy, p)
+      output f = force
+      loss = energy * 0.01 + mean(sum(square(force), over: xyz), along: all)
+      train Descent()
+    }
+    layer Descent(value: any[dim], grad: any[dim]) -> any[dim] { value - 0.01 * grad })"}),
+                         [](const auto &info) { return std::string(info.param.name); });
+
+} // namespace
