@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-ABI_VERSION = 2
+ABI_VERSION = 3
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
@@ -68,7 +68,13 @@ class Binding(Structure):
 
 
 class Options(Structure):
-    _fields_ = [("struct_size", c_uint32), ("threads", c_int32), ("allocator", c_void_p)]
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_int32),
+        ("allocator", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+    ]
 
 
 class Extent(Structure):
@@ -152,7 +158,7 @@ class Model:
             raise ModelError(f"{path} has ABI version {self.api.abi_version}, expected {ABI_VERSION}")
         self.info: dict = json.loads(self.api.describe(None))
         self.handle = c_void_p()
-        options = Options(ctypes.sizeof(Options), threads, None)
+        options = Options(ctypes.sizeof(Options), threads, None, DLPACK_CPU, 0)
         self.check("open", lambda error: self.api.open(byref(options), byref(self.handle), error))
 
     @staticmethod
