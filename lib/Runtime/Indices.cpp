@@ -129,7 +129,8 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
 void Indices::share(const int32_t **arrays, const int64_t *lengths, int64_t count) {
   for (int64_t i = 1; i < count; ++i)
     for (int64_t j = 0; j < i; ++j)
-      if (lengths[i] == lengths[j] && memcmp(arrays[i], arrays[j], lengths[i] * sizeof(int32_t)) == 0) {
+      // Arrays that nothing uses are null.
+      if (lengths[i] > 0 && lengths[i] == lengths[j] && memcmp(arrays[i], arrays[j], lengths[i] * sizeof(int32_t)) == 0) {
         arrays[i] = arrays[j];
         break;
       }

@@ -175,30 +175,34 @@ MaybeOperand Elaborator::normalizeAlong(StringRef function, const Operand &x, Id
 // degree, move, join
 //===----------------------------------------------------------------------===//
 
-MaybeOperand Elaborator::degreeFunction(Arguments &arguments) {
+/// The first argument of a function that takes a map; `expectation` begins the message about a space.
+std::optional<Elaborator::Route> Elaborator::mapArgument(Arguments &arguments, llvm::StringRef expectation) {
   const ast::Expr *expr = arguments.positional(0);
-  if (!expr)
-    return arguments.missing();
+  if (!expr) {
+    arguments.missing();
+    return std::nullopt;
+  }
   std::optional<ast::Path> path = pathOf(*expr);
   std::optional<Route> route = path ? resolve(*path, kUndefined, /*structural=*/false) : std::nullopt;
+  if (route && route->map == kNone) {
+    error(expr->loc, expectation + ", but '" + path->names.back().text + "' is a space");
+    return std::nullopt;
+  }
+  return route;
+}
+
+MaybeOperand Elaborator::degreeFunction(Arguments &arguments) {
+  std::optional<Route> route = mapArgument(arguments, "degree counts the members of a map");
   if (!route)
     return std::nullopt;
-  if (route->map == kNone)
-    return error(expr->loc, "degree counts the members of a map, but '" + path->names.back().text + "' is a space");
   return wrap(builder.degree(route->map, arguments.call.loc));
 }
 
 /// onehot(map): a row of the identity matrix for each element; zeros where the map is undefined.
 MaybeOperand Elaborator::onehotFunction(Arguments &arguments) {
-  const ast::Expr *expr = arguments.positional(0);
-  if (!expr)
-    return arguments.missing();
-  std::optional<ast::Path> path = pathOf(*expr);
-  std::optional<Route> route = path ? resolve(*path, kUndefined, /*structural=*/false) : std::nullopt;
+  std::optional<Route> route = mapArgument(arguments, "onehot takes a map to a static space");
   if (!route)
     return std::nullopt;
-  if (route->map == kNone)
-    return error(expr->loc, "onehot takes a map to a static space, but '" + path->names.back().text + "' is a space");
   MaybeId rows = builder.identity(route->to, arguments.call.loc);
   return rows ? wrap(builder.move(*rows, route->map, 0, arguments.call.loc)) : std::nullopt;
 }

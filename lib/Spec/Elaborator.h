@@ -256,6 +256,7 @@ private:
   MaybeOperand reduceAlong(llvm::StringRef function, const Operand &x, Id map, Loc loc);
   MaybeOperand normalizeAlong(llvm::StringRef function, const Operand &x, Id map, Loc loc);
   std::optional<Id> alongMap(Arguments &arguments, const Operand &x);
+  std::optional<Route> mapArgument(Arguments &arguments, llvm::StringRef expectation);
   MaybeOperand degreeFunction(Arguments &arguments);
   MaybeOperand moveFunction(Arguments &arguments);
   MaybeOperand joinFunction(Arguments &arguments);

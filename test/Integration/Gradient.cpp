@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Gradient.h"
+#include "Interpreted.h"
 
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
-#include "gnnc/Reference/Interpreter.h"
 #include "gnnc/Transforms/Passes.h"
 
 #include "dialects/mpk/IR/MPK.h"
@@ -63,46 +63,11 @@ mlir::func::FuncOp Program::body() const {
   return mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module.get(), function));
 }
 
-static llvm::Expected<std::vector<NamedTensor>> interpretWith(mlir::ModuleOp module, const Graph &graph,
-                                                              const Tensors &tensors, llvm::StringRef name) {
-  RootGraph root;
-  for (const auto &[name, extent] : graph.extents)
-    root.extents[name] = extent;
-  for (const auto &[name, targets] : graph.maps)
-    root.maps[name].assign(targets.begin(), targets.end());
-  llvm::Expected<GraphData> data = materialise(module, root);
-  if (!data)
-    return data.takeError();
-  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(module, name));
-  llvm::StringMap<RefTensor> inputs;
-  for (mlir::BlockArgument argument : function.getArguments()) {
-    auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr);
-    auto given = tensors.find(name.str());
-    if (given == tensors.end())
-      continue;
-    bool resides = bool(mpdfg::getResidency(argument.getType()));
-    llvm::ArrayRef<int64_t> shape = given->second.shape;
-    RefTensor input(!resides, resides ? shape[0] : 1, shape.drop_front(resides));
-    input.data = given->second.data;
-    inputs[name.str()] = std::move(input);
-  }
-  return interpret(module, *data, inputs, name);
-}
-
 llvm::Expected<Tensors> Program::run(const Graph &graph, const Tensors &tensors) const {
-  auto results = interpretWith(*module, graph, tensors, function);
+  auto results = interpretOn(*module, graph, tensors, function);
   if (!results)
     return results.takeError();
-  Tensors outputs;
-  for (NamedTensor &result : *results) {
-    Tensor tensor;
-    if (!result.value.shared)
-      tensor.shape.push_back(result.value.rows);
-    tensor.shape.insert(tensor.shape.end(), result.value.dims.begin(), result.value.dims.end());
-    tensor.data = std::move(result.value.data);
-    outputs[result.name] = std::move(tensor);
-  }
-  return outputs;
+  return tensorsOf(std::move(*results));
 }
 
 /// Element numbers are no magnitudes.
@@ -130,7 +95,7 @@ llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &g
   function.setAllResultAttrs(llvm::ArrayRef<mlir::DictionaryAttr>());
   function.setType(
       mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
-  auto values = interpretWith(*copy, graph, tensors, this->function);
+  auto values = interpretOn(*copy, graph, tensors, this->function);
   if (!values)
     return values.takeError();
   llvm::DenseMap<mlir::Value, double> largest;

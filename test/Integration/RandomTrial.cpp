@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomTrial.h"
+#include "Interpreted.h"
 
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
-#include "gnnc/Reference/Interpreter.h"
 
 #include "dialects/mpk/IR/MPK.h"
 #include "mlir/IR/MLIRContext.h"
@@ -27,47 +27,6 @@ using namespace gnnc;
 using namespace gnnc::test;
 using spec::OpCode;
 
-//===----------------------------------------------------------------------===//
-// The interpreter
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-RootGraph rootsOf(const Graph &graph) {
-  RootGraph root;
-  for (const auto &[name, extent] : graph.extents)
-    root.extents[name] = extent;
-  for (const auto &[name, targets] : graph.maps)
-    root.maps[name].assign(targets.begin(), targets.end());
-  return root;
-}
-
-llvm::StringMap<RefTensor> argumentsOf(const spec::ModelSpec &model, const Tensors &tensors) {
-  llvm::StringMap<RefTensor> arguments;
-  for (const spec::Value &value : model.values) {
-    auto given = tensors.find(value.name);
-    if (given == tensors.end() || (value.op != OpCode::Input && value.op != OpCode::Param && value.op != OpCode::State))
-      continue;
-    bool shared = value.residency == spec::kNone;
-    llvm::ArrayRef<int64_t> shape = given->second.shape;
-    RefTensor argument(shared, shared ? 1 : shape[0], shape.drop_front(!shared));
-    argument.data = given->second.data;
-    arguments[value.name] = std::move(argument);
-  }
-  return arguments;
-}
-
-Tensor tensorOf(RefTensor value) {
-  Tensor tensor;
-  if (!value.shared)
-    tensor.shape.push_back(value.rows);
-  tensor.shape.insert(tensor.shape.end(), value.dims.begin(), value.dims.end());
-  tensor.data = std::move(value.data);
-  return tensor;
-}
-
-} // namespace
-
 llvm::Error test::evaluate(Trial &trial) {
   // All values are outputs, so that the ones an output is made of can be looked at too.
   spec::ModelSpec all = trial.model;
@@ -84,10 +43,7 @@ llvm::Error test::evaluate(Trial &trial) {
   if (mlir::failed(mlir::verify(*module)))
     return llvm::createStringError("the imported program does not verify: " + message);
   for (Sample &sample : trial.samples) {
-    llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
-    if (!graph)
-      return graph.takeError();
-    auto values = interpret(*module, *graph, argumentsOf(all, sample.tensors));
+    auto values = interpretOn(*module, sample.graph, sample.tensors);
     if (!values)
       return values.takeError();
     sample.values.clear();
@@ -231,15 +187,10 @@ std::string checkPhases(const Trial &trial, unsigned optLevel) {
   }
   for (const Sample &sample : trial.samples) {
     std::string graphName = nameOf(sample.shape);
-    llvm::Expected<GraphData> graph = materialise(*module, rootsOf(sample.graph));
-    if (!graph)
-      return graphName + ": " + llvm::toString(graph.takeError());
-    auto values = interpret(*module, *graph, argumentsOf(trial.model, sample.tensors));
+    auto values = interpretOn(*module, sample.graph, sample.tensors);
     if (!values)
       return graphName + ": " + llvm::toString(values.takeError());
-    Tensors outputs;
-    for (NamedTensor &value : *values)
-      outputs[value.name] = tensorOf(std::move(value.value));
+    Tensors outputs = tensorsOf(std::move(*values));
     std::string difference = compareAll(trial, sample, outputs, 1e-10);
     if (!difference.empty())
       return graphName + ": " + difference;

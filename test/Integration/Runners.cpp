@@ -5,11 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestModel.h"
+#include "Interpreted.h"
 
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Reference/Interpreter.h"
 #include "gnnc/Support/OutputFile.h"
 
 #include "gnnc/Transforms/Passes.h"
@@ -45,52 +44,20 @@ public:
       EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
     }
     program = gradient ? kGradient.str() : kForward.str();
-    auto function = module->lookupSymbol<mlir::func::FuncOp>(program);
-    for (mlir::BlockArgument argument : function.getArguments())
-      onSpace[function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str()] =
-          bool(mpdfg::getResidency(argument.getType()));
   }
 
   std::string name() const override { return "interpreter"; }
 
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override {
-    RootGraph root;
-    for (const auto &[name, extent] : graph.extents)
-      root.extents[name] = extent;
-    for (const auto &[name, targets] : graph.maps)
-      root.maps[name].assign(targets.begin(), targets.end());
-    llvm::Expected<GraphData> data = materialise(*module, root);
-    if (!data)
-      return data.takeError();
-
-    llvm::StringMap<RefTensor> inputs;
-    for (const auto &[name, tensor] : tensors) {
-      bool resides = onSpace[name];
-      llvm::ArrayRef<int64_t> shape = tensor.shape;
-      RefTensor input(!resides, resides ? shape[0] : 1, shape.drop_front(resides));
-      input.data = tensor.data;
-      inputs[name] = std::move(input);
-    }
-    llvm::Expected<std::vector<NamedTensor>> results = interpret(*module, *data, inputs, program);
+    llvm::Expected<std::vector<NamedTensor>> results = interpretOn(*module, graph, tensors, program);
     if (!results)
       return results.takeError();
-
-    Tensors outputs;
-    for (const NamedTensor &result : *results) {
-      Tensor tensor;
-      if (!result.value.shared)
-        tensor.shape.push_back(result.value.rows);
-      tensor.shape.insert(tensor.shape.end(), result.value.dims.begin(), result.value.dims.end());
-      tensor.data = result.value.data;
-      outputs[result.name] = std::move(tensor);
-    }
-    return outputs;
+    return tensorsOf(std::move(*results));
   }
 
 private:
   std::unique_ptr<mlir::MLIRContext> context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::map<std::string, bool> onSpace;
   std::string program;
 };
 

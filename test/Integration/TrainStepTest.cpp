@@ -10,10 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "TestModel.h"
+#include "Interpreted.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Host/HostTensor.h"
-#include "gnnc/Reference/Interpreter.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -46,27 +45,7 @@ std::vector<NamedTensor> interpretStep(const spec::ModelSpec &spec, const Graph 
   options.gradient = false;
   passes.addPass(createDifferentiate(options));
   EXPECT_TRUE(mlir::succeeded(passes.run(*module)));
-  RootGraph root;
-  for (const auto &[name, extent] : graph.extents)
-    root.extents[name] = extent;
-  for (const auto &[name, targets] : graph.maps)
-    root.maps[name].assign(targets.begin(), targets.end());
-  llvm::Expected<GraphData> data = materialise(*module, root);
-  EXPECT_TRUE(bool(data)) << llvm::toString(data.takeError());
-  if (!data)
-    return {};
-  auto function = module->lookupSymbol<mlir::func::FuncOp>("train_step");
-  llvm::StringMap<RefTensor> inputs;
-  for (mlir::BlockArgument argument : function.getArguments()) {
-    auto name = function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr);
-    const Tensor &given = tensors.at(name.str());
-    bool resides = bool(mpdfg::getResidency(argument.getType()));
-    llvm::ArrayRef<int64_t> shape = given.shape;
-    RefTensor input(!resides, resides ? shape[0] : 1, shape.drop_front(resides));
-    input.data = given.data;
-    inputs[name.str()] = std::move(input);
-  }
-  auto results = interpret(*module, *data, inputs, "train_step");
+  auto results = interpretOn(*module, graph, tensors, "train_step");
   EXPECT_TRUE(bool(results)) << llvm::toString(results.takeError());
   return results ? std::move(*results) : std::vector<NamedTensor>();
 }

@@ -139,7 +139,9 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
                       "Metric that says which epoch is the best; default: the first called val..., else the loss");
   command->add_option("--params-out", arguments.paramsOut, "Write the best epoch's parameters to this file")
       ->excludes(runs);
-  command->add_option("--log", arguments.log, "Write a line of JSON for each epoch to this file");
+  command->add_option(
+      "--log", arguments.log,
+      "Write a line of JSON for each epoch to this file; training that goes on from a checkpoint goes on with it");
   command
       ->add_option("--checkpoint", arguments.checkpoint,
                    "Write everything to this file now and then, and go on from it where it is there already")

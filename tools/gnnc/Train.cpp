@@ -8,12 +8,12 @@
 #include "Commands.h"
 #include "Job.h"
 #include "Report.h"
+#include "TrainLog.h"
 #include "gnnc/Host/Trainer.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -47,14 +47,13 @@ public:
 
 private:
   llvm::Error runOnce(uint64_t seed);
-  llvm::Error logEpoch(uint64_t seed, double seconds);
   void showProgress(Progress &progress) const;
   void printBest(llvm::StringRef title) const;
   void printSummary() const;
 
   const TrainArguments &arguments;
   Trainer &trainer;
-  std::unique_ptr<llvm::raw_fd_ostream> log;
+  std::optional<TrainLog> log;
   std::vector<Metrics> results;
 };
 
@@ -80,27 +79,6 @@ void Training::showProgress(Progress &progress) const {
   progress.show(text);
 }
 
-llvm::Error Training::logEpoch(uint64_t seed, double seconds) {
-  if (!log)
-    return llvm::Error::success();
-  llvm::json::OStream json(*log);
-  json.object([&] {
-    json.attribute("seed", int64_t(seed));
-    json.attribute("epoch", trainer.epochs());
-    json.attribute("seconds", seconds);
-    json.attribute("loss", trainer.loss());
-    for (const auto &[name, value] : trainer.metrics())
-      json.attribute(name, value);
-  });
-  *log << "\n";
-  log->flush();
-  if (!log->has_error())
-    return llvm::Error::success();
-  std::error_code code = log->error();
-  log->clear_error();
-  return llvm::createStringError(code, "cannot write '" + arguments.log + "': " + code.message());
-}
-
 void Training::printBest(llvm::StringRef title) const {
   llvm::outs() << title << "best epoch " << trainer.bestEpoch() << " of " << trainer.epochs();
   if (trainer.bestMetrics().empty())
@@ -118,6 +96,13 @@ llvm::Error Training::runOnce(uint64_t seed) {
       return error;
     llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint << "\n";
   }
+  // One log for all runs; where it goes on is known now.
+  if (!arguments.log.empty() && !log) {
+    llvm::Expected<TrainLog> opened = TrainLog::open(arguments.log, trainer.epochs());
+    if (!opened)
+      return opened.takeError();
+    log = std::move(*opened);
+  }
   Progress progress;
   Stopwatch watch;
   double sinceShown = 1, sinceSaved = 0;
@@ -126,8 +111,9 @@ llvm::Error Training::runOnce(uint64_t seed) {
     if (!better)
       return better.takeError();
     double seconds = watch.lap();
-    if (llvm::Error error = logEpoch(seed, seconds))
-      return error;
+    if (log)
+      if (llvm::Error error = log->add(trainer, seed, seconds))
+        return error;
     sinceShown += seconds;
     sinceSaved += seconds;
     if (sinceShown >= 0.1) {
@@ -163,12 +149,6 @@ void Training::printSummary() const {
 }
 
 llvm::Error Training::run() {
-  if (!arguments.log.empty()) {
-    std::error_code code;
-    log = std::make_unique<llvm::raw_fd_ostream>(arguments.log, code);
-    if (code)
-      return llvm::createStringError(code, "cannot write '" + arguments.log + "': " + code.message());
-  }
   Stopwatch watch;
   for (int64_t i = 0; i < arguments.runs && !interrupted; ++i) {
     uint64_t seed = arguments.seed + uint64_t(i);

@@ -157,7 +157,6 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
 
 llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantText) {
-  MLIRContext *context = module.getContext();
   constexpr llvm::StringLiteral message = "internal error in code generation; the diagnostic says where";
   OwningOpRef<ModuleOp> code = ModuleOp::create(module.getLoc());
   FailureOr<SmallVector<EmittedKernel>> kernels = emitKernels(module, CPUTarget{level}, *code);
