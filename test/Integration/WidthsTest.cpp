@@ -79,6 +79,11 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"
                         "output y = mean(square(x.src - m.dst)) }"},
+        // The first of two walks is cut along an axis that the second one folds.
+        Wide{"Folded", "model M(a: int = 9, z: int = 12, node_type: int = 3) {\n"
+                       "input s: node[a, b = 8, c = 7], t: node[b], u: node[z]\n"
+                       "let p = softmax(max(dot(s, t, over: b), over: c), along: ntype)\n"
+                       "output y = sum(min(p * u, over: a)[z: 5..9], along: ntype) }"},
         Wide{"Joins", "model M { input x: node[features = 8]\n"
                       "output y = sum(softmax(concat(x.src, x.dst, axis: features))) }"}),
     [](const auto &info) { return std::string(info.param.name); });

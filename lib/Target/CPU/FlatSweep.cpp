@@ -28,7 +28,12 @@ FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
     for (const AccumulatePlan &accumulate : plan.accumulates)
       if (accumulate.perMember && accumulate.walk == walk)
         operations.push_back(accumulate.op);
-    AxisClasses axes(sweep, [&](Operation *op) { return llvm::is_contained(operations, op); });
+    // The statistics of a softmax that a later walk computes are known by its result, which has their axes.
+    AxisClasses axes(sweep, [&](Operation *op) {
+      return llvm::is_contained(operations, op) || llvm::any_of(plan.softmaxes, [&](const SoftmaxPlan &softmax) {
+               return softmax.walk == walk && softmax.op == op;
+             });
+    });
     InnerCut cut =
         chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) { return full.shapeOf(v, plan.axes); });
     cuts.push_back({std::move(axes), cut});
