@@ -38,13 +38,14 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
   using DifferentiateBase::DifferentiateBase;
 
   void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(replaceGradients(function)))
+        return signalPassFailure();
+    // Outputs may be derivatives themselves: their code is there now.
     if (gradient)
       if (auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward))
         if (failed(addGradient(forward)))
           return signalPassFailure();
-    for (auto function : getOperation().getOps<func::FuncOp>())
-      if (failed(replaceGradients(function)))
-        return signalPassFailure();
   }
 
   /// Replaces each mpdfg.gradient; those of one number share their reverse pass. In order, so that a later one goes
@@ -57,7 +58,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
         if (group.empty() || op.getValue() == group.front().getValue())
           group.push_back(op);
       if (group.empty())
-        return success();
+        break;
       OpBuilder b(group.front());
       Value number = group.front().getValue();
       SmallVector<Value> wanted;
@@ -73,6 +74,11 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       for (GradientOp op : group)
         op.erase();
     }
+    for (auto variable : llvm::make_early_inc_range(block.getOps<VariableOp>())) {
+      variable.replaceAllUsesWith(variable.getInput());
+      variable.erase();
+    }
+    return success();
   }
 
   /// A copy of @forward that also has the gradients.

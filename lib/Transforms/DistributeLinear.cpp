@@ -73,7 +73,7 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
     if (findLift(op, together))
       return true;
     Operation *sum = value.getDefiningOp();
-    return sum && isAddition(sum) && !isNamedByGradient(value) &&
+    return sum && isAddition(sum) &&
            llvm::all_of(sum->getOperands(), [&](Value term) { return findTerms(op, others, term); });
   }
 

@@ -87,7 +87,7 @@ private:
   /// each need.
   Value strip(Value value) {
     Operation *op = value.getDefiningOp();
-    if (!op || isNamedByGradient(value))
+    if (!op)
       return value;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
       if (isScale(op, i) && getResidency(op->getOperand(i).getType()) && othersLift(op, i)) {

@@ -69,13 +69,6 @@ std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRe
   return projectionOf(space, whole, declare);
 }
 
-bool gnnc::isNamedByGradient(Value value) {
-  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
-    auto gradient = dyn_cast<GradientOp>(use.getOwner());
-    return gradient && gradient.getBy() == value;
-  });
-}
-
 bool Lifting::canLift(Value value) {
   if (!getResidency(value.getType()))
     return true;
@@ -84,8 +77,6 @@ bool Lifting::canLift(Value value) {
   Operation *op = value.getDefiningOp();
   bool can = false;
   if (map.getValue() == kAllMap || !op)
-    can = false;
-  else if (isNamedByGradient(value))
     can = false;
   else if (auto move = dyn_cast<BroadcastOp>(op))
     can = move.getAlong() == kAllMap || remainderOf(from, move.getAlongAttr(), map).has_value();

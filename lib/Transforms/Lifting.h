@@ -61,9 +61,6 @@ private:
 /// Of several the one that leads furthest.
 mlir::FlatSymbolRefAttr findLift(mlir::Operation *from, mlir::ValueRange values);
 
-/// Whether a derivative by this very value is asked for: what is made of it must go on being made of it.
-bool isNamedByGradient(mlir::Value value);
-
 /// Whether rows of the map's domain may have no image.
 bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 

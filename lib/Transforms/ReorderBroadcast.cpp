@@ -76,7 +76,7 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
     if (!getResidency(operand.getType()))
       return std::pair(operand, FlatSymbolRefAttr());
     BroadcastOp move = getMove(operand);
-    if (!move || !move.getFill().isZero() || isNamedByGradient(operand))
+    if (!move || !move.getFill().isZero())
       return std::nullopt;
     std::optional<FlatSymbolRefAttr> rest = remainderOf(op, move.getAlongAttr(), map, /*declare=*/true);
     return rest ? std::optional(std::pair(move.getInput(), *rest)) : std::nullopt;

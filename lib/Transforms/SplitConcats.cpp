@@ -47,8 +47,7 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     for (size_t i = 0; i < contractions.size(); ++i) {
       ContractOp op = contractions[i];
       for (bool left : {true, false})
-        if (auto concat = (left ? op.getLhs() : op.getRhs()).getDefiningOp<ConcatOp>();
-            concat && !isNamedByGradient(concat))
+        if (auto concat = (left ? op.getLhs() : op.getRhs()).getDefiningOp<ConcatOp>(); concat)
           if (split(op, concat, left, contractions))
             break;
     }

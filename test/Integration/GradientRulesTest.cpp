@@ -197,6 +197,68 @@ TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
 }
 
 //===----------------------------------------------------------------------===//
+// Derivatives by values that are not arguments
+//===----------------------------------------------------------------------===//
+
+TEST(GradientRules, AValueIsNotAnotherThatEqualsIt) {
+  Tensor x = {{3, 2}, {0.1, -0.2, 0.3, 0.4, -0.5, 0.6}}, ones = {{3, 2}, {1, 1, 1, 1, 1, 1}}, tanh = x, twice = x;
+  for (double &number : tanh.data)
+    number = std::tanh(number);
+  for (double &number : twice.data)
+    number *= 2;
+  Tensors tensors = {{"x", x}, {"grad.g", ones}, {"grad.h", ones}, {"grad.k", ones}};
+  // A sum with 0, another name for the axis, another tanh of the same.
+  expectGradients("input x: node[a]\nlet y = x + 0\nlet z = rename(x, a: b)\nlet u = tanh(x)\nlet v = tanh(x)\n"
+                  "output g = gradient(sum(sum(x * y, over: a), along: all), y)\n"
+                  "output h = gradient(sum(sum(x * rename(z, b: a), over: a), along: all), z)\n"
+                  "output k = gradient(sum(sum(u * v, over: a), along: all), u)",
+                  tinyGraph(), tensors, {{"g", x}, {"h", x}, {"k", tanh}});
+  expectGradients("input x: node[a]\noutput g = gradient(sum(sum(x * (x + 0), over: a), along: all), x)", tinyGraph(),
+                  {{"x", x}, {"grad.g", ones}}, {{"g", twice}, {"grad.x", {{3, 2}, {2, 2, 2, 2, 2, 2}}}});
+}
+
+/// Rewrites see a softmax, a mean and products on pairs of nodes and types here, in which the value does not occur.
+TEST(GradientRules, ByPartsOfPatterns) {
+  Graph graph = tinyGraph();
+  graph.extents["edge_type"] = 2;
+  graph.maps["etype"] = {0, 1, 1, 0, 1};
+  Tensor s = {{5}, {0.1, 0.5, -0.3, 0.2, -0.7}}, c = {{5}, {1, 2, -1, 0.5, 3}}, zeros = {{5}, {0, 0, 0, 0, 0}};
+  Tensor softmax = zeros, mean = {{3}, {0, 0, 0}}, weights = Tensor::zeros({5, 2, 1});
+  Tensor x = {{3, 2}, {0.1, -0.2, 0.3, 0.4, -0.5, 0.6}};
+  for (int e = 0; e < 5; ++e) {
+    int owner = graph.maps["dst"][e];
+    double total = 0, weighted = 0, members = 0;
+    for (int other = 0; other < 5; ++other)
+      if (graph.maps["dst"][other] == owner) {
+        total += std::exp(s.data[other]);
+        weighted += std::exp(s.data[other]) * c.data[other];
+        members += 1;
+      }
+    softmax.data[e] = (c.data[e] - weighted / total) / total;
+    mean.data[owner] = 1 / members;
+    for (int i = 0; i < 2; ++i)
+      weights.data[2 * e + i] = x.data[2 * graph.maps["src"][e] + i];
+  }
+  mean.data[2] = 1; // no members, so divided by 1
+  expectGradients("input s: edge[], c: edge[]\nlet p = exp(s)\nlet total = sum(s)\n"
+                  "output g = gradient(sum(c * p / sum(p).dst, along: all), p)\n"
+                  "output h = gradient(sum(total / maximum(degree(dst), 1), along: all), total)",
+                  graph, {{"s", s}, {"c", c}, {"grad.g", zeros}, {"grad.h", {{3}, {0, 0, 0}}}},
+                  {{"g", softmax}, {"h", mean}});
+  std::optional<spec::ModelSpec> model =
+      loadText("model M(a: int = 2, edge_type: int = 2) {\ninput x: node[a]\nparam W: edge_type[a, b = 1]\n"
+               "let w = W.etype\nlet y = sum(x.src @ w)\n"
+               "output g = gradient(sum(sum(y, over: b), along: all), w)\n}");
+  ASSERT_TRUE(model);
+  for (const std::unique_ptr<Runner> &runner : allRunners(*model, /*gradient=*/true)) {
+    llvm::Expected<Tensors> results =
+        runner->run(graph, {{"x", x}, {"W", {{2, 2, 1}, {1, 2, 3, 4}}}, {"grad.g", Tensor::zeros({5, 2, 1})}});
+    ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+    EXPECT_LE(relativeError(results->at("g"), weights), 1e-6) << runner->name();
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // What the language cannot say
 //===----------------------------------------------------------------------===//
 

@@ -124,5 +124,6 @@ SmallVector<Value> SelectOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
 }
 
 SmallVector<Value> DetachOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value()}; }
+SmallVector<Value> VariableOp::emitAdjoint(OpBuilder &, Value g, ArrayRef<bool>) { return {g}; }
 SmallVector<Value> IsElementOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return {Value(), Value()}; }
 SmallVector<Value> RandomOp::emitAdjoint(OpBuilder &, Value, ArrayRef<bool>) { return SmallVector<Value>(5); }

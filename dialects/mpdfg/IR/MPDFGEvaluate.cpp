@@ -309,6 +309,7 @@ FailureOr<RefTensor> SelectOp::evaluate(Operands operands, const GraphData &) {
 }
 
 FailureOr<RefTensor> DetachOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
+FailureOr<RefTensor> VariableOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
 
 FailureOr<RefTensor> ContractOp::evaluate(Operands operands, const GraphData &) {
   RefTensor result = makeResult(*this, operands);

@@ -96,6 +96,7 @@ LogicalResult UnaryOp::verify() { return verifyElementwise(*this); }
 LogicalResult BinaryOp::verify() { return verifyElementwise(*this); }
 LogicalResult SelectOp::verify() { return verifyElementwise(*this); }
 LogicalResult DetachOp::verify() { return verifyElementwise(*this); }
+LogicalResult VariableOp::verify() { return verifyElementwise(*this); }
 LogicalResult IsElementOp::verify() { return verifyElementwise(*this); }
 LogicalResult RandomOp::verify() { return verifyElementwise(*this); }
 
@@ -114,6 +115,9 @@ LogicalResult IotaOp::verify() {
 LogicalResult GradientOp::verify() {
   if (getResidency(getValue().getType()) || getFeatureElements(getValue().getType()) != 1)
     return emitOpError() << "expected a shared number to differentiate, found " << getValue().getType();
+  if (Operation *op = getBy().getDefiningOp(); op && !isa<VariableOp>(op))
+    return emitOpError() << "expected an argument or a variable to differentiate by, found the result of '"
+                         << op->getName() << "'";
   return success();
 }
 
@@ -262,4 +266,5 @@ int64_t SliceOp::flopsPerRow() { return 0; }
 /// Seven rounds of two wide products and four exclusive ors.
 int64_t RandomOp::flopsPerRow() { return 7 * 8 * resultWidth(*this); }
 int64_t DetachOp::flopsPerRow() { return 0; }
+int64_t VariableOp::flopsPerRow() { return 0; }
 int64_t IsElementOp::flopsPerRow() { return resultWidth(*this); }

@@ -455,8 +455,23 @@ def RandomOp : MPDFG_RowOp<"random"> {
 // Derivatives
 //===----------------------------------------------------------------------===//
 
+def VariableOp : MPDFG_RowOp<"variable", [AllTypesMatch<["input", "result"]>]> {
+  let summary = "the identity: a value by which a derivative is asked for";
+  let description = [{
+    What is made of the result depends on this very value, and on no other that is equal to it. So no rewrite looks through it, and
+    two with different numbers are never merged. The differentiate pass takes it away.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.variable 0 %0 : tensor<?x64xf32, #mpdfg.on<@node>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, I64Attr:$number);
+  let assemblyFormat = "$number $input attr-dict `:` type($input)";
+}
+
 def GradientOp : MPDFG_Op<"gradient", [Pure, AllTypesMatch<["by", "result"]>]> {
-  let summary = "the derivative of a shared number by an earlier value";
+  let summary = "the derivative of a shared number by an argument or variable";
   let description = [{
     Has the type of `by`; 0 where the number does not depend on it. The differentiate pass replaces it by reverse-mode code,
     which later gradients may go through in turn. The interpreter does not know it.

@@ -214,9 +214,8 @@ Value Importer::importRandom(const spec::Value &value, Type type) {
     return reshape(part, spec::kNone, ones);
   };
   Value low = seedPart(0), high = seedPart(1);
-  Value own = value.residency < 0
-                  ? Value(ConstantOp::create(builder, loc, number, builder.getF64FloatAttr(0)))
-                  : Value(ElementOp::create(builder, loc, typeOn(value.residency, ones), UnitAttr()));
+  Value own = value.residency < 0 ? Value(ConstantOp::create(builder, loc, number, builder.getF64FloatAttr(0)))
+                                  : Value(ElementOp::create(builder, loc, typeOn(value.residency, ones), UnitAttr()));
   Value places = IotaOp::create(builder, loc, typeOn(spec::kNone, sizesOf(value.axes)));
   return RandomOp::create(builder, loc, type, low, high, reshape(step, spec::kNone, ones), own, places, value.site);
 }
@@ -312,6 +311,11 @@ void Importer::importProgram(StringRef name, ArrayRef<spec::Output> outputs, Arr
       for (Id operand : model.values[id].operands)
         needed[operand] = true;
 
+  SmallVector<bool> named(model.values.size(), false); // by a derivative
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (needed[id] && value.op == OpCode::Gradient)
+      named[value.operands[1]] = true;
+
   SmallVector<Type> argumentTypes, resultTypes;
   SmallVector<Id> arguments;
   for (auto [id, value] : llvm::enumerate(model.values))
@@ -326,8 +330,8 @@ void Importer::importProgram(StringRef name, ArrayRef<spec::Output> outputs, Arr
     results.push_back(update.value);
   for (Id result : results)
     resultTypes.push_back(typeOf(model.values[result]));
-  auto function = func::FuncOp::create(builder, builder.getUnknownLoc(), name,
-                                       builder.getFunctionType(argumentTypes, resultTypes));
+  auto function =
+      func::FuncOp::create(builder, builder.getUnknownLoc(), name, builder.getFunctionType(argumentTypes, resultTypes));
   Block *block = function.addEntryBlock();
   values.assign(model.values.size(), Value());
   for (auto [i, id] : llvm::enumerate(arguments)) {
@@ -355,8 +359,11 @@ void Importer::importProgram(StringRef name, ArrayRef<spec::Output> outputs, Arr
 
   builder.setInsertionPointToStart(block);
   for (Id id = 0; id < Id(model.values.size()); ++id)
-    if (needed[id] && !values[id])
+    if (needed[id] && !values[id]) {
       values[id] = importValue(id);
+      if (named[id])
+        values[id] = VariableOp::create(builder, loc, values[id].getType(), values[id], id);
+    }
   SmallVector<Value> returned;
   for (Id result : results)
     returned.push_back(values[result]);

@@ -366,6 +366,15 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<1xf32>) {
+  %0 = mpdfg.unary exp %x : tensor<1xf32> -> tensor<1xf32>
+  // expected-error @+1 {{expected an argument or a variable to differentiate by, found the result of 'mpdfg.unary'}}
+  %1 = mpdfg.gradient %x by %0 : tensor<1xf32>, tensor<1xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<4xf32>) {
   // expected-error @+1 {{expected feature axes [4], found [1]}}
   %0 = mpdfg.detach %x : tensor<4xf32> -> tensor<1xf32>

@@ -72,8 +72,10 @@ func.func @elementwise(%a: tensor<?x8x1xf32, #mpdfg.on<@edge>>, %b: tensor<?x8x1
   %3 = mpdfg.binary add %s, %a : tensor<1x16xf32>, tensor<?x8x1xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<?x8x1xf32, #mpdfg.on<@edge>>, tensor<?x8x16xf32, #mpdfg.on<@edge>>, tensor<1x1xf32> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   %4 = mpdfg.select %0, %b, %c : tensor<?x8x1xf32, #mpdfg.on<@edge>>, tensor<?x8x16xf32, #mpdfg.on<@edge>>, tensor<1x1xf32> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
+  // CHECK: mpdfg.variable 3 %{{.*}} : tensor<?x8x16xf32, #mpdfg.on<@edge>>
+  %v = mpdfg.variable 3 %4 : tensor<?x8x16xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.gradient %{{.*}} by %{{.*}} : tensor<1xf64>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
-  %5 = mpdfg.gradient %g by %4 : tensor<1xf64>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
+  %5 = mpdfg.gradient %g by %v : tensor<1xf64>, tensor<?x8x16xf32, #mpdfg.on<@edge>>
   // CHECK: mpdfg.detach %{{.*}} : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   %6 = mpdfg.detach %5 : tensor<?x8x16xf32, #mpdfg.on<@edge>> -> tensor<?x8x16xf32, #mpdfg.on<@edge>>
   return
