@@ -23,8 +23,7 @@ const Occurrence *Analysis::find(unsigned line, unsigned column) const {
   return best;
 }
 
-/// `node[heads = 1, out = 1]` as `node[heads, out]`, for sizes that nobody knows.
-static void dropSizes(std::string &text) {
+void gnnc::spec::dropSizes(std::string &text) {
   size_t at = text.find('[');
   while ((at = text.find(" = ", at)) != std::string::npos)
     text.erase(at, text.find_first_of(",]", at) - at);

@@ -84,6 +84,11 @@ struct BuiltinTable {
 
 bool gnnc::spec::isBuiltin(StringRef name) { return BuiltinTable::get().count(name.str()); }
 
+std::string gnnc::spec::builtinUsage(StringRef name) {
+  auto found = BuiltinTable::get().find(name.str());
+  return found == BuiltinTable::get().end() ? "" : found->second.usage;
+}
+
 std::vector<std::string> gnnc::spec::builtinNames() {
   std::vector<std::string> names;
   for (auto &each : BuiltinTable::get())
@@ -199,6 +204,8 @@ std::optional<std::vector<std::string>> Elaborator::Arguments::axes(const ast::E
     return missing();
   std::vector<std::string> names;
   auto add = [&](const ast::Expr &each) {
+    if (each.kind == ast::Expr::Kind::Name && elaborator.isCursor(each.name))
+      elaborator.completeAxes(call);
     if (each.kind == ast::Expr::Kind::Name)
       names.push_back(each.name);
     else

@@ -17,6 +17,8 @@ namespace gnnc::spec {
 
 bool isBuiltin(llvm::StringRef name);
 std::vector<std::string> builtinNames();
+/// `sum(x, along: map, over: axes)`; empty where there is none of that name.
+std::string builtinUsage(llvm::StringRef name);
 
 } // namespace gnnc::spec
 

@@ -50,6 +50,9 @@ MaybeOperand Elaborator::evalKind(const ast::Expr &expr) {
     return evalMember(expr);
   case ast::Expr::Kind::Call: {
     Found<ast::LayerDecl> layer = modules.findLayer(*frame->module, expr.name);
+    completeArguments(expr, layer.decl);
+    if (isCursor(expr.name))
+      completeName();
     return layer ? callLayer(expr, layer) : callBuiltin(expr);
   }
   case ast::Expr::Kind::Unary:
@@ -67,6 +70,10 @@ MaybeOperand Elaborator::evalKind(const ast::Expr &expr) {
 }
 
 MaybeOperand Elaborator::evalName(const ast::Expr &expr) {
+  if (isCursor(expr.name)) {
+    completeName();
+    return std::nullopt;
+  }
   if (auto found = frame->values.find(expr.name); found != frame->values.end()) {
     Binding &binding = found->second;
     if (binding.input)
@@ -120,6 +127,10 @@ MaybeOperand Elaborator::evalMember(const ast::Expr &expr) {
     ast::Path path;
     path.names.assign(names.begin() + i, names.end());
     path.loc = names[i].loc;
+    if (isCursor(names[i].text)) {
+      completeMove(*x);
+      return std::nullopt;
+    }
     // mapStep advances over the names that make one map; a space is one name.
     size_t taken = 0;
     mapStep(path, taken, kUndefined);
@@ -275,6 +286,8 @@ MaybeOperand Elaborator::evalChoice(const ast::Expr &expr) {
 
 MaybeOperand Elaborator::evalSlice(const ast::Expr &expr) {
   MaybeOperand x = eval(*expr.operands[0]);
+  if (x && isCursor(expr.name))
+    completeAxes(*x);
   std::optional<Number> begin = evalNumber(*expr.operands[1], "the begin of a slice");
   std::optional<Number> end = evalNumber(*expr.operands[2], "the end of a slice");
   if (!x || !begin || !end)

@@ -108,6 +108,9 @@ struct Frame {
   unsigned repeats = 0;     ///< `repeat` statements around the current one
 };
 
+/// `node[heads = 1, out = 1]` as `node[heads, out]`, for sizes that nobody knows.
+void dropSizes(std::string &text);
+
 class Elaborator {
 public:
   Elaborator(Modules &modules, const Sources &sources, DiagnosticEngine &diagnostics, const CompileInputs &inputs);
@@ -119,6 +122,8 @@ public:
 
   /// Where to record what is known of names, if anywhere.
   std::vector<Occurrence> *occurrences = nullptr;
+  /// Where to say what else may stand at the cursor's word, if anywhere (Completion.cpp).
+  std::vector<Completion> *completions = nullptr;
   /// What numbers without a value are taken to be, for an editor; 0 where they are errors.
   int64_t assumedSize = 0;
   /// Whether any was.
@@ -272,6 +277,21 @@ private:
   MaybeOperand gradientFunction(Arguments &arguments);
   MaybeOperand onehotFunction(Arguments &arguments);
   MaybeOperand renameAxes(const Operand &x, const std::vector<std::pair<std::string, std::string>> &pairs, Loc loc);
+
+  // Completion (Completion.cpp).
+  bool isCursor(llvm::StringRef name) const;
+  void offer(Completion::Kind kind, const llvm::Twine &label, const llvm::Twine &detail);
+  void offerMap(llvm::StringRef name, Id map);
+  void completeName();
+  void completeMove(const Operand &x);
+  void completePath(Id start);
+  void completeSpace();
+  void completeRelation();
+  void completeSize();
+  void completeAxes(const Operand &x);
+  void completeAxes(const ast::Expr &call);
+  void completeArguments(const ast::Expr &call, const ast::LayerDecl *layer);
+  std::vector<std::pair<std::string, Id>> visibleSpaces();
 
   // Messages.
   std::nullopt_t error(Loc loc, const llvm::Twine &message);

@@ -218,6 +218,15 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
   };
   for (size_t i = 0; i < path.names.size();) {
     const ast::Name &name = path.names[i];
+    if (isCursor(name.text)) {
+      completePath(route.to);
+      return std::nullopt;
+    }
+    if (findRelation(name.text) && i + 1 < path.names.size() && isCursor(path.names[i + 1].text)) {
+      for (const char *end : {"src", "dst"})
+        offer(Completion::Kind::Map, end, "map of relation " + name.text);
+      return std::nullopt;
+    }
     if (std::optional<Id> map = mapStep(path, i, route.to)) {
       const Map step = builder.map(*map);
       if (route.from == kUndefined)

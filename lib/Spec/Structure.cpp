@@ -307,6 +307,10 @@ void Elaborator::declareRootRelation(const ast::RelationDecl &decl) {
 
 /// A declared root relation, or a derived one applied to the relation in force.
 std::optional<RelationView> Elaborator::relationNamed(const ast::Name &name, const RelationView &inForce) {
+  if (isCursor(name.text)) {
+    completeRelation();
+    return std::nullopt;
+  }
   if (const RelationView *root = findRelation(name.text)) {
     record(name.loc, "relation " + name.text, builder.space(root->space).loc);
     return *root;

@@ -32,6 +32,10 @@ std::string Elaborator::describe(const Operand &operand) const {
 std::optional<Id> Elaborator::residencyOf(const std::optional<ast::Name> &name) {
   if (!name)
     return kNone;
+  if (isCursor(name->text)) {
+    completeSpace();
+    return std::nullopt;
+  }
   return spaceNamed(*name);
 }
 
@@ -43,6 +47,8 @@ std::optional<std::vector<Axis>> Elaborator::axesOf(const ast::Type &type) {
   std::vector<Axis> axes;
   for (auto [i, axis] : llvm::enumerate(type.axes)) {
     std::optional<int64_t> size;
+    if (axis.name && isCursor(axis.name->text))
+      completeSize();
     if (axis.size) {
       size = evalSize(*axis.size);
     } else if (auto known = frame->sizes.find(axis.name->text); known != frame->sizes.end()) {

@@ -62,12 +62,16 @@ std::optional<std::string> Documents::read(const std::string &path) const {
   return (*buffer)->getBuffer().str();
 }
 
-std::vector<llvm::lsp::PublishDiagnosticsParams> Documents::analyze() {
+spec::CompileInputs Documents::inputs() const {
   spec::CompileInputs inputs;
   inputs.readFile = [this](const std::string &path) { return read(path); };
+  return inputs;
+}
+
+std::vector<llvm::lsp::PublishDiagnosticsParams> Documents::analyze() {
   std::vector<llvm::lsp::PublishDiagnosticsParams> all;
   for (auto &[path, document] : documents) {
-    document.analysis = spec::analyzeText(path, document.lines.text().str(), inputs);
+    document.analysis = spec::analyzeText(path, document.lines.text().str(), inputs());
     all.emplace_back(document.uri, document.version);
     for (const spec::Diagnostic &diagnostic : document.analysis.diagnostics)
       all.back().diagnostics.push_back(convert(diagnostic, document));
@@ -186,4 +190,44 @@ std::vector<Location> Documents::references(const URIForFile &uri, Position posi
     all.push_back(where);
   }
   return all;
+}
+
+static llvm::lsp::CompletionItemKind kindOf(spec::Completion::Kind kind) {
+  using Kind = spec::Completion::Kind;
+  using Shown = llvm::lsp::CompletionItemKind;
+  switch (kind) {
+  case Kind::Value:
+    return Shown::Variable;
+  case Kind::Axis:
+    return Shown::Property;
+  case Kind::Space:
+    return Shown::Class;
+  case Kind::Map:
+    return Shown::Field;
+  case Kind::Layer:
+    return Shown::Module;
+  case Kind::Function:
+    return Shown::Function;
+  case Kind::Argument:
+    return Shown::Property;
+  case Kind::Keyword:
+    return Shown::Keyword;
+  }
+  return Shown::Text;
+}
+
+llvm::lsp::CompletionList Documents::complete(const URIForFile &uri, Position position) const {
+  llvm::lsp::CompletionList list;
+  const Document *document = find(uri);
+  if (!document)
+    return list;
+  spec::Loc loc = document->lines.loc(position);
+  for (const spec::Completion &found :
+       spec::completeText(uri.file().str(), document->lines.text().str(), loc.line, loc.column, inputs())) {
+    // What is near comes first: values, axes and maps before what the libraries have.
+    std::string order = std::to_string(int(found.kind)) + found.label;
+    llvm::lsp::CompletionItem &item = list.items.emplace_back(found.label, kindOf(found.kind), order);
+    item.detail = found.detail;
+  }
+  return list;
 }

@@ -38,8 +38,12 @@ public:
   /// Within the same text.
   std::vector<llvm::lsp::Location> references(const llvm::lsp::URIForFile &uri, llvm::lsp::Position position,
                                               bool includeDeclaration) const;
+  /// All words that may stand there, whatever has been typed of one.
+  llvm::lsp::CompletionList complete(const llvm::lsp::URIForFile &uri, llvm::lsp::Position position) const;
 
 private:
+  spec::CompileInputs inputs() const;
+
   struct Document {
     llvm::lsp::URIForFile uri;
     int64_t version = 0;

@@ -21,16 +21,19 @@ Server::Server(llvm::lsp::MessageHandler &messages)
   messages.method("textDocument/hover", this, &Server::onHover);
   messages.method("textDocument/definition", this, &Server::onDefinition);
   messages.method("textDocument/references", this, &Server::onReferences);
+  messages.method("textDocument/completion", this, &Server::onCompletion);
 }
 
 void Server::onInitialize(const llvm::lsp::InitializeParams &, Callback<llvm::json::Value> reply) {
   // Texts are small: the whole of one comes with each change.
   Object sync{{"openClose", true}, {"change", int(llvm::lsp::TextDocumentSyncKind::Full)}};
   reply(Object{{"serverInfo", Object{{"name", "gnnc-lsp-server"}, {"version", GNNC_VERSION}}},
-               {"capabilities", Object{{"textDocumentSync", std::move(sync)},
-                                       {"hoverProvider", true},
-                                       {"definitionProvider", true},
-                                       {"referencesProvider", true}}}});
+               {"capabilities",
+                Object{{"textDocumentSync", std::move(sync)},
+                       {"hoverProvider", true},
+                       {"definitionProvider", true},
+                       {"referencesProvider", true},
+                       {"completionProvider", Object{{"triggerCharacters", llvm::json::Array{".", ":", "(", "["}}}}}}});
 }
 
 void Server::onShutdown(const llvm::lsp::NoParams &, Callback<std::nullptr_t> reply) {
@@ -73,4 +76,8 @@ void Server::onDefinition(const llvm::lsp::TextDocumentPositionParams &params,
 
 void Server::onReferences(const llvm::lsp::ReferenceParams &params, Callback<std::vector<llvm::lsp::Location>> reply) {
   reply(documents.references(params.textDocument.uri, params.position, params.context.includeDeclaration));
+}
+
+void Server::onCompletion(const llvm::lsp::CompletionParams &params, Callback<llvm::lsp::CompletionList> reply) {
+  reply(documents.complete(params.textDocument.uri, params.position));
 }

@@ -34,6 +34,7 @@ private:
   void onDefinition(const llvm::lsp::TextDocumentPositionParams &params,
                     Callback<std::vector<llvm::lsp::Location>> reply);
   void onReferences(const llvm::lsp::ReferenceParams &params, Callback<std::vector<llvm::lsp::Location>> reply);
+  void onCompletion(const llvm::lsp::CompletionParams &params, Callback<llvm::lsp::CompletionList> reply);
 
   void publishAll();
 

@@ -64,6 +64,19 @@ struct Analysis {
   const Occurrence *find(unsigned line, unsigned column) const;
 };
 
+/// A word that may stand at a place.
+struct Completion {
+  enum class Kind { Value, Axis, Space, Map, Layer, Function, Argument, Keyword };
+  Kind kind = Kind::Value;
+  std::string label;
+  std::string detail; ///< `node[heads = 8]`, `map edge -> node`, `sum(x, along: map, over: axes)`
+};
+
+/// The words that may stand at a position of a text called `name`, lines and columns (in bytes) counted from 1, in no
+/// order. The word that is there already, or begun, is taken away first and does not filter them.
+std::vector<Completion> completeText(const std::string &name, const std::string &text, unsigned line, unsigned column,
+                                     const CompileInputs &inputs);
+
 /// Analyses a text called `name`: every model with the layers it calls, and the layers that none calls with arguments
 /// made up for them. Where a size has no value, only what does not depend on it is reported.
 Analysis analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs);
