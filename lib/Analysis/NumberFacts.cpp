@@ -192,6 +192,53 @@ bool ofGraphAlone(Value value, unsigned depth) {
   return depth > 0 && op && llvm::all_of(op->getOperands(), [&](Value v) { return ofGraphAlone(v, depth - 1); });
 }
 
+/// The largest operand for which exp is taken to be finite, in single precision.
+constexpr double kLargestExponent = 80;
+
+/// Every number is at most kLargestExponent.
+bool exponent(Value value, unsigned depth) {
+  if (depth == 0)
+    return false;
+  if (Value same = source(value))
+    return exponent(same, depth - 1);
+  if (std::optional<double> number = constantOf(value))
+    return *number <= kLargestExponent;
+  Operation *op = value.getDefiningOp();
+  if (auto move = dyn_cast_or_null<BroadcastOp>(op))
+    return fillOf(move).value_or(0) <= kLargestExponent && exponent(move.getInput(), depth - 1);
+  if (auto unary = dyn_cast_or_null<UnaryOp>(op)) {
+    if (unary.getKind() == UnaryKind::Neg)
+      return atLeastZero(unary.getInput(), depth - 1);
+    return llvm::is_contained(
+               {UnaryKind::Tanh, UnaryKind::Sigmoid, UnaryKind::Sin, UnaryKind::Cos, UnaryKind::Erf, UnaryKind::Sign},
+               unary.getKind()) &&
+           finite(unary.getInput(), depth - 1);
+  }
+  auto binary = dyn_cast_or_null<BinaryOp>(op);
+  if (!binary)
+    return false;
+  Value x = binary.getLhs(), y = binary.getRhs();
+  auto either = [&](auto proof, auto other) {
+    return (proof(x, depth - 1) && other(y, depth - 1)) || (proof(y, depth - 1) && other(x, depth - 1));
+  };
+  auto atMostZero = [](Value v, unsigned d) {
+    auto negation = v.getDefiningOp<UnaryOp>();
+    std::optional<double> number = constantOf(v);
+    return (negation && negation.getKind() == UnaryKind::Neg && atLeastZero(negation.getInput(), d)) ||
+           (number && *number <= 0);
+  };
+  switch (binary.getKind()) {
+  case BinaryKind::Minimum:
+    return either(exponent, finite);
+  case BinaryKind::Mul: // A square times a negative factor, as in Gaussians.
+    return either(atMostZero, atLeastZero);
+  case BinaryKind::Div:
+    return atMostZero(x, depth - 1) && atLeastZero(y, depth - 1);
+  default:
+    return false;
+  }
+}
+
 } // namespace
 
 bool gnnc::isHarmless(Operation *op) {
@@ -200,7 +247,9 @@ bool gnnc::isHarmless(Operation *op) {
   if (auto unary = dyn_cast<UnaryOp>(op)) {
     bool hasPole =
         llvm::is_contained({UnaryKind::Log, UnaryKind::Sqrt, UnaryKind::Rsqrt, UnaryKind::Recip}, unary.getKind());
-    harmless = !hasPole || known(unary.getInput());
+    // Where exp overflows, so does its derivative.
+    harmless =
+        unary.getKind() == UnaryKind::Exp ? exponent(unary.getInput(), kDepth) : !hasPole || known(unary.getInput());
   } else if (auto binary = dyn_cast<BinaryOp>(op)) {
     harmless =
         binary.getKind() != BinaryKind::Pow && (binary.getKind() != BinaryKind::Div || isNonZero(binary.getRhs()));

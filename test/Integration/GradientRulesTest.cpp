@@ -160,6 +160,21 @@ TEST(GradientRules, SumsOfNoMembersAreZeroWhereEachWouldBeInfinite) {
                       std::log(std::exp(2) + std::exp(6) + std::exp(4)), 0, 0}}}});
 }
 
+TEST(GradientRules, WhatNoMemberReadsMayOverflow) {
+  // No edge goes to node 2, so nobody asks for the exponential of its number.
+  Graph graph = tinyGraph();
+  Tensor x = {{3, 2}, {0.1, -0.2, 0.3, 0.4, 1000, 2000}}, y = Tensor::zeros({3, 2}), grad = y;
+  for (int e = 0; e < 5; ++e)
+    for (int i = 0; i < 2; ++i) {
+      int from = 2 * graph.maps["src"][e] + i, to = 2 * graph.maps["dst"][e] + i;
+      y.data[from] += std::exp(x.data[to]) * x.data[from];
+      grad.data[from] += std::exp(x.data[to]);
+      grad.data[to] += std::exp(x.data[to]) * x.data[from];
+    }
+  expectGradients("input x: node[a]\noutput y = sum(exp(x.dst) * x.src, along: src)", graph,
+                  {{"x", x}, {"grad.y", {{3, 2}, {1, 1, 1, 1, 1, 1}}}}, {{"y", y}, {"grad.x", grad}});
+}
+
 TEST(GradientRules, WhatNoOutputNeedsHasGradientZero) {
   Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}},
                      {"w", {{2}, {1, 2}}},

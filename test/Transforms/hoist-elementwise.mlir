@@ -56,10 +56,10 @@ func.func @cheap(%x: !node, %a: tensor<8xf32>) -> (!node, !node) {
 // The owners of the sweep compute it once each, whatever it costs.
 // REMARK: [Missed] hoist | {{.*}}Function=of_the_owner
 // CHECK-LABEL: func @of_the_owner
-// CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@edge>>
+// CHECK: mpdfg.unary tanh {{.*}}#mpdfg.on<@edge>>
 func.func @of_the_owner(%x: !node, %e: !edge) -> !node {
   %0 = mpdfg.broadcast %x along @dst : !node -> !edge
-  %1 = mpdfg.unary exp %0 : !edge -> !edge
+  %1 = mpdfg.unary tanh %0 : !edge -> !edge
   %2 = mpdfg.binary add %1, %e : !edge, !edge -> !edge
   %3 = mpdfg.reduce max %2 along @dst : !edge -> !node
   return %3 : !node
@@ -86,4 +86,33 @@ func.func @stays(%x: !node) -> (!edge, !edge, !edge, !edge) {
   %5 = mpdfg.binary mul %0, %mask : !edge, !edge -> !edge
   %6 = mpdfg.unary recip %0 : !edge -> !edge
   return %2, %4, %5, %6 : !edge, !edge, !edge, !edge
+}
+
+// exp of a node that no edge reads may overflow, and its gradient would be 0 times infinity. A Gaussian does not, nor does what is
+// bounded.
+// CHECK-LABEL: func @overflows
+// CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@edge>>
+// CHECK-LABEL: func @gaussian
+// CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@node>>
+// CHECK: mpdfg.unary exp {{.*}}#mpdfg.on<@node>>
+func.func @overflows(%x: !node, %e: !edge) -> !node {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %1 = mpdfg.unary exp %0 : !edge -> !edge
+  %2 = mpdfg.binary mul %1, %e : !edge, !edge -> !edge
+  %3 = mpdfg.reduce sum %2 along @dst : !edge -> !node
+  return %3 : !node
+}
+func.func @gaussian(%x: !node, %e: !edge) -> (!node, !node) {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %k = mpdfg.constant -0.5 : tensor<1xf32>
+  %1 = mpdfg.unary square %0 : !edge -> !edge
+  %2 = mpdfg.binary mul %1, %k : !edge, tensor<1xf32> -> !edge
+  %3 = mpdfg.unary exp %2 : !edge -> !edge
+  %4 = mpdfg.binary mul %3, %e : !edge, !edge -> !edge
+  %5 = mpdfg.reduce sum %4 along @dst : !edge -> !node
+  %6 = mpdfg.unary sin %0 : !edge -> !edge
+  %7 = mpdfg.unary exp %6 : !edge -> !edge
+  %8 = mpdfg.binary mul %7, %e : !edge, !edge -> !edge
+  %9 = mpdfg.reduce sum %8 along @dst : !edge -> !node
+  return %5, %9 : !node, !node
 }
