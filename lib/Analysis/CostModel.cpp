@@ -53,7 +53,12 @@ Cost costOfSweep(mpk::SweepOp sweep) {
   llvm::SetVector<Attribute> ownerMaps, memberMaps;
   for (auto [i, input] : llvm::enumerate(sweep.getInputs())) {
     mpk::AccessAttr access = sweep.getAccessOf(i);
-    cost.read += at(plan.levels[sweep.getBody().getArgument(i)], rowBytes(input.getType()));
+    mpk::Level level = plan.levels[sweep.getBody().getArgument(i)];
+    // A degree is the difference of two offsets; the next owner begins with the second.
+    int64_t bytes = !input.getDefiningOp<DegreeOp>() ? rowBytes(input.getType())
+                    : level == mpk::Level::Owner     ? kIndexBytes
+                                                     : 2 * kIndexBytes;
+    cost.read += at(level, bytes);
     if (access.getMap())
       (access.getKind() == mpk::AccessKind::GatherMember ? memberMaps : ownerMaps).insert(access.getMap());
   }
@@ -87,7 +92,7 @@ Cost costOfProduct(mpk::ProductOp op) {
   cost.read = extentOf(op.getOverAttr(), bytes * op.getBatch() * op.getRows() * op.getK()) + bytesOf(op.getRhs()) +
               extentOf(op.getOverAttr(), kIndexBytes * (bool(op.getGatherAttr()) + bool(op.getGroupAttr())));
   for (Value extra : op.getExtras())
-    cost.read += bytesOf(extra);
+    cost.read += extra.getDefiningOp<DegreeOp>() ? extentOf(op.getOverAttr(), kIndexBytes) : bytesOf(extra);
   for (Value result : op.getResults())
     cost.written += bytesOf(result);
   if (op.hasEpilogue())

@@ -96,6 +96,7 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
 void fuse(OpPassManager &pm, const PhaseOptions &options) {
   FuseMessagePassingOptions fusion;
   fusion.fuse = options.optLevel > 0;
+  fusion.degrees = !llvm::is_contained(options.without, "read-degrees");
   pm.addPass(createFuseMessagePassing(fusion));
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
@@ -123,7 +124,7 @@ llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {
       "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",
       "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",
-      "split-sums",         "spread-shared", "fuse-epilogues"};
+      "split-sums",         "spread-shared", "read-degrees",      "fuse-epilogues"};
   return names;
 }
 

@@ -104,7 +104,7 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
                                                      : leaf(move.getInput(), gather(member, move));
   } else if (isa_and_nonnull<ConstantOp, IotaOp>(op)) {
     result = builder.clone(*op)->getResult(0);
-  } else if (!op || isView(op) || mpk::isProduct(op)) {
+  } else if (!op || isView(op) || mpk::isProduct(op) || grouping.isAtHand(op)) {
     result = leaf(value, direct(value, member));
   } else if (grouping.isAnchor(op)) {
     // Made by this very sweep: a reduction seen by its owner, the softmax seen by its member, or an owner's value.
@@ -208,7 +208,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   void rewrite(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
-    Grouping grouping(function, fuse);
+    Grouping grouping(function, fuse, degrees);
     OpBuilder b(terminator);
     DenseMap<Value, Value> kept;
     auto now = [&](Value value) { return kept.lookup(value) ? kept.lookup(value) : value; };

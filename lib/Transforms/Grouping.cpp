@@ -7,7 +7,9 @@
 //
 // Step 1, anchors. A value is computed where it is needed, again for each need, unless it is an anchor: a reduction, an
 // output, an operand of a product, or read through a map (a broadcast along another map than its user's sweep). A
-// softmax is an anchor only where it is seen otherwise than by a member of a sweep along its own map.
+// softmax is an anchor only where it is seen otherwise than by a member of a sweep along its own map. A degree is at
+// hand with the graph, as the difference of two offsets of its map's index; what is made of it alone is made where it
+// is used.
 //
 // Step 2, groups. Anchors are placed in program order. An anchor may join a sweep over the same owners, along the same
 // map or where one of the two has none, if it shares work with it, reads none of its results through a map, and no
@@ -117,7 +119,7 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
     run(operand, member);
 }
 
-Grouping::Grouping(func::FuncOp function, bool fuse) {
+Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees) : readDegrees(fuse && readDegrees) {
   findAnchors(function, fuse);
   findLate(function);
   for (Operation &op : function.getBody().front())
@@ -146,9 +148,14 @@ void Grouping::require(Value value) {
     pending.push_back(op);
 }
 
+void Grouping::requireRows(Value value) {
+  if (!isAtHand(value.getDefiningOp()))
+    require(value);
+}
+
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<ReduceOp, DegreeOp>(op))
+    if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees))
       require(op.getResult(0));
     if (mpk::isProduct(&op))
       for (Value operand : op.getOperands())
@@ -174,7 +181,7 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     Operation *op = value.getDefiningOp();
     if (through) {
-      require(value);
+      requireRows(value);
       return false;
     }
     if (auto norm = dyn_cast_or_null<NormOp>(op); norm && norm.getAlongAttr() != member && !anchors.contains(op)) {
@@ -203,10 +210,19 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   while (!pending.empty()) {
     Operation *op = pending.pop_back_val();
     if (BroadcastOp move = getMove(op->getResult(0))) // A moved copy that is kept: its source is read through the map.
-      require(move.getInput());
+      requireRows(move.getInput());
     else
       walk.operands(op, {});
   }
+  for (auto degree : function.getOps<DegreeOp>())
+    if (isAtHand(degree))
+      remarkPassed(degree, DEBUG_TYPE, "degree", [&] {
+        return "degree is read off the index of " + name(degree.getAlongAttr()) + " where it is used";
+      });
+    else if (readDegrees)
+      remarkMissed(
+          degree, DEBUG_TYPE, "degree", [] { return "degree is made by a sweep"; },
+          [] { return "an output, a view or a product has it in memory"; });
 }
 
 bool Grouping::reaches(unsigned from, unsigned to) const {

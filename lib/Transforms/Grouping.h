@@ -46,20 +46,21 @@ struct Group {
 /// Why an anchor cannot become part of a sweep.
 enum class Obstacle {
   None,
-  OtherMap,      ///< they have different members
-  Gathered,      ///< it reads a result through a map or view: any row of it, so all must be there
-  ByMember,      ///< it reads a result by member, which is another row than the owner's
-  Everything,    ///< it needs a sum over everything, known only when the sweep is over
-  Cycle,         ///< it needs a kernel that needs the sweep
-  Later,         ///< it needs the gradient of an output, which may be given after that sweep has run
-  OtherAxes,     ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
+  OtherMap,   ///< they have different members
+  Gathered,   ///< it reads a result through a map or view: any row of it, so all must be there
+  ByMember,   ///< it reads a result by member, which is another row than the owner's
+  Everything, ///< it needs a sum over everything, known only when the sweep is over
+  Cycle,      ///< it needs a kernel that needs the sweep
+  Later,      ///< it needs the gradient of an output, which may be given after that sweep has run
+  OtherAxes,  ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
   NothingShared, ///< it could, but they read nothing in common
 };
 
 /// The plan of fusion for one function.
 class Grouping {
 public:
-  Grouping(mlir::func::FuncOp function, bool fuse);
+  /// With `readDegrees`, degrees are read off the index of their map wherever they are used.
+  Grouping(mlir::func::FuncOp function, bool fuse, bool readDegrees);
 
   const std::vector<Group> &getGroups() const { return groups; }
   /// Groups in an order in which each comes after those it uses.
@@ -71,6 +72,11 @@ public:
     return it == groupOf.end() ? std::nullopt : std::optional<unsigned>(it->second);
   }
 
+  /// Whether the value is at hand with the graph, so that no kernel makes it: a degree, the difference of two offsets.
+  bool isAtHand(mlir::Operation *op) const {
+    return readDegrees && llvm::isa_and_nonnull<mpdfg::DegreeOp>(op) && !anchors.contains(op);
+  }
+
   /// Another form of a softmax, from a statistic that an anchor keeps for each owner, for those who do not see it as a
   /// member of its own sweep; null where nobody needs one.
   mlir::Value getRecomputed(mlir::Operation *softmax) const { return recomputed.lookup(softmax).first; }
@@ -80,6 +86,8 @@ public:
 private:
   void findAnchors(mlir::func::FuncOp function, bool fuse);
   void require(mlir::Value value);
+  /// Of a value that is read through a map.
+  void requireRows(mlir::Value value);
   void place(mlir::Operation *op, bool fuse);
   bool reaches(unsigned from, unsigned to) const;
 
@@ -95,6 +103,7 @@ private:
 
   void findLate(mlir::func::FuncOp function);
 
+  bool readDegrees;
   llvm::DenseSet<mlir::Operation *> late; ///< operations that need the gradient of an output
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SmallVector<mlir::Operation *> pending;

@@ -206,12 +206,11 @@ func.func @moved_output(%e: !edge) -> !node {
   return %0 : !node
 }
 
-// Degrees count a constant.
+// Degrees are read off the index.
 // CHECK-LABEL: func @mean_by_hand
-// CHECK: mpk.sweep over @node along @dst(%arg0)
+// CHECK: %[[D:.*]] = mpdfg.degree along @dst
+// CHECK: mpk.sweep over @node along @dst(%arg0, %[[D]]) access [#mpk.access<member>, #mpk.access<owner>]
 // CHECK-DAG: %[[SUM:.*]] = mpk.accumulate sum %{{.*}} : tensor<4xf32>
-// CHECK-DAG: %[[ONE:.*]] = mpdfg.constant 1.000000e+00 : tensor<f32>
-// CHECK-DAG: %[[COUNT:.*]] = mpk.accumulate sum %[[ONE]] : tensor<f32>
 // CHECK: mpdfg.binary div %[[SUM]],
 // CHECK-NOT: mpk.sweep
 // CHECK: return

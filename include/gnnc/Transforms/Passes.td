@@ -249,8 +249,12 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
     sweeps along one map as far as dependences allow, and recomputes all others inside the sweeps that need them; so edge-sized values are not
     stored. A reduction whose result is moved back along its own map and used by another one of the same map is a
     further phase of the same sweep. With `fuse` off each operation is a sweep of its own.
+
+    A degree is not computed: a kernel that needs it has `mpdfg.degree` as an operand and reads two offsets of the map's index. So what is made of
+    degrees (normalisations) is made again where it is used, and GCN is a product and one sweep.
   }];
-  let options = [Option<"fuse", "fuse", "bool", "true", "fuse at all">];
+  let options = [Option<"fuse", "fuse", "bool", "true", "fuse at all">,
+                 Option<"degrees", "degrees", "bool", "true", "read degrees off the indices of their maps (R1)">];
   let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }

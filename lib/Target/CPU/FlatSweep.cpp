@@ -149,17 +149,21 @@ void FlatSweep::storeRow(Value value, Value row, Value source) {
 
 Value FlatSweep::loadOperand(unsigned operand, Value owner, Value position) {
   Value input = sweep.getInputs()[operand], argument = sweep.getBody().getArgument(operand);
-  Value buffer = kernel.buffer(input);
   bool partial;
   Value row = operandRow(operand, owner, position, partial);
+  auto read = [&] {
+    if (mpdfg::DegreeOp degree = degreeOf(operand))
+      return flat.splatOf(loadDegree(degree, row), 1);
+    return loadRow(kernel.buffer(input), rowStart(input, row), argument);
+  };
   if (!partial)
-    return loadRow(buffer, rowStart(input, row), argument);
+    return read();
   FloatAttr fill = sweep.getAccessOf(operand).getFill();
   Value defined = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, row, kernel.i64(0));
   auto branch = scf::IfOp::create(b, loc, TypeRange{flat.type(width(argument))}, defined, true);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(branch.thenBlock());
-  scf::YieldOp::create(b, loc, loadRow(buffer, rowStart(input, row), argument));
+  scf::YieldOp::create(b, loc, read());
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, loc, flat.splat(fill ? fill.getValueAsDouble() : 0, width(argument)));
   return branch.getResult(0);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelBuilder.h"
+#include "dialects/mpdfg/IR/MPDFG.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -50,6 +51,13 @@ Value KernelBuilder::buffer(Value value) {
     bufferPointers.push_back(frameField(0, slot));
   }
   return bufferPointers[slot];
+}
+
+void KernelBuilder::declare(Value operand) {
+  if (auto degree = operand.getDefiningOp<mpdfg::DegreeOp>())
+    index({IndexKind::Pointers, degree.getAlongAttr(), {}});
+  else
+    buffer(operand);
 }
 
 Value KernelBuilder::index(IndexRef ref) {

@@ -47,6 +47,8 @@ public:
 
   /// Pointer to a buffer's first number.
   mlir::Value buffer(mlir::Value value);
+  /// Asks for what an operand is read from: its buffer, or a degree's index.
+  void declare(mlir::Value operand);
   /// Lets `value` stand for memory that is at hand.
   void setBuffer(mlir::Value value, mlir::Value pointer) { aliases[value] = pointer; }
   /// Pointer to an index array (int32).

@@ -193,9 +193,13 @@ void ProductEmitter::emitWithEpilogue() {
   inputs.push_back(holder->getBody()->addArgument(
       mpdfg::getTensorOn(op.getOverAttr(), ShapedType::kDynamic, rowType.getShape(), element), loc));
   for (auto [i, extra] : llvm::enumerate(op.getExtras())) {
+    access.push_back(op.getAccessOf(i));
+    if (auto degree = extra.getDefiningOp<mpdfg::DegreeOp>()) {
+      inputs.push_back(mpdfg::DegreeOp::create(own, loc, extra.getType(), degree.getAlongAttr()));
+      continue;
+    }
     inputs.push_back(holder->getBody()->addArgument(extra.getType(), loc));
     kernel.setBuffer(inputs.back(), kernel.buffer(extra));
-    access.push_back(op.getAccessOf(i));
   }
   SmallVector<Type> types;
   SmallVector<unsigned> written; // by the sweep; the first result that is the row is written by the product
@@ -243,7 +247,7 @@ void ProductEmitter::run() {
   lhs = kernel.buffer(op.getLhs());
   rhs = kernel.buffer(op.getRhs());
   for (Value extra : op.getExtras())
-    kernel.buffer(extra);
+    kernel.declare(extra);
   for (Value value : op.getResults())
     kernel.buffer(value);
   if (op.getGroupAttr())

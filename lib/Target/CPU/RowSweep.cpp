@@ -363,20 +363,27 @@ void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
 }
 
 Value RowSweep::operandPointer(unsigned operand, Value owner, Value position) {
-  Value input = sweep.getInputs()[operand], buffer = kernel.buffer(input);
+  Value input = sweep.getInputs()[operand], argument = sweep.getBody().getArgument(operand);
   bool partial;
   Value at = operandRow(operand, owner, position, partial);
+  auto read = [&](Value row) {
+    mpdfg::DegreeOp degree = degreeOf(operand);
+    if (!degree)
+      return kernel.address(kernel.buffer(input), rowStart(input, row), element);
+    Value there = kernel.scratch(1, element);
+    kernel.store(loadDegree(degree, row), there, element);
+    return there;
+  };
   if (!partial)
-    return kernel.address(buffer, rowStart(input, at), element);
+    return read(at);
   // Undefined: a row that holds the fill.
-  Value argument = sweep.getBody().getArgument(operand);
   FloatAttr number = sweep.getAccessOf(operand).getFill();
   Value missing = memory(argument);
   fill(missing, getFeatureElements(argument.getType()), number ? number.getValueAsDouble() : 0);
   Value zero = kernel.i64(0);
   Value defined = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, at, zero);
   Value safe = arith::SelectOp::create(b, loc, defined, at, zero);
-  Value there = kernel.address(buffer, rowStart(input, safe), element);
+  Value there = read(safe);
   return LLVM::SelectOp::create(b, loc, defined, there, missing);
 }
 

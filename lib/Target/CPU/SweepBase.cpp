@@ -23,7 +23,7 @@ SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
   // Buffers and indices in the order of operands and results, whatever order the code asks for them in: code for other
   // processor levels asks in another one, and all are called with the same frame.
   for (Value input : sweep.getInputs())
-    kernel.buffer(input);
+    kernel.declare(input);
   for (Value result : sweep.getResults())
     kernel.buffer(result);
   FlatSymbolRefAttr along = sweep.getAlongAttr();
@@ -102,6 +102,12 @@ Value SweepBase::operandRow(unsigned operand, Value owner, Value position, bool 
 std::pair<Value, Value> SweepBase::memberRange(Value owner) {
   Value pointers = kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
   return {kernel.loadIndex(pointers, owner), kernel.loadIndex(pointers, kernel.add(owner, kernel.i64(1)))};
+}
+
+Value SweepBase::loadDegree(mpdfg::DegreeOp degree, Value row) {
+  Value pointers = kernel.index({IndexKind::Pointers, degree.getAlongAttr(), {}});
+  Value first = kernel.loadIndex(pointers, row), last = kernel.loadIndex(pointers, kernel.add(row, kernel.i64(1)));
+  return arith::SIToFPOp::create(b, loc, element, arith::SubIOp::create(b, loc, last, first));
 }
 
 Value SweepBase::memberAt(Value position) {

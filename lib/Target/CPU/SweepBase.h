@@ -39,6 +39,10 @@ protected:
   Value rowStart(Value value, Value row);
   /// The row an operand is read at; `partial` is set where it may be -1.
   Value operandRow(unsigned operand, Value owner, Value position, bool &partial);
+  /// The degree that an operand is, which is no buffer but read off its map's index; null for others.
+  mpdfg::DegreeOp degreeOf(unsigned operand) { return sweep.getInputs()[operand].getDefiningOp<mpdfg::DegreeOp>(); }
+  /// Such a degree's number for element `row`, as a scalar.
+  Value loadDegree(mpdfg::DegreeOp degree, Value row);
   bool mapIsPartial(mlir::FlatSymbolRefAttr map);
   unsigned spaceNumber(mlir::FlatSymbolRefAttr space);
   /// Number of members of `owner` as [first, last) positions.

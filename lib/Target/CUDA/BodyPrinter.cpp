@@ -219,6 +219,11 @@ void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef 
     out.close();
 }
 
+void BodyPrinter::loadNumber(Value argument, const Twine &number, llvm::StringRef defined, double fill) {
+  std::string value = defined.empty() ? number.str() : (defined + " ? " + number + " : " + literal(fill)).str();
+  out.line(name(argument) + " = " + value + ";");
+}
+
 void BodyPrinter::storeRow(Value value, ArrayRef<int64_t> dims, const AxisList &shape, const Twine &pointer) {
   Value source = root(value);
   bool inRegisters = !isWrittenWhereUsed(source) && !fromMemory.count(source);

@@ -72,6 +72,8 @@ public:
   void operation(mlir::Operation *op);
   /// Reads a row: `pointer` is its first number; `defined`: empty, or when there is one (else `fill`).
   void loadRow(Value argument, const llvm::Twine &pointer, llvm::StringRef defined, double fill);
+  /// The same of a row of one number, which is an expression.
+  void loadNumber(Value argument, const llvm::Twine &number, llvm::StringRef defined, double fill);
   void storeRow(Value value, llvm::ArrayRef<int64_t> dims, const AxisList &shape, const llvm::Twine &pointer);
 
   /// The same of an array of registers.

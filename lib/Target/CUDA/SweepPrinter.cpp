@@ -49,6 +49,8 @@ private:
 
   // Operands
   std::string buffer(Value value);
+  std::string degree(Value input, const Twine &row);
+  void loadRow(BlockArgument argument, const Twine &row, StringRef defined, double fill);
   std::string index(IndexRef ref);
   std::string extent(FlatSymbolRefAttr space);
   bool mapIsPartial(FlatSymbolRefAttr map);
@@ -143,6 +145,24 @@ std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
   return (buffer(value) + " + gnnc::int64(" + row + ") * " + Twine(getFeatureElements(value.getType()))).str();
 }
 
+/// The number that an operand which is a degree has for an element, from the index of its map; empty for others.
+std::string SweepPrinter::degree(Value input, const Twine &row) {
+  auto op = input.getDefiningOp<DegreeOp>();
+  if (!op)
+    return "";
+  std::string pointers = index({IndexKind::Pointers, op.getAlongAttr(), {}});
+  return ("Real(__ldg(" + pointers + " + " + row + " + 1) - __ldg(" + pointers + " + " + row + "))").str();
+}
+
+/// Loads the argument's row for an element; `fill` where `defined` (unless empty) does not hold.
+void SweepPrinter::loadRow(BlockArgument argument, const Twine &row, StringRef defined, double fill) {
+  Value input = sweep.getInputs()[argument.getArgNumber()];
+  if (std::string number = degree(input, row); !number.empty())
+    print.loadNumber(argument, number, defined, fill);
+  else
+    print.loadRow(argument, rowPointer(input, row), defined, fill);
+}
+
 //===----------------------------------------------------------------------===//
 // What the owner knows
 //===----------------------------------------------------------------------===//
@@ -154,11 +174,11 @@ void SweepPrinter::loadArgument(BlockArgument argument) {
   if (access.getKind() == AccessKind::Shared)
     return print.loadRow(argument, buffer(input), "", 0);
   if (access.getKind() == AccessKind::Owner)
-    return print.loadRow(argument, rowPointer(input, "owner"), "", 0);
+    return loadRow(argument, "owner", "", 0);
   // GatherOwner.
   members.open("");
   members.line("const int row = __ldg(" + index({IndexKind::Raw, access.getMap(), {}}) + " + owner);");
-  print.loadRow(argument, rowPointer(input, "row"), mapIsPartial(access.getMap()) ? "row >= 0" : "", fill);
+  loadRow(argument, "row", mapIsPartial(access.getMap()) ? "row >= 0" : "", fill);
   members.close();
 }
 
@@ -262,8 +282,7 @@ void SweepPrinter::load(unsigned number) {
     bool gathered = access.getKind() == AccessKind::GatherMember;
     std::string row = "m.row" + std::to_string(llvm::find(arrays, rowArray(argument)) - arrays.begin());
     double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
-    print.loadRow(argument, rowPointer(sweep.getInputs()[argument.getArgNumber()], row),
-                  gathered && mapIsPartial(access.getMap()) ? row + " >= 0" : "", fill);
+    loadRow(argument, row, gathered && mapIsPartial(access.getMap()) ? row + " >= 0" : "", fill);
   }
   members.close();
 }
@@ -635,7 +654,8 @@ FailureOr<DeviceStep> SweepPrinter::run() {
     if (sweep.getYieldOf(i).getKind() == AccessKind::Shared && sweep.getOverAttr())
       sharedResults = true;
   for (Value input : sweep.getInputs())
-    (void)buffer(input);
+    if (!input.getDefiningOp<DegreeOp>())
+      (void)buffer(input);
   for (Value result : sweep.getResults())
     (void)buffer(result);
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
