@@ -11,7 +11,8 @@
 //
 //   a value that another kernel makes -> an operand, read by owner, by member, or through the broadcast's map
 //   a broadcast along the sweep's own map -> nothing: the owner's value seen by its members
-//   reduce, norm, degree -> mpk.accumulate, mpk.softmax, and the accumulation of ones
+//   a degree -> an operand that targets read off the index of its map
+//   reduce, norm, a degree that is kept -> mpk.accumulate, mpk.softmax, and the accumulation of ones
 //
 //===----------------------------------------------------------------------===//
 
