@@ -13,6 +13,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cmath>
 #include <cstring>
 
 using namespace gnnc;
@@ -76,6 +77,8 @@ llvm::Error Trainer::choose(llvm::StringRef metric) {
 }
 
 bool Trainer::isBetter(double value, double than) const {
+  if (std::isnan(than)) // Anything is.
+    return !std::isnan(value);
   return llvm::StringRef(chosenMetric).contains("loss") ? value < than : value > than;
 }
 

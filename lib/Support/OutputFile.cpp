@@ -32,23 +32,50 @@ static llvm::Error writeDirectly(llvm::StringRef path, llvm::function_ref<void(l
   return llvm::Error::success();
 }
 
-llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+namespace {
+
+/// What to write to so that a whole file takes the place of `path` in the end.
+struct Target {
+  llvm::SmallString<256> name;                 ///< without links
+  std::optional<llvm::sys::fs::TempFile> file; ///< none for a device or a pipe, which a rename would replace by a file
+};
+
+} // namespace
+
+static llvm::Expected<Target> openTarget(llvm::StringRef path) {
   namespace fs = llvm::sys::fs;
-  // A rename would replace a device or a pipe by a file, and a link by what it should point to.
   fs::file_status status;
   bool exists = !fs::status(path, status) && fs::exists(status);
   if (exists && fs::is_directory(status))
     return cannotWrite(path, std::make_error_code(std::errc::is_a_directory));
+  Target target;
+  target.name = path;
   if (exists && !fs::is_regular_file(status))
-    return writeDirectly(path, write);
-  llvm::SmallString<256> target(path);
+    return std::move(target);
   if (exists)
-    if (std::error_code code = fs::real_path(path, target))
+    if (std::error_code code = fs::real_path(path, target.name))
       return cannotWrite(path, code);
-
-  llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(target + ".%%%%%%.tmp");
+  llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(target.name + ".%%%%%%.tmp");
   if (!temporary)
     return cannotWrite(path, llvm::errorToErrorCode(temporary.takeError()));
+  target.file = std::move(*temporary);
+  return std::move(target);
+}
+
+llvm::Error gnnc::checkOutputFile(llvm::StringRef path) {
+  llvm::Expected<Target> target = openTarget(path);
+  if (!target)
+    return target.takeError();
+  return target->file ? target->file->discard() : llvm::Error::success();
+}
+
+llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::Expected<Target> target = openTarget(path);
+  if (!target)
+    return target.takeError();
+  if (!target->file)
+    return writeDirectly(path, write);
+  llvm::sys::fs::TempFile *temporary = &*target->file;
   std::error_code failed;
   {
     llvm::raw_fd_ostream out(temporary->FD, /*shouldClose=*/false);
@@ -61,7 +88,7 @@ llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(
     llvm::consumeError(temporary->discard());
     return cannotWrite(path, failed);
   }
-  if (llvm::Error error = temporary->keep(target))
+  if (llvm::Error error = temporary->keep(target->name))
     return cannotWrite(path, llvm::errorToErrorCode(std::move(error)));
   return llvm::Error::success();
 }

@@ -10,6 +10,7 @@
 #include "Report.h"
 #include "TrainLog.h"
 #include "gnnc/Host/Trainer.h"
+#include "gnnc/Support/OutputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -50,6 +51,7 @@ private:
   void showProgress(Progress &progress) const;
   void printBest(llvm::StringRef title) const;
   void printSummary() const;
+  llvm::Error saveBest() const;
 
   const TrainArguments &arguments;
   Trainer &trainer;
@@ -94,7 +96,11 @@ llvm::Error Training::runOnce(uint64_t seed) {
   if (!arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint)) {
     if (llvm::Error error = trainer.loadCheckpoint(arguments.checkpoint))
       return error;
-    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint << "\n";
+    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint
+                 << (trainer.epochs() < arguments.epochs
+                         ? ""
+                         : ": nothing is left of " + std::to_string(arguments.epochs) + " epochs")
+                 << "\n";
   }
   // One log for all runs; where it goes on is known now.
   if (!arguments.log.empty() && !log) {
@@ -120,14 +126,15 @@ llvm::Error Training::runOnce(uint64_t seed) {
       showProgress(progress);
       sinceShown = 0;
     }
+    // Nobody wants to go on from there.
+    if (!std::isfinite(trainer.loss()))
+      return llvm::createStringError("the loss of epoch " + llvm::Twine(trainer.epochs()) +
+                                     " is not finite; a smaller learning rate may help");
     if (!arguments.checkpoint.empty() && sinceSaved >= 10) {
       if (llvm::Error error = trainer.saveCheckpoint(arguments.checkpoint))
         return error;
       sinceSaved = 0;
     }
-    if (!std::isfinite(trainer.loss()))
-      return llvm::createStringError("the loss of epoch " + llvm::Twine(trainer.epochs()) +
-                                     " is not finite; a smaller learning rate may help");
     if (arguments.patience > 0 && trainer.epochs() - trainer.bestEpoch() >= arguments.patience)
       break;
   }
@@ -148,12 +155,26 @@ void Training::printSummary() const {
   }
 }
 
+llvm::Error Training::saveBest() const {
+  if (arguments.paramsOut.empty() || trainer.bestEpoch() == 0)
+    return llvm::Error::success();
+  if (llvm::Error error = trainer.saveBest(arguments.paramsOut))
+    return error;
+  llvm::outs() << "wrote " << arguments.paramsOut << "\n";
+  return llvm::Error::success();
+}
+
 llvm::Error Training::run() {
+  // Not when hours have gone by.
+  for (const std::string &path : {arguments.paramsOut, arguments.checkpoint})
+    if (!path.empty())
+      if (llvm::Error error = checkOutputFile(path))
+        return error;
   Stopwatch watch;
   for (int64_t i = 0; i < arguments.runs && !interrupted; ++i) {
     uint64_t seed = arguments.seed + uint64_t(i);
-    if (llvm::Error error = runOnce(seed))
-      return error;
+    if (llvm::Error error = runOnce(seed)) // What went well before is kept.
+      return llvm::joinErrors(std::move(error), saveBest());
     if (interrupted)
       break;
     results.push_back(trainer.bestMetrics());
@@ -161,11 +182,8 @@ llvm::Error Training::run() {
   }
   if (arguments.runs > 1 && !results.empty())
     printSummary();
-  if (!arguments.paramsOut.empty() && trainer.bestEpoch() > 0) {
-    if (llvm::Error error = trainer.saveBest(arguments.paramsOut))
-      return error;
-    llvm::outs() << "wrote " << arguments.paramsOut << "\n";
-  }
+  if (llvm::Error error = saveBest())
+    return error;
   llvm::outs() << "trained in " << formatSeconds(watch.lap()) << "\n";
   if (interrupted)
     return llvm::createStringError(

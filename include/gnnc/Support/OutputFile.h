@@ -25,6 +25,9 @@ llvm::Error writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::
 /// The same for bytes at hand.
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::StringRef bytes);
 
+/// Whether writing could begin now, for who would lose hours of work in the end. Changes nothing.
+llvm::Error checkOutputFile(llvm::StringRef path);
+
 } // namespace gnnc
 
 #endif // GNNC_SUPPORT_OUTPUTFILE_H
