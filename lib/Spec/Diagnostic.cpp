@@ -8,6 +8,8 @@
 #include "gnnc/Spec/Diagnostic.h"
 #include "Sources.h"
 
+#include "llvm/Support/ConvertUTF.h"
+
 #include <algorithm>
 
 using namespace gnnc::spec;
@@ -84,6 +86,45 @@ void DiagnosticEngine::note(Loc loc, const llvm::Twine &message) {
 // Rendering
 //===----------------------------------------------------------------------===//
 
+/// A terminal gets no control characters, nor bytes that are no text.
+static std::string printable(std::string line) {
+  const auto *begin = reinterpret_cast<const llvm::UTF8 *>(line.data());
+  bool isText = llvm::isLegalUTF8String(&begin, begin + line.size());
+  for (char &byte : line)
+    if ((byte >= 0 && byte < ' ' && byte != '\t') || byte == '\x7f' || (byte < 0 && !isText))
+      byte = '?';
+  return line;
+}
+
+static bool continuesCharacter(char byte) { return (byte & 0xC0) == 0x80; }
+
+/// The line with a caret under the column, which counts bytes from 1. Of a long line what is around it.
+static void renderLine(std::string line, size_t column, size_t length, std::string &out) {
+  constexpr size_t kLongest = 200, kAround = 80;
+  line = printable(std::move(line));
+  column = std::min(column, line.size() + 1);
+  if (line.size() > kLongest) {
+    size_t begin = column > kAround ? column - kAround : 0, end = std::min(line.size(), column + kAround);
+    while (begin > 0 && continuesCharacter(line[begin]))
+      --begin;
+    while (end < line.size() && continuesCharacter(line[end]))
+      ++end;
+    std::string before = begin > 0 ? "..." : "";
+    line = before + line.substr(begin, end - begin) + (end < line.size() ? "..." : "");
+    column = column - begin + before.size();
+  }
+  out += line + "\n";
+  // Tabs stay tabs, so that the caret lines up whatever their width.
+  for (size_t i = 0; i + 1 < column; ++i)
+    if (!continuesCharacter(line[i]))
+      out += line[i] == '\t' ? '\t' : ' ';
+  out += '^';
+  for (size_t i = column; i < std::min(line.size(), column + std::max<size_t>(length, 1) - 1); ++i)
+    if (!continuesCharacter(line[i]))
+      out += '~';
+  out += '\n';
+}
+
 static void renderOne(const Diagnostic &diagnostic, const SourceLookup &lookup, std::string &out) {
   const char *severity = diagnostic.severity == Severity::Error     ? "error"
                          : diagnostic.severity == Severity::Warning ? "warning"
@@ -100,17 +141,8 @@ static void renderOne(const Diagnostic &diagnostic, const SourceLookup &lookup, 
   if (lookup && diagnostic.loc.line != 0)
     if (std::optional<std::string> text = lookup(diagnostic.file))
       line = lineOf(*text, diagnostic.loc.line);
-  if (diagnostic.loc.line != 0 && !line.empty()) {
-    out += line + "\n";
-    // Tabs stay tabs, so that the caret lines up whatever their width.
-    size_t column = std::max(1u, diagnostic.loc.column);
-    for (size_t i = 0; i + 1 < column; ++i)
-      out += i < line.size() && line[i] == '\t' ? '\t' : ' ';
-    out += '^';
-    size_t room = line.size() >= column ? line.size() - column : 0;
-    out.append(std::min<size_t>(std::max(1u, diagnostic.loc.length) - 1, room), '~');
-    out += '\n';
-  }
+  if (diagnostic.loc.line != 0 && !line.empty())
+    renderLine(std::move(line), std::max(1u, diagnostic.loc.column), diagnostic.loc.length, out);
   for (const Diagnostic &note : diagnostic.notes)
     renderOne(note, lookup, out);
 }

@@ -70,13 +70,16 @@ std::optional<ModelSpec> gnnc::spec::loadModelFromText(const std::string &name, 
 
 std::optional<ModelSpec> gnnc::spec::loadModel(const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics) {
   std::optional<std::string> text;
+  std::string reason;
   if (inputs.readFile) {
     text = inputs.readFile(inputs.mainPath);
   } else if (auto buffer = llvm::MemoryBuffer::getFile(inputs.mainPath)) {
     text = (*buffer)->getBuffer().str();
+  } else {
+    reason = ": " + buffer.getError().message();
   }
   if (!text) {
-    diagnostics.push_back(failure("", "cannot read '" + inputs.mainPath + "'"));
+    diagnostics.push_back(failure("", "cannot read '" + inputs.mainPath + "'" + reason));
     return std::nullopt;
   }
   return loadModelFromText(inputs.mainPath, *text, inputs, diagnostics);

@@ -205,7 +205,7 @@ TEST(Errors, Imports) {
   CompileInputs inputs;
   inputs.mainPath = "/nowhere/model.gnn";
   EXPECT_FALSE(loadModel(inputs, diagnostics));
-  EXPECT_EQ(render(diagnostics), "error: cannot read '/nowhere/model.gnn'\n");
+  EXPECT_EQ(render(diagnostics), "error: cannot read '/nowhere/model.gnn': No such file or directory\n");
 }
 
 TEST(Errors, Structure) {
@@ -267,4 +267,29 @@ TEST(Errors, Rendering) {
                                            "             ^\n");
   SourceLookup lookup = [](const std::string &) { return "\nsecond line\n"; };
   EXPECT_NE(render(loaded.diagnostics[0], lookup).find("second line\n ^~~\n"), std::string::npos);
+}
+
+TEST(Errors, RenderingOfAnyLine) {
+  auto rendered = [](const std::string &line, unsigned column, unsigned length) {
+    Diagnostic diagnostic;
+    diagnostic.loc.line = 1;
+    diagnostic.loc.column = column;
+    diagnostic.loc.length = length;
+    diagnostic.sourceLine = line;
+    std::string text = render(diagnostic);
+    return text.substr(text.find('\n') + 1);
+  };
+  // Columns count bytes, carets stand under characters.
+  EXPECT_EQ(rendered("/* \xc3\xa9 */ x\xc3\xa9 y", 10, 3), "/* \xc3\xa9 */ x\xc3\xa9 y\n        ^~\n");
+  EXPECT_EQ(rendered("x", 9, 5), "x\n ^\n");
+  // What is no text does not reach a terminal.
+  EXPECT_EQ(rendered("\x7f"
+                     "ELF\x1b[31m\xff",
+                     1, 1),
+            "?ELF?[31m?\n^\n");
+  std::string text = rendered(std::string(5000, 'a') + "b" + std::string(5000, 'c'), 5001, 1);
+  size_t newline = text.find('\n');
+  EXPECT_LT(newline, 200u);
+  EXPECT_EQ(text.substr(0, 4), "...a");
+  EXPECT_EQ(text[text.find('^') - newline - 1], 'b');
 }
