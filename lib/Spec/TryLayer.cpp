@@ -18,6 +18,9 @@
 using namespace gnnc::spec;
 
 void Elaborator::tryLayer(const Module &module, const ast::LayerDecl &layer) {
+  // What the parser could not read it has told of.
+  if (llvm::any_of(layer.formals, [](const ast::Formal &formal) { return formal.name.text.empty(); }))
+    return;
   Frame top;
   enterModel(top, module);
   llvm::scope_exit done([&] { frame = nullptr; });

@@ -8,6 +8,11 @@
 #include "SpecTest.h"
 #include "gnnc/Spec/JSON.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <algorithm>
 #include <random>
 
 using namespace gnnc::spec;
@@ -80,6 +85,70 @@ TEST(Robustness, MutatedTexts) {
       }
     }
     loadQuietly(text);
+  }
+}
+
+/// The words, numbers and signs of a text, with the space between them.
+static std::vector<std::string> piecesOf(const std::string &text) {
+  std::vector<std::string> pieces;
+  for (char c : text) {
+    bool wordy = llvm::isAlnum(c) || c == '_';
+    bool goesOn = wordy && !pieces.empty() && (llvm::isAlnum(pieces.back().back()) || pieces.back().back() == '_');
+    goesOn ? pieces.back().push_back(c) : pieces.push_back(std::string(1, c));
+  }
+  return pieces;
+}
+
+/// Every text of the standard library and the examples with a few words left out, repeated, or taken from elsewhere:
+/// what is wrong with it is said at a place of the text.
+TEST(Robustness, MutatedLibrary) {
+  std::vector<std::string> files, vocabulary;
+  for (const char *folder : {"/lib/Spec/std", "/examples"}) {
+    std::error_code code;
+    for (llvm::sys::fs::recursive_directory_iterator it(std::string(GNNC_SOURCE_DIR) + folder, code), end;
+         !code && it != end; it.increment(code))
+      if (llvm::StringRef(it->path()).ends_with(".gnn"))
+        files.push_back(it->path());
+  }
+  std::sort(files.begin(), files.end());
+  ASSERT_GE(files.size(), 15u);
+  std::vector<std::vector<std::string>> texts;
+  for (const std::string &file : files) {
+    auto buffer = llvm::MemoryBuffer::getFile(file);
+    ASSERT_TRUE(bool(buffer)) << file;
+    texts.push_back(piecesOf((*buffer)->getBuffer().str()));
+    vocabulary.insert(vocabulary.end(), texts.back().begin(), texts.back().end());
+  }
+  std::mt19937 random(4);
+  for (int round = 0; round < 250; ++round) {
+    std::vector<std::string> pieces = texts[size_t(round) % texts.size()];
+    for (int edits = 1 + random() % 3; edits > 0; --edits) {
+      size_t at = random() % pieces.size();
+      switch (random() % 4) {
+      case 0:
+        pieces.erase(pieces.begin() + long(at));
+        break;
+      case 1:
+        pieces.insert(pieces.begin() + long(at), pieces[at]);
+        break;
+      case 2:
+        std::swap(pieces[at], pieces[random() % pieces.size()]);
+        break;
+      default:
+        pieces[at] = vocabulary[random() % vocabulary.size()];
+      }
+    }
+    std::string text;
+    for (const std::string &piece : pieces)
+      text += piece;
+    unsigned lines = 1 + unsigned(std::count(text.begin(), text.end(), '\n'));
+    for (const Diagnostic &diagnostic : analyzeText("test.gnn", text, {}).diagnostics) {
+      EXPECT_FALSE(diagnostic.message.empty());
+      EXPECT_NE(diagnostic.loc.line, 0u) << diagnostic.message;
+      EXPECT_LE(diagnostic.file == "test.gnn" ? diagnostic.loc.line : 1, lines) << diagnostic.message;
+    }
+    loadQuietly(text);
+    completeText("test.gnn", text, 1 + random() % lines, 1 + random() % 60, {});
   }
 }
 
