@@ -63,3 +63,42 @@ TEST(Functions, EluDoesNotCancelNearZero) {
 TEST(Functions, SigmoidIsExact) {
   EXPECT_LT(worst("sigmoid(x)", -80, 100, [](double x) { return 1 / (1 + std::exp(-x)); }), 1e-6);
 }
+
+/// Encodings of time take cosines of seconds. What counts is the error, not its ratio to a number that is near 0.
+TEST(Functions, SinesOfLargeNumbers) {
+  std::optional<spec::ModelSpec> model =
+      loadText("model M { input x: node[c = 3]\n output s = sin(x)\n output t = cos(x) }");
+  ASSERT_TRUE(model);
+  Tensor x{{0, 3}, {}};
+  for (double magnitude = 1e-6; magnitude < 1e14; magnitude *= 1.0137)
+    for (double number : {-magnitude, magnitude, std::round(magnitude / 1.5707963267948966) * 1.5707963267948966})
+      x.data.push_back(float(number));
+  x.shape[0] = int64_t(x.data.size()) / 3;
+  Graph graph{{{"node", x.shape[0]}, {"edge", 0}}, {{"src", {}}, {"dst", {}}}};
+  for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+    llvm::Expected<Tensors> results = runner->run(graph, {{"x", x}});
+    ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+    double most = 0, largest = 0;
+    for (size_t i = 0; i < x.data.size(); ++i)
+      for (auto [found, expected] : {std::pair((*results)["s"].data[i], std::sin(x.data[i])),
+                                     std::pair((*results)["t"].data[i], std::cos(x.data[i]))}) {
+        most = std::max(most, std::abs(found - expected));
+        largest = std::max(largest, std::abs(found));
+      }
+    EXPECT_LT(most, 3e-7) << runner->name();
+    EXPECT_LE(largest, 1 + 1e-6) << runner->name();
+  }
+  // Of larger numbers nothing is known but the bounds. Infinities have no sine.
+  Tensor huge{{2, 3}, {1e20, -3e38, 1e16, INFINITY, -INFINITY, NAN}};
+  graph.extents["node"] = 2;
+  for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+    llvm::Expected<Tensors> results = runner->run(graph, {{"x", huge}});
+    ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+    for (const char *name : {"s", "t"})
+      for (size_t i = 0; i < 6; ++i) {
+        double found = (*results)[name].data[i];
+        EXPECT_TRUE(i < 3 ? std::abs(found) <= 1 + 1e-6 : std::isnan(found))
+            << runner->name() << ", " << name << " " << i << ": " << found;
+      }
+  }
+}

@@ -205,9 +205,9 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::Square:
     return mul(x, x);
   case UnaryKind::Sin:
-    return math::SinOp::create(b, loc, x);
+    return sine(x, false);
   case UnaryKind::Cos:
-    return math::CosOp::create(b, loc, x);
+    return sine(x, true);
   case UnaryKind::Tanh:
     return math::TanhOp::create(b, loc, x);
   case UnaryKind::Erf:

@@ -59,6 +59,7 @@ public:
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);
+  mlir::Value sine(mlir::Value x, bool ofCosine); ///< sin(x) or cos(x)
   mlir::Value greater(mlir::Value x, mlir::Value y);
   /// An element number (i64) in the memory of each of `count` numbers; and `first`, `first` + 1, ... in that of
   /// `count`.
