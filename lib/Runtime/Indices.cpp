@@ -130,7 +130,8 @@ void Indices::share(const int32_t **arrays, const int64_t *lengths, int64_t coun
   for (int64_t i = 1; i < count; ++i)
     for (int64_t j = 0; j < i; ++j)
       // Arrays that nothing uses are null.
-      if (lengths[i] > 0 && lengths[i] == lengths[j] && memcmp(arrays[i], arrays[j], lengths[i] * sizeof(int32_t)) == 0) {
+      if (lengths[i] > 0 && lengths[i] == lengths[j] &&
+          memcmp(arrays[i], arrays[j], lengths[i] * sizeof(int32_t)) == 0) {
         arrays[i] = arrays[j];
         break;
       }
