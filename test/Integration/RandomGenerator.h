@@ -78,6 +78,7 @@ private:
   Id concat(Id x);
   Id slice(Id x);
   Id reshape(Id x);
+  Id dropout(Id x);
   Id step();
 
   // Several at once (RandomPatterns.cpp).
@@ -104,10 +105,11 @@ private:
   bool wide = false; ///< a few rows of more than 512 mixed features
   int64_t mostElements = 128;
   std::vector<Id> spaces, maps;
-  std::vector<Facts> facts; ///< by value
-  std::vector<Id> pool;     ///< what operands are drawn from
-  std::vector<Id> weights;  ///< parameters that may be used again
-  Axes table;               ///< one size for each axis name
+  std::vector<Facts> facts;       ///< by value
+  std::vector<Id> pool;           ///< what operands are drawn from
+  std::vector<Id> weights;        ///< parameters that may be used again
+  spec::MaybeId seed, stepNumber; ///< of random numbers
+  Axes table;                     ///< one size for each axis name
   int names = 0;
 };
 

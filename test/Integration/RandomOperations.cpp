@@ -288,9 +288,22 @@ spec::Id Generator::reshape(Id x) {
 // Any of them
 //===----------------------------------------------------------------------===//
 
+/// Drawn once and used once or several times: wherever it is computed, it must be the same.
+spec::Id Generator::dropout(Id x) {
+  if (!seed) {
+    seed = made(builder.state("seed", kNone, {{"_1", 2}}, loc), true, 1);
+    stepNumber = made(builder.state("step", kNone, {}, loc), true, 1);
+  }
+  Id drawn = made(builder.random(*seed, *stepNumber, residency(x), value(x).axes, std::nullopt, loc), true, 1);
+  if (random.chance(30))
+    pool.push_back(drawn);
+  Id kept = made(builder.binary("lt", drawn, number(random.pick({0.5, 0.25})), loc), true, 1);
+  return binary("mul", x, kept);
+}
+
 spec::Id Generator::step() {
   Id x = anyValue();
-  switch (random.below(20)) {
+  switch (random.below(21)) {
   case 0:
   case 1:
   case 2:
@@ -328,6 +341,8 @@ spec::Id Generator::step() {
   }
   case 18:
     return made(builder.detach(x, loc), exact(x), scale(x));
+  case 19:
+    return dropout(x);
   default:
     return input(random.chance(20) ? kNone : random.pick(spaces), anyAxes(2));
   }
