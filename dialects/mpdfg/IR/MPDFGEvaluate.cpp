@@ -289,9 +289,11 @@ FailureOr<RefTensor> IsElementOp::evaluate(Operands operands, const GraphData &)
 }
 
 FailureOr<RefTensor> RandomOp::evaluate(Operands operands, const GraphData &) {
+  // What is no integer from 0 to 2^24 - 1 gives some number, the same as in compiled code.
+  auto word = [](double x) { return x > 0 ? uint32_t(std::min(x, double((1 << 24) - 1))) : 0; };
   return elementwise(*this, operands, [&](ArrayRef<double> x) {
-    return philoxUniform({uint32_t(x[3]), uint32_t(x[4]), uint32_t(getSite()), uint32_t(x[2])},
-                         {uint32_t(x[0]), uint32_t(x[1])});
+    return philoxUniform({uint32_t(int64_t(x[3])), uint32_t(int64_t(x[4])), uint32_t(getSite()), word(x[2])},
+                         {word(x[0]), word(x[1])});
   });
 }
 
