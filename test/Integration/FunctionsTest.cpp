@@ -102,3 +102,32 @@ TEST(Functions, SinesOfLargeNumbers) {
       }
   }
 }
+
+/// Masks are often the lowest number there is; where all members are masked, they share evenly. (In an online softmax:
+/// the log-sum-exp of such numbers, which a second walk subtracts, has no digits left for their count.)
+TEST(Functions, SoftmaxOfVeryLowScores) {
+  Graph graph{{{"node", 3}, {"edge", 5}}, {{"src", {0, 1, 2, 1, 0}}, {"dst", {0, 0, 1, 1, 1}}}};
+  // Rows in registers, and ones that are walked in memory.
+  for (auto [doublePrecision, width] : {std::pair(false, 7), {false, 700}, {true, 7}}) {
+    double low = doublePrecision ? -1e308 : -3e38;
+    std::optional<spec::ModelSpec> model = loadText("model M { input s: edge[], x: edge[c = " + std::to_string(width) +
+                                                    "]\n output y = sum(softmax(s) * x)\n output l = logsumexp(s)\n }");
+    ASSERT_TRUE(model);
+    model->doublePrecision = doublePrecision;
+    Tensor x = Tensor::zeros({5, width}), y = Tensor::zeros({3, width});
+    for (int i = 0; i < width; ++i) {
+      for (int e = 0; e < 5; ++e)
+        x.data[e * width + i] = e + 1;
+      y.data[i] = 1.5;
+      y.data[width + i] = 4;
+    }
+    auto compiled = CompiledModel::create(*model, /*optLevel=*/2);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    llvm::Expected<Tensors> found = (*compiled)->run(graph, {{"s", {{5}, {low, low, low, 1, low}}}, {"x", x}});
+    ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
+    EXPECT_LE(relativeError((*found)["y"], y), 1e-6) << width;
+    EXPECT_NEAR((*found)["l"].data[0] / low, 1, 1e-6);
+    EXPECT_NEAR((*found)["l"].data[1], 1, 1e-6);
+    EXPECT_EQ((*found)["l"].data[2], -INFINITY);
+  }
+}

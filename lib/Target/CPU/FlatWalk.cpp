@@ -86,7 +86,7 @@ void FlatWalk::makeSlots() {
       slots.push_back({infinity, n, Merge::Min});
       break;
     case ReduceKind::LogSumExp:
-      slots.push_back({kLowest, n, Merge::Same});
+      slots.push_back({lowest(sweep.element), n, Merge::Same});
       slots.push_back({0, n, Merge::Add});
       break;
     case ReduceKind::ArgMax:
@@ -100,7 +100,7 @@ void FlatWalk::makeSlots() {
     mpk::SoftmaxOp op = plan.softmaxes[number].op;
     int64_t n = sweep.width(op.getInput());
     softmaxSlots.push_back(slots.size());
-    slots.push_back({kLowest, n, Merge::Same});
+    slots.push_back({lowest(sweep.element), n, Merge::Same});
     slots.push_back({0, n, Merge::Add});
   }
 }

@@ -478,7 +478,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
       maximum = kernel.scratch(n, element);
       sum = kernel.scratch(n, element);
     }
-    fill(maximum, n, kLowest);
+    fill(maximum, n, lowest(element));
     fill(sum, n, 0);
   };
   for (const AccumulatePlan *sum : sums) {

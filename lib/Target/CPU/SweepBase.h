@@ -17,10 +17,15 @@
 #include "KernelBuilder.h"
 #include "gnnc/Analysis/SweepPlan.h"
 
+#include <limits>
+
 namespace gnnc::cpu {
 
-/// Where the running maximum of an online softmax starts: below every score, but its difference to one is finite.
-constexpr double kLowest = -1e30;
+/// Where the running maximum of an online softmax starts: no finite score is below, masks of -3e38 included, and it is
+/// finite itself, so that its difference to an equal one is 0.
+inline double lowest(mlir::Type element) {
+  return element.isF32() ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
+}
 
 /// Whether a reduction carries the best number and the number of the element that has it.
 inline bool namesWinner(mpdfg::ReduceKind kind) {
