@@ -189,6 +189,8 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.read("map", kernel.map);
     item.read("over", kernel.space);
     item.readIfThere("function", kernel.function);
+    item.readIfThere("half", kernel.half);
+    item.read("launches", kernel.launches);
     item.readIfThere("k", kernel.k);
     item.readIfThere("n", kernel.n);
     item.readIfThere("operations", kernel.operations);
@@ -204,6 +206,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.readIfThere("row_elements", buffer.rowElements);
     item.read("first", buffer.first);
     item.read("last", buffer.last);
+    item.readIfThere("saved", buffer.saved);
   });
   reader.each("programs", model.programs, [](Reader &item, ProgramInfo &program) {
     item.read("name", program.name);

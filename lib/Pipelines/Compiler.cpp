@@ -148,6 +148,9 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     PassManager pm(&context);
     PhaseOptions phaseOptions(options.optLevel, options.gradient);
     phaseOptions.without = options.without;
+    phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
+                        : options.save == SaveKind::All ? SaveMode::All
+                                                        : SaveMode::Auto;
     // Products of the cuda target have no epilogue.
     if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
       phaseOptions.without.push_back("fuse-epilogues");

@@ -94,6 +94,10 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 void fuse(OpPassManager &pm, const PhaseOptions &options) {
+  // Before fusion, which decides where everything else is computed.
+  SaveValuesOptions saving;
+  saving.save = options.save;
+  pm.addPass(createSaveValues(saving));
   FuseMessagePassingOptions fusion;
   fusion.fuse = options.optLevel > 0;
   fusion.degrees = !llvm::is_contained(options.without, "read-degrees");

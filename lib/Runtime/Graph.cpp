@@ -261,7 +261,7 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
   }
   int64_t count = function.numBuffers + numMerges;
   Lifetime *items = scratch.array<Lifetime>(count);
-  int64_t *words = scratch.array<int64_t>(2 * count);
+  int64_t *words = scratch.array<int64_t>(kPlanWords * count);
   int64_t *partials = memory.array<int64_t>(numMerges);
   if (!items || !words || !partials)
     return outOfMemory("the plan of the workspace");

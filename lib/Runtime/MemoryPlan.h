@@ -1,6 +1,7 @@
 
 // Gives each buffer an offset so that buffers which live at the same time do not overlap: greedy by falling size, each
-// into the smallest gap it fits between those placed already.
+// into the smallest gap it fits between those placed already. Where that needs more than what is alive at one time, other
+// orders are tried and the best is kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,9 @@ struct Lifetime {
   int64_t offset;      ///< result, a multiple of kAlignment
 };
 
-/// `scratch` has room for 2 * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63 bits.
+inline constexpr int64_t kPlanWords = 3;
+
+/// `scratch` has room for kPlanWords * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63 bits.
 void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total);
 
 } // namespace gnnc::runtime

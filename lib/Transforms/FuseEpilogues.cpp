@@ -20,6 +20,7 @@
 
 #include "Remarks.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -54,12 +55,14 @@ StringRef whyNoEpilogue(mpk::SweepOp sweep) {
 
 struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      late = findLate(function);
       for (auto sweep : llvm::make_early_inc_range(function.getOps<mpk::SweepOp>()))
         if (std::optional<unsigned> operand = findProduct(sweep)) {
           fuse(sweep, *operand);
           ++numFused;
         }
+    }
   }
 
   /// The operand of a sweep that is the product it can join.
@@ -74,6 +77,8 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
       std::string own = reason;
       if (own.empty() && product.getGroupAttr())
         own = "the product's rows come in the order of its groups";
+      if (own.empty() && late.contains(product) != late.contains(sweep))
+        own = "one of them belongs to the backward half, which may run long after the other";
       if (own.empty() && product.hasEpilogue())
         own = "the product has an epilogue";
       if (own.empty() && llvm::any_of(product->getUsers(),
@@ -91,7 +96,7 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
     return found;
   }
 
-  static void fuse(mpk::SweepOp sweep, unsigned operand) {
+  void fuse(mpk::SweepOp sweep, unsigned operand) {
     auto product = sweep.getInputs()[operand].getDefiningOp<mpk::ProductOp>();
     OpBuilder b(sweep);
     Value row = product.getResult(0);
@@ -110,6 +115,9 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
                                         product.getRhs(), extras, product.getBatchAttr(), product.getRowsAttr(),
                                         product.getKAttr(), product.getNAttr(), product.getGatherAttr(),
                                         product.getGroupAttr(), b.getArrayAttr(access));
+    fused->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+    if (late.contains(sweep))
+      late.insert(fused);
     fused.getEpilogue().takeBody(sweep.getBody());
     Block &body = fused.getEpilogue().front();
     // The row comes first.
@@ -123,11 +131,15 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
     }
     for (auto [old, now] : llvm::zip(sweep.getResults(), fused.getResults()))
       old.replaceAllUsesWith(now);
+    late.erase(sweep);
+    late.erase(product);
     sweep.erase();
     if (kept)
       row.replaceAllUsesWith(fused.getResults().back());
     product.erase();
   }
+
+  OperationSet late;
 };
 
 } // namespace

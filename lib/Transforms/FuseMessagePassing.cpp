@@ -19,7 +19,7 @@
 #include "Grouping.h"
 #include "Remarks.h"
 #include "gnnc/Analysis/SweepPlan.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Transforms/Halves.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -148,6 +148,8 @@ Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
         OperationState state(loc, op->getName(), inputs, type, op->getAttrs());
         state.propertiesAttr = op->getPropertiesAsAttribute();
         Operation *clone = builder.create(state);
+        clone->removeDiscardableAttr(kAgainAttr);
+        clone->removeDiscardableAttr(kKeepAttr);
         if (auto own = dyn_cast<ElementOp>(clone))
           own.setMember(bool(member));
         return clone->getResult(0);
@@ -226,6 +228,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     SmallVector<Operation *> old;
     for (Operation &op : block.without_terminator())
       old.push_back(&op);
+    bool again = llvm::any_of(old, [](Operation *op) { return op->hasAttr(kAgainAttr); });
     for (BlockArgument argument : block.getArguments())
       view(view, argument);
 
@@ -246,6 +249,8 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       if (results.empty())
         continue;
       mpk::SweepOp sweep = SweepWriter(grouping, number, kept, b).write(results);
+      if (group.late && again) // What it waits for may be nothing but operations that are in its body now.
+        sweep->setAttr(kAgainAttr, b.getUnitAttr());
       ++numSweeps;
       for (auto [anchor, value] : llvm::zip(results, sweep.getResults())) {
         kept[anchor->getResult(0)] = value;
@@ -258,27 +263,31 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       if (op->use_empty())
         op->erase();
     eraseUnusedResults(function);
-    countSeedless(function);
     if (fuse && getContext().getRemarkEngine())
       remarkSoftmaxes(function);
+    if (fuse && getContext().getRemarkEngine())
+      remarkKept(function);
   }
 
-  /// The forward half of a function that is given gradients of its outputs.
-  static void countSeedless(func::FuncOp function) {
-    DenseSet<Value> late;
-    for (BlockArgument argument : function.getArguments())
-      if (function.getArgAttr(argument.getArgNumber(), kSeedAttr))
-        late.insert(argument);
-    if (late.empty())
-      return;
-    int64_t count = 0;
-    for (Operation &op : function.getBody().front()) {
-      bool needs = llvm::any_of(op.getOperands(), [&](Value v) { return late.contains(v); });
-      if (needs)
-        late.insert_range(op.getResults());
-      count += mpk::isKernel(&op) && !needs;
-    }
-    function->setAttr(kSeedlessAttr, OpBuilder(function).getI64IntegerAttr(count));
+  /// Values of members that stay in memory from the forward half to the backward one (R8).
+  static void remarkKept(func::FuncOp function) {
+    OperationSet backward = findBackwardKernels(function);
+    DenseSet<Attribute> owners, members;
+    for (auto sweep : function.getOps<mpk::SweepOp>())
+      if (sweep.getAlong()) {
+        owners.insert(sweep.getOverAttr());
+        members.insert(SymbolTable::lookupNearestSymbolFrom<MapOp>(sweep, sweep.getAlongAttr()).getFromAttr());
+      }
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op) && !backward.contains(&op))
+        for (Value result : op.getResults())
+          if (FlatSymbolRefAttr space = getResidency(result.getType());
+              space && members.contains(space) && !owners.contains(space) &&
+              llvm::any_of(result.getUsers(), [&](Operation *user) { return backward.contains(user); }))
+            remarkPassed(&op, DEBUG_TYPE, "save", [&] {
+              return std::to_string(getFeatureElements(result.getType())) + " numbers for each element of " +
+                     space.getValue().str() + " are kept for the backward half";
+            });
   }
 
   /// Targets make the same plan when they emit a sweep.
@@ -320,6 +329,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       OpBuilder b(sweep);
       auto smaller = mpk::SweepOp::create(b, sweep.getLoc(), types, sweep.getOverAttr(), sweep.getAlongAttr(),
                                           sweep.getInputs(), sweep.getAccess(), b.getArrayAttr(yields));
+      smaller->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
       smaller.getBody().takeBody(sweep.getBody());
       for (auto [from, to] : llvm::zip(replaced, smaller.getResults()))
         from.replaceAllUsesWith(to);

@@ -21,6 +21,7 @@
 #include "Grouping.h"
 #include "Remarks.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Transforms/Halves.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -60,7 +61,7 @@ std::string explain(Obstacle obstacle, const Group &needs) {
   case Obstacle::Cycle:
     return "it needs another kernel that needs that sweep";
   case Obstacle::Later:
-    return "it needs the gradient of an output, which may be given after that sweep has run";
+    return "one of them belongs to the backward half, which may run long after that sweep";
   case Obstacle::OtherAxes:
     return "one of them is a large shared value with other axes";
   case Obstacle::NothingShared:
@@ -121,22 +122,10 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
 
 Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees) : readDegrees(fuse && readDegrees) {
   findAnchors(function, fuse);
-  findLate(function);
+  late = findLate(function);
   for (Operation &op : function.getBody().front())
     if (mpk::isProduct(&op) || anchors.contains(&op))
       place(&op, fuse);
-}
-
-/// What depends on an argument that is the gradient of an output.
-void Grouping::findLate(func::FuncOp function) {
-  SmallVector<Value> pendingValues;
-  for (BlockArgument argument : function.getArguments())
-    if (function.getArgAttr(argument.getArgNumber(), kSeedAttr))
-      pendingValues.push_back(argument);
-  while (!pendingValues.empty())
-    for (Operation *user : pendingValues.pop_back_val().getUsers())
-      if (late.insert(user).second)
-        pendingValues.append(user->result_begin(), user->result_end());
 }
 
 /// Makes the operation behind a value an anchor, if it needs to be one.
@@ -155,7 +144,7 @@ void Grouping::requireRows(Value value) {
 
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   for (Operation &op : function.getBody().front()) {
-    if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees))
+    if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees) || op.hasAttr(kKeepAttr))
       require(op.getResult(0));
     if (mpk::isProduct(&op))
       for (Value operand : op.getOperands())
@@ -390,9 +379,15 @@ SmallVector<unsigned> Grouping::getOrder() const {
       self(self, used);
     order.push_back(group);
   };
-  for (bool wanted : {false, true})
+  // What is computed once more comes when it is needed.
+  auto rank = [&](const Group &group) {
+    auto isAgain = [](Operation *op) { return op->hasAttr(kAgainAttr); };
+    bool again = group.product ? isAgain(group.product) : llvm::all_of(group.anchors, isAgain);
+    return !group.late ? 0 : again ? 2 : 1;
+  };
+  for (int wanted : {0, 1, 2})
     for (unsigned group = 0; group < groups.size(); ++group)
-      if (groups[group].late == wanted)
+      if (rank(groups[group]) == wanted)
         visit(visit, group);
   return order;
 }

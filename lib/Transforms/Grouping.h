@@ -40,7 +40,7 @@ struct Group {
   llvm::SetVector<unsigned> uses; ///< groups whose values it reads
   llvm::SetVector<mlir::Value> reads;
   mlir::Operation *product = nullptr;
-  bool late = false; ///< needs the gradient of an output
+  bool late = false; ///< of the backward half: see findLate
 };
 
 /// Why an anchor cannot become part of a sweep.
@@ -51,7 +51,7 @@ enum class Obstacle {
   ByMember,   ///< it reads a result by member, which is another row than the owner's
   Everything, ///< it needs a sum over everything, known only when the sweep is over
   Cycle,      ///< it needs a kernel that needs the sweep
-  Later,      ///< it needs the gradient of an output, which may be given after that sweep has run
+  Later,      ///< one of them belongs to the backward half, which may run long after the other
   OtherAxes,  ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
   NothingShared, ///< it could, but they read nothing in common
 };
@@ -101,10 +101,8 @@ private:
 
   void useStatistics(const Needs &needs, unsigned group);
 
-  void findLate(mlir::func::FuncOp function);
-
   bool readDegrees;
-  llvm::DenseSet<mlir::Operation *> late; ///< operations that need the gradient of an output
+  llvm::DenseSet<mlir::Operation *> late; ///< operations of the backward half, see findLate
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SmallVector<mlir::Operation *> pending;
   /// Softmax -> its other form, and the anchor that makes the statistic.

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InPlace.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,45 +28,6 @@ using namespace gnnc;
 using mpk::AccessKind;
 
 namespace {
-
-/// The kernels that read a value, also through views.
-void findReaders(Value value, SmallVectorImpl<OpOperand *> &readers) {
-  for (OpOperand &use : value.getUses()) {
-    if (mpk::isKernel(use.getOwner()))
-      readers.push_back(&use);
-    else if (mpdfg::isView(use.getOwner()))
-      findReaders(use.getOwner()->getResult(0), readers);
-  }
-}
-
-/// Whether all values in a sweep's body have the features of `value`, or one number. A target may compute a sweep tile
-/// by tile of its axes: then what lacks an axis is computed and written once for each tile.
-bool fillsEveryTile(mpk::SweepOp sweep, Value value) {
-  ArrayRef<int64_t> features = mpdfg::getFeatureShape(value.getType());
-  auto fits = [&](Value other) {
-    return mpdfg::getFeatureElements(other.getType()) == 1 || mpdfg::getFeatureShape(other.getType()) == features;
-  };
-  Block &body = sweep.getBody().front();
-  return llvm::all_of(body.getArguments(), fits) &&
-         llvm::all_of(body, [&](Operation &op) { return llvm::all_of(op.getResults(), fits); });
-}
-
-/// Whether a sweep has read all it needs of an operand's row before it writes the row of `result`, once: each by its
-/// own owner, and the row is not also written somewhere as it was.
-bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
-  AccessKind read = sweep.getAccessOf(operand).getKind(), write = sweep.getYieldOf(result).getKind();
-  bool alone = !sweep.getOver(); // One owner: what is shared is its own.
-  bool same = (read == AccessKind::Owner && write == AccessKind::Owner) ||
-              (alone && read != AccessKind::Member && read != AccessKind::GatherMember && write != AccessKind::Member);
-  Value argument = sweep.getBody().getArgument(operand);
-  Operation *yield = sweep.getBody().front().getTerminator();
-  return same && fillsEveryTile(sweep, yield->getOperand(result)) &&
-         llvm::none_of(yield->getOperands(), [&](Value value) {
-           while (auto reshape = value.getDefiningOp<mpdfg::ReshapeOp>())
-             value = reshape.getInput();
-           return value == argument;
-         });
-}
 
 struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
   void runOnOperation() override {

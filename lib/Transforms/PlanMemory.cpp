@@ -6,10 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // A slot for each kernel result that is not returned, live from the kernel that makes it to the last one that reads it
-// (also through a view). Which slots share memory is decided by the runtime, which knows the extents.
+// (also through a view). Which slots share memory is decided by the runtime, which knows the extents; but a sweep over
+// rows that is the last to read a row of the same length writes its own there, so both have one slot.
 //
 //===----------------------------------------------------------------------===//
 
+#include "InPlace.h"
+#include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -21,6 +24,8 @@ namespace gnnc {
 
 using namespace mlir;
 using namespace gnnc;
+
+#define DEBUG_TYPE "plan-memory"
 
 namespace {
 
@@ -39,11 +44,12 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     OpBuilder b(function.getContext());
     SmallVector<Attribute> spaces;
     SmallVector<int64_t> bytes, first, last;
+    DenseMap<Value, int64_t> slotOf;
     for (Operation &op : function.getBody().front()) {
       if (!steps.count(&op))
         continue;
       SmallVector<int64_t> slots;
-      for (Value result : op.getResults()) {
+      for (OpResult result : op.getResults()) {
         bool returned = false;
         int64_t end = steps[&op];
         visitUses(result, steps, end, returned);
@@ -51,18 +57,53 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
           slots.push_back(-1);
           continue;
         }
-        FlatSymbolRefAttr space = mpdfg::getResidency(result.getType());
-        slots.push_back(spaces.size());
-        spaces.push_back(space ? Attribute(space) : Attribute(b.getUnitAttr()));
-        bytes.push_back(mpdfg::getFeatureElements(result.getType()) *
-                        cast<RankedTensorType>(result.getType()).getElementTypeBitWidth() / 8);
-        first.push_back(steps[&op]);
-        last.push_back(end);
+        int64_t size = mpdfg::getFeatureElements(result.getType()) *
+                       cast<RankedTensorType>(result.getType()).getElementTypeBitWidth() / 8;
+        int64_t slot = findSlotToReuse(result, slots, slotOf, last, steps[&op]);
+        if (slot >= 0) {
+          last[slot] = end;
+          ++numInPlace;
+          remarkPassed(&op, DEBUG_TYPE, "in-place", [] { return "rows are written over those they are made of"; });
+        } else {
+          FlatSymbolRefAttr space = mpdfg::getResidency(result.getType());
+          slot = spaces.size();
+          spaces.push_back(space ? Attribute(space) : Attribute(b.getUnitAttr()));
+          bytes.push_back(size);
+          first.push_back(steps[&op]);
+          last.push_back(end);
+        }
+        slots.push_back(slot);
+        slotOf[result] = slot;
       }
       op.setAttr(kSlotsAttr, b.getDenseI64ArrayAttr(slots));
     }
     b.setInsertionPointToStart(&function.getBody().front());
     mpk::ArenaOp::create(b, function.getLoc(), b.getArrayAttr(spaces), bytes, first, last);
+  }
+
+  /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more.
+  static int64_t findSlotToReuse(OpResult result, ArrayRef<int64_t> taken, const DenseMap<Value, int64_t> &slotOf,
+                                 ArrayRef<int64_t> last, int64_t step) {
+    auto sweep = dyn_cast<mpk::SweepOp>(result.getOwner());
+    if (!sweep || sweep.getAlong()) // Owners with many members may be in several hands.
+      return -1;
+    unsigned number = result.getResultNumber();
+    for (auto [i, input] : llvm::enumerate(sweep.getInputs())) {
+      auto found = slotOf.find(input);
+      if (found == slotOf.end() || last[found->second] != step || llvm::is_contained(taken, found->second) ||
+          input.getType() != result.getType() || !readsOwnRowOnly(sweep, i, number))
+        continue;
+      // Nor is it read in another way here.
+      bool alone = llvm::none_of(sweep->getOpOperands(), [&, i = i](OpOperand &other) {
+        auto also = slotOf.find(mpdfg::getViewed(other.get()));
+        return other.getOperandNumber() != i && also != slotOf.end() && also->second == found->second;
+      });
+      // Rows are written in the order of their numbers.
+      bool inOrder = llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
+      if (alone && inOrder)
+        return found->second;
+    }
+    return -1;
   }
 
   static void visitUses(Value value, const DenseMap<Operation *, int64_t> &steps, int64_t &end, bool &returned) {

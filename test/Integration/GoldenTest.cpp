@@ -92,6 +92,9 @@ static void compareWithPyG(const std::string &kind, bool gradient) {
   llvm::Expected<ParamsMap> map = ParamsMap::open(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".map.json");
   ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, gradient);
+  if (gradient)
+    for (std::unique_ptr<Runner> &runner : savingRunners(*model))
+      runners.push_back(std::move(runner));
   // What the model needs of a graph, whether it computes gradients or not.
   auto compiled = CompiledModel::create(*model, /*optLevel=*/0);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());

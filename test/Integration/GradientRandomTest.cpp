@@ -185,7 +185,11 @@ static std::string checkWay(const Trial &trial, const Way &way) {
   Program lowered(trial.model);
   std::unique_ptr<CompiledModel> compiled;
   if (way.compiled) {
-    auto model = CompiledModel::create(trial.model, way.optLevel, /*baseline=*/false, /*gradient=*/true);
+    CompileOptions options;
+    options.optLevel = way.optLevel;
+    options.gradient = true;
+    options.save = way.save;
+    auto model = CompiledModel::create(trial.model, options);
     if (!model)
       return "does not compile: " + llvm::toString(model.takeError());
     compiled = std::move(*model);
@@ -264,7 +268,10 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
   int64_t trials = 0, failures = 0, unstable = 0, most = int64_t(setting("GNNC_RANDOM_FAILURES", 1));
   std::vector<std::pair<std::string, std::function<std::string(const Trial &)>>> checks = {
       {"differences", checkSlopes}};
-  for (Way way : allWays())
+  std::vector<Way> ways = allWays();
+  for (SaveKind save : {SaveKind::None, SaveKind::All})
+    ways.push_back({2, true, save});
+  for (Way way : ways)
     checks.push_back({way.name(), [way](const Trial &trial) { return checkWay(trial, way); }});
   do {
     llvm::Expected<Trial> trial = makeGradientTrial(seed);

@@ -241,7 +241,10 @@ std::string checkCompiled(const Trial &trial, unsigned optLevel) {
 
 } // namespace
 
-std::string Way::name() const { return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted"); }
+std::string Way::name() const {
+  return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted") +
+         (save == SaveKind::Auto ? std::string() : std::string(" --save=") + nameOf(save));
+}
 
 std::vector<Way> test::allWays() { return {{0, false}, {1, false}, {2, false}, {0, true}, {1, true}, {2, true}}; }
 

@@ -40,6 +40,7 @@ llvm::Error evaluate(Trial &trial);
 struct Way {
   unsigned optLevel = 2;
   bool compiled = true; ///< false: the interpreter on the module after the phases
+  SaveKind save = SaveKind::Auto;
   std::string name() const;
 };
 std::vector<Way> allWays();

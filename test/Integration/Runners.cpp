@@ -80,6 +80,18 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   return load(*bytes, "O" + std::to_string(optLevel) + (baseline ? " baseline" : ""), gradient);
 }
 
+const char *test::nameOf(SaveKind save) {
+  return save == SaveKind::None ? "none" : save == SaveKind::All ? "all" : "auto";
+}
+
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model,
+                                                                     const CompileOptions &options) {
+  llvm::Expected<std::string> bytes = compile(model, options);
+  if (!bytes)
+    return bytes.takeError();
+  return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save), options.gradient);
+}
+
 /// Compiled for all GPUs of Hopper's generation, which is what there is to test on, and by the driver for others.
 static llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
                                                  bool doublePrecision = false) {
@@ -139,7 +151,10 @@ static llvm::Error runApart(const Session &session, llvm::ArrayRef<gnnc_binding>
   llvm::Expected<ProgramRun> backward = session.program("gradient.backward", &*forward);
   if (!backward)
     return backward.takeError();
-  if (llvm::Error error = forward->run(bindings))
+  // The forward half is run when nothing is known of gradients yet.
+  std::vector<gnnc_binding> known(bindings.begin(), bindings.end());
+  llvm::erase_if(known, [](const gnnc_binding &b) { return llvm::StringRef(b.name).starts_with("grad."); });
+  if (llvm::Error error = forward->run(known))
     return error;
   if (llvm::Error error = backward->run(bindings))
     return error;
@@ -324,5 +339,23 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
         ADD_FAILURE() << llvm::toString(std::move(error));
     runners.push_back(std::move(cases));
   }
+  return runners;
+}
+
+std::vector<std::unique_ptr<Runner>> test::savingRunners(const spec::ModelSpec &model) {
+  std::vector<std::unique_ptr<Runner>> runners;
+  for (SaveKind save : {SaveKind::None, SaveKind::All})
+    for (unsigned optLevel : {0u, 1u, 2u}) {
+      CompileOptions options;
+      options.gradient = true;
+      options.optLevel = optLevel;
+      options.save = save;
+      options.cpuLevels = {3};
+      llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, options);
+      if (compiled)
+        runners.push_back(std::move(*compiled));
+      else
+        ADD_FAILURE() << "O" << optLevel << " --save=" << nameOf(save) << ": " << llvm::toString(compiled.takeError());
+    }
   return runners;
 }

@@ -14,6 +14,7 @@
 #define GNNC_TEST_INTEGRATION_TESTMODEL_H
 
 #include "gnnc/Host/ModelFile.h"
+#include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Spec/ModelSpec.h"
 
 #include "llvm/Support/Error.h"
@@ -87,6 +88,9 @@ public:
   /// For the baseline of the host's architecture, or for the default processor levels.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel,
                                                                bool baseline = false, bool gradient = false);
+  /// As the options say.
+  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model,
+                                                               const CompileOptions &options);
   /// For the first GPU of this machine.
   static llvm::Expected<std::unique_ptr<CompiledModel>> createForGPU(const spec::ModelSpec &model, unsigned optLevel,
                                                                      bool gradient);
@@ -113,6 +117,12 @@ private:
 /// With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for
 /// test/Device/Replay.cpp on another machine.
 std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
+
+/// Gradients at every level with the settings of --save that allRunners leaves out, for one processor level.
+std::vector<std::unique_ptr<Runner>> savingRunners(const spec::ModelSpec &model);
+
+/// What is kept for the backward half, for names of tests and messages.
+const char *nameOf(SaveKind save);
 
 /// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is
 /// not finite.

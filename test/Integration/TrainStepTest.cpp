@@ -74,8 +74,19 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
   std::vector<NamedTensor> expected = interpretStep(*spec, graph, tensors);
   ASSERT_GE(expected.size(), 2u); // the loss and a parameter
 
-  for (unsigned optLevel : {0u, 1u, 2u}) {
-    auto compiled = CompiledModel::create(*spec, optLevel, /*baseline=*/optLevel == 1);
+  struct Setting {
+    unsigned optLevel;
+    SaveKind save;
+  };
+  for (auto [optLevel, save] : {Setting{0, SaveKind::Auto}, Setting{1, SaveKind::Auto}, Setting{2, SaveKind::Auto},
+                                Setting{2, SaveKind::None}, Setting{2, SaveKind::All}}) {
+    SCOPED_TRACE("-O" + std::to_string(optLevel) + " --save=" + nameOf(save));
+    CompileOptions options;
+    options.optLevel = optLevel;
+    options.save = save;
+    if (optLevel == 1)
+      options.cpuLevels = {0};
+    auto compiled = CompiledModel::create(*spec, options);
     ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
     for (int threads : {1, 3}) {
       const ModelFile &file = (*compiled)->file();
@@ -108,7 +119,7 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
           largest = std::max(largest, std::fabs(x));
         for (size_t i = 0; i < result.value.data.size(); ++i)
           ASSERT_NEAR(found.at(i), result.value.data[i], 2e-5 * largest)
-              << result.name << ", number " << i << ", -O" << optLevel << ", " << threads << " threads";
+              << result.name << ", number " << i << ", " << threads << " threads";
       }
     }
   }

@@ -73,3 +73,56 @@ func.func @views(%w: tensor<3x8xf32>, %s: tensor<1xf32>, %e: tensor<?x1xf32, #mp
   } : (tensor<3x8xf32, #mpdfg.on<@kind>>, tensor<?x1xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@node>>
   return %2 : tensor<?x8xf32, #mpdfg.on<@node>>
 }
+
+// A sweep over rows that is the last to read a row writes its own there: one slot for both.
+// CHECK-LABEL: func @in_place
+// CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [2]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: 0>}
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -1>}
+func.func @in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>)
+    -> tensor<?x2xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %3 = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %3 : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %2 = mpk.product over @node (%1, %v) batch 1 rows 1 k 4 n 2
+     : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// Not where the row is read again later (the first sweep), where other rows are read too (the second), nor where the
+// numbers of a row change their order (the third).
+// CHECK-LABEL: func @not_in_place
+// CHECK-NEXT: mpk.arena [@node, @node, @node, @node] bytes [16, 16, 16, 16] first [0, 1, 2, 3] last [2, 3, 3, 4]
+func.func @not_in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>,
+                        %e: tensor<?x1xf32, #mpdfg.on<@edge>>) -> tensor<?x2xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x2x2xf32, #mpdfg.on<@node>>
+  %1 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<2x2xf32>):
+    %5 = mpdfg.unary exp %a : tensor<2x2xf32> -> tensor<2x2xf32>
+    mpk.yield %5 : tensor<2x2xf32>
+  } : (tensor<?x2x2xf32, #mpdfg.on<@node>>) -> tensor<?x2x2xf32, #mpdfg.on<@node>>
+  %2 = mpk.sweep over @node along @dst (%0, %0, %e)
+      access [#mpk.access<gather_member @dst>, #mpk.access<owner>, #mpk.access<member>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<2x2xf32>, %b: tensor<2x2xf32>, %c: tensor<1xf32>):
+    %5 = mpk.accumulate sum %a : tensor<2x2xf32>
+    %6 = mpdfg.binary add %5, %b : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+    mpk.yield %6 : tensor<2x2xf32>
+  } : (tensor<?x2x2xf32, #mpdfg.on<@node>>, tensor<?x2x2xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@edge>>)
+    -> tensor<?x2x2xf32, #mpdfg.on<@node>>
+  %3 = mpk.sweep over @node (%1, %2) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<2x2xf32>, %b: tensor<2x2xf32>):
+    %5 = mpdfg.transpose %a [1, 0] : tensor<2x2xf32> -> tensor<2x2xf32>
+    %6 = mpdfg.binary mul %5, %b : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+    mpk.yield %6 : tensor<2x2xf32>
+  } : (tensor<?x2x2xf32, #mpdfg.on<@node>>, tensor<?x2x2xf32, #mpdfg.on<@node>>)
+    -> tensor<?x2x2xf32, #mpdfg.on<@node>>
+  %4 = mpk.product over @node (%3, %v) batch 1 rows 1 k 4 n 2
+     : (tensor<?x2x2xf32, #mpdfg.on<@node>>, tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %4 : tensor<?x2xf32, #mpdfg.on<@node>>
+}

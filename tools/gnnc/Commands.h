@@ -29,6 +29,7 @@ struct CompileArguments {
   std::string dtype = "f32";
   std::string emit = "so";
   bool gradient = false;
+  std::string save = "auto";
   std::vector<std::string> without; ///< optimisations to leave out
   bool remarks = false;
   std::string compileTo;

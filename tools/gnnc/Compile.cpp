@@ -64,6 +64,10 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   CompileOptions options;
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
+  options.save = llvm::StringSwitch<SaveKind>(arguments.save)
+                     .Case("none", SaveKind::None)
+                     .Case("all", SaveKind::All)
+                     .Default(SaveKind::Auto);
   options.without = arguments.without;
   if (arguments.remarks)
     options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };

@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include "Job.h"
 #include "Report.h"
+#include "gnnc/Host/PlanInfo.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,8 +16,6 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <map>
 
 using namespace gnnc;
 
@@ -38,6 +37,7 @@ private:
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string costOf(const SymbolicExpr &expression) const;
+  std::string costOf(const SymbolicMax &expression) const;
   std::string typeOf(const TensorInfo &tensor) const;
   /// Nothing where the graph lacks what the program needs.
   std::optional<size_t> workspaceOf(const ProgramInfo &program) const;
@@ -161,11 +161,22 @@ void Inspector::printPlan() {
   Table table;
   for (const BufferInfo &buffer : model.info().buffers)
     if (buffer.kind == "arena")
-      table.add(
-          {buffer.name, buffer.function, buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
-           bytesOf(buffer.space, buffer.rowElements),
-           "kernels " + std::to_string(buffer.first.value_or(0)) + " to " + std::to_string(buffer.last.value_or(0))});
+      table.add({buffer.name, buffer.function,
+                 buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
+                 bytesOf(buffer.space, buffer.rowElements),
+                 "kernels " + std::to_string(buffer.first.value_or(0)) + " to " +
+                     std::to_string(buffer.last.value_or(0)) + (buffer.saved ? ", kept for the backward half" : "")});
   table.print(out);
+  out << "the most bytes of these at one time\n";
+  Table peaks;
+  for (const PhaseInfo &phase : phasesOf(model.info()))
+    if (phase.half.empty()) {
+      std::optional<double> bytes;
+      if (job)
+        bytes = phase.peak.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
+      peaks.add({phase.program, phase.peak.str(), bytes ? formatBytes(uint64_t(*bytes)) : ""});
+    }
+  peaks.print(out);
 }
 
 void Inspector::printText() {
@@ -209,27 +220,30 @@ std::string Inspector::costOf(const SymbolicExpr &expression) const {
   return value ? formatCount(int64_t(*value)) : expression.str();
 }
 
+std::string Inspector::costOf(const SymbolicMax &expression) const {
+  std::optional<double> value;
+  if (job)
+    value = expression.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
+  return value ? formatCount(int64_t(*value)) : expression.str();
+}
+
 void Inspector::printCost() {
-  out << "flops, bytes read and bytes written by each kernel\n";
+  out << "kernels\n";
   Table table;
-  std::vector<std::string> programs;
-  std::map<std::string, KernelInfo> totals;
-  for (auto [index, kernel] : llvm::enumerate(model.info().kernels)) {
+  table.add({"", "program", "kernel", "flops", "bytes read", "bytes written"});
+  for (auto [index, kernel] : llvm::enumerate(model.info().kernels))
     table.add({std::to_string(index), kernel.function, describe(kernel), costOf(kernel.flops), costOf(kernel.read),
                costOf(kernel.written)});
-    KernelInfo &total = totals[kernel.function];
-    if (total.operations++ == 0)
-      programs.push_back(kernel.function);
-    total.flops += kernel.flops;
-    total.read += kernel.read;
-    total.written += kernel.written;
-  }
-  for (const std::string &program : programs) {
-    const KernelInfo &total = totals[program];
-    table.add({"all", program, std::to_string(total.operations) + " kernels", costOf(total.flops), costOf(total.read),
-               costOf(total.written)});
-  }
   table.print(out);
+  out << "phases: what the forward half saves for the backward half, and the most bytes of intermediate values at one "
+         "time\n";
+  Table phases;
+  phases.add({"program", "kernels", "launches", "flops", "bytes read", "bytes written", "bytes saved", "peak bytes"});
+  for (const PhaseInfo &phase : phasesOf(model.info()))
+    phases.add({phase.half.empty() ? phase.program : "  " + phase.half, std::to_string(phase.kernels),
+                std::to_string(phase.launches), costOf(phase.flops), costOf(phase.read), costOf(phase.written),
+                phase.half == "backward" ? "" : costOf(phase.saved), costOf(phase.peak)});
+  phases.print(out);
 }
 
 void Inspector::printJSON() {

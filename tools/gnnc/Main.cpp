@@ -60,6 +60,12 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command->add_flag(
       "--gradient", arguments.gradient,
       "Compute gradients too: an input grad.y for each output y, an output grad.x for each parameter and input x");
+  command
+      ->add_option("--save", arguments.save,
+                   "Forward values that gradients and training find in memory: none: outputs alone, all else is "
+                   "computed once more; auto: what is not cheap to compute again; all: everything, values of edges too")
+      ->check(CLI::IsMember({"none", "auto", "all"}))
+      ->capture_default_str();
   std::vector<std::string> optimisations;
   for (llvm::StringRef name : optionalPasses())
     optimisations.push_back(name.str());

@@ -22,8 +22,6 @@ inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes";     ///< strings:
 inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of dictionaries: sparse inputs
 inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< i64 on a result: the argument it replaces
 inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit on an argument: the gradient of an output
-/// i64 on a function of kernels: how many of the first of them need no seed.
-inline constexpr llvm::StringLiteral kSeedlessAttr = "mpdfg.seedless";
 inline constexpr llvm::StringLiteral kForward = "forward";
 inline constexpr llvm::StringLiteral kGradient = "gradient"; ///< what the differentiate pass adds
 

@@ -57,6 +57,8 @@ struct SparseInfo {
 /// One pass over the graph or one matrix product, in the order they run in.
 struct KernelInfo {
   std::string name, function, kind;      ///< "sweep", "product" or "outer_sum"
+  std::string half = "forward";          ///< "backward": only gradients and updates need it
+  std::optional<int64_t> launches;       ///< on a GPU; none where the model has no code for one
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
   int64_t k = 0, n = 0;                  ///< a product's inner and outer size
   int64_t operations = 0;                ///< in a sweep's body
@@ -70,6 +72,7 @@ struct BufferInfo {
   std::optional<std::string> space;
   int64_t rowElements = 0;
   std::optional<int64_t> first, last;
+  bool saved = false; ///< made by the forward half of its program and read by the backward half
 };
 
 /// What a model can be asked to run. `inputs`: the inputs, parameters and states it needs or updates; `needs`: the root

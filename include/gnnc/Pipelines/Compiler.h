@@ -36,12 +36,20 @@ enum class EmitKind {
   SharedObject, ///< the self-contained model.so
 };
 
+/// Which values the backward half of a program finds in memory instead of computing them again.
+enum class SaveKind {
+  None, ///< nothing but outputs: the forward half is computed once more
+  Auto, ///< what is not cheap to compute again: statistics of owners, operands and results of products
+  All,  ///< every forward value that it reads, values of edges too
+};
+
 struct CompileOptions {
   unsigned optLevel = 2; ///< 0: one kernel for each operation; 1: fused; 2: fused and all rewrites
   EmitKind emit = EmitKind::SharedObject;
   std::string compileTo; ///< a phase name: stop there and return its IR as text; empty: go on
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
+  SaveKind save = SaveKind::Auto;
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture

@@ -8,6 +8,7 @@
 #ifndef GNNC_PIPELINES_PIPELINES_H
 #define GNNC_PIPELINES_PIPELINES_H
 
+#include "gnnc/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -22,6 +23,7 @@ struct PhaseOptions {
   PhaseOptions(unsigned optLevel = 2, bool gradient = false) : optLevel(optLevel), gradient(gradient) {}
   unsigned optLevel;
   bool gradient; ///< compute gradients too
+  SaveMode save = SaveMode::Auto;
   /// Optimisations to leave out, by the names of their passes; see optionalPasses().
   std::vector<std::string> without;
 };

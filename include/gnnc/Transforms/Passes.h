@@ -13,6 +13,9 @@
 
 namespace gnnc {
 
+/// Which forward values the backward half finds in memory; see the save-values pass.
+enum class SaveMode { None, Auto, All };
+
 #define GEN_PASS_DECL
 #include "gnnc/Transforms/Passes.h.inc"
 #define GEN_PASS_REGISTRATION

@@ -242,6 +242,22 @@ def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
+  let summary = "Says which forward values the backward half keeps and which it computes again (R8)";
+  let description = [{
+    `auto` leaves it to fusion: values between kernels are kept (statistics of owners, operands and results of products), all others are computed again by
+    the kernels that need them. `all` keeps every value that a forward operation makes and a backward one reads, values of members too. `none` writes
+    the forward half a second time for the backward one, which then reads nothing of it but the function's results.
+  }];
+  let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what is kept",
+    [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
+      clEnumValN(::gnnc::SaveMode::Auto, "auto", "what is not cheap to compute again"),
+      clEnumValN(::gnnc::SaveMode::All, "all", "everything the backward half reads"))}]>];
+  let statistics = [Statistic<"numKept", "kept", "Values kept for the backward half">,
+                    Statistic<"numAgain", "again", "Operations written once more">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let summary = "Gathers everything between matrix products into few sweeps";
   let description = [{
@@ -282,8 +298,10 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives each intermediate tensor a slot in one arena";
   let description = [{
     Adds an `mpk.arena` with a slot for each result that is not an output, with the kernels between which it is live, and names the slots on the kernels
-    (`mpk.slots`; -1 for outputs).
+    (`mpk.slots`; -1 for outputs). A sweep over rows that is the last to read a row as long as one it writes, number by number, writes it there: both
+    values have one slot.
   }];
+  let statistics = [Statistic<"numInPlace", "in-place", "Values written over what they are made of">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 

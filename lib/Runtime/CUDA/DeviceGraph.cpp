@@ -195,7 +195,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
     numScratch += model.deviceStep(function.firstStep + i).numScratch;
   int64_t count = function.numBuffers + numScratch, total = 0;
   Lifetime *items = scratch.array<Lifetime>(count);
-  int64_t *words = scratch.array<int64_t>(2 * count);
+  int64_t *words = scratch.array<int64_t>(kPlanWords * count);
   if (!items || !words)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the plan of the workspace");
   // The plan knows 64-byte places; 256 of the device's bytes are one of its units.

@@ -10,6 +10,7 @@
 #include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
+#include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
@@ -70,13 +71,16 @@ llvm::json::Array formula(const SymbolicExpr &expression) {
   return list;
 }
 
-llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
+llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, const DeviceCode &device) {
   llvm::json::Array list;
   SmallVector<Operation *> ops;
-  for (auto function : module.getOps<func::FuncOp>())
+  OperationSet backward;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    backward.insert_range(findBackwardKernels(function));
     for (Operation &op : function.getBody().front())
       if (mpk::isKernel(&op))
         ops.push_back(&op);
+  }
   for (auto [kernel, op] : llvm::zip(kernels, ops)) {
     llvm::json::Object object{{"name", kernel.name},
                               {"function", cast<func::FuncOp>(op->getParentOp()).getSymName()},
@@ -94,6 +98,9 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
       object["kind"] = "sweep";
       object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;
     }
+    object["half"] = backward.contains(op) ? "backward" : "forward";
+    if (!device.steps.empty())
+      object["launches"] = int64_t(device.steps[list.size()].launches.size());
     Cost cost = costOf(op);
     object["flops"] = formula(cost.flops);
     object["bytes_read"] = formula(cost.read);
@@ -106,20 +113,33 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module) {
 }
 
 void addPlan(func::FuncOp function, llvm::json::Array &list) {
+  OperationSet backward = findBackwardKernels(function);
+  /// Made by the forward half and read, as it is or through a view, by the backward half.
+  auto isSaved = [&](auto &&self, Value value) -> bool {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return backward.contains(user) || (mpdfg::isView(user) && self(self, user->getResult(0)));
+    });
+  };
+  llvm::DenseMap<int64_t, size_t> listed; // Values that take each other's place have one slot.
   for (Operation &op : function.getBody().front()) {
     auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
     if (!slots)
       continue;
     auto arena = *function.getOps<mpk::ArenaOp>().begin();
     for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults()))
-      if (slot >= 0)
-        list.push_back(llvm::json::Object{{"name", "arena" + std::to_string(slot)},
-                                          {"function", function.getSymName()},
-                                          {"kind", "arena"},
-                                          {"space", nameOf(mpdfg::getResidency(value.getType()))},
-                                          {"row_elements", mpdfg::getFeatureElements(value.getType())},
-                                          {"first", arena.getFirst()[slot]},
-                                          {"last", arena.getLast()[slot]}});
+      if (slot >= 0) {
+        auto [known, fresh] = listed.try_emplace(slot, list.size());
+        if (fresh)
+          list.push_back(llvm::json::Object{{"name", "arena" + std::to_string(slot)},
+                                            {"function", function.getSymName()},
+                                            {"kind", "arena"},
+                                            {"space", nameOf(mpdfg::getResidency(value.getType()))},
+                                            {"row_elements", mpdfg::getFeatureElements(value.getType())},
+                                            {"first", arena.getFirst()[slot]},
+                                            {"last", arena.getLast()[slot]}});
+        if (!backward.empty() && !backward.contains(&op) && isSaved(isSaved, value))
+          (*list[known->second].getAsObject())["saved"] = true;
+      }
   }
 }
 
@@ -155,12 +175,12 @@ llvm::json::Array programs(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     auto any = [](Value) { return true; };
     list.push_back(describeProgram(function, function.getSymName(), any, any));
-    auto seedless = function->getAttrOfType<IntegerAttr>(kSeedlessAttr);
+    std::optional<int64_t> seedless = countSeedless(function);
     if (!seedless)
       continue;
     DenseSet<Operation *> first;
     for (Operation &op : function.getBody().front())
-      if (mpk::isKernel(&op) && int64_t(first.size()) < seedless.getInt())
+      if (mpk::isKernel(&op) && int64_t(first.size()) < *seedless)
         first.insert(&op);
     for (bool forward : {true, false}) { // The backward half may read outputs of the forward one.
       auto mine = [&](Operation *op) { return mpk::isKernel(op) && first.contains(op) == forward; };
@@ -182,7 +202,7 @@ llvm::json::Array programs(ModuleOp module) {
 
 } // namespace
 
-std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels) {
+std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels, const DeviceCode &device) {
   llvm::json::Array inputs, params, states, outputs, sparse, buffers;
   llvm::StringSet<> seen;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -230,7 +250,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"outputs", std::move(outputs)},
                               {"sparse_inputs", std::move(sparse)},
                               {"programs", programs(module)},
-                              {"kernels", kernelList(kernels, module)},
+                              {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
   std::string text;
   llvm::raw_string_ostream stream(text);

@@ -15,6 +15,7 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
+#include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
@@ -209,6 +210,7 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
   }
   Operation *terminator = function.getBody().front().getTerminator();
   mpk::ArenaOp arena;
+  DenseMap<int64_t, int64_t> slotBuffers; // Of values that take each other's place.
   for (Operation &op : function.getBody().front()) {
     if (auto found = dyn_cast<mpk::ArenaOp>(op))
       arena = found;
@@ -217,6 +219,11 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
       continue;
     for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults())) {
       if (slot >= 0) {
+        auto [known, fresh] = slotBuffers.try_emplace(slot, int64_t(buffers.size()));
+        if (!fresh) {
+          bufferNumbers[value] = known->second;
+          continue;
+        }
         table::BufferRec &record = add(value, value.getType(), "arena" + std::to_string(slot), table::BufferArena);
         record.first = arena.getFirst()[slot];
         record.last = arena.getLast()[slot];
@@ -255,9 +262,9 @@ void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRe
   };
   StringRef label = function.getSymName();
   add(label, 0, record.numSteps);
-  if (auto seedless = function->getAttrOfType<IntegerAttr>(kSeedlessAttr)) {
-    add(label + ".forward", 0, seedless.getInt());
-    add(label + ".backward", seedless.getInt(), record.numSteps - seedless.getInt());
+  if (std::optional<int64_t> seedless = countSeedless(function)) {
+    add(label + ".forward", 0, *seedless);
+    add(label + ".backward", *seedless, record.numSteps - *seedless);
   }
 }
 

@@ -109,7 +109,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     return global;
   };
   ModelTable table = buildTable(module, kernels, levels.size(), device);
-  std::string description = describeModel(module, kernels);
+  std::string description = describeModel(module, kernels, device);
   define(ConstantDataArray::get(
              context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()), table.words.size())),
          "gnnc_model_table");

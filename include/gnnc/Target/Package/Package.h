@@ -40,8 +40,9 @@ ModelTable buildTable(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kerne
 /// The kernels of a module by name and place, without code: for a model that has none for CPUs.
 llvm::SmallVector<EmittedKernel> nameKernels(mlir::ModuleOp module);
 
-/// The model's description of itself, as the ABI's `describe` returns it.
-std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels);
+/// The model's description of itself, as the ABI's `describe` returns it. `device`: where there are steps for GPUs,
+/// kernels are said to have so many launches there.
+std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, const DeviceCode &device = {});
 
 /// An object with the table, the description, and pointers to the kernels of each level.
 llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,

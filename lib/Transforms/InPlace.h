@@ -1,0 +1,25 @@
+//===- InPlace.h - When a sweep may write over what it reads ----*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TRANSFORMS_INPLACE_H
+#define GNNC_LIB_TRANSFORMS_INPLACE_H
+
+#include "dialects/mpk/IR/MPK.h"
+
+namespace gnnc {
+
+/// The kernels that read a value, also through views.
+void findReaders(mlir::Value value, llvm::SmallVectorImpl<mlir::OpOperand *> &readers);
+
+/// Whether a sweep has read all it needs of an operand's row before it writes the row of `result`, once: each by its
+/// own owner, and the row is not also written somewhere as it was. All values of the sweep then have the same features
+/// (or one number), because a target may compute a sweep in tiles of its axes.
+bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result);
+
+} // namespace gnnc
+
+#endif // GNNC_LIB_TRANSFORMS_INPLACE_H
