@@ -8,6 +8,7 @@
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Report/Report.h"
 #include "gnnc/Target/CPU/CPUBackend.h"
 #include "gnnc/Target/CUDA/CUDABackend.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
@@ -45,6 +46,18 @@ std::string print(ModuleOp module) {
   llvm::raw_string_ostream stream(text);
   module.print(stream);
   return text + "\n";
+}
+
+/// How a model was compiled, in a line.
+std::string describe(const CompileOptions &options) {
+  std::string text = "-O" + std::to_string(options.optLevel) + ", target " + llvm::join(options.targets, " and ");
+  if (options.save != SaveKind::Auto)
+    text += options.save == SaveKind::None ? ", --save=none" : ", --save=all";
+  if (options.gradient)
+    text += ", with gradients";
+  if (!options.without.empty())
+    text += ", without " + llvm::join(options.without, ", ");
+  return text;
 }
 
 /// One level's code for each thread; code generation is most of the time.
@@ -110,7 +123,8 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   MLIRContext context;
   context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, func::FuncDialect>();
   std::string message;
-  auto describe = [](Diagnostic &diagnostic) {
+  ReportBuilder report;
+  auto describeDiagnostic = [](Diagnostic &diagnostic) {
     std::string text;
     llvm::raw_string_ostream stream(text);
     if (auto where = findWhere(diagnostic.getLocation()))
@@ -120,13 +134,17 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   };
   context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty())
-      message = describe(diagnostic);
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && options.onRemark)
-      options.onRemark(describe(diagnostic));
+      message = describeDiagnostic(diagnostic);
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
+      std::string text = describeDiagnostic(diagnostic);
+      if (options.onRemark)
+        options.onRemark(text);
+      report.addRemark(text);
+    }
     return success();
   });
   // Passes only make the texts if somebody listens.
-  if (options.onRemark) {
+  if (options.onRemark || options.onReport) {
     remark::RemarkCategories everything{".*", ".*", ".*", ".*", ".*"};
     if (failed(remark::enableOptimizationRemarks(context, nullptr, std::make_unique<remark::RemarkEmittingPolicyAll>(),
                                                  everything, /*printAsEmitRemarks=*/true)))
@@ -143,6 +161,8 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     return error("the imported program does not verify: " + message);
   if (options.compileTo == kImport)
     return print(*module);
+  if (options.onReport)
+    report.addPhase(kImport, *module);
   for (const PassPhase &phase : passPhases()) {
     progress(phase.name);
     PassManager pm(&context);
@@ -157,6 +177,15 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     phase.populate(pm, phaseOptions);
     if (failed(pm.run(*module)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
+    if (options.onReport)
+      report.addPhase(phase.name, *module);
+    if (options.onReport && phase.name == passPhases().back().name) {
+      llvm::Expected<std::string> page =
+          report.makePage(*module, describeModel(*module, nameKernels(*module)), describe(options));
+      if (!page)
+        return page.takeError();
+      options.onReport(std::move(*page));
+    }
     bool last = options.compileTo == phase.name ||
                 (options.compileTo.empty() && ((options.emit == EmitKind::MPDFG && phase.name == "simplify") ||
                                                (options.emit == EmitKind::MPK && phase.name == "plan-memory")));

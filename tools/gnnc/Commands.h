@@ -32,6 +32,7 @@ struct CompileArguments {
   std::string save = "auto";
   std::vector<std::string> without; ///< optimisations to leave out
   bool remarks = false;
+  std::string report; ///< the page to write; empty: none
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};

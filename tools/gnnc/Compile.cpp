@@ -57,7 +57,9 @@ static llvm::Expected<std::vector<int>> architectures(const std::vector<std::str
   return numbers;
 }
 
-static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model) {
+/// `report`: the page, where one is asked for.
+static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model,
+                                           std::string &report) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   if (wantsJSON)
     return spec::writeJSON(model);
@@ -71,6 +73,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.without = arguments.without;
   if (arguments.remarks)
     options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };
+  if (!arguments.report.empty())
+    options.onReport = [&](std::string page) { report = std::move(page); };
   options.compileTo = arguments.compileTo;
   options.targets = arguments.targets;
   options.cpuLevels = cpuLevels(arguments.cpu);
@@ -100,9 +104,16 @@ int gnnc::runCompile(const CompileArguments &arguments) {
     return ExitError;
   // Precision is a choice of the compilation; the JSON form may have made it already.
   model->doublePrecision |= arguments.dtype == "f64";
-  llvm::Expected<std::string> result = produce(arguments, *model);
+  if (!arguments.report.empty() && (arguments.emit == "json" || arguments.emit == "mpdfg"))
+    return fail(
+        llvm::createStringError("a report needs kernels: with --report, --emit must be mpk or something later"));
+  std::string report;
+  llvm::Expected<std::string> result = produce(arguments, *model, report);
   if (!result)
     return fail(result.takeError());
+  if (!arguments.report.empty())
+    if (llvm::Error error = writeOutputFile(arguments.report, report))
+      return fail(std::move(error));
 
   bool isBinary =
       arguments.compileTo.empty() && (arguments.emit == "so" || arguments.emit == "obj" || arguments.emit == "cubin");

@@ -75,9 +75,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::IsMember(optimisations));
   command->add_flag("--remarks", arguments.remarks,
                     "Print what each optimisation did or declined, and why, to the standard error");
+  CLI::Option *report = command->add_option(
+      "--report", arguments.report,
+      "Write a page (HTML) to this file: the graph after each phase, kernels, costs, the memory plan, and remarks");
   command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases))
-      ->excludes(emit);
+      ->excludes(emit)
+      ->excludes(report);
   command
       ->add_option("--cpu", arguments.cpu, "Processor levels to hold code for; the best that fits is used at run time")
       ->delimiter(',')
