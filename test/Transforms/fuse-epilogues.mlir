@@ -77,3 +77,28 @@ func.func @stays(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %u:
   } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %1, %2, %3, %4 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+mpdfg.space @node root
+
+// A sweep that needs the gradient of an output does not join a product of the forward half, which runs before there is
+// one; nor does what is computed once more for the backward half.
+// CHECK-LABEL: func @gradient
+// CHECK-NOT: epilogue
+func.func @gradient(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>,
+                    %g: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.sweep over @node (%0, %g) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %3 = mpdfg.binary mul %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %3 : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %2 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %3 = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %3 : tensor<4xf32>
+  } {mpdfg.again} : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1, %2 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+}
