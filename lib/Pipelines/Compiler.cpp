@@ -171,9 +171,9 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
                         : options.save == SaveKind::All ? SaveMode::All
                                                         : SaveMode::Auto;
-    // Products of the cuda target have no epilogue.
+    // Products of the cuda target have no epilogue, and its sweeps no products.
     if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
-      phaseOptions.without.push_back("fuse-epilogues");
+      phaseOptions.without.insert(phaseOptions.without.end(), {"fuse-epilogues", "tile-products"});
     phase.populate(pm, phaseOptions);
     if (failed(pm.run(*module)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);

@@ -79,6 +79,8 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
   rewrite(phase);
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
+  // Products that need no memory of their own; what is left becomes products.
+  phase.add(1, createTileProducts());
   // Gradients of weights first: their outer products must not become products of rows.
   phase.require(createFormOuterSums());
   // What remains of sums over everything joins sweeps.
@@ -128,7 +130,7 @@ llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {
       "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",
       "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",
-      "split-sums",         "spread-shared", "read-degrees",      "fuse-epilogues"};
+      "split-sums",         "spread-shared", "tile-products",     "read-degrees",      "fuse-epilogues"};
   return names;
 }
 

@@ -49,7 +49,7 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       source = source.getDefiningOp()->getOperand(0);
     }
     auto outer = source.getDefiningOp<ContractOp>();
-    if (!outer || !outer->hasOneUse() || !getResidency(outer.getLhs().getType()) ||
+    if (!outer || mpk::isTiled(outer) || !outer->hasOneUse() || !getResidency(outer.getLhs().getType()) ||
         !getResidency(outer.getRhs().getType()))
       return;
     auto decline = [&](StringRef reason) {

@@ -5,16 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Labels of a contraction x[...] w[...] -> y[...] fall into
-//
-//   batch  in x, w and y       n  in w and y only
-//   m      in x and y only     k  in x and w, summed
-//
-// It is a matrix product on the rows of x's space if there is an n. mpk.product wants x as [batch, k] or [m, k], w as
+// A contraction x[...] w[...] -> y[...] (see ContractionRoles.h) is a matrix product on the rows of x's space if the
+// weight has an axis n of its own. mpk.product wants x as [batch, k] or [m, k], w as
 // [batch, k, n] and y as [batch, n] or [m, n]; transposes bring operands into that order and the result back.
 //
 //===----------------------------------------------------------------------===//
 
+#include "ContractionRoles.h"
 #include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
@@ -32,28 +29,6 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// The labels of a contraction by their part in the product.
-struct Roles {
-  SmallVector<int64_t> batch, m, n, k;
-  bool onlyOneOperand = false; ///< a label that is summed but stands in one operand alone
-};
-
-Roles classify(ContractOp op) {
-  Roles roles;
-  ArrayRef<int64_t> lhs = op.getLhsLabels(), rhs = op.getRhsLabels(), out = op.getOutLabels();
-  for (int64_t label : lhs) {
-    bool inRhs = llvm::is_contained(rhs, label), inOut = llvm::is_contained(out, label);
-    (inRhs ? (inOut ? roles.batch : roles.k) : roles.m).push_back(label);
-    roles.onlyOneOperand |= !inRhs && !inOut;
-  }
-  for (int64_t label : rhs)
-    if (!llvm::is_contained(lhs, label)) {
-      roles.n.push_back(label);
-      roles.onlyOneOperand |= !llvm::is_contained(out, label);
-    }
-  return roles;
-}
-
 struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
   using FormProductsBase::FormProductsBase;
 
@@ -61,7 +36,10 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     SymbolTableCollection tables;
     symbols = &tables;
     SmallVector<ContractOp> contractions;
-    getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
+    getOperation().walk([&](ContractOp op) {
+      if (!mpk::isTiled(op))
+        contractions.push_back(op);
+    });
     for (ContractOp op : contractions)
       form(op);
   }
@@ -80,7 +58,7 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
         return decline(whyNoWeight(op));
       swap(op);
     }
-    Roles roles = classify(op);
+    ContractionRoles roles(op);
     if (roles.n.empty())
       return decline("the weight has no axis of its own");
     if (roles.k.empty())
@@ -137,38 +115,10 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
           });
   }
 
-  /// `value` with its features in the order of `wanted`, which permutes `labels`.
-  static Value inOrder(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> labels, ArrayRef<int64_t> wanted) {
-    if (labels == wanted)
-      return value;
-    SmallVector<int64_t> permutation, features;
-    for (int64_t label : wanted) {
-      permutation.push_back(llvm::find(labels, label) - labels.begin());
-      features.push_back(getFeatureShape(value.getType())[permutation.back()]);
-    }
-    auto type = cast<RankedTensorType>(value.getType());
-    FlatSymbolRefAttr space = getResidency(type);
-    return TransposeOp::create(b, loc,
-                               getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
-                               value, permutation);
-  }
-
-  void rewrite(ContractOp op, const Roles &roles) {
+  void rewrite(ContractOp op, const ContractionRoles &roles) {
     OpBuilder b(op);
     Location loc = op.getLoc();
-    auto lhsType = cast<RankedTensorType>(op.getLhs().getType());
     auto outType = cast<RankedTensorType>(op.getResult().getType());
-    llvm::SmallDenseMap<int64_t, int64_t> sizes;
-    for (auto [label, size] : llvm::zip(op.getLhsLabels(), getFeatureShape(lhsType)))
-      sizes[label] = size;
-    for (auto [label, size] : llvm::zip(op.getRhsLabels(), getFeatureShape(op.getRhs().getType())))
-      sizes[label] = size;
-    auto product = [&](ArrayRef<int64_t> labels) {
-      int64_t n = 1;
-      for (int64_t label : labels)
-        n *= sizes[label];
-      return n;
-    };
     auto joined = [](std::initializer_list<ArrayRef<int64_t>> lists) {
       SmallVector<int64_t> all;
       for (ArrayRef<int64_t> list : lists)
@@ -212,21 +162,21 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       }
       remarkHoist(op, move, hoisted, group);
     }
-    lhs = inOrder(b, loc, lhs, op.getLhsLabels(), joined({batch, m, k}));
-    rhs = inOrder(b, loc, rhs, op.getRhsLabels(), joined({batch, k, n}));
+    lhs = inLabelOrder(b, loc, lhs, op.getLhsLabels(), joined({batch, m, k}));
+    rhs = inLabelOrder(b, loc, rhs, op.getRhsLabels(), joined({batch, k, n}));
     SmallVector<int64_t> order = joined({batch, m, n}), features;
     for (int64_t label : order)
-      features.push_back(sizes[label]);
+      features.push_back(roles.sizeOf(label));
     auto type = getTensorOn(over, extent, features, outType.getElementType());
     auto i64 = [&](int64_t value) { return b.getI64IntegerAttr(value); };
-    Value result = mpk::ProductOp::create(b, loc, type, over, lhs, rhs, i64(product(batch)), i64(product(m)),
-                                          i64(product(k)), i64(product(n)), gather, group)
+    Value result = mpk::ProductOp::create(b, loc, type, over, lhs, rhs, i64(roles.sizeOf(batch)), i64(roles.sizeOf(m)),
+                                          i64(roles.sizeOf(k)), i64(roles.sizeOf(n)), gather, group)
                        .getResult(0);
     if (hoisted)
       result = BroadcastOp::create(
           b, loc, getTensorOn(getResidency(outType), outType.getDimSize(0), features, outType.getElementType()), result,
           hoisted.getAlongAttr(), hoisted.getFillAttr());
-    result = inOrder(b, loc, result, order, op.getOutLabels());
+    result = inLabelOrder(b, loc, result, order, op.getOutLabels());
     op.getResult().replaceAllUsesWith(result);
     op.erase();
     ++numProducts;

@@ -64,6 +64,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "one of them belongs to the backward half, which may run long after that sweep";
   case Obstacle::OtherAxes:
     return "one of them is a large shared value with other axes";
+  case Obstacle::Tiled:
+    return "a sweep that multiplies a few members at a time only sums";
   case Obstacle::NothingShared:
     return "they read nothing in common";
   }
@@ -149,6 +151,8 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     if (mpk::isProduct(&op))
       for (Value operand : op.getOperands())
         require(operand);
+    if (auto tiled = dyn_cast<ContractOp>(op); tiled && mpk::isTiled(&op) && !getResidency(tiled.getRhs().getType()))
+      require(tiled.getRhs()); // A weight is multiplied where it is in memory.
     if (isa<func::ReturnOp>(op))
       for (Value value : op.getOperands())
         require(value);
@@ -268,6 +272,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
       }
       needs.softmaxes.insert(norm);
     }
+    needs.tiled |= !through && mpk::isTiled(source);
     bool inner = source && !through && !anchors.contains(source) && !mpk::isProduct(source) && !isView(source);
     if (!inner) {
       // A member sees an anchor on its own space as memory, unless it is the sweep's own softmax.
@@ -299,6 +304,11 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
         return (isLarge(other) || isLarge(op)) && rowOf(other) != rowOf(op);
       }))
     return Obstacle::OtherAxes;
+  // Its own sums are known when all members have been seen, and rows are no wider than what registers hold.
+  bool rows = !group.along && !needs.along; // A tile's rows are an ordinary sweep at the end.
+  if ((group.tiled || needs.tiled) && (needs.uses.contains(candidate) || (group.tiled != needs.tiled && !rows) ||
+                                       isa<NormOp>(op) || !needs.softmaxes.empty()))
+    return Obstacle::Tiled;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.
   bool free = needs.reads.empty() || group.reads.empty();
   if (!free && !needs.uses.contains(candidate) &&
@@ -333,6 +343,7 @@ void Grouping::place(Operation *op, bool fuse) {
       group.along = needs.along;
     group.anchors.insert(op);
     group.reads.insert_range(needs.reads);
+    group.tiled |= needs.tiled;
     for (unsigned used : needs.uses)
       if (used != candidate)
         group.uses.insert(used);

@@ -40,7 +40,8 @@ struct Group {
   llvm::SetVector<unsigned> uses; ///< groups whose values it reads
   llvm::SetVector<mlir::Value> reads;
   mlir::Operation *product = nullptr;
-  bool late = false; ///< of the backward half: see findLate
+  bool late = false;  ///< of the backward half: see findLate
+  bool tiled = false; ///< its members are multiplied by weights, a few members at a time
 };
 
 /// Why an anchor cannot become part of a sweep.
@@ -53,6 +54,7 @@ enum class Obstacle {
   Cycle,      ///< it needs a kernel that needs the sweep
   Later,      ///< one of them belongs to the backward half, which may run long after the other
   OtherAxes,  ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
+  Tiled,      ///< products of a few members at a time: their sweep knows only what is known before it
   NothingShared, ///< it could, but they read nothing in common
 };
 

@@ -54,7 +54,7 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       SmallVector<ReduceOp> whole, partial;
       function.walk([&](ReduceOp op) {
-        if (op.getKind() == ReduceKind::Sum)
+        if (op.getKind() == ReduceKind::Sum && !(op.getAlong() == kAllMap && joinsTiles(op)))
           (op.getAlong() == kAllMap ? whole : partial).push_back(op);
       });
       for (ReduceOp sum : whole)
@@ -69,6 +69,20 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
               [] { return "no sum along a total map shares its computation"; });
         }
     }
+  }
+
+  /// Whether the sum is made of products in tiles, or of what an outer product in tiles is made of: those are summed
+  /// over everything at once.
+  static bool joinsTiles(ReduceOp sum) {
+    for (Operation *op : computationOf(sum.getInput())) {
+      if (mpk::isTiled(op))
+        return true;
+      for (Operation *user : op->getUsers())
+        if (auto product = dyn_cast<ContractOp>(user);
+            product && mpk::isTiled(user) && getResidency(product.getRhs().getType()))
+          return true;
+    }
+    return false;
   }
 
   /// The map of a sum that shares computation with `sum`.

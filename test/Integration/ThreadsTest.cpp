@@ -69,7 +69,8 @@ TEST_P(Threads, GiveTheSameBits) {
 INSTANTIATE_TEST_SUITE_P(Layers, Threads,
                          testing::Values("GCN(x, out: 16) as c", "SAGEMax(x, out: 9) as c",
                                          "GAT(x, heads: 2, out: 8) as c", "GATv2(x, heads: 3, out: 5) as c",
-                                         "GraphTransformer(x, heads: 2, out: 8) as c", "EdgeConv(x, out: 8) as c",
+                                         "GraphTransformer(x, heads: 2, out: 8) as c",
+                                         "EdgeConvMLP(x, hidden: 24, out: 8)", "EdgeConv(x, out: 8) as c",
                                          "RGCN(x, out: 8) as c", "HGT(x, heads: 2, out: 4) as c",
                                          "GlobalAttentionPool(x) as c"),
                          [](const testing::TestParamInfo<const char *> &info) {

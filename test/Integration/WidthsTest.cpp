@@ -75,6 +75,17 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"OneHead", "model M { input x: node[16]\n output y = GATPlain(x, heads: 1, out: 300) }"},
         Wide{"RGCN", "model M(edge_type: int = 4) { input x: node[64]\n output y = RGCN(x, out: 64) }"},
         Wide{"Messages", "model M { input x: node[24]\n output y = EdgeConvMLP(x, hidden: 32, out: 16) }"},
+        Wide{"Matrices", "model M { input x: node[16], e: edge[3]\n output y = NNConv(x, e, hidden: 20, out: 12) }"},
+        Wide{"WideMatrices", "model M { input x: node[40], e: edge[3]\n"
+                             "output y = NNConv(x, e, hidden: 8, out: 36) }"},
+        // Scores of a network, which are read by members and by owners; heads with a weight each.
+        Wide{"Scores", "model M { input x: node[features = 24]\n"
+                       "let s = MLP2(concat(x.src, x.dst, axis: features), hidden: 18, out: 1)\n"
+                       "output y = sum(softmax(sum(s, over: out)) * x.src) }"},
+        Wide{"Heads", "model M { input x: node[heads = 3, in = 8]\n param W[heads, in, out = 20]\n"
+                      "output y = sum(relu(relu(x.src + x.dst) @ W)) }"},
+        Wide{"Rows", "model M { input x: node[heads = 3, in = 8]\n param W[in, out = 20]\n"
+                     "output y = max(relu(relu(x.src - x.dst) @ W)) }"},
         Wide{"Norm", "model M { input x: node[512]\n output y = LayerNorm(x) }"},
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"

@@ -25,6 +25,14 @@ enum class Level { Shared, Owner, Member };
 /// The level of each value in a sweep's body, arguments included. A whole-sweep property, so it is computed at once.
 llvm::DenseMap<mlir::Value, Level> computeLevels(SweepOp sweep);
 
+/// On a contraction of a sweep's members (in the sweep's body, and before fusion on their space): a matrix product that
+/// is made for a few members at a time. Labels are in the order of `x[batch, k] w[batch, k, n] -> [batch, n]`, of
+/// `x[m, k] w[k, n] -> [m, n]`, or, where the result is summed over everything, of `x[batch, k] g[batch, n] -> [batch,
+/// k, n]`.
+inline constexpr llvm::StringLiteral kTileAttr = "mpk.tile";
+/// Whether the operation is such a contraction.
+bool isTiled(mlir::Operation *op);
+
 /// A matrix product, which is a kernel of its own between sweeps.
 bool isProduct(mlir::Operation *op);
 /// Any kernel: a sweep or a product.

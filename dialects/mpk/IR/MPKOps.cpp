@@ -17,6 +17,7 @@ using mpdfg::MapOp;
 #define GET_OP_CLASSES
 #include "dialects/mpk/IR/MPKOps.cpp.inc"
 
+bool mpk::isTiled(Operation *op) { return isa_and_nonnull<mpdfg::ContractOp>(op) && op->hasAttr(kTileAttr); }
 bool mpk::isProduct(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op); }
 bool mpk::isKernel(Operation *op) { return isa_and_nonnull<SweepOp>(op) || isProduct(op); }
 

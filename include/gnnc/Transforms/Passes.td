@@ -258,6 +258,24 @@ def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
+  let summary = "Keeps matrix products of members in the sweeps that sum them";
+  let description = [{
+    Marks contractions of members with a weight (`mpk.tile`) whose results only go into sums over members, so that they become part of the sweeps
+    that make these sums and a target makes them a few members at a time; likewise outer products, made of values that would have to be stored, that are
+    summed over everything. Not where the operations of all sweeps that need a product outweigh the bytes of a row for each member.
+
+    ```mlir
+    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@edge>>, tensor<64x64xf32> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.reduce max %2 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    // becomes
+    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] {mpk.tile} : ...
+    ```
+  }];
+  let statistics = [Statistic<"numTiled", "tiled", "Contractions that stay in sweeps">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::gnnc::mpk::MPKDialect"];
+}
+
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let summary = "Gathers everything between matrix products into few sweeps";
   let description = [{

@@ -20,8 +20,18 @@ using namespace gnnc::mpdfg;
 using mpk::AccessKind;
 using mpk::Level;
 
-FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
-    : SweepBase(sweep, plan, target, kernel), full(chooseTiles(sweep, plan, target)), tiling(full) {
+/// Nothing is cut.
+static Tiling wholeRows(const AxisClasses &axes) {
+  Tiling tiling;
+  for (unsigned cls = 0; cls < axes.size(); ++cls)
+    tiling.tile.push_back(axes.extent(cls));
+  return tiling;
+}
+
+FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+                     const Staging *staging)
+    : SweepBase(sweep, plan, target, kernel), staging(staging),
+      full(staging ? wholeRows(plan.axes) : chooseTiles(sweep, plan, target)), tiling(full) {
   int64_t lanes = target.registerBytes() * 8 / elementBits();
   for (unsigned walk = 0; walk < plan.walks; ++walk) {
     SmallVector<Operation *> operations = operationsOfWalk(walk);
@@ -34,8 +44,9 @@ FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
                return softmax.walk == walk && softmax.op == op;
              });
     });
-    InnerCut cut =
-        chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) { return full.shapeOf(v, plan.axes); });
+    InnerCut cut = staging ? InnerCut() : chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) {
+      return full.shapeOf(v, plan.axes);
+    });
     cuts.push_back({std::move(axes), cut});
   }
 }
@@ -214,8 +225,7 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
             Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
             return flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), width(result));
           })
-          .Case<ElementOp>(
-              [&](ElementOp e) { return flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1); })
+          .Case<ElementOp>([&](ElementOp e) { return flat.elementNumber(elementAt(e, owner, position), 1); })
           .Case<IotaOp>([&](IotaOp) { return iota(result); })
           .Case<ContractOp>([&](ContractOp c) {
             return flat.contract(get(c.getLhs()), shape(c.getLhs()), c.getLhsLabels(), get(c.getRhs()),
@@ -360,6 +370,11 @@ void FlatSweep::emitTile() {
     if (namesWinner(kind))
       init.push_back(flat.elementNumber(kernel.i64(-1), n));
   }
+  size_t numTotals = init.size();
+  if (staging) { // Nothing is at hand before the first member of the block.
+    Value first = kernel.loadIndex(kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}}), kernel.begin());
+    init.append({first, first});
+  }
   auto owners = loop(kernel.begin(), kernel.end(), init);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -374,6 +389,10 @@ void FlatSweep::emitTile() {
     if (sweep.getAlongAttr())
       range = memberRange(owner);
     levelOperations(Level::Owner, 0, own, owner, range);
+    if (staging) {
+      stagedFrom = owners.getRegionIterArgs()[numTotals];
+      stagedTo = owners.getRegionIterArgs()[numTotals + 1];
+    }
     for (unsigned walk = 0; walk < plan.walks; ++walk) {
       emitWalk(walk, owner, range, own);
       levelOperations(Level::Owner, walk + 1, own, owner, range);
@@ -395,6 +414,8 @@ void FlatSweep::emitTile() {
                      : op.getKind() == ReduceKind::Min ? flat.min(input, now)
                                                        : flat.add(now, input));
     }
+    if (staging)
+      next.append({stagedFrom, stagedTo});
     if (!next.empty())
       scf::YieldOp::create(b, loc, next);
   }
@@ -425,7 +446,14 @@ void FlatSweep::emitTile() {
     MergeKind kind = op.getKind() == ReduceKind::Max   ? MergeKind::Max
                      : op.getKind() == ReduceKind::Min ? MergeKind::Min
                                                        : MergeKind::Sum;
-    storeRow(total, kernel.partial(output, kind, getFeatureElements(output.getType()), element), value);
+    Value partial = kernel.partial(output, kind, getFeatureElements(output.getType()), element);
+    if (kernel.addsToPartials()) {
+      Value before = loadRow(partial, kernel.i64(0), value);
+      total = kind == MergeKind::Max   ? flat.max(total, before)
+              : kind == MergeKind::Min ? flat.min(total, before)
+                                       : flat.add(before, total);
+    }
+    storeRow(total, partial, value);
   }
 }
 
@@ -433,6 +461,7 @@ bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &t
   return isNarrowEnough(sweep, plan, chooseTiles(sweep, plan, target));
 }
 
-void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel) {
-  FlatSweep(sweep, plan, target, kernel).run();
+void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+                        const Staging *staging) {
+  FlatSweep(sweep, plan, target, kernel, staging).run();
 }

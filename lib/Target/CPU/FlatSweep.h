@@ -30,7 +30,10 @@ inline bool hasTwoSlots(mpdfg::ReduceKind kind) { return kind == mpdfg::ReduceKi
 
 class FlatSweep : public SweepBase {
 public:
-  FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+  /// `staging`: where the rows of operands are made a few members at a time; then nothing is cut, for each tile would
+  /// make them again. May be null.
+  FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+            const Staging *staging);
   void run();
 
 private:
@@ -66,6 +69,8 @@ private:
     return mlir::scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }
 
+  const Staging *staging;
+  Value stagedFrom, stagedTo; ///< positions of members whose rows are at hand
   Tiling full, tiling;
   llvm::SmallVector<Value> offsets; ///< for each class: index of the tile's first element; null: 0
   /// The cut of each walk, with the axes that it is about, and the tile of it that is being emitted.

@@ -162,12 +162,17 @@ bool FlatWalk::reads(Value argument) const {
                       [&](unsigned result) { return sweep.yield.getValues()[result] == argument; });
 }
 
-FlatWalk::Results FlatWalk::run() {
-  unsigned members = chooseMembers();
-  SmallVector<Value> carried;
-  Value from = range.first;
-  auto walkIn = [&](unsigned count, Value to) {
-    auto steps = sweep.loop(from, to, carried, count);
+Value FlatWalk::spread(const Slot &slot, Value value, unsigned members) {
+  if (lanesOf(slot, members) == slot.width)
+    return value;
+  if (slot.merge != Merge::Add)
+    return flat.repeat(value, {1, slot.width}, {int64_t(members), slot.width});
+  return flat.join({value, flat.splat(slot.start, (members - 1) * slot.width)});
+}
+
+void FlatWalk::visit(Value from, Value to, unsigned members, SmallVector<Value> &carried) {
+  auto walkIn = [&](unsigned count, Value end) {
+    auto steps = sweep.loop(from, end, carried, count);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(steps.getBody());
     SmallVector<Value> now(steps.getRegionIterArgs());
@@ -175,18 +180,67 @@ FlatWalk::Results FlatWalk::run() {
     if (!now.empty())
       scf::YieldOp::create(b, loc, now);
     carried.assign(steps.getResults().begin(), steps.getResults().end());
-    from = to;
+    from = end;
   };
-  for (const Slot &slot : slots)
-    carried.push_back(startOf(slot, members));
   if (members > 1) {
-    Value count = arith::SubIOp::create(b, loc, range.second, range.first);
+    Value count = arith::SubIOp::create(b, loc, to, from);
     Value whole = arith::AndIOp::create(b, loc, count, sweep.kernel.i64(-int64_t(members)));
-    walkIn(members, sweep.kernel.add(range.first, whole));
+    walkIn(members, sweep.kernel.add(from, whole));
     for (auto [slot, value] : llvm::zip(slots, carried))
       value = collapse(slot, value, members);
   }
-  walkIn(1, range.second);
+  walkIn(1, to);
+}
+
+void FlatWalk::visitStaged(unsigned members, SmallVector<Value> &carried) {
+  KernelBuilder &kernel = sweep.kernel;
+  // With several walks each makes the rows of its owner again; else rows serve the owners that follow.
+  bool ownRows = plan.walks > 1;
+  Value from = ownRows ? range.first : sweep.stagedFrom, to = ownRows ? range.first : sweep.stagedTo;
+  SmallVector<Value> init{range.first, from, to};
+  llvm::append_range(init, carried);
+  auto chunks = scf::WhileOp::create(b, loc, ValueRange(init).getTypes(), init);
+  OpBuilder::InsertionGuard guard(b);
+  SmallVector<Location> locations(init.size(), loc);
+  Block *before = b.createBlock(&chunks.getBefore(), {}, ValueRange(init).getTypes(), locations);
+  Value more = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, before->getArgument(0), range.second);
+  scf::ConditionOp::create(b, loc, more, before->getArguments());
+  Block *body = b.createBlock(&chunks.getAfter(), {}, ValueRange(init).getTypes(), locations);
+  Value position = body->getArgument(0);
+  Value none = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, position, body->getArgument(2));
+  auto stage = scf::IfOp::create(b, loc, TypeRange{b.getI64Type(), b.getI64Type()}, none, true);
+  {
+    OpBuilder::InsertionGuard inside(b);
+    b.setInsertionPointToStart(stage.thenBlock());
+    Value last = ownRows ? range.second : kernel.add(sweep.lastMember, kernel.i64(1));
+    Value next = arith::MinSIOp::create(b, loc, kernel.add(position, kernel.i64(sweep.staging->rows)), last);
+    sweep.staging->make(position, next);
+    scf::YieldOp::create(b, loc, ValueRange{position, next});
+    b.setInsertionPointToStart(stage.elseBlock());
+    scf::YieldOp::create(b, loc, ValueRange{body->getArgument(1), body->getArgument(2)});
+  }
+  sweep.staging->see(stage.getResult(0));
+  Value end = arith::MinSIOp::create(b, loc, range.second, stage.getResult(1));
+  SmallVector<Value> now;
+  for (auto [slot, value] : llvm::zip(slots, body->getArguments().drop_front(3)))
+    now.push_back(spread(slot, value, members));
+  visit(position, end, members, now);
+  now.insert(now.begin(), {end, stage.getResult(0), stage.getResult(1)});
+  scf::YieldOp::create(b, loc, now);
+  carried.assign(chunks.getResults().begin() + 3, chunks.getResults().end());
+  sweep.stagedFrom = chunks.getResult(1);
+  sweep.stagedTo = chunks.getResult(2);
+}
+
+FlatWalk::Results FlatWalk::run() {
+  unsigned members = chooseMembers();
+  SmallVector<Value> carried;
+  for (const Slot &slot : slots)
+    carried.push_back(startOf(slot, sweep.staging ? 1 : members));
+  if (sweep.staging)
+    visitStaged(members, carried);
+  else
+    visit(range.first, range.second, members, carried);
   return finish(carried);
 }
 

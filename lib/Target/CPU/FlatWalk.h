@@ -54,6 +54,12 @@ private:
   /// Lanes of a slot in steps of `members`.
   int64_t lanesOf(const Slot &slot, unsigned members) const;
   Value startOf(const Slot &slot, unsigned members);
+  /// The other way round: the first of `members` goes on from `value`, the others begin.
+  Value spread(const Slot &slot, Value value, unsigned members);
+  /// Visits the members in [from, to), `members` at a time and then one by one; `carried` has one vector a slot.
+  void visit(Value from, Value to, unsigned members, llvm::SmallVector<Value> &carried);
+  /// Visits the members whose rows are at hand, then makes the next rows, and so on.
+  void visitStaged(unsigned members, llvm::SmallVector<Value> &carried);
   /// From a vector for each of `members` to one.
   Value collapse(const Slot &slot, Value value, unsigned members);
   Results finish(mlir::ValueRange done);

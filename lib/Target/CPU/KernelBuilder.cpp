@@ -44,6 +44,8 @@ Value KernelBuilder::frameField(unsigned field, unsigned slot) {
 Value KernelBuilder::buffer(Value value) {
   if (Value alias = aliases.lookup(value))
     return alias;
+  if (Value original = originals.lookup(value))
+    value = original;
   auto it = llvm::find(info.buffers, value);
   size_t slot = it - info.buffers.begin();
   if (it == info.buffers.end()) {
@@ -71,6 +73,8 @@ Value KernelBuilder::index(IndexRef ref) {
 }
 
 Value KernelBuilder::partial(Value result, MergeKind kind, int64_t elements, Type element) {
+  if (Value original = originals.lookup(result))
+    result = original;
   auto it = llvm::find_if(info.merges, [&](const MergeRef &m) { return info.buffers[m.buffer] == result; });
   size_t slot = it - info.merges.begin();
   if (it == info.merges.end()) {

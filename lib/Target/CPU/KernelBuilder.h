@@ -51,6 +51,19 @@ public:
   void declare(mlir::Value operand);
   /// Lets `value` stand for memory that is at hand.
   void setBuffer(mlir::Value value, mlir::Value pointer) { aliases[value] = pointer; }
+  /// Lets `value` stand for another one: an operand or result of the operation that a kernel is made of.
+  void setStandIn(mlir::Value value, mlir::Value original) { originals[value] = original; }
+  bool isAtHand(mlir::Value value) const { return aliases.contains(value); }
+  /// From now on rows are positions of the grouping by `along`, not elements of its space, but for memory at hand;
+  /// null: elements again.
+  void setPositions(mlir::FlatSymbolRefAttr along) { positionsOf = along; }
+  mlir::FlatSymbolRefAttr getPositions() const { return positionsOf; }
+  /// Where rows are positions, `value` is read at the row that a map gives for the member's owner, not for the member.
+  void setThroughOwner(mlir::Value value) { throughOwner.insert(value); }
+  bool isThroughOwner(mlir::Value value) const { return throughOwner.contains(value); }
+  /// Whether blocks' partial results are there already and added to.
+  void setAddsToPartials() { adding = true; }
+  bool addsToPartials() const { return adding; }
   /// Pointer to an index array (int32).
   mlir::Value index(IndexRef ref);
   /// Pointer to this block's partial result that is merged into `result` afterwards.
@@ -78,7 +91,10 @@ private:
   mlir::Operation *entryEnd; ///< entry code is inserted before this
   EmittedKernel info;
   llvm::SmallVector<mlir::Value> bufferPointers, indexPointers;
-  llvm::DenseMap<mlir::Value, mlir::Value> aliases;
+  llvm::DenseMap<mlir::Value, mlir::Value> aliases, originals;
+  llvm::DenseSet<mlir::Value> throughOwner;
+  mlir::FlatSymbolRefAttr positionsOf;
+  bool adding = false;
   mlir::Value first, last;
 };
 

@@ -83,7 +83,14 @@ Value OuterSumEmitter::rowOf(Value position, FlatSymbolRefAttr gather) {
 
 void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value number, Value kAt, int64_t rows, Value nAt,
                                int64_t columns) {
+  auto resultAt = [&](int64_t r) {
+    Value row = kernel.add(kernel.mul(number, k), kernel.add(kAt, kernel.i64(r)));
+    return kernel.address(result, kernel.add(kernel.mul(row, n), nAt), element);
+  };
   SmallVector<Value> init(rows, flat.splat(0, columns));
+  if (kernel.addsToPartials())
+    for (int64_t r = 0; r < rows; ++r)
+      init[r] = kernel.load(flat.type(columns), resultAt(r), element);
   auto sum = loop(first, last, 1, init);
   {
     OpBuilder::InsertionGuard guard(b);
@@ -102,10 +109,8 @@ void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value numb
     }
     scf::YieldOp::create(b, loc, next);
   }
-  for (auto [r, acc] : llvm::enumerate(sum.getResults())) {
-    Value row = kernel.add(kernel.mul(number, k), kernel.add(kAt, kernel.i64(r)));
-    kernel.store(acc, kernel.address(result, kernel.add(kernel.mul(row, n), nAt), element), element);
-  }
+  for (auto [r, acc] : llvm::enumerate(sum.getResults()))
+    kernel.store(acc, resultAt(r), element);
 }
 
 void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
@@ -135,6 +140,10 @@ void OuterSumEmitter::run() {
   Value pointers = kernel.index({IndexKind::Pointers, op.getAlongAttr(), {}});
   emitAll(kernel.loadIndex(pointers, owner), kernel.loadIndex(pointers, kernel.add(owner, kernel.i64(1))),
           kernel.address(result, kernel.mul(owner, batch * k * n), element));
+}
+
+void cpu::emitOuterRows(mpk::OuterSumOp sum, const CPUTarget &target, KernelBuilder &kernel) {
+  OuterSumEmitter(sum, target, kernel).run();
 }
 
 EmittedKernel cpu::emitOuterSum(mpk::OuterSumOp sum, StringRef name, const CPUTarget &target, ModuleOp module) {

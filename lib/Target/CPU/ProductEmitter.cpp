@@ -170,12 +170,15 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
 /// The rows of the elements (of the space, or positions of the grouping) in [begin, end).
 void ProductEmitter::emitRange(Value begin, Value end) {
   begin = kernel.mul(begin, perElement), end = kernel.mul(end, perElement);
-  int64_t rows = tileFor(n).rows;
-  Value count = arith::SubIOp::create(b, loc, end, begin);
-  Value rest = arith::RemUIOp::create(b, loc, count, kernel.i64(rows));
-  Value middle = arith::SubIOp::create(b, loc, end, rest);
-  emitRows(begin, middle, rows, rows);
-  emitRows(middle, end, 1, 1);
+  // Whole tiles, then what is left in halves: a row by itself costs the weight's rows as much as a tile does.
+  for (int64_t rows = tileFor(n).rows;; rows = (rows + 1) / 2) {
+    Value rest = arith::RemUIOp::create(b, loc, arith::SubIOp::create(b, loc, end, begin), kernel.i64(rows));
+    Value middle = arith::SubIOp::create(b, loc, end, rest);
+    emitRows(begin, middle, rows, rows);
+    begin = middle;
+    if (rows == 1)
+      return;
+  }
 }
 
 /// The epilogue is a sweep without members over a few rows at a time, which the first-level cache still has. The
@@ -256,6 +259,10 @@ void ProductEmitter::run() {
     return emitWithEpilogue();
   result = kernel.buffer(op.getResult(0));
   emitRange(kernel.begin(), kernel.end());
+}
+
+void cpu::emitProductRows(mpk::ProductOp product, const CPUTarget &target, KernelBuilder &kernel) {
+  ProductEmitter(product, target, kernel).run();
 }
 
 EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module) {

@@ -314,9 +314,8 @@ void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
         Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
         kernel.store(flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), 1), pointer, element);
       })
-      .Case<ElementOp>([&](ElementOp e) {
-        kernel.store(flat.elementNumber(e.getMember() ? memberAt(position) : owner, 1), pointer, element);
-      })
+      .Case<ElementOp>(
+          [&](ElementOp e) { kernel.store(flat.elementNumber(elementAt(e, owner, position), 1), pointer, element); })
       .Case<IotaOp>([&](IotaOp) {
         repeat(0, RefTensor::product(shape), 1,
                [&](Value i) { kernel.store(flat.elementNumber(i, 1), kernel.address(pointer, i, element), element); });
@@ -692,8 +691,14 @@ void RowSweep::run() {
                      : op.getKind() == ReduceKind::Min ? MergeKind::Min
                                                        : MergeKind::Sum;
     Value factor = op.getKind() == ReduceKind::Mean ? sharedMeanFactor(op) : Value();
-    apply({n}, {kernel.partial(output, kind, n, element), {1}}, {{rows.lookup(value), {1}}}, [&](ArrayRef<Value> x) {
-      return factor ? flat.mul(x[0], flat.splatOf(factor, FlatOps::count(x[0]))) : x[0];
+    Strided partial{kernel.partial(output, kind, n, element), {1}};
+    apply({n}, partial, {{rows.lookup(value), {1}}, partial}, [&](ArrayRef<Value> x) {
+      Value total = factor ? flat.mul(x[0], flat.splatOf(factor, FlatOps::count(x[0]))) : x[0];
+      if (!kernel.addsToPartials())
+        return total;
+      return kind == MergeKind::Max   ? flat.max(total, x[1])
+             : kind == MergeKind::Min ? flat.min(total, x[1])
+                                      : flat.add(x[1], total);
     });
   }
 }

@@ -34,7 +34,7 @@ SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
   for (unsigned i = 0; i < sweep.getInputs().size(); ++i) {
     mpk::AccessAttr access = sweep.getAccessOf(i);
     if (access.getKind() == AccessKind::GatherOwner)
-      kernel.index({IndexKind::Raw, access.getMap(), {}});
+      kernel.index(gatherIndex(i));
     if (access.getKind() == AccessKind::GatherMember)
       kernel.index({IndexKind::Sorted, along, access.getMap()});
   }
@@ -86,17 +86,36 @@ Value SweepBase::operandRow(unsigned operand, Value owner, Value position, bool 
   case AccessKind::Shared:
     return kernel.i64(0);
   case AccessKind::Owner:
-    return owner;
+    return kernel.getPositions() && !kernel.isAtHand(sweep.getInputs()[operand])
+               ? kernel.loadIndex(kernel.index({IndexKind::Members, kernel.getPositions(), {}}), owner)
+               : owner;
   case AccessKind::Member:
-    return memberAt(position);
+    return kernel.isAtHand(sweep.getInputs()[operand]) ? position : memberAt(position);
   case AccessKind::GatherOwner:
-    partial = mapIsPartial(access.getMap());
-    return kernel.loadIndex(kernel.index({IndexKind::Raw, access.getMap(), {}}), owner);
+    partial = access.getMap() != kernel.getPositions() && mapIsPartial(access.getMap());
+    if (kernel.isThroughOwner(sweep.getInputs()[operand]))
+      owner = kernel.loadIndex(kernel.index({IndexKind::Sorted, kernel.getPositions(), kernel.getPositions()}), owner);
+    return kernel.loadIndex(kernel.index(gatherIndex(operand)), owner);
   case AccessKind::GatherMember:
     partial = mapIsPartial(access.getMap());
     return kernel.loadIndex(kernel.index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()}), position);
   }
   llvm_unreachable("unknown access");
+}
+
+IndexRef SweepBase::gatherIndex(unsigned operand) {
+  FlatSymbolRefAttr map = sweep.getAccessOf(operand).getMap(), along = kernel.getPositions();
+  if (along && !kernel.isThroughOwner(sweep.getInputs()[operand]))
+    return {IndexKind::Sorted, along, map};
+  return {IndexKind::Raw, map, {}};
+}
+
+Value SweepBase::elementAt(mpdfg::ElementOp op, Value owner, Value position) {
+  if (FlatSymbolRefAttr along = kernel.getPositions())
+    return kernel.loadIndex(kernel.index(op->hasAttr(kOfOwner) ? IndexRef{IndexKind::Sorted, along, along}
+                                                               : IndexRef{IndexKind::Members, along, {}}),
+                            owner);
+  return op.getMember() ? memberAt(position) : owner;
 }
 
 std::pair<Value, Value> SweepBase::memberRange(Value owner) {
@@ -164,6 +183,10 @@ Value SweepBase::sharedMeanFactor(mpk::AccumulateOp op) {
   return arith::DivFOp::create(b, loc, one, arith::SIToFPOp::create(b, loc, element, count));
 }
 
+bool cpu::isTiled(mpk::SweepOp sweep) {
+  return llvm::any_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); });
+}
+
 void cpu::emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kernel) {
   SweepPlan plan(sweep);
   if (fitsFlat(sweep, plan, target))
@@ -180,9 +203,13 @@ FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, cons
   KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc());
   kernel.getInfo().map = sweep.getAlongAttr();
   kernel.getInfo().space = sweep.getOverAttr();
-  if (fitsFlat(sweep, plan, target))
+  if (isTiled(sweep)) {
+    if (failed(emitTileSweep(sweep, plan, target, kernel)))
+      return failure();
+  } else if (fitsFlat(sweep, plan, target)) {
     emitFlatSweep(sweep, plan, target, kernel);
-  else
+  } else {
     emitRowSweep(sweep, plan, target, kernel);
+  }
   return kernel.takeInfo();
 }

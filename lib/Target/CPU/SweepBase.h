@@ -17,6 +17,7 @@
 #include "KernelBuilder.h"
 #include "gnnc/Analysis/SweepPlan.h"
 
+#include <functional>
 #include <limits>
 
 namespace gnnc::cpu {
@@ -26,6 +27,9 @@ namespace gnnc::cpu {
 inline double lowest(mlir::Type element) {
   return element.isF32() ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
 }
+
+/// On mpdfg.element where rows are positions: the number of the member's owner, not of the member.
+inline constexpr llvm::StringLiteral kOfOwner = "mpk.of_owner";
 
 /// Whether a reduction carries the best number and the number of the element that has it.
 inline bool namesWinner(mpdfg::ReduceKind kind) {
@@ -53,6 +57,10 @@ protected:
   /// Number of members of `owner` as [first, last) positions.
   std::pair<Value, Value> memberRange(Value owner);
   Value memberAt(Value position);
+  /// Where the row of a `gather_owner` operand is found for an owner.
+  IndexRef gatherIndex(unsigned operand);
+  /// The number of the element itself, for mpdfg.element.
+  Value elementAt(mpdfg::ElementOp op, Value owner, Value position);
   /// Number of an owner's first member, -1 where it has none.
   Value firstMember(std::pair<Value, Value> range);
   /// Member-level operations needed in walk `walk`, in order.
@@ -76,8 +84,22 @@ protected:
 };
 
 /// Whether every body value fits flat vectors once parallel axes are cut into tiles.
+/// How a sweep gets rows that are made for a few members at a time.
+struct Staging {
+  int64_t rows; ///< the most members at a time
+                /// Makes the rows of the members at positions [from, to), to - from <= rows.
+  std::function<void(mlir::Value from, mlir::Value to)> make;
+  /// Lets the operands stand for the rows of members from `from` on.
+  std::function<void(mlir::Value from)> see;
+};
+
 bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
-void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
+void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
+                   const Staging *staging = nullptr);
+/// A sweep with contractions that are marked `mpk.tile`.
+bool isTiled(mpk::SweepOp sweep);
+mlir::LogicalResult emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target,
+                                  KernelBuilder &kernel);
 void emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
 
 } // namespace gnnc::cpu

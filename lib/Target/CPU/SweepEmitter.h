@@ -25,6 +25,10 @@ void emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder &kern
 EmittedKernel emitProduct(mpk::ProductOp product, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
 
 /// Adds a function that computes blocks of `sum` to `module`.
+/// The same within a kernel, for the rows in [begin, end) of `kernel`.
+void emitProductRows(mpk::ProductOp product, const CPUTarget &target, KernelBuilder &kernel);
+void emitOuterRows(mpk::OuterSumOp sum, const CPUTarget &target, KernelBuilder &kernel);
+
 EmittedKernel emitOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, const CPUTarget &target, mlir::ModuleOp module);
 
 } // namespace gnnc::cpu

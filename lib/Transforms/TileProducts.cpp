@@ -1,0 +1,297 @@
+//===- TileProducts.cpp - Products of members stay in their sweeps --------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An edge network multiplies a row of each edge by a weight. A product of its own would read and write a row for each
+// edge. Where all that is made of the product ends in sums over members, it can stay in the bodies of the sweeps that
+// make these sums: a target takes a few members at a time, gathers their rows, multiplies them as one small matrix and
+// goes on with the result at hand. The same holds for the weight's gradient, a sum of outer products whose factors
+// would have to be stored. Such contractions are marked (`mpk.tile`), with their labels in the order of a matrix
+// product:
+//
+//   x[batch, k] or x[m, k]  by  w[batch, k, n]  gives  y[batch, n] or y[m, n];   x[batch, k] g[batch, n]  are summed
+//
+// The price: a sweep that needs a product makes it again, so operations are paid for bytes. A value that many sweeps
+// need and that is long in the making (the edges' state in an interaction network) is stored after all.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ContractionRoles.h"
+#include "Remarks.h"
+#include "gnnc/Transforms/Passes.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_TILEPRODUCTS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+#define DEBUG_TYPE "tile-products"
+
+namespace {
+
+/// Wider sums are not accumulated while members pass by.
+constexpr int64_t kWidestSum = 512;
+/// Operations that may be repeated (in all sweeps after the first) for each byte of a member's row that is not stored.
+/// A product of rows of 64 costs 32, so eight of them are worth a row.
+constexpr int64_t kOperationsForByte = 256;
+
+class Tiler {
+public:
+  explicit Tiler(func::FuncOp function) : function(function) {}
+  unsigned run();
+
+private:
+  /// Where a value of members ends: the maps of the sweeps that need it, `all` for a sweep over the members alone. Not
+  /// if it has to be in memory.
+  struct Ends {
+    llvm::SetVector<Attribute> maps;
+    std::string obstacle;
+  };
+
+  void findMemberSpaces();
+  bool isOnMembers(Value value) { return memberSpaces.contains(getResidency(value.getType())); }
+  bool isDynamic(Type type);
+  /// A row of members times a weight that all share. Operands are exchanged so that the weight is the second.
+  bool isRowProduct(ContractOp op);
+  /// The sum that an outer product of rows goes into.
+  ReduceOp findOuterSum(ContractOp op);
+  Ends findEnds(Value value);
+  /// What is computed on the value's own space to have it.
+  llvm::SetVector<Operation *> computationOf(Value value);
+  bool isMadeHere(Value value);
+  std::string whyNot(ContractOp op, Ends &ends);
+  void mark(ContractOp op);
+  void markOuter(ContractOp op, ReduceOp sum);
+
+  func::FuncOp function;
+  DenseSet<Attribute> memberSpaces;
+  DenseMap<Operation *, Ends> accepted;
+};
+
+} // namespace
+
+bool Tiler::isDynamic(Type type) {
+  FlatSymbolRefAttr space = getResidency(type);
+  return space && ShapedType::isDynamic(cast<RankedTensorType>(type).getDimSize(0));
+}
+
+/// Spaces whose elements are summed for others, and which nothing is summed for: values on those are stored anyway.
+void Tiler::findMemberSpaces() {
+  DenseSet<Attribute> owners;
+  function.walk([&](Operation *op) {
+    if (isa<ReduceOp>(op) && isDynamic(op->getResult(0).getType())) {
+      memberSpaces.insert(getResidency(op->getOperand(0).getType()));
+      owners.insert(getResidency(op->getResult(0).getType()));
+    }
+  });
+  for (Attribute space : owners)
+    memberSpaces.erase(space);
+}
+
+bool Tiler::isRowProduct(ContractOp op) {
+  if (!isOnMembers(op.getResult()))
+    return false;
+  if (!getResidency(op.getLhs().getType())) {
+    Value lhs = op.getLhs();
+    SmallVector<int64_t> labels(op.getLhsLabels());
+    op.getLhsMutable().assign(op.getRhs());
+    op.setLhsLabels(op.getRhsLabels());
+    op.getRhsMutable().assign(lhs);
+    op.setRhsLabels(labels);
+  }
+  // What is moved as it is should be multiplied before it moves.
+  if (getResidency(op.getRhs().getType()) || getMove(op.getLhs()))
+    return false;
+  ContractionRoles roles(op);
+  return !roles.n.empty() && !roles.k.empty() && !roles.onlyOneOperand && (roles.batch.empty() || roles.m.empty());
+}
+
+ReduceOp Tiler::findOuterSum(ContractOp op) {
+  if (!isOnMembers(op.getLhs()) || !isOnMembers(op.getRhs()) || !op->hasOneUse())
+    return {};
+  auto sum = dyn_cast<ReduceOp>(*op->user_begin());
+  ContractionRoles roles(op);
+  // Nothing is summed inside a row, and each operand has axes of its own.
+  if (!sum || sum.getKind() != ReduceKind::Sum || sum.getAlong() != kAllMap || !roles.k.empty() || roles.m.empty() ||
+      roles.n.empty() || roles.onlyOneOperand)
+    return {};
+  return isMadeHere(op.getLhs()) || isMadeHere(op.getRhs()) ? sum : ReduceOp();
+}
+
+/// Whether a value is computed on members rather than read from memory.
+bool Tiler::isMadeHere(Value value) {
+  return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp());
+}
+
+Tiler::Ends Tiler::findEnds(Value value) {
+  Ends ends;
+  SmallVector<Value> pending{value};
+  DenseSet<Value> seen;
+  auto stop = [&](const Twine &why) { ends.obstacle = why.str(); };
+  while (!pending.empty() && ends.obstacle.empty()) {
+    Value at = pending.pop_back_val();
+    if (!seen.insert(at).second)
+      continue;
+    for (Operation *user : at.getUsers()) {
+      auto contract = dyn_cast<ContractOp>(user);
+      if (auto known = accepted.find(user); known != accepted.end()) {
+        ends.maps.insert_range(known->second.maps);
+      } else if (contract && (isRowProduct(contract) || findOuterSum(contract))) {
+        stop("a product that needs it is made apart");
+      } else if (auto reduce = dyn_cast<ReduceOp>(user)) {
+        bool all = reduce.getAlong() == kAllMap;
+        if (!all && !isDynamic(reduce.getType()))
+          stop("a sum for each element of a small space needs it");
+        else if (getFeatureElements(reduce.getType()) > kWidestSum)
+          stop("it is summed in rows of more than " + Twine(kWidestSum) + " numbers");
+        else
+          ends.maps.insert(reduce.getAlongAttr());
+      } else if (isa<mpdfg::MovementOpInterface>(user) && !isa<NormOp>(user)) {
+        stop("it is read through a map");
+      } else if (user->hasTrait<OpTrait::IsTerminator>()) {
+        ends.maps.insert(FlatSymbolRefAttr::get(user->getContext(), kAllMap)); // A sweep over all members writes it.
+      } else if (user->getNumResults() != 1 || user->getNumRegions() != 0) {
+        stop("it is needed by another kernel");
+      } else {
+        if (auto norm = dyn_cast<NormOp>(user))
+          ends.maps.insert(norm.getAlongAttr());
+        pending.push_back(user->getResult(0));
+      }
+    }
+  }
+  return ends;
+}
+
+llvm::SetVector<Operation *> Tiler::computationOf(Value value) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> pending{value};
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val().getDefiningOp();
+    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(op->getResult(0)) || !found.insert(op))
+      continue;
+    llvm::append_range(pending, op->getOperands());
+  }
+  return found;
+}
+
+std::string Tiler::whyNot(ContractOp op, Ends &ends) {
+  ends = findEnds(op.getResult());
+  if (!ends.obstacle.empty())
+    return ends.obstacle;
+  if (ends.maps.empty())
+    return "nothing is summed of it";
+  int64_t operations = 0, bytes = getFeatureElements(op.getType()) * op.getType().getElementTypeBitWidth() / 8;
+  for (Operation *made : computationOf(op.getResult())) {
+    if (isa<NormOp>(made))
+      return "it needs a softmax over the members, which is known when all have been seen";
+    if (auto product = dyn_cast<ContractOp>(made))
+      operations += product.flopsPerRow();
+  }
+  operations *= int64_t(ends.maps.size()) - 1;
+  if (operations > kOperationsForByte * bytes)
+    return "it would be made " + std::to_string(ends.maps.size()) + " times: " + std::to_string(operations) +
+           " operations for each member to save " + std::to_string(bytes) + " bytes";
+  return "";
+}
+
+/// Replaces a contraction by one with its labels in the order of a matrix product.
+void Tiler::mark(ContractOp op) {
+  ContractionRoles roles(op);
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  auto joined = [](std::initializer_list<ArrayRef<int64_t>> lists) {
+    SmallVector<int64_t> all;
+    for (ArrayRef<int64_t> list : lists)
+      llvm::append_range(all, list);
+    return all;
+  };
+  SmallVector<int64_t> x = joined({roles.batch, roles.m, roles.k}), w = joined({roles.batch, roles.k, roles.n}),
+                       y = joined({roles.batch, roles.m, roles.n});
+  Value lhs = inLabelOrder(b, loc, op.getLhs(), op.getLhsLabels(), x);
+  Value rhs = inLabelOrder(b, loc, op.getRhs(), op.getRhsLabels(), w);
+  SmallVector<int64_t> features;
+  for (int64_t label : y)
+    features.push_back(getFeatureShape(op.getType())[llvm::find(op.getOutLabels(), label) - op.getOutLabels().begin()]);
+  auto type = cast<RankedTensorType>(op.getType());
+  auto product = ContractOp::create(
+      b, loc, getTensorOn(getResidency(type), type.getDimSize(0), features, type.getElementType()), lhs, x, rhs, w, y);
+  product->setAttr(mpk::kTileAttr, b.getUnitAttr());
+  op.getResult().replaceAllUsesWith(inLabelOrder(b, loc, product.getResult(), y, op.getOutLabels()));
+  op.erase();
+}
+
+/// The same for an outer product; the sum comes before the order of its axes is restored.
+void Tiler::markOuter(ContractOp op, ReduceOp sum) {
+  SmallVector<int64_t> out(op.getOutLabels()), order;
+  ContractionRoles roles(op);
+  for (ArrayRef<int64_t> labels : {ArrayRef(roles.batch), ArrayRef(roles.m), ArrayRef(roles.n)})
+    llvm::append_range(order, labels);
+  mark(op);
+  if (order == out)
+    return;
+  Value moved = sum.getInput(); // a transpose that restores the order
+  OpBuilder b(sum);
+  Value product = moved.getDefiningOp()->getOperand(0);
+  auto type = cast<RankedTensorType>(sum.getType());
+  Value total = ReduceOp::create(b, sum.getLoc(),
+                                 RankedTensorType::get(getFeatureShape(product.getType()), type.getElementType()),
+                                 sum.getKindAttr(), product, sum.getAlongAttr());
+  sum.getResult().replaceAllUsesWith(inLabelOrder(b, sum.getLoc(), total, order, out));
+  sum.erase();
+  moved.getDefiningOp()->erase();
+}
+
+unsigned Tiler::run() {
+  findMemberSpaces();
+  SmallVector<ContractOp> contractions;
+  function.walk([&](ContractOp op) { contractions.push_back(op); });
+  SmallVector<std::pair<ContractOp, ReduceOp>> tiled;
+  // What needs a product comes after it.
+  for (ContractOp op : llvm::reverse(contractions)) {
+    if (ReduceOp sum = findOuterSum(op)) {
+      accepted[op].maps.insert(sum.getAlongAttr());
+      tiled.push_back({op, sum});
+      continue;
+    }
+    if (!isRowProduct(op))
+      continue;
+    Ends ends;
+    if (std::string reason = whyNot(op, ends); !reason.empty()) {
+      remarkMissed(
+          op, DEBUG_TYPE, "tile", [] { return "the product's rows are stored for all members"; },
+          [&] { return reason; });
+      continue;
+    }
+    accepted[op] = std::move(ends);
+    tiled.push_back({op, {}});
+  }
+  for (auto [op, sum] : tiled) {
+    remarkPassed(op, DEBUG_TYPE, "tile", [&] {
+      return sum ? "outer products are summed a few members at a time"
+                 : "product is made a few members at a time, in the sweeps that need it";
+    });
+    if (sum)
+      markOuter(op, sum);
+    else
+      mark(op);
+  }
+  return tiled.size();
+}
+
+namespace {
+
+struct TileProducts : public gnnc::impl::TileProductsBase<TileProducts> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      numTiled += Tiler(function).run();
+  }
+};
+
+} // namespace
