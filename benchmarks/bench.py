@@ -2,7 +2,7 @@
 
     ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS] [--threads N | --processor-time]
 
-Parts: spmm, products, cora, layers and gradients (these need --pyg). Results go to the terminal and, as results.md and results.json, to the
+Parts: spmm, products, cora, layers, gradients and typed (these need --pyg). Results go to the terminal and, as results.md and results.json, to the
 output directory. Nothing is measured before its result has been compared with the peers'.
 """
 
@@ -14,8 +14,8 @@ import os
 import sys
 from pathlib import Path
 
-PARTS = ("spmm", "products", "cora", "layers", "gradients")
-WITH_PYG = ("layers", "gradients")
+PARTS = ("spmm", "products", "cora", "layers", "gradients", "typed")
+WITH_PYG = ("layers", "gradients", "typed")
 
 
 def settle(threads: int, out: Path) -> None:
@@ -45,8 +45,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--processor-time", action="store_true", help="of one thread, for machines that are never quiet"
     )
-    parser.add_argument("--layers", nargs="+", default=(), help="of parts layers and gradients, only these")
-    parser.add_argument("--graphs", nargs="+", default=(), help="of parts layers and gradients, only these")
+    parser.add_argument("--layers", nargs="+", default=(), help="of parts layers, gradients and typed, only these")
+    parser.add_argument("--graphs", nargs="+", default=(), help="of parts layers, gradients and typed, only these")
+    parser.add_argument("--brief", action="store_true", help="without arrangements of PyG that are never the best")
     parser.add_argument("--gnnc", type=Path, default=root / "build/bin/gnnc", help="the compiler")
     parser.add_argument("--out", type=Path, default=root / "build/benchmarks", help="where results go")
     places = [root / "examples/data", root.parent / "shared/data"]
@@ -80,6 +81,7 @@ def main() -> int:
     bench = Bench(
         chosen.gnnc, chosen.out, chosen.data, chosen.threads, chosen.rounds, chosen.patience, mkl, at_best, chosen.pyg
     )
+    bench.brief = chosen.brief
     bench.layers, bench.graphs = tuple(chosen.layers), tuple(chosen.graphs)
     about = machine.describe(chosen.threads) | {
         "MKL": mkl.version,

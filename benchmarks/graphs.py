@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -74,6 +76,71 @@ def point_cloud(nodes: int = 8192, neighbours: int = 20, group: int = 1024, seed
     dst = np.repeat(np.arange(nodes), neighbours)
     src = dst // group * group + rng.integers(0, group, dst.size)
     return _make("kNN cloud", True, nodes, np.stack([src, dst]).astype("i4"), {})
+
+
+# Nodes, edges, relations and types of nodes: published counts of the typed graphs.
+TYPED_SIZES = {"aifb": (8285, 58086, 90, 7), "mutag": (27163, 148100, 50, 5), "bgs": (94806, 672884, 122, 27)}
+
+
+@dataclass
+class TypedGraph:
+    """A graph whose nodes are sorted by type and whose relations lead from one type of node to one."""
+
+    graph: Graph
+    node_type: np.ndarray  # ascending
+    relation: np.ndarray  # of each edge
+    ends: list[tuple[int, int]]  # of each relation: the types of its sources and destinations
+
+
+def _typed(name: str, generated: bool, nodes: int, edge_index: np.ndarray, relation: np.ndarray, kind: np.ndarray) -> TypedGraph:
+    """Sorts nodes by type, and numbers as relations the distinct triples (type of source, relation, type of destination)."""
+    order = np.argsort(kind, kind="stable")
+    place = np.empty(nodes, "i8")
+    place[order] = np.arange(nodes)
+    kind, ends = kind[order], place[edge_index]
+    sort = np.lexsort((ends[0], ends[1]))
+    ends, relation = ends[:, sort], relation[sort]
+    count = int(kind.max()) + 1
+    triple = (kind[ends[0]] * (int(relation.max()) + 1) + relation) * count + kind[ends[1]]
+    found, number = np.unique(triple, return_inverse=True)
+    kinds = [(int(code) // count // (int(relation.max()) + 1), int(code) % count) for code in found]
+    graph = _make(name, generated, nodes, ends.astype("i4"), {})
+    return TypedGraph(graph, kind.astype("i8"), number.astype("i8"), kinds)
+
+
+def generate_typed(name: str, seed: int = 0) -> TypedGraph:
+    """Relations and types of falling size; destinations by a power law, so that there are hubs."""
+    nodes, edges, relations, kinds = TYPED_SIZES[name]
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, kinds + 1)
+    kind = np.sort(rng.choice(kinds, nodes, p=share / share.sum()))
+    first = np.searchsorted(kind, np.arange(kinds + 1))
+    share = 1 / np.arange(1, relations + 1)
+    relation = np.sort(rng.choice(relations, edges, p=share / share.sum()))
+    source, target = rng.choice(kinds, relations), rng.choice(kinds, relations)
+    size = np.diff(first)
+    src = first[source[relation]] + (rng.random(edges) * size[source[relation]]).astype("i8")
+    dst = first[target[relation]] + (rng.random(edges) ** 3 * size[target[relation]]).astype("i8")
+    return _typed(name, True, nodes, np.stack([src, dst]), relation, kind)
+
+
+def load_typed(name: str, places: list[Path], out: Path) -> TypedGraph:
+    """The typed graph called `name`: from a file, by the generator beside the files (make_graph.py), or seeded here."""
+    for place in places:
+        path, generated = place / f"{name}.safetensors", False
+        if not path.exists() and (place / "make_graph.py").exists():
+            path, generated = out / f"{name}.safetensors", True
+            made = [sys.executable, "-B", str(place / "make_graph.py"), name, str(path)]
+            if not path.exists() and subprocess.run(made, stdout=subprocess.DEVNULL, check=False).returncode != 0:
+                continue
+        if not path.exists():
+            continue
+        with safe_open(path, "np") as file:
+            nodes = int(file.metadata()["num_nodes"])
+            kind = file.get_tensor("node_type") if "node_type" in file.keys() else np.zeros(nodes)
+            edge_index, relation = file.get_tensor("edge_index"), file.get_tensor("edge_type")
+        return _typed(name, generated, nodes, edge_index.astype("i8"), relation.astype("i8"), kind.astype("i8"))
+    return generate_typed(name)
 
 
 def load(name: str, places: list[Path]) -> Graph:

@@ -27,6 +27,7 @@ class Bench:
     pyg: bool
     layers: tuple[str, ...] = ()  # only these; none: all
     graphs: tuple[str, ...] = ()
+    brief: bool = False  # leave out arrangements of peers that are known to lose
 
     def compile(self, source: Path, name: str, *options: str) -> Path:
         """Compiles a model of a file to `name`.so."""
