@@ -9,9 +9,10 @@
 //   c++ -std=c++20 -O2 -Iinclude test/Device/Replay.cpp -ldl -o replay
 //   ./replay cases/*.case                                        # on one with a GPU; it needs neither LLVM nor CUDA
 //
-// Each case is a graph, inputs, and what the interpreter computed; its model is the object of the same name without
-// ".N.case". Outputs are compared in the relative error of each tensor, on fresh memory that holds NaN; every case runs
-// twice and must give the same bits. Exits with 0 if all agree, 77 where there is no GPU.
+// Each case is a program, a graph, inputs, and what the interpreter computed; its model is the object of the same name
+// without ".N.case". Outputs and updated parameters and states are compared in the relative error of each tensor, on
+// fresh memory that holds NaN. Every case runs twice, once more as a recording that is replayed, and a gradient once
+// more as its two halves: all must give the same bits. Exits with 0 if all agree, 77 where there is no GPU at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +43,7 @@ struct Entry {
   }
 };
 
-enum Kind { Program, Extent, Map, Input, Expected };
+enum Kind { Program, Extent, Map, Input, Expected, Updated };
 
 std::vector<Entry> readCase(const char *path) {
   std::ifstream file(path, std::ios::binary);
@@ -154,32 +155,52 @@ struct Run {
     return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
   }
 
+  enum Way { Direct, Recorded, Halves };
+
   /// Runs once; `outputs` get the bytes of each expected tensor.
-  bool run(std::vector<std::string> &outputs) {
-    const char *program = "forward";
-    std::vector<gnnc_binding> inputs, results;
+  bool run(Way way, std::vector<std::string> &outputs) {
+    std::vector<gnnc_binding> inputs, results, wanted;
     for (const Entry &entry : entries) {
       gnnc_binding binding;
-      if (entry.kind == Program)
-        program = entry.name.c_str();
       if (entry.kind == Input || entry.kind == Expected) {
         if (!tensor(entry, entry.kind == Input, binding))
           return false;
         (entry.kind == Input ? inputs : results).push_back(binding);
       }
     }
+    for (const Entry &entry : entries)
+      for (const gnnc_binding &binding : entry.kind == Updated ? inputs : results)
+        if ((entry.kind == Updated || entry.kind == Expected) && entry.name == binding.name)
+          wanted.push_back(binding);
+    const char *name = program();
     size_t bytes = 0;
-    void *workspace = nullptr;
-    if (model.api->workspace_size(graph, program, &bytes, &error) || !allocate(bytes, workspace))
+    void *workspace = nullptr, *stream = nullptr;
+    if (model.api->workspace_size(graph, name, &bytes, &error) || !allocate(bytes, workspace))
       return false;
     std::string junk(bytes, '\xff');
     if (!copy(workspace, 2, junk.data(), 1, bytes))
       return false;
-    if (model.api->run(model.context, graph, program, inputs.data(), int32_t(inputs.size()), results.data(),
-                       int32_t(results.size()), workspace, bytes, nullptr, &error) ||
-        model.api->synchronize(model.context, nullptr, &error))
+    auto call = [&](const char *part) {
+      return model.api->run(model.context, graph, part, inputs.data(), int32_t(inputs.size()), results.data(),
+                            int32_t(results.size()), workspace, bytes, stream, &error) == GNNC_OK;
+    };
+    if (way == Recorded) {
+      gnnc_recording *recording = nullptr;
+      if (model.api->synchronize(model.context, nullptr, &error) ||
+          model.api->create_stream(model.context, &stream, &error) ||
+          model.api->begin_recording(model.context, stream, &error) || !call(name) ||
+          model.api->end_recording(model.context, stream, &recording, &error) ||
+          model.api->replay(model.context, recording, stream, &error) ||
+          model.api->synchronize(model.context, stream, &error))
+        return false;
+      model.api->free_recording(model.context, recording);
+      model.api->destroy_stream(model.context, stream);
+    } else if (way == Halves ? !call("gradient.forward") || !call("gradient.backward") : !call(name)) {
       return false;
-    for (const gnnc_binding &result : results) {
+    }
+    if (model.api->synchronize(model.context, nullptr, &error))
+      return false;
+    for (const gnnc_binding &result : wanted) {
       size_t size = result.tensor.dtype_bits / 8;
       for (int32_t axis = 0; axis < result.tensor.ndim; ++axis)
         size *= size_t(result.tensor.shape[axis]);
@@ -190,7 +211,23 @@ struct Run {
     }
     return model.api->synchronize(model.context, nullptr, &error) == GNNC_OK;
   }
+
+  const char *program() const {
+    for (const Entry &entry : entries)
+      if (entry.kind == Program)
+        return entry.name.c_str();
+    return "forward";
+  }
 };
+
+/// Whether there is a driver and a device. Whatever else is missing is a failure.
+bool hasGPU() {
+  void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+  auto init = driver ? reinterpret_cast<int (*)(unsigned)>(dlsym(driver, "cuInit")) : nullptr;
+  auto count = driver ? reinterpret_cast<int (*)(int *)>(dlsym(driver, "cuDeviceGetCount")) : nullptr;
+  int devices = 0;
+  return init && count && init(0) == 0 && count(&devices) == 0 && devices > 0;
+}
 
 } // namespace
 
@@ -198,6 +235,14 @@ int main(int argc, char **argv) {
   // In double precision a wrong number cannot be taken for a rounded one.
   const char *given = std::getenv("TOLERANCE");
   const double tolerance = given ? std::atof(given) : 1e-5;
+  if (argc < 2) {
+    std::printf("expected cases\n");
+    return 1;
+  }
+  if (!hasGPU()) {
+    std::printf("this machine has no GPU\n");
+    return 77;
+  }
   int failures = 0, compared = 0;
   double worst = 0;
   for (int i = 1; i < argc; ++i) {
@@ -207,15 +252,15 @@ int main(int argc, char **argv) {
     Model &model = open(object.find('/') == std::string::npos ? "./" + object : object);
     if (!model.context) {
       std::printf("%s: %s\n", object.c_str(), model.error.message);
-      if (model.error.status == GNNC_UNSUPPORTED)
-        return 77;
       ++failures;
       continue;
     }
     std::vector<Entry> entries = readCase(argv[i]);
     Run run{model, entries, nullptr, {}, {}};
-    std::vector<std::string> first, second;
-    if (!run.prepare() || !run.run(first) || !run.run(second)) {
+    std::vector<std::string> first, second, recorded, halves;
+    bool isGradient = std::strcmp(run.program(), "gradient") == 0;
+    if (!run.prepare() || !run.run(Run::Direct, first) || !run.run(Run::Direct, second) ||
+        !run.run(Run::Recorded, recorded) || (isGradient && !run.run(Run::Halves, halves))) {
       std::printf("%s: %s\n", argv[i], run.error.message);
       ++failures;
       if (run.error.status == GNNC_DEVICE_ERROR) // Nothing works any more after a fault.
@@ -225,13 +270,17 @@ int main(int argc, char **argv) {
     // A gradient that is zero in exact arithmetic is noise: it is compared with the largest number of all.
     double largest = 0;
     for (const Entry &entry : entries)
-      for (int64_t k = 0; entry.kind == Expected && k < entry.elements(); ++k)
+      for (int64_t k = 0; entry.kind >= Expected && k < entry.elements(); ++k)
         largest = std::fmax(largest, std::fabs(reinterpret_cast<const double *>(entry.data.data())[k]));
     size_t number = 0;
     for (const Entry &entry : entries) {
-      if (entry.kind != Expected)
+      if (entry.kind < Expected)
         continue;
-      const std::string &a = first[number], &b = second[number];
+      const std::string &a = first[number];
+      const char *unlike = a != second[number]                 ? "two runs differ"
+                           : a != recorded[number]             ? "a recording differs"
+                           : isGradient && a != halves[number] ? "the halves differ"
+                                                               : nullptr;
       ++number;
       double difference = 0, magnitude = 0;
       for (int64_t k = 0; k < entry.elements(); ++k) {
@@ -244,10 +293,9 @@ int main(int argc, char **argv) {
       }
       double error = difference == 0 ? 0 : difference / (magnitude > 1e-9 * largest ? magnitude : largest);
       ++compared;
-      if (a != b || !(error <= (model.doublePrecision ? 1e-10 : tolerance))) {
+      if (unlike || !(error <= (model.doublePrecision ? 1e-10 : tolerance))) {
         ++failures;
-        std::printf("%s: %s: %s, relative error %.3g\n", argv[i], entry.name.c_str(),
-                    a != b ? "two runs differ" : "wrong", error);
+        std::printf("%s: %s: %s, relative error %.3g\n", argv[i], entry.name.c_str(), unlike ? unlike : "wrong", error);
       } else {
         worst = std::fmax(worst, error);
       }

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCases.h"
 #include "Gradient.h"
 #include "RandomTrial.h"
 
@@ -225,6 +226,24 @@ static std::string checkWay(const Trial &trial, const Way &way) {
   return "";
 }
 
+/// Writes the samples for a GPU on another machine, where that is asked for.
+static llvm::Error recordGradients(const Trial &trial) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = DeviceRecorder::create(trial.model, /*gradient=*/true);
+  if (!recorder)
+    return recorder.takeError();
+  Program differentiated(trial.model);
+  if (!*recorder || !differentiated.differentiate())
+    return llvm::Error::success();
+  for (const Sample &sample : trial.samples) {
+    llvm::Expected<GradientSample> wanted = prepare(differentiated, trial, sample);
+    if (!wanted)
+      return wanted.takeError();
+    if (llvm::Error error = (*recorder)->add("gradient", sample.graph, wanted->given, wanted->expected))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
 /// The interpreter's gradients against differences, at numbers that are nowhere equal by chance.
 static std::string checkSlopes(const Trial &trial) {
   // What is detached has a slope all the same.
@@ -279,6 +298,8 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
       ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": the interpreter fails: " << llvm::toString(trial.takeError());
       ++failures;
     } else {
+      llvm::Error error = recordGradients(*trial);
+      EXPECT_FALSE(bool(error)) << "GNNC_RANDOM_SEED=" << seed << ": " << llvm::toString(std::move(error));
       for (const auto &[name, check] : checks) {
         std::string wrong = runApart([&] { return check(*trial); });
         if (wrong.empty())

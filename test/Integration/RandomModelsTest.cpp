@@ -63,6 +63,8 @@ TEST(RandomModels, EqualTheInterpreter) {
       ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": the interpreter fails: " << llvm::toString(trial.takeError());
       ++failures;
     } else {
+      llvm::Error error = record(*trial);
+      EXPECT_FALSE(bool(error)) << "GNNC_RANDOM_SEED=" << seed << ": " << llvm::toString(std::move(error));
       for (const Way &way : allWays())
         if (std::string wrong = checkApart(*trial, way); !wrong.empty()) {
           report(std::move(*trial), seed, way, wrong);

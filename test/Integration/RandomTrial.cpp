@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "RandomTrial.h"
+#include "DeviceCases.h"
 #include "Interpreted.h"
 
 #include "gnnc/Conversion/SpecToMPDFG.h"
@@ -250,6 +251,22 @@ std::vector<Way> test::allWays() { return {{0, false}, {1, false}, {2, false}, {
 
 std::string test::check(const Trial &trial, const Way &way) {
   return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);
+}
+
+llvm::Error test::record(const Trial &trial) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = DeviceRecorder::create(trial.model, /*gradient=*/false);
+  if (!recorder)
+    return recorder.takeError();
+  for (const Sample &sample : trial.samples) {
+    if (!*recorder)
+      break;
+    Tensors outputs;
+    for (const spec::Output &output : trial.model.outputs)
+      outputs[output.name] = sample.values[size_t(output.value)];
+    if (llvm::Error error = (*recorder)->add("forward", sample.graph, sample.tensors, outputs))
+      return error;
+  }
+  return llvm::Error::success();
 }
 
 std::string test::checkApart(const Trial &trial, const Way &way) {

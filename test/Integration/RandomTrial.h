@@ -50,6 +50,9 @@ std::vector<Way> allWays();
 /// does that must not be touched, and holds NaNs before.
 std::string check(const Trial &trial, const Way &way);
 
+/// Writes its samples for a GPU on another machine, where that is asked for (DeviceCases.h).
+llvm::Error record(const Trial &trial);
+
 /// What `work` says, in a process of its own, so that a crash or a hang is one more thing to get wrong.
 std::string runApart(const std::function<std::string()> &work);
 std::string checkApart(const Trial &trial, const Way &way);

@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCases.h"
 #include "Interpreted.h"
 
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Support/OutputFile.h"
 
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,8 +21,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
-
-#include <atomic>
 
 using namespace gnnc;
 using namespace gnnc::test;
@@ -90,18 +88,6 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   if (!bytes)
     return bytes.takeError();
   return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save), options.gradient);
-}
-
-/// Compiled for all GPUs of Hopper's generation, which is what there is to test on, and by the driver for others.
-static llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
-                                                 bool doublePrecision = false) {
-  CompileOptions options;
-  model.doublePrecision |= doublePrecision;
-  options.gradient = gradient;
-  options.optLevel = optLevel;
-  options.targets = {"cuda"};
-  options.architectures = {90};
-  return compile(model, options);
 }
 
 llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::createForGPU(const spec::ModelSpec &model,
@@ -243,65 +229,24 @@ static bool hasGPU() {
 
 namespace {
 
-/// Writes models and what they are to compute into a folder. The format is Replay.cpp's.
-class DeviceCases : public Runner {
+/// Hands on what the interpreter computes.
+class Recorder : public Runner {
 public:
-  DeviceCases(std::unique_ptr<Runner> oracle, llvm::StringRef folder, bool gradient)
-      : oracle(std::move(oracle)), folder(folder), gradient(gradient) {}
-
-  llvm::Error add(const spec::ModelSpec &model, unsigned optLevel, bool doublePrecision) {
-    llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient, doublePrecision);
-    if (!bytes)
-      return bytes.takeError();
-    const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
-    std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
-    std::replace(stem.begin(), stem.end(), '/', '-');
-    static std::atomic<unsigned> count{0};
-    models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(optLevel) +
-                     (doublePrecision ? "d" : ""));
-    return writeOutputFile(folder + "/" + models.back() + ".so", *bytes);
-  }
-
+  Recorder(std::unique_ptr<Runner> oracle, std::unique_ptr<DeviceRecorder> cases, bool gradient)
+      : oracle(std::move(oracle)), cases(std::move(cases)), gradient(gradient) {}
   std::string name() const override { return "recorder"; }
-
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override {
     llvm::Expected<Tensors> expected = oracle->run(graph, tensors);
-    if (!expected)
-      return expected;
-    std::string bytes;
-    auto word = [&](int64_t value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
-    auto entry = [&](int64_t kind, llvm::StringRef name, llvm::ArrayRef<int64_t> shape, const void *data, size_t size) {
-      word(kind);
-      word(int64_t(name.size()));
-      bytes += name;
-      word(int64_t(shape.size()));
-      for (int64_t dim : shape)
-        word(dim);
-      word(int64_t(size));
-      bytes.append(static_cast<const char *>(data), size);
-    };
-    entry(0, gradient ? "gradient" : "forward", {}, nullptr, 0);
-    for (const auto &[name, extent] : graph.extents)
-      entry(1, name, extent, nullptr, 0);
-    for (const auto &[name, targets] : graph.maps)
-      entry(2, name, int64_t(targets.size()), targets.data(), targets.size() * sizeof(int32_t));
-    for (const auto &[name, tensor] : tensors)
-      entry(3, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
-    for (const auto &[name, tensor] : *expected)
-      entry(4, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
-    for (const std::string &model : models)
-      if (llvm::Error error = writeOutputFile(folder + "/" + model + "." + std::to_string(runs) + ".case", bytes))
+    if (expected)
+      if (llvm::Error error = cases->add(gradient ? "gradient" : "forward", graph, tensors, *expected))
         return std::move(error);
-    ++runs;
     return expected;
   }
 
 private:
   std::unique_ptr<Runner> oracle;
-  std::string folder;
+  std::unique_ptr<DeviceRecorder> cases;
   bool gradient;
-  std::vector<std::string> models;
-  unsigned runs = 0;
 };
 
 } // namespace
@@ -331,14 +276,12 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
     else
       ADD_FAILURE() << "O" << optLevel << " on the GPU: " << llvm::toString(compiled.takeError());
   }
-  if (const char *folder = std::getenv("GNNC_DEVICE_CASES")) {
-    auto cases = std::make_unique<DeviceCases>(std::make_unique<InterpretedModel>(model, gradient), folder, gradient);
-    const std::pair<unsigned, bool> forms[] = {{0, false}, {2, false}, {2, true}};
-    for (auto [optLevel, doublePrecision] : forms)
-      if (llvm::Error error = cases->add(model, optLevel, doublePrecision))
-        ADD_FAILURE() << llvm::toString(std::move(error));
-    runners.push_back(std::move(cases));
-  }
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(model, gradient);
+  if (!cases)
+    ADD_FAILURE() << llvm::toString(cases.takeError());
+  else if (*cases)
+    runners.push_back(
+        std::make_unique<Recorder>(std::make_unique<InterpretedModel>(model, gradient), std::move(*cases), gradient));
   return runners;
 }
 

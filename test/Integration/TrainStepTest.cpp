@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCases.h"
 #include "Interpreted.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Host/HostTensor.h"
@@ -73,6 +74,20 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
   }
   std::vector<NamedTensor> expected = interpretStep(*spec, graph, tensors);
   ASSERT_GE(expected.size(), 2u); // the loss and a parameter
+
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder =
+      DeviceRecorder::create(*spec, /*gradient=*/false, /*unfused=*/false);
+  ASSERT_TRUE(bool(recorder)) << llvm::toString(recorder.takeError());
+  if (*recorder) {
+    Tensors outputs, updates;
+    for (const NamedTensor &result : expected) {
+      Tensor value{tensors.count(result.name) ? tensors.at(result.name).shape : std::vector<int64_t>(),
+                   result.value.data};
+      (result.name == "loss" ? outputs : updates)[result.name] = std::move(value);
+    }
+    llvm::Error error = (*recorder)->add("train_step", graph, tensors, outputs, updates);
+    ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  }
 
   struct Setting {
     unsigned optLevel;

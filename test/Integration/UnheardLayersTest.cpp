@@ -10,9 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Gradient.h"
 #include "RandomTrial.h"
 
 #include <gtest/gtest.h>
+
+#include <cmath>
 
 using namespace gnnc;
 using namespace gnnc::test;
@@ -37,6 +40,48 @@ TEST_P(UnheardLayers, EqualTheInterpreter) {
   ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
   for (const Way &way : allWays())
     EXPECT_EQ(check(*trial, way), "") << way.name();
+  llvm::Error error = record(*trial);
+  EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+}
+
+/// A gradient that is zero in exact arithmetic is noise: all are compared with the largest number of all.
+static double largest(const Tensors &tensors) {
+  double most = 1e-6;
+  for (const auto &[name, tensor] : tensors)
+    for (double number : tensor.data)
+      most = std::max(most, std::abs(number));
+  return most;
+}
+
+static double difference(const Tensor &a, const Tensor &b) {
+  double most = a.data.size() == b.data.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < b.data.size() && most < INFINITY; ++i)
+    most = std::isfinite(a.data[i]) ? std::max(most, std::abs(a.data[i] - b.data[i])) : INFINITY;
+  return most;
+}
+
+TEST_P(UnheardLayers, HaveTheInterpretersGradients) {
+  std::optional<spec::ModelSpec> model = loadText(GetParam().text);
+  ASSERT_TRUE(model);
+  llvm::Expected<Trial> trial = makeTrial(*model, kGraphShapes, 1);
+  ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
+  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
+  for (const Sample &sample : trial->samples) {
+    Tensors given = sample.tensors, outputs;
+    for (const spec::Output &output : trial->model.outputs)
+      outputs[output.name] = sample.values[size_t(output.value)];
+    addOutputGradients(given, outputs, 7);
+    std::optional<Tensors> expected;
+    for (const std::unique_ptr<Runner> &runner : runners) {
+      llvm::Expected<Tensors> found = runner->run(sample.graph, given);
+      ASSERT_TRUE(bool(found)) << runner->name() << ": " << llvm::toString(found.takeError());
+      if (!expected)
+        expected = std::move(*found);
+      else
+        for (const auto &[name, tensor] : *expected)
+          EXPECT_LE(difference(found->at(name), tensor), 2e-4 * largest(*expected)) << name << ", " << runner->name();
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

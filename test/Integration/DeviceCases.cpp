@@ -1,0 +1,86 @@
+//===- DeviceCases.cpp - Cases for a GPU on another machine ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceCases.h"
+
+#include "gnnc/Pipelines/Compiler.h"
+#include "gnnc/Support/OutputFile.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+llvm::Expected<std::string> test::compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
+                                                bool doublePrecision) {
+  CompileOptions options;
+  model.doublePrecision |= doublePrecision;
+  options.gradient = gradient;
+  options.optLevel = optLevel;
+  options.targets = {"cuda"};
+  options.architectures = {90};
+  return compile(model, options);
+}
+
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+                                                                       bool unfused) {
+  const char *folder = std::getenv("GNNC_DEVICE_CASES");
+  if (!folder)
+    return nullptr;
+  auto recorder = std::make_unique<DeviceRecorder>();
+  recorder->folder = folder;
+  const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
+  std::replace(stem.begin(), stem.end(), '/', '-');
+  const std::pair<unsigned, bool> forms[] = {{0, false}, {2, false}, {2, true}};
+  for (auto [optLevel, doublePrecision] : forms) {
+    if (optLevel == 0 && !unfused)
+      continue;
+    llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient, doublePrecision);
+    if (!bytes)
+      return bytes.takeError();
+    static std::atomic<unsigned> count{0};
+    recorder->models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(optLevel) +
+                               (doublePrecision ? "d" : ""));
+    if (llvm::Error error = writeOutputFile(recorder->folder + "/" + recorder->models.back() + ".so", *bytes))
+      return std::move(error);
+  }
+  return recorder;
+}
+
+llvm::Error DeviceRecorder::add(llvm::StringRef program, const Graph &graph, const Tensors &tensors,
+                                const Tensors &outputs, const Tensors &updates) {
+  std::string bytes;
+  auto word = [&](int64_t value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
+  auto entry = [&](int64_t kind, llvm::StringRef name, llvm::ArrayRef<int64_t> shape, const void *data, size_t size) {
+    word(kind);
+    word(int64_t(name.size()));
+    bytes += name;
+    word(int64_t(shape.size()));
+    for (int64_t dim : shape)
+      word(dim);
+    word(int64_t(size));
+    bytes.append(static_cast<const char *>(data), size);
+  };
+  // The kinds are Replay.cpp's.
+  entry(0, program, {}, nullptr, 0);
+  for (const auto &[name, extent] : graph.extents)
+    entry(1, name, extent, nullptr, 0);
+  for (const auto &[name, targets] : graph.maps)
+    entry(2, name, int64_t(targets.size()), targets.data(), targets.size() * sizeof(int32_t));
+  const std::pair<int64_t, const Tensors *> lists[] = {{3, &tensors}, {4, &outputs}, {5, &updates}};
+  for (auto [kind, list] : lists)
+    for (const auto &[name, tensor] : *list)
+      entry(kind, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
+  for (const std::string &model : models)
+    if (llvm::Error error = writeOutputFile(folder + "/" + model + "." + std::to_string(cases) + ".case", bytes))
+      return error;
+  ++cases;
+  return llvm::Error::success();
+}

@@ -1,0 +1,45 @@
+//===- DeviceCases.h - Cases for a GPU on another machine -------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// With the environment variable GNNC_DEVICE_CASES, tests write what a GPU would have to run, and what the interpreter
+// makes of it, to the folder it names. test/Device/Replay.cpp runs that where there is a GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_TEST_INTEGRATION_DEVICECASES_H
+#define GNNC_TEST_INTEGRATION_DEVICECASES_H
+
+#include "TestModel.h"
+
+namespace gnnc::test {
+
+/// Compiled for GPUs of Hopper's generation, and by the driver for newer ones.
+llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
+                                          bool doublePrecision = false);
+
+/// Writes cases of one model. Files are named after the running test.
+class DeviceRecorder {
+public:
+  /// Null where nothing is recorded. Every model is recorded in double precision too, where a wrong number cannot be
+  /// taken for a rounded one.
+  /// `unfused`: without optimisations too, which makes many more kernels.
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+                                                                bool unfused = true);
+
+  /// `outputs` of the program, and what it makes of parameters and states.
+  llvm::Error add(llvm::StringRef program, const Graph &graph, const Tensors &tensors, const Tensors &outputs,
+                  const Tensors &updates = {});
+
+private:
+  std::string folder;
+  std::vector<std::string> models;
+  unsigned cases = 0;
+};
+
+} // namespace gnnc::test
+
+#endif // GNNC_TEST_INTEGRATION_DEVICECASES_H
