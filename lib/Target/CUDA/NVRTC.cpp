@@ -14,6 +14,7 @@
 #include "gnnc/Target/CUDA/NVRTC.h"
 #include "KernelCache.h"
 #include "gnnc/Target/CUDA/CUDABackend.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,6 +22,8 @@
 #include "llvm/Support/Process.h"
 
 #include <dlfcn.h>
+#include <map>
+#include <mutex>
 #include <thread>
 
 using namespace gnnc;
@@ -138,14 +141,16 @@ llvm::Expected<const Library &> compiler() {
   return llvm::createStringError(message);
 }
 
-llvm::Error compileOne(const Library &library, const std::string &text, Image &image) {
+/// Compiles for the first image's target. PTX for the same architecture comes along with machine code.
+llvm::Error compileOne(const Library &library, const std::string &text, llvm::ArrayRef<Image *> images) {
+  const Image &first = *images.front();
   std::vector<const char *> headers, names;
   for (const KernelHeader &header : kernelHeaders()) {
     headers.push_back(header.text.data());
     names.push_back(header.name);
   }
   std::string target =
-      std::string("--gpu-architecture=") + (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture);
+      std::string("--gpu-architecture=") + (first.isPTX ? "compute_" : "sm_") + std::to_string(first.architecture);
   const char *options[] = {target.c_str(), "--std=c++17", "--device-as-default-execution-space"};
   Library::Program program = nullptr;
   int status = library.create(&program, text.c_str(), "model.cu", int(headers.size()), headers.data(), names.data());
@@ -171,11 +176,14 @@ llvm::Error compileOne(const Library &library, const std::string &text, Image &i
                                    " failed for " + llvm::StringRef(target).split('=').second + " (" +
                                    library.errorString(status) + ")" + (line.empty() ? "" : ": ") + line);
   }
-  size_t size = 0;
-  status = image.isPTX ? library.ptxSize(program, &size) : library.cubinSize(program, &size);
-  image.bytes.resize(size);
-  if (status == 0)
-    status = image.isPTX ? library.ptx(program, image.bytes.data()) : library.cubin(program, image.bytes.data());
+  for (Image *image : images) {
+    size_t size = 0;
+    if (status == 0)
+      status = image->isPTX ? library.ptxSize(program, &size) : library.cubinSize(program, &size);
+    image->bytes.resize(size);
+    if (status == 0)
+      status = image->isPTX ? library.ptx(program, image->bytes.data()) : library.cubin(program, image->bytes.data());
+  }
   library.destroy(&program);
   if (status != 0)
     return llvm::createStringError("NVRTC gave no code for " + target);
@@ -202,26 +210,41 @@ llvm::Error cuda::compileImages(llvm::StringRef text, llvm::MutableArrayRef<Imag
   if (!library)
     return library.takeError();
   std::string content = text.str();
-  std::vector<std::string> failures(images.size());
-  auto make = [&](size_t i) {
-    Image &image = images[i];
-    std::string key = std::to_string(library->major) + "." + std::to_string(library->minor) +
-                      (image.isPTX ? " compute_" : " sm_") + std::to_string(image.architecture) + "\n" + content;
-    for (const KernelHeader &header : kernelHeaders())
-      key += header.text;
-    KernelCache cache(key);
-    if (cache.read(image.bytes))
+  // One compilation for each architecture.
+  std::map<int, llvm::SmallVector<Image *>> jobs;
+  for (Image &image : images) {
+    auto &job = jobs[image.architecture];
+    job.insert(image.isPTX ? job.end() : job.begin(), &image);
+  }
+  std::mutex lock;
+  std::vector<std::string> failures;
+  auto make = [&](llvm::ArrayRef<Image *> job) {
+    std::vector<KernelCache> caches;
+    bool isCached = true;
+    for (Image *image : job) {
+      std::string key = std::to_string(library->major) + "." + std::to_string(library->minor) +
+                        (image->isPTX ? " compute_" : " sm_") + std::to_string(image->architecture) + "\n" + content;
+      for (const KernelHeader &header : kernelHeaders())
+        key += header.text;
+      caches.emplace_back(key);
+      isCached &= caches.back().read(image->bytes);
+    }
+    if (isCached)
       return;
-    if (llvm::Error error = compileOne(*library, content, image))
-      failures[i] = llvm::toString(std::move(error));
-    else
-      cache.write(image.bytes);
+    if (llvm::Error error = compileOne(*library, content, job)) {
+      std::lock_guard<std::mutex> guard(lock);
+      failures.push_back(llvm::toString(std::move(error)));
+      return;
+    }
+    for (auto [image, cache] : llvm::zip_equal(job, caches))
+      cache.write(image->bytes);
   };
   std::vector<std::thread> threads;
-  for (size_t i = 1; i < images.size(); ++i)
-    threads.emplace_back(make, i);
-  if (!images.empty())
-    make(0);
+  for (auto job = jobs.begin(); job != jobs.end(); ++job)
+    if (job != jobs.begin())
+      threads.emplace_back(make, job->second);
+  if (!jobs.empty())
+    make(jobs.begin()->second);
   for (std::thread &thread : threads)
     thread.join();
   for (const std::string &failure : failures)
