@@ -32,7 +32,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 3u
+#define GNNC_ABI_VERSION 4u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -94,10 +94,12 @@ typedef struct gnnc_extent {
 
 typedef enum gnnc_index_format {
   GNNC_INDEX_EACH = 0, /**< one target for each element of the map's domain (a row of COO) */
-  GNNC_INDEX_ROWS = 1  /**< CSR row pointers: target j owns elements [data[j], data[j+1]) */
+  GNNC_INDEX_ROWS = 1, /**< CSR row pointers: target j owns elements [data[j], data[j+1]) */
+  GNNC_INDEX_ON_DEVICE = 16
 } gnnc_index_format;
 
-/** The data of one root map, on the host; not kept after prepare returns. */
+/** The data of one root map; not kept after prepare returns. On the host, or, with GNNC_INDEX_ON_DEVICE added to the
+    format, on the context's device, where it has been written already. */
 typedef struct gnnc_index {
   const char *map;
   const void *data;
@@ -116,6 +118,7 @@ typedef struct gnnc_graph_desc {
 
 typedef struct gnnc_context gnnc_context;
 typedef struct gnnc_graph gnnc_graph;
+typedef struct gnnc_recording gnnc_recording;
 
 typedef struct gnnc_api {
   uint32_t abi_version; /**< GNNC_ABI_VERSION of the object */
@@ -130,9 +133,11 @@ typedef struct gnnc_api {
   gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
   void (*close)(gnnc_context *context);
 
-  /** Validates and indexes a graph; the description is on the host whatever the device. A graph is freed before its
-     context is closed. Extents and maps the model does not use are ignored. What `forward` does not need may be left
-     out; programs that need it can then not be run on this graph. */
+  /** Validates and indexes a graph, on the context's device if it is large or there already; it has been done when this
+     returns. The description itself is on the host. A graph is freed before its context is closed. The context keeps up
+     to a sixteenth of the device's memory for the next graph, and gives it up when an allocation fails. Extents and
+     maps the model does not use are ignored. What `forward` does not need may be left out; programs that need it can
+     then not be run on this graph. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
   void (*free_graph)(gnnc_graph *graph);
   /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
@@ -167,6 +172,23 @@ typedef struct gnnc_api {
                       int32_t from_device_type, size_t bytes, void *stream, gnnc_error *error);
   /** Waits for all that was launched on `stream`, and says what failed. */
   gnnc_status (*synchronize)(gnnc_context *context, void *stream, gnnc_error *error);
+
+  /** A stream of the device, in order with the default one; null on a CPU. */
+  gnnc_status (*create_stream)(gnnc_context *context, void **stream, gnnc_error *error);
+  /** Null does nothing. */
+  void (*destroy_stream)(gnnc_context *context, void *stream);
+
+  /** From here on what this thread launches on `stream`, which is not the default one, is recorded and not done: any
+      number of runs, of any programs, and copies on the device. It is what the driver calls stream capture; a caller
+      with a CUDA library of its own can capture calls of `run` just as well. */
+  gnnc_status (*begin_recording)(gnnc_context *context, void *stream, gnnc_error *error);
+  /** Makes what was recorded ready for `replay`. `*recording` is null, or a recording of the same calls for another
+      graph or with other memory: it is then brought up to date, which is faster. */
+  gnnc_status (*end_recording)(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error);
+  /** Launches all of it on `stream`. Graphs, workspaces and tensors must still be where they were. */
+  gnnc_status (*replay)(gnnc_context *context, const gnnc_recording *recording, void *stream, gnnc_error *error);
+  /** Before its context is closed. Null does nothing. */
+  void (*free_recording)(gnnc_context *context, gnnc_recording *recording);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

@@ -8,12 +8,14 @@
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/Parameters.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <cstring>
 #include <dlfcn.h>
 
 using namespace gnnc;
@@ -96,6 +98,10 @@ llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph
   if (gnnc_status status = api.open(&options, &context, &error))
     return makeError(status, error);
   session.context = {context, Deleter{&api}};
+  void *stream = nullptr;
+  if (gnnc_status status = api.create_stream(context, &stream, &error))
+    return makeError(status, error);
+  session.stream = {stream, [&api, context](void *made) { api.destroy_stream(context, made); }};
   gnnc_graph *prepared = nullptr;
   if (gnnc_status status = api.prepare(context, &graph, &prepared, &error))
     return makeError(status, error);
@@ -111,8 +117,10 @@ llvm::Expected<size_t> Session::workspaceBytes(llvm::StringRef program) const {
   return bytes;
 }
 
-llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramRun *before) const {
+llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramRun *before,
+                                            std::shared_ptr<DeviceTensors> shared) const {
   ProgramRun program;
+  program.onDevice = shared ? std::move(shared) : before ? before->onDevice : std::make_shared<DeviceTensors>();
   program.session = this;
   program.before = before;
   program.name = name.str();
@@ -164,95 +172,158 @@ llvm::Expected<std::shared_ptr<void>> Session::allocate(size_t bytes) const {
 llvm::Error Session::copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes) const {
   gnnc_error error = {};
   if (gnnc_status status = api->copy(context.get(), to, toDevice ? device.type : 1, from, fromDevice ? device.type : 1,
-                                     bytes, /*stream=*/nullptr, &error))
+                                     bytes, stream.get(), &error))
+    return makeError(status, error);
+  return toDevice && fromDevice ? llvm::Error::success() : wait();
+}
+
+llvm::Error Session::wait() const {
+  gnnc_error error = {};
+  if (gnnc_status status = api->synchronize(context.get(), stream.get(), &error))
     return makeError(status, error);
   return llvm::Error::success();
 }
 
-/// A binding's memory on the device, as large; with its contents if `copies`.
-llvm::Expected<gnnc_binding> ProgramRun::mirror(const gnnc_binding &binding, bool copies) {
+llvm::Expected<Recording> Session::record(llvm::ArrayRef<ProgramRun *> programs) const {
+  gnnc_error error = {};
+  if (gnnc_status status = api->begin_recording(context.get(), stream.get(), &error))
+    return makeError(status, error);
+  llvm::Error failure = llvm::Error::success();
+  for (ProgramRun *program : programs)
+    if (!failure)
+      failure = program->launch();
+  gnnc_recording *made = nullptr;
+  gnnc_status status = api->end_recording(context.get(), stream.get(), &made, &error);
+  Recording recording(made, RecordingDeleter{api, context.get()});
+  if (failure)
+    return std::move(failure);
+  if (status)
+    return makeError(status, error);
+  return std::move(recording);
+}
+
+llvm::Error Session::replay(const Recording &recording) const {
+  gnnc_error error = {};
+  if (gnnc_status status = api->replay(context.get(), recording.get(), stream.get(), &error))
+    return makeError(status, error);
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramRun
+//===----------------------------------------------------------------------===//
+
+static size_t bytesOf(const gnnc_tensor &tensor) {
+  size_t bytes = tensor.dtype_bits / 8;
+  for (int32_t axis = 0; axis < tensor.ndim; ++axis)
+    bytes *= size_t(tensor.shape[axis]);
+  return bytes;
+}
+
+static void place(gnnc_tensor &tensor, void *memory, DeviceChoice device) {
+  tensor.data = memory;
+  tensor.byte_offset = 0;
+  tensor.device_type = device.type;
+  tensor.device_id = device.id;
+}
+
+/// A binding's memory on the device, with its contents.
+llvm::Expected<gnnc_binding> ProgramRun::mirror(const gnnc_binding &binding) {
   gnnc_binding result = binding;
-  size_t bytes = binding.tensor.dtype_bits / 8;
-  for (int32_t axis = 0; axis < binding.tensor.ndim; ++axis)
-    bytes *= size_t(binding.tensor.shape[axis]);
-  Mirror &copy = mirrors[binding.name];
-  if (!copy.memory || copy.bytes != bytes) {
+  size_t bytes = bytesOf(binding.tensor);
+  DeviceTensors::Tensor &there = onDevice->tensors[binding.name];
+  if (!there.memory || there.bytes != bytes) {
     llvm::Expected<std::shared_ptr<void>> memory = session->allocate(bytes);
     if (!memory)
       return memory.takeError();
-    copy.memory = std::move(*memory);
-    copy.bytes = bytes;
+    there.memory = std::move(*memory);
+    there.bytes = bytes;
   }
-  copy.host = static_cast<char *>(binding.tensor.data) + binding.tensor.byte_offset;
-  if (copies)
-    if (llvm::Error error = session->copy(copy.memory.get(), true, copy.host, false, bytes))
-      return std::move(error);
-  result.tensor.data = copy.memory.get();
-  result.tensor.byte_offset = 0;
-  result.tensor.device_type = session->device.type;
-  result.tensor.device_id = session->device.id;
+  there.host = static_cast<char *>(binding.tensor.data) + binding.tensor.byte_offset;
+  if (llvm::Error error = session->copy(there.memory.get(), true, there.host, false, bytes))
+    return std::move(error);
+  place(result.tensor, there.memory.get(), session->device);
   return result;
+}
+
+/// Names may lie inside the tensors, which move with the program: bindings are made anew each time.
+llvm::Error ProgramRun::bindOutputs() {
+  outputBindings.clear();
+  for (const HostTensor &output : outputTensors)
+    outputBindings.push_back(output.binding());
+  if (!session->device.isCPU()) {
+    constexpr size_t kAlignment = 256;
+    outputPlaces.assign(1, 0);
+    for (const HostTensor &output : outputTensors)
+      outputPlaces.push_back(llvm::alignTo(outputPlaces.back() + output.bytes(), kAlignment));
+    if (!outputMemory) {
+      llvm::Expected<std::shared_ptr<void>> memory = session->allocate(outputPlaces.back());
+      if (!memory)
+        return memory.takeError();
+      outputMemory = std::move(*memory);
+    }
+    for (size_t i = 0; i < outputTensors.size(); ++i)
+      place(outputBindings[i].tensor, static_cast<char *>(outputMemory.get()) + outputPlaces[i], session->device);
+  }
+  if (before)
+    llvm::append_range(outputBindings, before->outputBindings);
+  return llvm::Error::success();
 }
 
 llvm::Error ProgramRun::bind(llvm::ArrayRef<gnnc_binding> inputs) {
   inputBindings.assign(inputs.begin(), inputs.end());
-  // Made anew each time: names may lie inside the tensors, which move with the program.
-  outputBindings.clear();
-  for (const HostTensor &output : outputTensors)
-    outputBindings.push_back(output.binding());
-  if (before)
-    for (const HostTensor &output : before->outputTensors)
-      outputBindings.push_back(output.binding());
-  if (session->device.isCPU())
-    return llvm::Error::success();
-  auto take = [&](gnnc_binding &binding, bool copies) -> llvm::Error {
-    llvm::Expected<gnnc_binding> there = mirror(binding, copies);
-    if (!there)
-      return there.takeError();
-    binding = *there;
-    return llvm::Error::success();
-  };
-  for (gnnc_binding &binding : inputBindings)
-    if (llvm::Error error = take(binding, /*copies=*/true))
-      return error;
-  size_t own = outputTensors.size();
-  for (size_t i = 0; i < outputBindings.size(); ++i) // Those of the program before hold what it left.
-    if (llvm::Error error = take(outputBindings[i], /*copies=*/i >= own))
-      return error;
-  return llvm::Error::success();
+  if (!session->device.isCPU())
+    for (gnnc_binding &binding : inputBindings) {
+      llvm::Expected<gnnc_binding> there = mirror(binding);
+      if (!there)
+        return there.takeError();
+      binding = *there;
+    }
+  return bindOutputs();
 }
 
 llvm::Error ProgramRun::launch() {
   gnnc_error error = {};
-  if (gnnc_status status = session->api->run(session->context.get(), session->graph.get(), name.c_str(),
-                                             inputBindings.data(), int32_t(inputBindings.size()), outputBindings.data(),
-                                             int32_t(outputBindings.size()), workspace.get(), workspaceSize,
-                                             /*stream=*/nullptr, &error))
+  if (gnnc_status status =
+          session->api->run(session->context.get(), session->graph.get(), name.c_str(), inputBindings.data(),
+                            int32_t(inputBindings.size()), outputBindings.data(), int32_t(outputBindings.size()),
+                            workspace.get(), workspaceSize, session->stream.get(), &error))
     return makeError(status, error);
   return llvm::Error::success();
 }
 
-llvm::Error ProgramRun::wait() {
-  gnnc_error error = {};
-  if (gnnc_status status = session->api->synchronize(session->context.get(), /*stream=*/nullptr, &error))
-    return makeError(status, error);
+llvm::Error ProgramRun::wait() { return session->wait(); }
+
+llvm::Error ProgramRun::fetchOutputs() {
+  if (session->device.isCPU() || outputTensors.empty())
+    return llvm::Error::success();
+  // A few small ones come faster together.
+  constexpr size_t kSmall = 1 << 16;
+  if (outputPlaces.back() <= kSmall) {
+    llvm::SmallVector<char, 0> all(outputPlaces.back());
+    if (llvm::Error error = session->copy(all.data(), false, outputMemory.get(), true, all.size()))
+      return error;
+    for (auto [i, output] : llvm::enumerate(outputTensors))
+      std::memcpy(output.data(), all.data() + outputPlaces[i], output.bytes());
+    return llvm::Error::success();
+  }
+  for (auto [i, output] : llvm::enumerate(outputTensors))
+    if (llvm::Error error = session->copy(
+            output.data(), false, static_cast<char *>(outputMemory.get()) + outputPlaces[i], true, output.bytes()))
+      return error;
   return llvm::Error::success();
 }
 
-llvm::Error ProgramRun::fetch() {
+llvm::Error ProgramRun::fetchUpdates() {
   if (session->device.isCPU())
     return llvm::Error::success();
-  for (HostTensor &output : outputTensors)
-    if (llvm::Error error =
-            session->copy(output.data(), false, mirrors[output.name()].memory.get(), true, output.bytes()))
-      return error;
   if (const ProgramInfo *info = session->model->info().findProgram(name))
     for (const std::string &updated : info->updates) {
-      const Mirror &there = mirrors[updated];
+      const DeviceTensors::Tensor &there = onDevice->tensors[updated];
       if (llvm::Error error = session->copy(there.host, false, there.memory.get(), true, there.bytes))
         return error;
     }
-  return wait();
+  return llvm::Error::success();
 }
 
 llvm::Error ProgramRun::run(llvm::ArrayRef<gnnc_binding> inputs) {
@@ -262,7 +333,16 @@ llvm::Error ProgramRun::run(llvm::ArrayRef<gnnc_binding> inputs) {
     return error;
   if (llvm::Error error = wait())
     return error;
-  return fetch();
+  if (llvm::Error error = fetchOutputs())
+    return error;
+  return fetchUpdates();
+}
+
+size_t ProgramRun::tensorBytes() const {
+  size_t bytes = outputPlaces.empty() ? 0 : outputPlaces.back();
+  for (const auto &entry : onDevice->tensors)
+    bytes += entry.second.bytes;
+  return bytes;
 }
 
 int64_t Session::extent(const std::string &space) const { return api->extent(graph.get(), space.c_str()); }

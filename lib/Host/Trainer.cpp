@@ -21,13 +21,13 @@ using namespace gnnc;
 constexpr llvm::StringLiteral kLoss = "loss", kBestPrefix = "best/";
 
 llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &session, const BoundGraph &graph) {
-  Trainer trainer(model, graph);
+  Trainer trainer(model, session, graph);
   for (llvm::StringRef name : {"train_step", "initialize"})
     if (!model.info().findProgram(name))
       return llvm::createStringError("'" + model.path() + "' has no program '" + name +
                                      "': expected a model with a loss and a train statement");
   auto start = [&](llvm::StringRef name, auto &place) -> llvm::Error {
-    llvm::Expected<ProgramRun> program = session.program(name);
+    llvm::Expected<ProgramRun> program = session.program(name, /*before=*/nullptr, trainer.onDevice);
     if (!program)
       return program.takeError();
     place = std::move(*program);
@@ -53,6 +53,12 @@ llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &s
     if (!copy)
       return copy.takeError();
     trainer.bestTensors.push_back(std::move(*copy));
+    if (session.isOnCPU())
+      continue;
+    llvm::Expected<std::shared_ptr<void>> memory = session.allocate(tensor.bytes());
+    if (!memory)
+      return memory.takeError();
+    trainer.bestOnDevice.push_back(std::move(*memory));
   }
   llvm::cantFail(trainer.choose(""));
   return std::move(trainer);
@@ -96,23 +102,60 @@ llvm::Error Trainer::initialize(uint64_t seed) {
       tensor.set(0, double(seed & kMask));
       tensor.set(1, double((seed >> 24 ^ seed >> 48) & kMask));
     }
+  isBound = false;
   return initialization.run(bindings());
 }
 
+llvm::Error Trainer::bindEpoch() {
+  if (llvm::Error error = step.bind(bindings()))
+    return error;
+  if (evaluation)
+    if (llvm::Error error = evaluation->bind(bindings()))
+      return error;
+  isBound = true;
+  if (session->isOnCPU() || wholeEpoch)
+    return llvm::Error::success();
+  llvm::SmallVector<ProgramRun *> programs{&step};
+  if (evaluation)
+    programs.push_back(&*evaluation);
+  llvm::Expected<Recording> recording = session->record(programs);
+  if (!recording)
+    return recording.takeError();
+  wholeEpoch = std::move(*recording);
+  return llvm::Error::success();
+}
+
+/// A step, then the metrics of what it left.
+llvm::Error Trainer::runEpoch() {
+  if (!isBound)
+    if (llvm::Error error = bindEpoch())
+      return error;
+  if (wholeEpoch) {
+    if (llvm::Error error = session->replay(wholeEpoch))
+      return error;
+  } else {
+    if (llvm::Error error = step.launch())
+      return error;
+    if (evaluation)
+      if (llvm::Error error = evaluation->launch())
+        return error;
+  }
+  if (llvm::Error error = step.fetchOutputs())
+    return error;
+  return evaluation ? evaluation->fetchOutputs() : llvm::Error::success();
+}
+
 llvm::Expected<bool> Trainer::epoch() {
-  if (llvm::Error error = step.run(bindings()))
+  if (llvm::Error error = runEpoch())
     return std::move(error);
   for (const HostTensor &output : step.outputs())
     if (output.name() == kLoss)
       lastLoss = output.at(0);
   ++done;
   lastMetrics.clear();
-  if (evaluation) {
-    if (llvm::Error error = evaluation->run(bindings()))
-      return std::move(error);
+  if (evaluation)
     for (const HostTensor &output : evaluation->outputs())
       lastMetrics.emplace_back(output.name(), output.at(0));
-  }
   double value = lastLoss;
   for (const auto &[name, number] : lastMetrics)
     if (name == chosenMetric)
@@ -122,16 +165,39 @@ llvm::Expected<bool> Trainer::epoch() {
   best = done;
   bestValue = value;
   metricsOfBest = lastMetrics;
-  keepBest();
+  if (llvm::Error error = keepBest())
+    return std::move(error);
   return true;
 }
 
-void Trainer::keepBest() {
-  for (auto [from, to] : llvm::zip_equal(current->tensors(), bestTensors))
-    std::memcpy(to.data(), from.data(), from.bytes());
+llvm::Error Trainer::keepBest() {
+  if (session->isOnCPU()) {
+    for (auto [from, to] : llvm::zip_equal(current->tensors(), bestTensors))
+      std::memcpy(to.data(), from.data(), from.bytes());
+    return llvm::Error::success();
+  }
+  for (auto [from, to] : llvm::zip_equal(current->tensors(), bestOnDevice))
+    if (llvm::Error error =
+            session->copy(to.get(), true, onDevice->tensors[from.name()].memory.get(), true, from.bytes()))
+      return error;
+  return llvm::Error::success();
 }
 
-llvm::Error Trainer::saveBest(llvm::StringRef path) const {
+/// Brings everything from the device, if there is one.
+llvm::Error Trainer::fetch() {
+  if (session->isOnCPU() || !isBound)
+    return llvm::Error::success();
+  if (llvm::Error error = step.fetchUpdates())
+    return error;
+  for (auto [from, to] : llvm::zip_equal(bestOnDevice, bestTensors))
+    if (llvm::Error error = session->copy(to.data(), false, from.get(), true, to.bytes()))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Trainer::saveBest(llvm::StringRef path) {
+  if (llvm::Error error = fetch())
+    return error;
   SafetensorsWriter writer;
   writer.addMetadata("model", model->info().name);
   writer.addMetadata("epoch", std::to_string(best));
@@ -143,7 +209,9 @@ llvm::Error Trainer::saveBest(llvm::StringRef path) const {
   return writer.write(path);
 }
 
-llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) const {
+llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
+  if (llvm::Error error = fetch())
+    return error;
   auto exact = [](double value) {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
@@ -206,6 +274,11 @@ llvm::Error Trainer::loadCheckpoint(llvm::StringRef path) {
                  "'");
   for (auto [from, to] : copies)
     std::memcpy(to->data(), from->data, to->bytes());
+  isBound = false;
+  if (!session->isOnCPU())
+    for (auto [from, to] : llvm::zip_equal(bestTensors, bestOnDevice))
+      if (llvm::Error error = session->copy(to.get(), true, from.data(), false, from.bytes()))
+        return error;
   done = epoch;
   best = bestOne;
   bestValue = value;

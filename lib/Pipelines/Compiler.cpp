@@ -223,6 +223,9 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     if (wantCUDA)
       return std::move(device.images.front().bytes);
     device.steps = std::move(source->steps);
+    device.preparation = device.images;
+    if (llvm::Error failure = cuda::compileImages(cuda::preparationSource(), device.preparation))
+      return std::move(failure);
   }
   std::vector<cpu::CPUCode> code;
   if (forCPU || wantText) {

@@ -17,8 +17,8 @@ constexpr int kMaxThreads = 1024;
 constexpr int32_t kCPU = 1, kCUDA = 2; // DLPack's device types
 
 static Model compiledModel() {
-  return {gnnc_model_table,    gnnc_model_names,  gnnc_model_constants,
-          gnnc_model_variants, gnnc_model_images, gnnc_model_driver};
+  return {gnnc_model_table,  gnnc_model_names,  gnnc_model_constants,  gnnc_model_variants,
+          gnnc_model_images, gnnc_model_driver, gnnc_model_preparation};
 }
 
 static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error *error) {
@@ -255,9 +255,69 @@ gnnc_status synchronize(gnnc_context *context, void *stream, gnnc_error *error) 
   return context->device ? context->device->synchronize(stream, error) : GNNC_OK;
 }
 
-constexpr gnnc_api api = {GNNC_ABI_VERSION, sizeof(gnnc_api), describe,   open,          close, prepare,
-                          freeGraph,        extent,           graphBytes, workspaceSize, run,   allocateMemory,
-                          releaseMemory,    copyMemory,       synchronize};
+gnnc_status createStream(gnnc_context *context, void **stream, gnnc_error *error) {
+  if (!context || !stream)
+    return fail(error, GNNC_INVALID_ARGUMENT, "create_stream: %s is null", context ? "stream" : "context");
+  *stream = nullptr;
+  return context->device ? context->device->createStream(*stream, error) : GNNC_OK;
+}
+
+void destroyStream(gnnc_context *context, void *stream) {
+  if (context && stream && context->device)
+    context->device->destroyStream(stream);
+}
+
+gnnc_status beginRecording(gnnc_context *context, void *stream, gnnc_error *error) {
+  if (!context)
+    return fail(error, GNNC_INVALID_ARGUMENT, "begin_recording: context is null");
+  if (!context->device)
+    return fail(error, GNNC_UNSUPPORTED, "begin_recording: expected a context of a GPU, found one of the CPU");
+  if (!stream)
+    return fail(error, GNNC_INVALID_ARGUMENT, "begin_recording: expected a stream, found the default one");
+  return context->device->beginRecording(stream, error);
+}
+
+gnnc_status endRecording(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error) {
+  if (!context || !recording || !context->device)
+    return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: %s",
+                !context     ? "context is null"
+                : !recording ? "recording is null"
+                             : "nothing is recorded on a CPU");
+  if (*recording && (*recording)->device != context->device)
+    return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: the recording is of another context");
+  bool isNew = !*recording;
+  if (isNew)
+    *recording = create<gnnc_recording>(context->allocator, context->device);
+  if (!*recording)
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a recording");
+  gnnc_status status = context->device->endRecording(stream, (*recording)->executable, error);
+  if (status && isNew) {
+    destroy(*recording, context->allocator);
+    *recording = nullptr;
+  }
+  return status;
+}
+
+gnnc_status replay(gnnc_context *context, const gnnc_recording *recording, void *stream, gnnc_error *error) {
+  if (!context || !recording)
+    return fail(error, GNNC_INVALID_ARGUMENT, "replay: %s is null", context ? "recording" : "context");
+  if (recording->device != context->device)
+    return fail(error, GNNC_INVALID_ARGUMENT, "replay: the recording is of another context");
+  if (!recording->executable)
+    return fail(error, GNNC_INVALID_ARGUMENT, "replay: the recording failed when it was made");
+  return context->device->replay(recording->executable, stream, error);
+}
+
+void freeRecording(gnnc_context *context, gnnc_recording *recording) {
+  if (context && recording)
+    destroy(recording, context->allocator);
+}
+
+constexpr gnnc_api api = {
+    GNNC_ABI_VERSION, sizeof(gnnc_api), describe,     open,          close,         prepare,
+    freeGraph,        extent,           graphBytes,   workspaceSize, run,           allocateMemory,
+    releaseMemory,    copyMemory,       synchronize,  createStream,  destroyStream, beginRecording,
+    endRecording,     replay,           freeRecording};
 
 } // namespace
 
@@ -268,4 +328,9 @@ extern "C" __attribute__((visibility("default"))) const gnnc_api *gnnc_model() {
 gnnc_context::~gnnc_context() {
   if (device)
     gnnc::runtime::destroy(device, allocator);
+}
+
+gnnc_recording::~gnnc_recording() {
+  if (executable)
+    device->destroyExecutable(executable);
 }

@@ -23,6 +23,14 @@ struct gnnc_context {
   gnnc::runtime::cuda::Device *device = nullptr; ///< null: the CPU
 };
 
+/// What was launched on a stream, made ready to be launched again.
+struct gnnc_recording {
+  explicit gnnc_recording(const gnnc::runtime::cuda::Device *device) : device(device) {}
+  ~gnnc_recording();
+  const gnnc::runtime::cuda::Device *device;
+  gnnc::runtime::cuda::Handle executable = nullptr;
+};
+
 namespace gnnc::runtime {
 
 /// The API's `open`, for any model.

@@ -26,11 +26,11 @@ int32_t *Topology::newTargets(int64_t map) {
 gnnc_status Topology::deriveSpace(int64_t space) {
   switch (model.space(space).kind) {
   case SpaceFilter:
-    return deriveFilter(space);
+    return builder ? deriveFilterOnDevice(space) : deriveFilter(space);
   case SpaceUnion:
     return deriveUnion(space);
   default:
-    return deriveDistinct(space);
+    return builder ? deriveDistinctOnDevice(space) : deriveDistinct(space);
   }
 }
 
@@ -140,6 +140,8 @@ gnnc_status Topology::deriveMap(int64_t map) {
     maps[map].targets = record.kind == MapInclusion ? spaces[record.from].members : spaces[record.to].classes;
     return GNNC_OK;
   }
+  if (builder)
+    return deriveMapOnDevice(map);
   int32_t *result = newTargets(map);
   if (!result)
     return outOfMemory("map", mapName(map), count);

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Graph.h"
-#include "CUDA/Device.h"
+#include "CUDA/Prepare.h"
 #include "MemoryPlan.h"
 #include <string.h>
 
@@ -22,9 +22,9 @@ namespace {
 
 class Preparation {
 public:
-  Preparation(gnnc_graph &graph, const cuda::Device *device, gnnc_error *error)
-      : graph(graph), device(device), model(graph.model), header(graph.model.header()), error(error),
-        memory(graph.memory), scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error),
+  Preparation(gnnc_graph &graph, const cuda::Device *device, cuda::GraphBuilder *builder, gnnc_error *error)
+      : graph(graph), device(device), builder(builder), model(graph.model), header(graph.model.header()), error(error),
+        memory(graph.memory), scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error, builder),
         indices(topology) {}
 
   gnnc_status run(const gnnc_graph_desc &desc);
@@ -42,7 +42,8 @@ private:
   gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
 
   gnnc_graph &graph;
-  const cuda::Device *device; ///< null: the CPU
+  const cuda::Device *device;  ///< null: the CPU
+  cuda::GraphBuilder *builder; ///< null: arrays are made on the host
   const Model &model;
   const Header &header;
   gnnc_error *error;
@@ -69,7 +70,7 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     status = sizeBuffers();
   if (!status && !device)
     status = cutSteps();
-  if (!status)
+  if (!status && !builder)
     status = fillDefaults();
   if (!status && device)
     status = fillDevice();
@@ -130,8 +131,11 @@ gnnc_status Preparation::makeIndices() {
     if (used[i])
       if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
         return status;
-  Indices::share(arrays, lengths, count);
-  return GNNC_OK;
+  if (builder)
+    builder->share(arrays, lengths, count);
+  else
+    Indices::share(arrays, lengths, count);
+  return builder ? builder->status : GNNC_OK;
 }
 
 gnnc_status Preparation::sizeBuffers() {
@@ -245,7 +249,7 @@ gnnc_status Preparation::fillDefaults() {
 /// Copies what kernels need to the device. The host keeps no index arrays.
 gnnc_status Preparation::fillDevice() {
   auto used = [](const void *self, int64_t step) { return static_cast<const Preparation *>(self)->isUsed(step); };
-  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, error);
+  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, builder, error);
 }
 
 gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
@@ -307,12 +311,36 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
   return GNNC_OK;
 }
 
+/// What is large, or there already, is prepared on the device; the results are the same.
+static bool belongsOnDevice(const gnnc_graph_desc &desc) {
+  constexpr int64_t kMany = 1 << 15;
+  int64_t total = 0;
+  for (int32_t i = 0; desc.indices && i < desc.num_indices; ++i) {
+    if (desc.indices[i].format & GNNC_INDEX_ON_DEVICE)
+      return true;
+    total += desc.indices[i].length;
+  }
+  return total >= kMany;
+}
+
+static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, const cuda::Device &device,
+                                   gnnc_error *error) {
+  Memory lists(graph.memory.getAllocator());
+  cuda::GraphBuilder builder(device, lists, error);
+  if (gnnc_status status = builder.start())
+    return status;
+  return Preparation(graph, &device, &builder, error).run(desc);
+}
+
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
                          gnnc_graph *&graph, gnnc_error *error, const cuda::Device *device) {
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
-  if (gnnc_status status = Preparation(*result, device, error).run(desc)) {
+  bool onDevice = device && desc.struct_size == sizeof desc && belongsOnDevice(desc);
+  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, *device, error)
+                                : Preparation(*result, device, nullptr, error).run(desc);
+  if (status) {
     destroy(result, allocator);
     return status;
   }

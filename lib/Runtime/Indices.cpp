@@ -1,5 +1,6 @@
 
 #include "Indices.h"
+#include "CUDA/Prepare.h"
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -27,6 +28,8 @@ gnnc_status Indices::grouping(int64_t map, const Grouping *&result) {
 }
 
 gnnc_status Indices::makeGrouping(int64_t map, Grouping &result) {
+  if (topology.builder)
+    return makeGroupingOnDevice(map, result);
   const MapRec &record = topology.model.map(map);
   int64_t elements = topology.extents[record.from], owners = topology.extents[record.to];
   result.owners = owners;
@@ -79,11 +82,14 @@ gnnc_status Indices::makeGrouping(int64_t map, Grouping &result) {
 /// 0, 1, 2, ...: one array serves all who ask for no more than it has.
 gnnc_status Indices::naturalNumbers(int64_t count, const int32_t *&data) {
   if (count > numNaturals) {
-    int32_t *numbers = topology.memory.array<int32_t>(count);
+    int32_t *numbers =
+        topology.builder ? topology.builder->iota(nullptr, count) : topology.memory.array<int32_t>(count);
+    if (topology.builder && topology.builder->status)
+      return topology.builder->status;
     if (!numbers)
       return fail(topology.error, GNNC_OUT_OF_MEMORY, "out of memory for an index of %lld elements",
                   static_cast<long long>(count));
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; !topology.builder && i < count; ++i)
       numbers[i] = static_cast<int32_t>(i);
     naturals = numbers;
     numNaturals = count;
@@ -106,6 +112,8 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
     data = group->pointers;
     return GNNC_OK;
   }
+  if (topology.builder)
+    return arrayOnDevice(record, data, length);
   length = group->count;
   if (record.kind == IndexMembers) {
     data = group->members;

@@ -34,6 +34,9 @@ public:
 
 private:
   gnnc_status makeGrouping(int64_t map, Grouping &result);
+  // CUDA/DeviceTopology.cpp
+  gnnc_status makeGroupingOnDevice(int64_t map, Grouping &result);
+  gnnc_status arrayOnDevice(const table::IndexRec &record, const int32_t *&data, int64_t &length);
   gnnc_status naturalNumbers(int64_t count, const int32_t *&data);
   gnnc_status outOfMemory(int64_t map);
 

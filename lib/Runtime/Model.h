@@ -24,6 +24,7 @@ struct Model {
   const table::Variant *variants;
   const table::DeviceImage *images = nullptr;
   table::DriverLoader loadDriver = nullptr; ///< null: no code for GPUs
+  const table::DeviceImage *preparationImages = nullptr;
 
   const table::Header &header() const { return *reinterpret_cast<const table::Header *>(table); }
   const int64_t *list(int64_t at) const { return table + at; }

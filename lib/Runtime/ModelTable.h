@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 3;
+constexpr int64_t kTableVersion = 4;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -130,7 +130,7 @@ struct Header {
   int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
       stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms;
   int64_t deviceStepsAt, numDeviceSteps, scratchAt, numScratch, launchesAt, numLaunches;
-  int64_t numImages;
+  int64_t numImages, numPreparationImages;
   int64_t numKernels, numVariants;
 };
 
@@ -168,6 +168,7 @@ extern const int64_t gnnc_model_json_size;
 extern const char gnnc_model_constants[];
 extern const gnnc::table::Variant gnnc_model_variants[];
 extern const gnnc::table::DeviceImage gnnc_model_images[];
+extern const gnnc::table::DeviceImage gnnc_model_preparation[]; // of lib/Target/CUDA/Kernels/Prepare.cuh
 // What loads a GPU's driver; null in a model without code for GPUs, which then has nothing to do with drivers.
 extern const gnnc::table::DriverLoader gnnc_model_driver;
 // Defined by the runtime, for the model to point to.

@@ -86,6 +86,8 @@ gnnc_status Topology::readEach(const gnnc_index &index, int64_t map) {
   if (index.length != count)
     return fail(error, GNNC_INVALID_GRAPH, "map '%s': expected %lld elements, one for each of space '%s', found %lld",
                 mapName(map), print(count), spaceName(record.from), print(index.length));
+  if (builder)
+    return readEachOnDevice(index, map);
   int32_t *targets = newTargets(map);
   if (!targets)
     return outOfMemory("map", mapName(map), count);
@@ -93,9 +95,34 @@ gnnc_status Topology::readEach(const gnnc_index &index, int64_t map) {
   int64_t wrong = copy(index.data, count, record.partial ? -1 : 0, extent, targets);
   if (wrong == count)
     return GNNC_OK;
-  int64_t target = index.bits == 32 ? load<int32_t>(index.data, wrong) : load<int64_t>(index.data, wrong);
+  return wrongTarget(map, wrong,
+                     index.bits == 32 ? load<int32_t>(index.data, wrong) : load<int64_t>(index.data, wrong));
+}
+
+gnnc_status Topology::wrongTarget(int64_t map, int64_t element, int64_t target) {
+  int64_t to = model.map(map).to;
   return fail(error, GNNC_INVALID_GRAPH, "map '%s': element %lld points to %lld, but space '%s' has %lld elements",
-              mapName(map), print(wrong), print(target), spaceName(record.to), print(extent));
+              mapName(map), print(element), print(target), spaceName(to), print(extents[to]));
+}
+
+gnnc_status Topology::wrongFirstRow(int64_t map, int64_t begin) {
+  return fail(error, GNNC_INVALID_GRAPH, "map '%s': expected the first row pointer to be 0, found %lld", mapName(map),
+              print(begin));
+}
+
+gnnc_status Topology::wrongRow(int64_t map, int64_t row, int64_t begin, int64_t end) {
+  if (end < begin)
+    return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers must not fall, but number %lld is %lld after %lld",
+                mapName(map), print(row + 1), print(end), print(begin));
+  int64_t from = model.map(map).from;
+  return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointer %lld is %lld, but space '%s' has %lld elements",
+              mapName(map), print(row + 1), print(end), spaceName(from), print(extents[from]));
+}
+
+gnnc_status Topology::wrongLastRow(int64_t map, int64_t end) {
+  int64_t from = model.map(map).from;
+  return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers end at %lld, but space '%s' has %lld elements",
+              mapName(map), print(end), spaceName(from), print(extents[from]));
 }
 
 gnnc_status Topology::readRows(const gnnc_index &index, int64_t map) {
@@ -105,6 +132,8 @@ gnnc_status Topology::readRows(const gnnc_index &index, int64_t map) {
     return fail(error, GNNC_INVALID_GRAPH,
                 "map '%s': expected %lld row pointers, one more than space '%s' has elements, found %lld", mapName(map),
                 print(rows + 1), spaceName(record.to), print(index.length));
+  if (builder)
+    return readRowsOnDevice(index, map);
   int32_t *targets = newTargets(map);
   int32_t *pointers = memory.array<int32_t>(rows + 1);
   if (!targets || !pointers)
@@ -112,25 +141,19 @@ gnnc_status Topology::readRows(const gnnc_index &index, int64_t map) {
   auto *read = index.bits == 32 ? load<int32_t> : load<int64_t>;
   int64_t begin = read(index.data, 0);
   if (begin != 0)
-    return fail(error, GNNC_INVALID_GRAPH, "map '%s': expected the first row pointer to be 0, found %lld", mapName(map),
-                print(begin));
+    return wrongFirstRow(map, begin);
   pointers[0] = 0;
   for (int64_t row = 0; row < rows; ++row) {
     int64_t end = read(index.data, row + 1);
-    if (end < begin)
-      return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers must not fall, but number %lld is %lld after %lld",
-                  mapName(map), print(row + 1), print(end), print(begin));
-    if (end > count)
-      return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointer %lld is %lld, but space '%s' has %lld elements",
-                  mapName(map), print(row + 1), print(end), spaceName(record.from), print(count));
+    if (end < begin || end > count)
+      return wrongRow(map, row, begin, end);
     for (int64_t i = begin; i < end; ++i)
       targets[i] = static_cast<int32_t>(row);
     begin = end;
     pointers[row + 1] = static_cast<int32_t>(end);
   }
   if (begin != count)
-    return fail(error, GNNC_INVALID_GRAPH, "map '%s': row pointers end at %lld, but space '%s' has %lld elements",
-                mapName(map), print(begin), spaceName(record.from), print(count));
+    return wrongLastRow(map, begin);
   maps[map].pointers = pointers;
   return GNNC_OK;
 }
@@ -151,13 +174,16 @@ gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
   }
   if (given->bits != 32 && given->bits != 64)
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected 32 or 64 bits, found %d", name, given->bits);
-  if (given->format != GNNC_INDEX_EACH && given->format != GNNC_INDEX_ROWS)
+  int32_t format = given->format & ~GNNC_INDEX_ON_DEVICE;
+  if (format != GNNC_INDEX_EACH && format != GNNC_INDEX_ROWS)
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected format %d (each) or %d (rows), found %d", name,
                 GNNC_INDEX_EACH, GNNC_INDEX_ROWS, given->format);
+  if (format != given->format && !builder)
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected data on the host, found it on a device", name);
   if (given->length > 0 && !given->data)
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected %lld elements, found a null pointer", name,
                 print(given->length));
-  return given->format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
+  return format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
 }
 
 gnnc_status Topology::reportMissing(int64_t number) const {

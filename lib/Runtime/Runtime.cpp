@@ -10,10 +10,13 @@
 
 #include "Api.cpp"
 #include "Bindings.cpp"
+#include "CUDA/Branches.cpp"
 #include "CUDA/Device.cpp"
 #include "CUDA/DeviceGraph.cpp"
 #include "CUDA/DeviceRun.cpp"
+#include "CUDA/DeviceTopology.cpp"
 #include "CUDA/Driver.cpp"
+#include "CUDA/Prepare.cpp"
 #include "CUDA/Worklist.cpp"
 #include "Derive.cpp"
 #include "Error.cpp"

@@ -11,6 +11,10 @@
 #include "Memory.h"
 #include "Model.h"
 
+namespace gnnc::runtime::cuda {
+class GraphBuilder;
+}
+
 namespace gnnc::runtime {
 
 /// Largest extent of a space: element numbers and row pointers are int32.
@@ -33,11 +37,16 @@ struct MapData {
   const int32_t *targets = nullptr;
   const int32_t *pointers = nullptr; ///< root maps given as rows: first member of each target, and the end
   bool missing = false;              ///< not given, or made of something that was not
+  // On a device, what reading it found out; isExamined: and whether it did.
+  bool isExamined = false, inOrder = false;
+  int64_t undefined = 0;
 };
 
 class Topology {
 public:
-  Topology(const Model &model, Memory &memory, gnnc_error *error) : model(model), memory(memory), error(error) {}
+  /// With a `builder` all arrays are on its device.
+  Topology(const Model &model, Memory &memory, gnnc_error *error, cuda::GraphBuilder *builder = nullptr)
+      : model(model), memory(memory), error(error), builder(builder) {}
 
   /// `extents` has room for all spaces.
   gnnc_status build(const gnnc_graph_desc &desc, int64_t *extents);
@@ -45,6 +54,7 @@ public:
   const Model &model;
   Memory &memory;
   gnnc_error *error;
+  cuda::GraphBuilder *builder;
   int64_t *extents = nullptr;
   SpaceData *spaces = nullptr;
   MapData *maps = nullptr;
@@ -65,6 +75,13 @@ private:
   gnnc_status readEach(const gnnc_index &index, int64_t map);
   gnnc_status readRows(const gnnc_index &index, int64_t map);
 
+  gnnc_status readEachOnDevice(const gnnc_index &index, int64_t map);
+  gnnc_status readRowsOnDevice(const gnnc_index &index, int64_t map);
+  gnnc_status wrongTarget(int64_t map, int64_t element, int64_t target);
+  gnnc_status wrongRow(int64_t map, int64_t row, int64_t begin, int64_t end);
+  gnnc_status wrongFirstRow(int64_t map, int64_t begin);
+  gnnc_status wrongLastRow(int64_t map, int64_t end);
+
   bool dependsOnMissing(int64_t number) const;
 
   // Derive.cpp
@@ -73,6 +90,9 @@ private:
   gnnc_status deriveFilter(int64_t space);
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
+  gnnc_status deriveFilterOnDevice(int64_t space);
+  gnnc_status deriveDistinctOnDevice(int64_t space);
+  gnnc_status deriveMapOnDevice(int64_t map);
   int32_t *newTargets(int64_t map);
   gnnc_status outOfMemory(const char *what, const char *name, int64_t elements);
 };

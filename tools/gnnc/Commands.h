@@ -48,7 +48,7 @@ struct RunArguments {
 };
 
 struct TrainArguments {
-  std::string model, graph, paramsOut, log, checkpoint, select;
+  std::string model, graph, paramsOut, log, checkpoint, select, device = "cpu";
   int64_t epochs = 200;
   int64_t patience = 0; ///< 0: never stop early
   int64_t runs = 1;

@@ -95,12 +95,18 @@ llvm::Error Job::run(const Parameters &params) {
 llvm::Error Job::bind(const Parameters &params) {
   if (llvm::Error error = programRun->bind(inputs(params)))
     return explain(std::move(error));
+  if (modelSession->isOnCPU())
+    return llvm::Error::success();
+  llvm::Expected<Recording> made = modelSession->record(&*programRun);
+  if (!made)
+    return explain(made.takeError());
+  recording = std::move(*made);
   return llvm::Error::success();
 }
 
 llvm::Error Job::repeat(unsigned count) {
   for (unsigned i = 0; i < count; ++i)
-    if (llvm::Error error = programRun->launch())
+    if (llvm::Error error = recording ? modelSession->replay(recording) : programRun->launch())
       return explain(std::move(error));
   if (llvm::Error error = programRun->wait())
     return explain(std::move(error));

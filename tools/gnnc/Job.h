@@ -35,7 +35,7 @@ public:
   /// Runs the program on the graph's inputs and `params`.
   llvm::Error run(const Parameters &params);
   /// The same `count` times without bringing inputs to the device nor outputs back, as the program of a framework
-  /// would; after `bind`.
+  /// would; after `bind`. On a device a run is recorded once and replayed.
   llvm::Error bind(const Parameters &params);
   llvm::Error repeat(unsigned count);
 
@@ -53,6 +53,7 @@ private:
   std::optional<BoundGraph> boundGraph;
   std::optional<Session> modelSession;
   std::optional<ProgramRun> programRun;
+  Recording recording;
   std::vector<HostTensor> gradients;
   double secondsToLoad = 0, secondsToRead = 0, secondsToPrepare = 0;
 };

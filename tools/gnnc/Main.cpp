@@ -99,13 +99,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                       "-: standard output");
 }
 
+static void addDevice(CLI::App &command, std::string &device) {
+  command.add_option("--device", device, "Where to run: cpu, cuda or cuda:NUMBER")->capture_default_str();
+}
+
 static void addProgram(CLI::App &command, std::string &program) {
   command.add_option("--program", program, "Which of the model's programs; `gnnc inspect` lists them")
       ->capture_default_str();
-}
-
-static void addDevice(CLI::App &command, std::string &device) {
-  command.add_option("--device", device, "Where to run: cpu, cuda or cuda:NUMBER")->capture_default_str();
 }
 
 static void addRun(CLI::App &app, RunArguments &arguments) {
@@ -156,6 +156,7 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
       ->add_option("--checkpoint", arguments.checkpoint,
                    "Write everything to this file now and then, and go on from it where it is there already")
       ->excludes(runs);
+  addDevice(*command, arguments.device);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();

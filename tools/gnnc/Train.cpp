@@ -194,7 +194,7 @@ llvm::Error Training::run() {
 
 int gnnc::runTrain(const TrainArguments &arguments) {
   llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step");
+      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step", arguments.device);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Trainer> trainer = Trainer::create((*job)->model(), (*job)->session(), (*job)->bound());

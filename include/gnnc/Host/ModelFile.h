@@ -15,7 +15,8 @@
 #include "gnnc/Host/HostTensor.h"
 #include "gnnc/Host/ModelInfo.h"
 
-#include <map>
+#include "llvm/ADT/StringMap.h"
+
 #include <memory>
 
 namespace gnnc {
@@ -54,6 +55,18 @@ struct DeviceChoice {
 /// "cpu", "cuda" or "cuda:1".
 llvm::Expected<DeviceChoice> parseDevice(llvm::StringRef name);
 
+/// Tensors of the host that programs of one session share on its device: each is there once, under its name. What a
+/// program updates is newer there until it is fetched.
+class DeviceTensors {
+public:
+  struct Tensor {
+    std::shared_ptr<void> memory;
+    void *host = nullptr;
+    size_t bytes = 0;
+  };
+  llvm::StringMap<Tensor> tensors;
+};
+
 /// One program of a session, with a workspace and output tensors of its own. For one thread at a time. Must not outlive
 /// its session.
 class ProgramRun {
@@ -62,14 +75,18 @@ public:
   /// Runs it on all inputs, parameters and states; what only other programs need may be among them. Parameters and
   /// states that it updates are written.
   llvm::Error run(llvm::ArrayRef<gnnc_binding> inputs);
-  // Its parts, to measure them: inputs are taken to the device; the program is started, and on a device not waited for;
-  // it is waited for; outputs and what was updated are brought back. On a CPU all but `launch` do nothing.
+  // Its parts, to measure them and to let values stay on the device: inputs are taken there; the program is started,
+  // and on a device not waited for; it is waited for; outputs, or what it updated, are brought back. On a CPU all but
+  // `launch` do nothing.
   llvm::Error bind(llvm::ArrayRef<gnnc_binding> inputs);
   llvm::Error launch();
   llvm::Error wait();
-  llvm::Error fetch();
+  llvm::Error fetchOutputs();
+  llvm::Error fetchUpdates();
   llvm::ArrayRef<HostTensor> outputs() const { return outputTensors; }
   size_t workspaceBytes() const { return workspaceSize; }
+  /// Bytes of the device that inputs, parameters, states and outputs take; 0 on a CPU.
+  size_t tensorBytes() const;
 
 private:
   friend class Session;
@@ -80,17 +97,23 @@ private:
   size_t workspaceSize = 0;
   std::vector<HostTensor> outputTensors;
   std::vector<gnnc_binding> inputBindings, outputBindings;
-  /// On a device: memory for what was bound, by name, and where on the host it is from.
-  struct Mirror {
-    std::shared_ptr<void> memory;
-    void *host = nullptr;
-    size_t bytes = 0;
-  };
-  std::map<std::string, Mirror> mirrors;
-  llvm::Expected<gnnc_binding> mirror(const gnnc_binding &binding, bool copies);
+  std::shared_ptr<DeviceTensors> onDevice;
+  /// On a device: the outputs one behind the other.
+  std::shared_ptr<void> outputMemory;
+  std::vector<size_t> outputPlaces; ///< and the size of all of them
+  llvm::Error bindOutputs();
+  llvm::Expected<gnnc_binding> mirror(const gnnc_binding &binding);
 };
 
-/// A model made ready for one graph: a context and a prepared graph.
+/// What some programs do, made ready to be done again at once; null: nothing.
+struct RecordingDeleter {
+  const gnnc_api *api = nullptr;
+  gnnc_context *context = nullptr;
+  void operator()(gnnc_recording *recording) const { api->free_recording(context, recording); }
+};
+using Recording = std::unique_ptr<gnnc_recording, RecordingDeleter>;
+
+/// A model made ready for one graph: a context and a prepared graph. On a device all is done on one stream.
 class Session {
 public:
   /// `threads`: 0 is one for each processor.
@@ -100,17 +123,27 @@ public:
   /// Bytes of workspace a program needs; an error where the graph lacks something it needs.
   llvm::Expected<size_t> workspaceBytes(llvm::StringRef program) const;
   /// A program of the model, ready to be run; with `before`, which must stay where it is, the rest of
-  /// the same function: in its workspace, and reading its outputs.
-  llvm::Expected<ProgramRun> program(llvm::StringRef name, const ProgramRun *before = nullptr) const;
+  /// the same function: in its workspace, and reading its outputs. With `shared`, programs see each other's updates
+  /// on a device without these being fetched.
+  llvm::Expected<ProgramRun> program(llvm::StringRef name, const ProgramRun *before = nullptr,
+                                     std::shared_ptr<DeviceTensors> shared = nullptr) const;
 
+  /// What the bound `programs` do one after the other, as one recording; for a device.
+  llvm::Expected<Recording> record(llvm::ArrayRef<ProgramRun *> programs) const;
+  llvm::Error replay(const Recording &recording) const;
+
+  bool isOnCPU() const { return device.isCPU(); }
   /// Extent of a space in the prepared graph; -1 for an unknown name.
   int64_t extent(const std::string &space) const;
   size_t graphBytes() const;
 
-private:
-  friend class ProgramRun;
+  /// Memory of the device, and copies between it and the host, which are waited for where the host is one side.
   llvm::Expected<std::shared_ptr<void>> allocate(size_t bytes) const;
   llvm::Error copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes) const;
+  llvm::Error wait() const;
+
+private:
+  friend class ProgramRun;
   struct Deleter {
     const gnnc_api *api;
     void operator()(gnnc_context *context) const { api->close(context); }
@@ -124,6 +157,7 @@ private:
   const gnnc_api *api;
   DeviceChoice device;
   Handle<gnnc_context> context{nullptr, Deleter{nullptr}};
+  std::shared_ptr<void> stream; ///< null on a CPU
   Handle<gnnc_graph> graph{nullptr, Deleter{nullptr}};
 };
 

@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs a model's programs `initialize`, `train_step` and `evaluate` over parameters and states that it owns, keeps
-// those of the best epoch, and saves and restores all of it. What a step computes is the model's own affair.
+// those of the best epoch, and saves and restores all of it. What a step computes is the model's own affair. On a
+// device everything stays there: an epoch is one recording that is replayed, and brings back the loss and the metrics.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,23 +47,32 @@ public:
   const Metrics &bestMetrics() const { return metricsOfBest; }
 
   /// Writes the parameters and states of the best epoch as `Parameters::load` reads them.
-  llvm::Error saveBest(llvm::StringRef path) const;
+  llvm::Error saveBest(llvm::StringRef path);
   /// Writes everything, so that training goes on from there as if it had not stopped; and reads it back.
-  llvm::Error saveCheckpoint(llvm::StringRef path) const;
+  llvm::Error saveCheckpoint(llvm::StringRef path);
   llvm::Error loadCheckpoint(llvm::StringRef path);
 
 private:
-  Trainer(const ModelFile &model, const BoundGraph &graph) : model(&model), graph(&graph) {}
+  Trainer(const ModelFile &model, const Session &session, const BoundGraph &graph)
+      : model(&model), session(&session), graph(&graph), onDevice(std::make_shared<DeviceTensors>()) {}
   std::vector<gnnc_binding> bindings() const;
-  void keepBest();
+  llvm::Error bindEpoch();
+  llvm::Error runEpoch();
+  llvm::Error keepBest();
+  llvm::Error fetch();
   bool isBetter(double value, double than) const;
 
   const ModelFile *model;
+  const Session *session;
   const BoundGraph *graph;
+  std::shared_ptr<DeviceTensors> onDevice;
   ProgramRun initialization, step;
   std::optional<ProgramRun> evaluation;
   std::optional<Parameters> current;
-  std::vector<HostTensor> bestTensors; ///< parallel to current->tensors()
+  std::vector<HostTensor> bestTensors;             ///< parallel to current->tensors()
+  std::vector<std::shared_ptr<void>> bestOnDevice; ///< likewise
+  Recording wholeEpoch;
+  bool isBound = false; ///< what the epoch's programs read is where they look for it
   std::string chosenMetric;
   int64_t done = 0, best = 0;
   double lastLoss = 0, bestValue = 0;

@@ -19,13 +19,20 @@ Current::~Current() {
 }
 
 Device::~Device() {
-  if (context) {
-    if (module) {
-      Current current(*this);
+  if (!context)
+    return;
+  {
+    Current current(*this);
+    if (preparing)
+      driver.destroyStream(preparing);
+    if (pool)
+      driver.destroyPool(pool);
+    if (module)
       driver.unloadModule(module);
-    }
-    driver.releaseContext(device);
+    if (preparation)
+      driver.unloadModule(preparation);
   }
+  driver.releaseContext(device);
 }
 
 gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error) {
@@ -52,15 +59,43 @@ gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error)
   }
   architecture = 10 * major + minor;
   numProcessors = processors;
-  return loadImage(model, error);
+  preparationImages = model.preparationImages;
+  numPreparationImages = model.header().numPreparationImages;
+  if (gnnc_status status = makePool(error))
+    return status;
+  return loadKernels(model, error);
+}
+
+gnnc_status Device::makePool(gnnc_error *error) {
+  constexpr unsigned kApart = 1; // CU_STREAM_NON_BLOCKING
+  constexpr int kThreshold = 4;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+  // CUmemPoolProps: pinned memory of the device.
+  struct {
+    int allocation = 1, handles = 0, location = 1, id = 0;
+    void *security = nullptr;
+    size_t most = 0;
+    unsigned char reserved[56] = {};
+  } properties;
+  static_assert(sizeof properties == 88);
+  properties.id = device;
+  Current current(*this);
+  size_t free = 0, total = 0;
+  int code = driver.createStream(&preparing, kApart);
+  if (!code)
+    code = driver.createPool(&pool, &properties);
+  if (!code)
+    code = driver.memoryInfo(&free, &total);
+  unsigned long long kept = total / 16;
+  if (!code)
+    code = driver.setPoolAttribute(pool, kThreshold, &kept);
+  return code ? driverError(driver, code, "cannot make ready for preparing graphs on the GPU", error) : GNNC_OK;
 }
 
 /// Machine code runs on its own architecture and later ones of the same generation; PTX on all later ones.
-gnnc_status Device::loadImage(const Model &model, gnnc_error *error) {
-  const Header &header = model.header();
+gnnc_status Device::loadImage(const DeviceImage *images, int64_t count, Handle &result, gnnc_error *error) const {
   const DeviceImage *best = nullptr;
-  for (int64_t i = 0; i < header.numImages; ++i) {
-    const DeviceImage &image = model.images[i];
+  for (int64_t i = 0; i < count; ++i) {
+    const DeviceImage &image = images[i];
     bool runs = image.architecture <= architecture && (image.isPTX || image.architecture / 10 == architecture / 10);
     if (runs && (!best || (best->isPTX && !image.isPTX) ||
                  (best->isPTX == image.isPTX && image.architecture > best->architecture)))
@@ -68,20 +103,27 @@ gnnc_status Device::loadImage(const Model &model, gnnc_error *error) {
   }
   if (!best) {
     Text have;
-    for (int64_t i = 0; i < header.numImages; ++i)
-      have.add("%s%s%lld", i ? ", " : "", model.images[i].isPTX ? "PTX for sm_" : "sm_",
-               static_cast<long long>(model.images[i].architecture));
+    for (int64_t i = 0; i < count; ++i)
+      have.add("%s%s%lld", i ? ", " : "", images[i].isPTX ? "PTX for sm_" : "sm_",
+               static_cast<long long>(images[i].architecture));
     return fail(error, GNNC_UNSUPPORTED, "no code for this GPU (%s, sm_%d): the model has %s", name, architecture,
-                header.numImages ? have.c_str() : "none for GPUs; compile it with --target=cuda");
+                count ? have.c_str() : "none for GPUs; compile it with --target=cuda");
   }
+  if (int code = driver.loadModule(&result, best->data, 0, nullptr, nullptr)) {
+    result = nullptr;
+    return driverError(driver, code, "cannot load the model's kernels", error);
+  }
+  return GNNC_OK;
+}
+
+gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
+  const Header &header = model.header();
   functions = memory.array<Handle>(header.numLaunches);
   if (!functions)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the list of kernels");
   Current current(*this);
-  if (int code = driver.loadModule(&module, best->data, 0, nullptr, nullptr)) {
-    module = nullptr;
-    return driverError(driver, code, "cannot load the model's kernels", error);
-  }
+  if (gnnc_status status = loadImage(model.images, header.numImages, module, error))
+    return status;
   for (int64_t i = 0; i < header.numLaunches; ++i)
     if (int code = driver.getFunction(&functions[i], module, model.name(model.launch(i).kernel)))
       return driverError(driver, code, model.name(model.launch(i).kernel), error);
@@ -94,11 +136,61 @@ gnnc_status Device::allocate(int64_t bytes, Address &result, gnnc_error *error) 
     return GNNC_OK;
   Current current(*this);
   if (int code = driver.allocate(&result, static_cast<size_t>(bytes))) {
-    Text what;
-    what.add("cannot allocate %lld bytes on the GPU", static_cast<long long>(bytes));
-    return driverError(driver, code, what.c_str(), error);
+    // Preparing graphs may have kept some.
+    if (driver.trimPool(pool, 0) || driver.allocate(&result, static_cast<size_t>(bytes)))
+      return cannotAllocate(code, bytes, error);
   }
   return GNNC_OK;
+}
+
+gnnc_status Device::cannotAllocate(int code, int64_t bytes, gnnc_error *error) const {
+  size_t free = 0, total = 0;
+  driver.memoryInfo(&free, &total);
+  Text what;
+  what.add("cannot allocate %lld bytes on the GPU, which has %zu of %zu bytes free", static_cast<long long>(bytes),
+           free, total);
+  return driverError(driver, code, what.c_str(), error);
+}
+
+gnnc_status Device::allocateOrdered(int64_t bytes, Address &result, gnnc_error *error) const {
+  Current current(*this);
+  if (int code = driver.allocateOrdered(&result, static_cast<size_t>(bytes), pool, preparing))
+    return cannotAllocate(code, bytes, error);
+  return GNNC_OK;
+}
+
+void Device::releaseOrdered(Address address) const {
+  Current current(*this);
+  driver.releaseOrdered(address, preparing);
+}
+
+gnnc_status Device::fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const {
+  Current current(*this);
+  int code = driver.fillWords(words, word, static_cast<size_t>(count), preparing);
+  return code ? driverError(driver, code, "cannot fill memory of the GPU", error) : GNNC_OK;
+}
+
+gnnc_status Device::loadPreparation(gnnc_error *error) const {
+  pthread_mutex_lock(&preparationLock);
+  Current current(*this);
+  gnnc_status status = preparation ? GNNC_OK : loadImage(preparationImages, numPreparationImages, preparation, error);
+  for (int64_t i = 0; !status && i < kNumPreparationKernels; ++i)
+    if (!preparationKernels[i])
+      if (int code = driver.getFunction(&preparationKernels[i], preparation, kPreparationKernels[i]))
+        status = driverError(driver, code, kPreparationKernels[i], error);
+  pthread_mutex_unlock(&preparationLock);
+  return status;
+}
+
+gnnc_status Device::launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
+                                      gnnc_error *error) const {
+  Current current(*this);
+  // CU_LAUNCH_PARAM_BUFFER_POINTER, ..._SIZE, ..._END
+  size_t size = static_cast<size_t>(count) * sizeof(int64_t);
+  void *extra[] = {reinterpret_cast<void *>(1), words, reinterpret_cast<void *>(2), &size, nullptr};
+  int code = driver.launch(preparationKernels[kernel], static_cast<unsigned>(blocks), 1, 1,
+                           static_cast<unsigned>(threads), 1, 1, 0, preparing, nullptr, extra);
+  return code ? driverError(driver, code, kPreparationKernels[kernel], error) : GNNC_OK;
 }
 
 void Device::release(Address address) const {
@@ -124,6 +216,58 @@ gnnc_status Device::synchronize(Handle stream, gnnc_error *error) const {
   Current current(*this);
   int code = driver.synchronize(stream);
   return code ? driverError(driver, code, "a kernel failed", error) : GNNC_OK;
+}
+
+gnnc_status Device::createStream(Handle &stream, gnnc_error *error) const {
+  constexpr unsigned kInOrderWithDefault = 0; // CU_STREAM_DEFAULT
+  Current current(*this);
+  int code = driver.createStream(&stream, kInOrderWithDefault);
+  return code ? driverError(driver, code, "cannot create a stream", error) : GNNC_OK;
+}
+
+void Device::destroyStream(Handle stream) const {
+  Current current(*this);
+  driver.destroyStream(stream);
+}
+
+gnnc_status Device::beginRecording(Handle stream, gnnc_error *error) const {
+  constexpr int kThisThread = 1; // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: others may allocate meanwhile
+  Current current(*this);
+  int code = driver.beginCapture(stream, kThisThread);
+  return code ? driverError(driver, code, "cannot record on this stream", error) : GNNC_OK;
+}
+
+gnnc_status Device::endRecording(Handle stream, Handle &executable, gnnc_error *error) const {
+  Current current(*this);
+  Handle graph = nullptr;
+  int code = driver.endCapture(stream, &graph);
+  if (code || !graph)
+    return driverError(driver, code, "the recording failed", error);
+  struct {
+    int result;
+    Handle node, from;
+  } info = {};
+  // Only arguments and grids differ: the executable is kept.
+  bool isCurrent = executable && driver.updateExecutable && driver.updateExecutable(executable, graph, &info) == 0;
+  if (!isCurrent) {
+    if (executable)
+      driver.destroyExecutable(executable);
+    executable = nullptr;
+    code = driver.instantiate(&executable, graph, 0);
+  }
+  driver.destroyGraph(graph);
+  return code ? driverError(driver, code, "the recording cannot be made ready", error) : GNNC_OK;
+}
+
+gnnc_status Device::replay(Handle executable, Handle stream, gnnc_error *error) const {
+  Current current(*this);
+  int code = driver.launchGraph(executable, stream);
+  return code ? driverError(driver, code, "cannot replay a recording", error) : GNNC_OK;
+}
+
+void Device::destroyExecutable(Handle executable) const {
+  Current current(*this);
+  driver.destroyExecutable(executable);
 }
 
 } // namespace gnnc::runtime::cuda

@@ -16,6 +16,7 @@
 #include "../Memory.h"
 #include "../Model.h"
 #include "Driver.h"
+#include <pthread.h>
 
 struct gnnc_graph;
 
@@ -23,9 +24,16 @@ namespace gnnc::runtime {
 struct Call;
 struct PreparedFunction;
 class Indices;
+namespace cuda {
+class GraphBuilder;
+}
 } // namespace gnnc::runtime
 
 namespace gnnc::runtime::cuda {
+
+/// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
+constexpr int64_t kNumPreparationKernels = 28;
+extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Arrays and workspaces start at multiples of this, as memory of the driver does.
 constexpr int64_t kDeviceAlignment = 256;
@@ -46,6 +54,25 @@ public:
                    gnnc_error *error) const;
   gnnc_status synchronize(Handle stream, gnnc_error *error) const;
 
+  // Streams, and recordings of what is launched on them.
+  gnnc_status createStream(Handle &stream, gnnc_error *error) const;
+  void destroyStream(Handle stream) const;
+  gnnc_status beginRecording(Handle stream, gnnc_error *error) const;
+  /// `executable` becomes what was recorded; one that is there already is brought up to date where that can be done.
+  gnnc_status endRecording(Handle stream, Handle &executable, gnnc_error *error) const;
+  gnnc_status replay(Handle executable, Handle stream, gnnc_error *error) const;
+  void destroyExecutable(Handle executable) const;
+
+  // For preparing graphs: memory that is taken and given back in the order of the stream `preparing`. What is given
+  // back stays with the device for the next graph, up to a sixteenth of the device's memory.
+  gnnc_status allocateOrdered(int64_t bytes, Address &memory, gnnc_error *error) const;
+  void releaseOrdered(Address memory) const;
+  gnnc_status fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const;
+  gnnc_status loadPreparation(gnnc_error *error) const;
+  gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
+                                gnnc_error *error) const;
+  Handle preparing = nullptr;
+
   /// Launches all steps of a call whose buffers are bound.
   gnnc_status run(const Call &call, Handle stream) const;
 
@@ -53,12 +80,26 @@ public:
   const Driver &driver;
 
 private:
-  gnnc_status loadImage(const Model &model, gnnc_error *error);
+  gnnc_status makePool(gnnc_error *error);
+  gnnc_status loadImage(const table::DeviceImage *images, int64_t count, Handle &result, gnnc_error *error) const;
+  gnnc_status loadKernels(const Model &model, gnnc_error *error);
+  gnnc_status cannotAllocate(int code, int64_t bytes, gnnc_error *error) const;
+  gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
+  /// Whether it will launch anything.
+  bool isIdle(const Call &call, int64_t step) const;
+  gnnc_status runBranched(const Call &call, Handle stream) const;
   gnnc_status launch(const Call &call, int64_t step, int64_t number, Handle stream) const;
 
   Memory memory;
   Handle context = nullptr, module = nullptr;
   Handle *functions = nullptr; ///< for each launch of the table
+  Handle pool = nullptr;
+  // Loaded for the first graph that is prepared here.
+  mutable pthread_mutex_t preparationLock = PTHREAD_MUTEX_INITIALIZER;
+  mutable Handle preparation = nullptr;
+  mutable Handle preparationKernels[kNumPreparationKernels] = {};
+  const table::DeviceImage *preparationImages = nullptr;
+  int64_t numPreparationImages = 0;
   int device = -1;
   int architecture = 0; ///< 90 for compute capability 9.0
   int64_t numProcessors = 0;
@@ -89,12 +130,18 @@ struct DeviceGraph {
   explicit DeviceGraph(const Device &device) : device(device) {}
   ~DeviceGraph();
 
+  /// Takes over an array; false when the host runs out of memory.
+  bool keep(const void *array, int64_t bytes, Memory &lists);
+
   const Device &device;
-  Address memory = 0;
+  Address memory = 0; ///< what came from the host
   int64_t bytes = 0;
+  Address *kept = nullptr; ///< what was made on the device
+  int64_t numKept = 0, capacity = 0;
   Address *indices = nullptr;          ///< for each of the table
   DeviceWorklist *worklists = nullptr; ///< for each map; empty where no launch asks
   int64_t *blocks = nullptr;           ///< for each launch, along x
+  int64_t *scratchBytes = nullptr;     ///< for each scratch record
   int64_t *scratch = nullptr;          ///< for each scratch record, its offset from the start of the arena
   Address *fills = nullptr;            ///< for each buffer, what stands in for an absent input
 };
@@ -103,10 +150,11 @@ struct DeviceGraph {
 gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Memory &scratch, PreparedFunction &result,
                        gnnc_error *error);
 
-/// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, `lengths` their numbers of elements.
+/// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the
+/// device already; `lengths`: their numbers of elements.
 gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indices, const int32_t *const *arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t step),
-                          const void *user, gnnc_error *error);
+                          const void *user, GraphBuilder *builder, gnnc_error *error);
 
 } // namespace gnnc::runtime::cuda
 

@@ -12,8 +12,9 @@
 
 #include "../Graph.h"
 #include "../MemoryPlan.h"
-#include "Device.h"
+#include "Prepare.h"
 #include "Worklist.h"
+#include <string.h>
 
 namespace gnnc::runtime::cuda {
 
@@ -21,7 +22,28 @@ using namespace table;
 
 static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment; }
 
-DeviceGraph::~DeviceGraph() { device.release(memory); }
+DeviceGraph::~DeviceGraph() {
+  device.release(memory);
+  for (int64_t i = 0; i < numKept; ++i)
+    device.release(kept[i]);
+}
+
+bool DeviceGraph::keep(const void *array, int64_t size, Memory &lists) {
+  if (numKept == capacity) {
+    int64_t wanted = capacity ? 2 * capacity : 32;
+    Address *more = lists.array<Address>(wanted);
+    if (!more)
+      return false;
+    for (int64_t i = 0; i < numKept; ++i)
+      more[i] = kept[i];
+    lists.release(kept);
+    kept = more;
+    capacity = wanted;
+  }
+  kept[numKept++] = reinterpret_cast<Address>(array);
+  bytes += size;
+  return true;
+}
 
 namespace {
 
@@ -50,7 +72,10 @@ public:
       : graph(graph), model(graph.model), header(graph.model.header()), device(device), indices(indices),
         scratch(scratch), error(error) {}
 
-  gnnc_status makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user);
+  /// With a builder these are the graph's, else they are made on the host and uploaded.
+  gnnc_status makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user, GraphBuilder *builder);
+  /// Keeps what a builder has made, and fills what stands in for absent inputs.
+  gnnc_status takeOver(GraphBuilder &builder, const int32_t *const *arrays);
   void upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths);
   gnnc_status countBlocks();
   gnnc_status outOfMemory() { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph's data on the GPU"); }
@@ -72,24 +97,29 @@ static bool needsWorklist(const LaunchRec &launch) {
   return launch.grid == GridItems || launch.grid == GridHeavyItems || launch.grid == GridHeavyOwners;
 }
 
-gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user) {
+gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user,
+                                             GraphBuilder *builder) {
   worklists = scratch.array<Worklist>(header.numMaps);
   if (!worklists)
     return outOfMemory();
-  for (int64_t map = 0; map < header.numMaps; ++map)
+  for (int64_t map = 0; map < header.numMaps; ++map) {
     worklists[map] = Worklist();
+    graph.device->worklists[map] = DeviceWorklist();
+  }
   for (int64_t i = 0; i < header.numSteps; ++i) {
     if (!isUsed(user, i))
       continue;
     const DeviceStepRec &step = model.deviceStep(i);
     for (int64_t k = 0; k < step.numLaunches; ++k) {
       const LaunchRec &launch = model.launch(step.firstLaunch + k);
-      if (!needsWorklist(launch) || worklists[launch.symbol].items)
+      if (!needsWorklist(launch) || worklists[launch.symbol].items || graph.device->worklists[launch.symbol].items)
         continue;
       const Grouping *grouping;
       if (gnnc_status status = indices.grouping(launch.symbol, grouping))
         return status;
-      if (!makeWorklist(*grouping, scratch, worklists[launch.symbol]))
+      if (builder)
+        graph.device->worklists[launch.symbol] = builder->worklist(*grouping);
+      else if (!makeWorklist(*grouping, scratch, worklists[launch.symbol]))
         return outOfMemory();
     }
   }
@@ -133,6 +163,60 @@ void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, con
       }
     result.fills[i] = first < i ? result.fills[first] : upload.add(buffer.fill, bytes, error);
   }
+}
+
+gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *const *arrays) {
+  DeviceGraph &result = *graph.device;
+  bool isKept = true;
+  auto keep = [&](const void *array) {
+    // Not for those that were kept already under another name.
+    if (int64_t bytes = builder.keep(array))
+      isKept &= result.keep(array, bytes, graph.memory);
+  };
+  auto keepAddress = [&](Address array) { keep(reinterpret_cast<const void *>(array)); };
+  for (int64_t i = 0; i < header.numIndices; ++i) {
+    result.indices[i] = reinterpret_cast<Address>(arrays[i]);
+    keep(arrays[i]);
+  }
+  for (int64_t map = 0; map < header.numMaps; ++map) {
+    const DeviceWorklist &list = result.worklists[map];
+    keepAddress(list.items);
+    keepAddress(list.heavy);
+    keepAddress(list.heavyOfSlot);
+  }
+  // As Preparation::fillDefaults: one array for each value and width.
+  for (int64_t i = 0; i < header.numBuffers; ++i)
+    result.fills[i] = 0;
+  for (int64_t i = 0; i < header.numBuffers; ++i) {
+    const BufferRec &record = model.buffer(i);
+    if (!record.optional || result.fills[i])
+      continue;
+    auto alike = [&](int64_t j) {
+      const BufferRec &other = model.buffer(j);
+      return other.optional && other.fill == record.fill && other.dtypeBits == record.dtypeBits;
+    };
+    int64_t bytes = 0;
+    for (int64_t j = i; j < header.numBuffers; ++j)
+      if (alike(j) && graph.buffers[j].bytes > bytes)
+        bytes = graph.buffers[j].bytes;
+    void *data = builder.allocate(bytes);
+    double value;
+    memcpy(&value, &record.fill, sizeof value);
+    float narrow = static_cast<float>(value);
+    uint32_t word;
+    memcpy(&word, &narrow, sizeof word);
+    if (record.dtypeBits == 32)
+      builder.fill(data, bytes / 4, word);
+    else
+      builder.fill64(data, bytes / 8, record.fill);
+    keep(data);
+    for (int64_t j = i; j < header.numBuffers; ++j)
+      if (alike(j))
+        result.fills[j] = reinterpret_cast<Address>(data);
+  }
+  if (gnnc_status status = builder.wait())
+    return status;
+  return isKept ? GNNC_OK : outOfMemory();
 }
 
 gnnc_status DevicePreparation::countBlocks() {
@@ -212,6 +296,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
       int64_t bytes = scratchBytes(model, device, step, model.scratch(step.firstScratch + k));
       if (bytes < 0 || bytes > (INT64_MAX >> 8))
         return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
+      device.scratchBytes[step.firstScratch + k] = bytes;
       items[next++] = {scaled(bytes), i, i, 0};
     }
   }
@@ -234,7 +319,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
 
 gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indices, const int32_t *const *arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t),
-                          const void *user, gnnc_error *error) {
+                          const void *user, GraphBuilder *builder, gnnc_error *error) {
   const Header &header = graph.model.header();
   DevicePreparation preparation(graph, device, indices, scratch, error);
   graph.device = create<DeviceGraph>(graph.memory.getAllocator(), device);
@@ -245,11 +330,17 @@ gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indi
   result.worklists = graph.memory.array<DeviceWorklist>(header.numMaps);
   result.blocks = graph.memory.array<int64_t>(header.numLaunches);
   result.scratch = graph.memory.array<int64_t>(header.numScratch);
+  result.scratchBytes = graph.memory.array<int64_t>(header.numScratch);
   result.fills = graph.memory.array<Address>(header.numBuffers);
-  if (!result.indices || !result.worklists || !result.blocks || !result.scratch || !result.fills)
+  if (!result.indices || !result.worklists || !result.blocks || !result.scratch || !result.scratchBytes ||
+      !result.fills)
     return preparation.outOfMemory();
-  if (gnnc_status status = preparation.makeWorklists(isUsed, user))
+  if (gnnc_status status = preparation.makeWorklists(isUsed, user, builder))
     return status;
+  if (builder) {
+    gnnc_status status = preparation.takeOver(*builder, arrays);
+    return status ? status : preparation.countBlocks();
+  }
   Upload counting(device);
   preparation.upload(counting, arrays, lengths);
   result.bytes = counting.size;

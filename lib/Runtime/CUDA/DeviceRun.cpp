@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Context.h"
-#include "Device.h"
+#include "Branches.h"
+#include <string.h>
 
 namespace gnnc::runtime::cuda {
 
@@ -94,24 +94,98 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   return code ? driverError(driver, code, model.name(record.kernel), call.error) : GNNC_OK;
 }
 
+gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) const {
+  const Model &model = call.graph.model;
+  const DeviceStepRec &step = model.deviceStep(number);
+  for (int64_t k = 0; k < step.numZeroed; ++k) {
+    int64_t buffer = model.list(step.zeroedAt)[k];
+    size_t bytes = static_cast<size_t>(call.graph.buffers[buffer].bytes);
+    if (bytes == 0)
+      continue;
+    if (int code = driver.fillBytes(reinterpret_cast<Address>(call.pointer(buffer)), 0, bytes, stream))
+      return driverError(driver, code, "cannot clear a buffer", call.error);
+  }
+  for (int64_t k = 0; k < step.numLaunches; ++k)
+    if (gnnc_status status = launch(call, number, step.firstLaunch + k, stream))
+      return status;
+  return GNNC_OK;
+}
+
+bool Device::isIdle(const Call &call, int64_t number) const {
+  const Model &model = call.graph.model;
+  const DeviceStepRec &step = model.deviceStep(number);
+  for (int64_t k = 0; k < step.numZeroed; ++k)
+    if (call.graph.buffers[model.list(step.zeroedAt)[k]].bytes > 0)
+      return false;
+  for (int64_t k = 0; k < step.numLaunches; ++k)
+    if (call.graph.device->blocks[step.firstLaunch + k] > 0)
+      return false;
+  return true;
+}
+
+/// Each step is recorded behind those that it must wait for.
+gnnc_status Device::runBranched(const Call &call, Handle stream) const {
+  constexpr unsigned kSet = 1; // CU_STREAM_SET_CAPTURE_DEPENDENCIES
+  int64_t count = call.program.numSteps, first = call.record().firstStep + call.program.firstStep;
+  int captured;
+  size_t numFound;
+  const Handle *found;
+  auto look = [&] { return driver.captureInfo(stream, &captured, nullptr, nullptr, &found, &numFound); };
+  auto cannot = [&](int code) { return driverError(driver, code, "cannot record branches", call.error); };
+  if (int code = look())
+    return cannot(code);
+  size_t numStart = numFound;
+  Handle *start = static_cast<Handle *>(__builtin_alloca((numStart + 1) * sizeof(Handle)));
+  for (size_t i = 0; i < numStart; ++i)
+    start[i] = found[i];
+  size_t steps = static_cast<size_t>(count);
+  Handle *nodes = static_cast<Handle *>(__builtin_alloca(steps * sizeof(Handle)));
+  Handle *waited = static_cast<Handle *>(__builtin_alloca(steps * sizeof(Handle)));
+  int64_t *before = static_cast<int64_t *>(__builtin_alloca(steps * sizeof(int64_t)));
+  bool *isWaitedFor = static_cast<bool *>(__builtin_alloca(steps));
+  size_t words = static_cast<size_t>(StepOrder::wordsFor(call)) * sizeof(uint64_t);
+  uint64_t *room = static_cast<uint64_t *>(__builtin_alloca(words));
+  memset(room, 0, words);
+  StepOrder order(call, room);
+  for (int64_t i = 0; i < count; ++i) {
+    nodes[i] = nullptr;
+    isWaitedFor[i] = false;
+    if (isIdle(call, first + i))
+      continue;
+    size_t numWaited = 0;
+    for (int64_t k = 0, number = order.find(i, before); k < number; ++k)
+      if (nodes[before[k]]) {
+        waited[numWaited++] = nodes[before[k]];
+        isWaitedFor[before[k]] = true;
+      }
+    int code = numWaited ? driver.setDependencies(stream, waited, numWaited, kSet)
+                         : driver.setDependencies(stream, start, numStart, kSet);
+    if (code)
+      return cannot(code);
+    if (gnnc_status status = runStep(call, first + i, stream))
+      return status;
+    if (int failed = look())
+      return cannot(failed);
+    nodes[i] = numFound > 0 ? found[0] : nullptr;
+  }
+  size_t numEnds = 0;
+  for (int64_t i = 0; i < count; ++i)
+    if (nodes[i] && !isWaitedFor[i])
+      waited[numEnds++] = nodes[i];
+  int code = numEnds ? driver.setDependencies(stream, waited, numEnds, kSet) : 0;
+  return code ? cannot(code) : GNNC_OK;
+}
+
 gnnc_status Device::run(const Call &call, Handle stream) const {
   Current current(*this);
-  const Model &model = call.graph.model;
-  for (int64_t i = 0; i < call.program.numSteps; ++i) {
-    int64_t number = call.record().firstStep + call.program.firstStep + i;
-    const DeviceStepRec &step = model.deviceStep(number);
-    for (int64_t k = 0; k < step.numZeroed; ++k) {
-      int64_t buffer = model.list(step.zeroedAt)[k];
-      size_t bytes = static_cast<size_t>(call.graph.buffers[buffer].bytes);
-      if (bytes == 0)
-        continue;
-      if (int code = driver.fillBytes(reinterpret_cast<Address>(call.pointer(buffer)), 0, bytes, stream))
-        return driverError(driver, code, "cannot clear a buffer", call.error);
-    }
-    for (int64_t k = 0; k < step.numLaunches; ++k)
-      if (gnnc_status status = launch(call, number, step.firstLaunch + k, stream))
-        return status;
-  }
+  int captured = 0;
+  if (stream && driver.captureInfo && driver.setDependencies && call.program.numSteps <= kMostBranchedSteps &&
+      driver.captureInfo(stream, &captured, nullptr, nullptr, nullptr, nullptr) == 0 && captured == 1)
+    return runBranched(call, stream);
+  int64_t first = call.record().firstStep + call.program.firstStep;
+  for (int64_t i = 0; i < call.program.numSteps; ++i)
+    if (gnnc_status status = runStep(call, first + i, stream))
+      return status;
   return GNNC_OK;
 }
 

@@ -57,10 +57,29 @@ void loadOnce() {
       GNNC_ENTRY(copyToHost, "cuMemcpyDtoHAsync_v2"),
       GNNC_ENTRY(copyOnDevice, "cuMemcpyDtoDAsync_v2"),
       GNNC_ENTRY(fillBytes, "cuMemsetD8Async"),
+      GNNC_ENTRY(fillWords, "cuMemsetD32Async"),
       GNNC_ENTRY(synchronize, "cuStreamSynchronize"),
+      GNNC_ENTRY(memoryInfo, "cuMemGetInfo_v2"),
+      GNNC_ENTRY(createPool, "cuMemPoolCreate"),
+      GNNC_ENTRY(destroyPool, "cuMemPoolDestroy"),
+      GNNC_ENTRY(setPoolAttribute, "cuMemPoolSetAttribute"),
+      GNNC_ENTRY(trimPool, "cuMemPoolTrimTo"),
+      GNNC_ENTRY(allocateOrdered, "cuMemAllocFromPoolAsync"),
+      GNNC_ENTRY(releaseOrdered, "cuMemFreeAsync"),
+      GNNC_ENTRY(createStream, "cuStreamCreate"),
+      GNNC_ENTRY(destroyStream, "cuStreamDestroy_v2"),
+      GNNC_ENTRY(beginCapture, "cuStreamBeginCapture_v2"),
+      GNNC_ENTRY(endCapture, "cuStreamEndCapture"),
+      GNNC_ENTRY(instantiate, "cuGraphInstantiateWithFlags"),
+      GNNC_ENTRY(launchGraph, "cuGraphLaunch"),
+      GNNC_ENTRY(destroyExecutable, "cuGraphExecDestroy"),
+      GNNC_ENTRY(destroyGraph, "cuGraphDestroy"),
       GNNC_ENTRY(launch, "cuLaunchKernel"),
   };
 #undef GNNC_ENTRY
+  *reinterpret_cast<void **>(&loaded.updateExecutable) = dlsym(library, "cuGraphExecUpdate_v2");
+  *reinterpret_cast<void **>(&loaded.captureInfo) = dlsym(library, "cuStreamGetCaptureInfo_v2");
+  *reinterpret_cast<void **>(&loaded.setDependencies) = dlsym(library, "cuStreamUpdateCaptureDependencies");
   for (const Entry &entry : entries) {
     *entry.function = dlsym(library, entry.name);
     if (!*entry.function) {

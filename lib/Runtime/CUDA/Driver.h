@@ -18,7 +18,7 @@
 namespace gnnc::runtime::cuda {
 
 using Address = unsigned long long;
-using Handle = void *; ///< of a context, module, function or stream
+using Handle = void *; ///< of a context, module, function, stream or graph
 
 struct Driver {
   int (*init)(unsigned flags);
@@ -42,9 +42,30 @@ struct Driver {
   int (*copyToHost)(void *to, Address from, size_t bytes, Handle stream);
   int (*copyOnDevice)(Address to, Address from, size_t bytes, Handle stream);
   int (*fillBytes)(Address to, unsigned char value, size_t count, Handle stream);
+  int (*fillWords)(Address to, unsigned value, size_t count, Handle stream);
   int (*synchronize)(Handle stream);
+  int (*memoryInfo)(size_t *free, size_t *total);
+  int (*createPool)(Handle *pool, const void *properties);
+  int (*destroyPool)(Handle pool);
+  int (*setPoolAttribute)(Handle pool, int attribute, void *value);
+  int (*trimPool)(Handle pool, size_t keep);
+  int (*allocateOrdered)(Address *memory, size_t bytes, Handle pool, Handle stream);
+  int (*releaseOrdered)(Address memory, Handle stream);
+  int (*createStream)(Handle *stream, unsigned flags);
+  int (*destroyStream)(Handle stream);
+  int (*beginCapture)(Handle stream, int mode);
+  int (*endCapture)(Handle stream, Handle *graph);
+  int (*instantiate)(Handle *executable, Handle graph, unsigned long long flags);
+  int (*launchGraph)(Handle executable, Handle stream);
+  int (*destroyExecutable)(Handle executable);
+  int (*destroyGraph)(Handle graph);
   int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                 unsigned blockZ, unsigned sharedBytes, Handle stream, void **parameters, void **extra);
+  // Null where the driver has them not.
+  int (*captureInfo)(Handle stream, int *status, unsigned long long *id, Handle *graph, const Handle **nodes,
+                     size_t *count);
+  int (*setDependencies)(Handle stream, Handle *nodes, size_t count, unsigned flags);
+  int (*updateExecutable)(Handle executable, Handle graph, void *resultInfo);
 };
 
 // gnnc_load_cuda_driver (ModelTable.h) loads and initialises it, once for the process, and gives a `const Driver *`;

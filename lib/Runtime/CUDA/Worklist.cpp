@@ -22,12 +22,14 @@ constexpr int64_t kItemsInFlight = 8192;
 /// Falling size if the heavy owners hold more than one in this many members.
 constexpr int64_t kHeavyShare = 256;
 
-static int64_t chunkFor(int64_t members) {
+int64_t chunkFor(int64_t members) {
   int64_t chunk = kLeastChunk;
   while (chunk < kMostChunk && chunk * kItemsInFlight < members)
     chunk *= 2;
   return chunk;
 }
+
+bool isMostlyHeavy(int64_t heavyMembers, int64_t members) { return heavyMembers * kHeavyShare > members; }
 
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
   const int32_t *pointers = grouping.pointers;
@@ -66,7 +68,7 @@ bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
 
   Item *light = items + slot;
   int64_t next = 0;
-  bool bySize = heavyMembers * kHeavyShare > grouping.count;
+  bool bySize = isMostlyHeavy(heavyMembers, grouping.count);
   int64_t places[kMostChunk + 2];
   if (bySize) { // Counting sort by falling size, stable.
     memset(places, 0, sizeof places);

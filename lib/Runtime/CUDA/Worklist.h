@@ -32,6 +32,11 @@ struct Worklist {
 };
 
 /// False when memory runs out.
+/// Members an item has at most, where there are so many in all.
+int64_t chunkFor(int64_t members);
+/// Whether light owners are listed by falling size.
+bool isMostlyHeavy(int64_t heavyMembers, int64_t members);
+
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result);
 
 } // namespace gnnc::runtime::cuda

@@ -36,6 +36,8 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
   return headers;
 }
 
+llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
+
 llvm::Expected<CUDASource> cuda::printModule(ModuleOp module) {
   CUDASource source;
   CodeWriter out;

@@ -7,6 +7,7 @@
 
 #include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc-c/gnnc.h"
 #include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
@@ -240,7 +241,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
     }
   Type element = cast<RankedTensorType>(function.getResultTypes().front()).getElementType();
   llvm::json::Object document{{"name", module.getSymName().value_or("model")},
-                              {"abi", 3},
+                              {"abi", int64_t(GNNC_ABI_VERSION)},
                               {"dtype", element.isF64() ? "f64" : "f32"},
                               {"spaces", spaces(module)},
                               {"maps", maps(module)},

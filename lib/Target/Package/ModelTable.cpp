@@ -414,6 +414,7 @@ ModelTable TableBuilder::run() {
   header.launchesAt = append(launches);
   header.numLaunches = launches.size();
   header.numImages = device.images.size();
+  header.numPreparationImages = device.preparation.size();
   header.numKernels = kernels.size();
   header.numVariants = numVariants;
   std::memcpy(table.words.data(), &header, sizeof(header));

@@ -134,15 +134,19 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   }
   define(ConstantArray::get(ArrayType::get(variantType, variants.size()), variants), "gnnc_model_variants");
   auto *imageType = StructType::get(context, {i64, i64, pointer});
-  SmallVector<Constant *> images;
-  for (const cuda::Image &image : device.images) {
-    // PTX is text and ends in a zero.
-    GlobalVariable *bytes =
-        define(ConstantDataArray::getString(context, image.bytes, /*AddNull=*/true), "image", /*internal=*/true);
-    images.push_back(ConstantStruct::get(
-        imageType, {ConstantInt::get(i64, image.architecture), ConstantInt::get(i64, image.isPTX), bytes}));
-  }
-  define(ConstantArray::get(ArrayType::get(imageType, images.size()), images), "gnnc_model_images");
+  auto defineImages = [&](ArrayRef<cuda::Image> list, StringRef name) {
+    SmallVector<Constant *> images;
+    for (const cuda::Image &image : list) {
+      // PTX is text and ends in a zero.
+      GlobalVariable *bytes =
+          define(ConstantDataArray::getString(context, image.bytes, /*AddNull=*/true), "image", /*internal=*/true);
+      images.push_back(ConstantStruct::get(
+          imageType, {ConstantInt::get(i64, image.architecture), ConstantInt::get(i64, image.isPTX), bytes}));
+    }
+    define(ConstantArray::get(ArrayType::get(imageType, images.size()), images), name);
+  };
+  defineImages(device.images, "gnnc_model_images");
+  defineImages(device.preparation, "gnnc_model_preparation");
   Constant *loader = ConstantPointerNull::get(pointer);
   if (!device.steps.empty()) {
     FunctionCallee callee = data.getOrInsertFunction(

@@ -25,8 +25,8 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
   EXPECT_EQ(errorOf(ModelFile::open(model("NoModel.so"))),
             "'" + model("NoModel.so") + "' is not a compiled model: it exports no function 'gnnc_model'");
   EXPECT_EQ(errorOf(ModelFile::open(model("FakeModelOfAnotherVersion.so"))),
-            "'" + model("FakeModelOfAnotherVersion.so") +
-                "': expected ABI version 3, found 7; compile the model again with this gnnc");
+            "'" + model("FakeModelOfAnotherVersion.so") + "': expected ABI version " +
+                std::to_string(GNNC_ABI_VERSION) + ", found 7; compile the model again with this gnnc");
 }
 
 TEST(ModelFile, DescribesItself) {

@@ -123,6 +123,8 @@ TEST_F(GraphErrorTest, Maps) {
   data.indices[0].bits = 64;
   data.indices[0].format = 2;
   expect(GNNC_INVALID_ARGUMENT, "map 'src': expected format 0 (each) or 1 (rows), found 2");
+  data.indices[0].format = GNNC_INDEX_EACH | GNNC_INDEX_ON_DEVICE;
+  expect(GNNC_INVALID_ARGUMENT, "map 'src': expected data on the host, found it on a device");
   data.indices[0].format = 0;
   data.indices[0].length = -4;
   expect(GNNC_INVALID_GRAPH, "map 'src': expected 4 elements, one for each of space 'edge', found -4");

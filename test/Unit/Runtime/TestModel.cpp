@@ -7,7 +7,6 @@
 #include "TestModel.h"
 #include <cstdlib>
 #include <cstring>
-#include <gtest/gtest.h>
 
 using namespace gnnc::table;
 
@@ -245,14 +244,6 @@ CountingAllocator::CountingAllocator() {
     static_cast<CountingAllocator *>(user)->bytes -= bytes;
     std::free(memory);
   };
-}
-
-gnnc_context *open(const runtime::Model &model, int threads, const gnnc_allocator *allocator) {
-  gnnc_options options = {sizeof(gnnc_options), threads, allocator, 0, 0};
-  gnnc_context *context = nullptr;
-  gnnc_error error;
-  EXPECT_EQ(runtime::openModel(model, &options, &context, &error), GNNC_OK) << error.message;
-  return context;
 }
 
 RandomGraph::RandomGraph(unsigned seed) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlannedModel.h"
+#include "gnnc-c/gnnc.h"
 #include "llvm/Support/JSON.h"
 
 using namespace gnnc;
@@ -30,7 +31,7 @@ protected:
 
 TEST_F(ModelInfoTest, NameAndType) {
   EXPECT_EQ(document.getString("name"), "Planned");
-  EXPECT_EQ(document.getInteger("abi"), 3);
+  EXPECT_EQ(document.getInteger("abi"), int64_t(GNNC_ABI_VERSION));
   EXPECT_EQ(document.getString("dtype"), "f32");
 }
 
@@ -70,8 +71,10 @@ TEST_F(ModelInfoTest, KernelsInOrder) {
 
 TEST_F(ModelInfoTest, TheMemoryPlan) {
   ASSERT_EQ(document.getArray("buffers")->size(), 1u);
-  EXPECT_EQ(llvm::json::Value(llvm::json::Object(item("buffers", 0))),
-            json(R"({"name": "arena0", "function": "forward", "kind": "arena", "space": "node", "row_elements": 6, "first": 0, "last": 1})"));
+  EXPECT_EQ(
+      llvm::json::Value(llvm::json::Object(item("buffers", 0))),
+      json(
+          R"({"name": "arena0", "function": "forward", "kind": "arena", "space": "node", "row_elements": 6, "first": 0, "last": 1})"));
 }
 
 } // namespace

@@ -28,6 +28,9 @@ struct CUDASource {
 /// Prints all kernels of a module past plan-memory. What is wrong with it goes to its context's diagnostics.
 llvm::Expected<CUDASource> printModule(mlir::ModuleOp module);
 
+/// The kernels that prepare graphs: the same for all models.
+llvm::StringRef preparationSource();
+
 /// A file the printed text includes.
 struct KernelHeader {
   const char *name;

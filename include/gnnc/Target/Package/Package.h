@@ -31,6 +31,7 @@ struct ModelTable {
 struct DeviceCode {
   std::vector<cuda::DeviceStep> steps;
   std::vector<cuda::Image> images;
+  std::vector<cuda::Image> preparation; ///< of cuda::preparationSource()
 };
 
 /// Writes the table of a module past plan-memory, whose kernels are `kernels` in order.

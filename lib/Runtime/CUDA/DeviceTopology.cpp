@@ -1,0 +1,155 @@
+//===- DeviceTopology.cpp - Spaces, maps and indices on a GPU -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What RootData.cpp, Derive.cpp and Indices.cpp do, where the arrays are on a device.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Indices.h"
+#include "Prepare.h"
+
+namespace gnnc::runtime {
+
+using namespace table;
+using cuda::Findings;
+
+static void note(MapData &map, const Findings &found) {
+  map.isExamined = true;
+  map.inOrder = !found.notInOrder;
+  map.undefined = static_cast<int64_t>(found.undefined);
+}
+
+gnnc_status Topology::readEachOnDevice(const gnnc_index &index, int64_t map) {
+  const MapRec &record = model.map(map);
+  Findings found;
+  maps[map].targets = builder->readEach(index, record.partial ? -1 : 0, extents[record.to], found);
+  if (!builder->status && found.isWrong()) {
+    int64_t element = static_cast<int64_t>(found.firstWrong), target = builder->element(index, element);
+    return builder->status ? builder->status : wrongTarget(map, element, target);
+  }
+  note(maps[map], found);
+  return builder->status;
+}
+
+gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
+  const MapRec &record = model.map(map);
+  int64_t count = extents[record.from], rows = index.length - 1;
+  int64_t begin = builder->element(index, 0);
+  if (!builder->status && begin != 0)
+    return wrongFirstRow(map, begin);
+  Findings found;
+  maps[map].pointers = builder->readRows(index, count, maps[map].targets, found);
+  if (!builder->status && found.isWrong()) {
+    int64_t row = static_cast<int64_t>(found.firstWrong);
+    begin = builder->element(index, row);
+    int64_t end = builder->element(index, row + 1);
+    return builder->status ? builder->status : wrongRow(map, row, begin, end);
+  }
+  int64_t end = builder->element(index, rows);
+  if (!builder->status && end != count)
+    return wrongLastRow(map, end);
+  return builder->status;
+}
+
+gnnc_status Topology::deriveFilterOnDevice(int64_t space) {
+  const SpaceRec &record = model.space(space);
+  const int64_t *pair = model.list(record.mapsAt);
+  spaces[space].members = builder->filter(targets(pair[0]).data, targets(pair[1]).data, record.equal != 0,
+                                          extents[record.base], extents[space]);
+  return builder->status;
+}
+
+gnnc_status Topology::deriveDistinctOnDevice(int64_t space) {
+  const SpaceRec &record = model.space(space);
+  const int64_t *list = model.list(record.mapsAt);
+  const int32_t **components = memory.array<const int32_t *>(record.numMaps);
+  int64_t *codomains = memory.array<int64_t>(record.numMaps);
+  if (!components || !codomains)
+    return outOfMemory("space", spaceName(space), extents[record.base]);
+  for (int64_t k = 0; k < record.numMaps; ++k) {
+    components[k] = targets(list[k]).data;
+    codomains[k] = extents[list[k] == kIdentity ? record.base : model.map(list[k]).to];
+  }
+  builder->distinct(components, codomains, record.numMaps, extents[record.base], extents[space], spaces[space].classes,
+                    spaces[space].first);
+  return builder->status;
+}
+
+gnnc_status Topology::deriveMapOnDevice(int64_t map) {
+  const MapRec &record = model.map(map);
+  const int64_t *parts = model.list(record.partsAt);
+  int64_t count = extents[record.from];
+  switch (record.kind) {
+  case MapPart:
+  case MapParts: {
+    int32_t *result = builder->array(count);
+    const SpaceRec &whole = model.space(record.from);
+    const int64_t *spacesOfParts = model.list(whole.partsAt);
+    int64_t position = 0;
+    for (int64_t part = 0; part < whole.numParts; ++part) {
+      int64_t size = extents[spacesOfParts[part]];
+      int64_t via = record.kind == MapParts ? parts[part] : part == record.part ? kIdentity : kUndefined;
+      if (via == kUndefined)
+        builder->fill(result + position, size, ~uint32_t(0));
+      else if (const int32_t *values = targets(via).data)
+        builder->copy(result + position, values, size);
+      else
+        builder->iota(result + position, size);
+      position += size;
+    }
+    maps[map].targets = result;
+    break;
+  }
+  case MapProjection: {
+    const SpaceRec &tuples = model.space(record.from);
+    const int32_t *component = targets(model.list(tuples.mapsAt)[record.part]).data;
+    maps[map].targets = builder->compose(spaces[record.from].first, component, count);
+    break;
+  }
+  case MapLast:
+    maps[map].targets = builder->last(targets(parts[0]).data, extents[record.to], count);
+    break;
+  default: // MapCompose
+    maps[map].targets = builder->compose(targets(parts[0]).data, targets(parts[1]).data, count);
+  }
+  return builder->status;
+}
+
+gnnc_status Indices::makeGroupingOnDevice(int64_t map, Grouping &result) {
+  const MapRec &record = topology.model.map(map);
+  MapData &data = topology.maps[map];
+  int64_t elements = topology.extents[record.from], owners = topology.extents[record.to];
+  if (data.pointers) {
+    result = {data.pointers, nullptr, owners, elements};
+    return GNNC_OK;
+  }
+  cuda::GraphBuilder &builder = *topology.builder;
+  if (!data.isExamined)
+    note(data, builder.examine(data.targets, elements));
+  builder.group(data.targets, elements, owners, data.inOrder, data.undefined, result);
+  return builder.status;
+}
+
+gnnc_status Indices::arrayOnDevice(const IndexRec &record, const int32_t *&data, int64_t &length) {
+  cuda::GraphBuilder &builder = *topology.builder;
+  const Grouping *group;
+  if (gnnc_status status = grouping(record.map, group))
+    return status;
+  length = group->count;
+  const int32_t *other = record.kind == IndexMembers ? nullptr : topology.targets(record.other).data;
+  if (record.kind == IndexMembers && !group->inOrder())
+    data = group->members;
+  else if (record.kind != IndexMembers && group->inOrder() && other)
+    data = other;
+  else if (record.kind != IndexMembers && other)
+    data = builder.compose(group->members, other, length);
+  else
+    return group->inOrder() ? naturalNumbers(length, data) : (data = group->members, GNNC_OK);
+  return builder.status;
+}
+
+} // namespace gnnc::runtime

@@ -1,0 +1,296 @@
+//===- Prepare.cuh - Preparing a graph --------------------------*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What lib/Runtime does on the host for small graphs: reading and checking maps, deriving spaces and maps, grouping,
+// worklists. The results are the same numbers. lib/Runtime/CUDA/Prepare.cpp launches all this; every argument is 64
+// bits wide. -1 is undefined; a null map is the identity.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_PREPARE_CUH
+#define GNNC_KERNELS_PREPARE_CUH
+
+#include "Sort.cuh"
+
+namespace gnnc::prepare {
+
+/// What is found out about a map; the first is ~0 before, the others 0.
+struct Findings {
+  unsigned long long firstWrong, undefined, notInOrder, sum;
+};
+
+/// As in lib/Runtime/CUDA/Worklist.h.
+struct alignas(16) Item {
+  int owner, begin, end, slot;
+};
+struct alignas(16) Heavy {
+  int owner, first, last, members;
+};
+
+GNNC_DEVICE int64 threadNumber() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
+GNNC_DEVICE int64 numThreads() { return int64(gridDim.x) * blockDim.x; }
+GNNC_DEVICE int at(const int *map, int64 i) { return map ? __ldg(map + i) : int(i); }
+
+/// Adds up what each thread found; all threads of a warp come here.
+GNNC_DEVICE void report(Findings *findings, unsigned long long firstWrong, unsigned undefined, bool notInOrder) {
+  if (firstWrong != ~0ull)
+    atomicMin(&findings->firstWrong, firstWrong);
+  undefined = sumLanes<1, 32>(undefined);
+  if (undefined && lane() == 0)
+    atomicAdd(&findings->undefined, static_cast<unsigned long long>(undefined));
+  if (__any_sync(kAllLanes, notInOrder) && lane() == 0)
+    findings->notInOrder = 1;
+}
+
+/// Targets from `least` to `extent` - 1; wrong ones become `least`.
+template <typename T>
+GNNC_DEVICE void readTargets(const T *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
+  unsigned long long firstWrong = ~0ull;
+  unsigned undefined = 0;
+  bool notInOrder = false;
+  for (int64 i = threadNumber(); i < count; i += numThreads()) {
+    int64 target = from[i];
+    bool isWrong = target < least || target >= extent;
+    if (isWrong && firstWrong == ~0ull)
+      firstWrong = i;
+    notInOrder |= target < (i > 0 ? int64(from[i - 1]) : 0);
+    undefined += target < 0;
+    to[i] = isWrong ? -1 : int(target);
+  }
+  report(findings, firstWrong, undefined, notInOrder);
+}
+
+GNNC_DEVICE void examineTargets(const int *targets, int64 count, Findings *findings) {
+  unsigned undefined = 0;
+  bool notInOrder = false;
+  for (int64 i = threadNumber(); i < count; i += numThreads()) {
+    int target = targets[i];
+    notInOrder |= target < (i > 0 ? targets[i - 1] : 0);
+    undefined += target < 0;
+  }
+  report(findings, ~0ull, undefined, notInOrder);
+}
+
+/// Row pointers into `count` elements. Row r is wrong where its end lies before its begin or past the elements.
+template <typename T> GNNC_DEVICE void readRows(const T *from, int64 rows, int64 count, int *to, Findings *findings) {
+  unsigned long long firstWrong = ~0ull;
+  for (int64 row = threadNumber(); row < rows; row += numThreads()) {
+    int64 begin = from[row], end = from[row + 1];
+    if ((end < begin || end > count) && firstWrong == ~0ull)
+      firstWrong = row;
+    to[row + 1] = int(end);
+    if (row == 0)
+      to[0] = int(begin);
+  }
+  if (firstWrong != ~0ull)
+    atomicMin(&findings->firstWrong, firstWrong);
+}
+
+/// The first of `count` rising numbers that is not less than `wanted`.
+GNNC_DEVICE int64 lowerBound(const int *numbers, int64 count, int64 wanted) {
+  int64 low = 0, high = count;
+  while (low < high) {
+    int64 middle = (low + high) / 2;
+    if (__ldg(numbers + middle) < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+} // namespace gnnc::prepare
+
+using gnnc::int64;
+using gnnc::prepare::Findings;
+using gnnc::prepare::Heavy;
+using gnnc::prepare::Item;
+
+#define GNNC_PREPARE extern "C" __global__ void __launch_bounds__(512)
+#define GNNC_EACH(i, count) for (int64 i = gnnc::prepare::threadNumber(); i < (count); i += gnnc::prepare::numThreads())
+
+//===----------------------------------------------------------------------===//
+// Sorting
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_count_digits(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits, int *counts) {
+  gnnc::prepare::countDigits(targets, count, int(undefined), int(shift), int(bits), counts);
+}
+GNNC_PREPARE gnnc_scan_counts(int *counts, int64 tiles, int *totals) {
+  gnnc::prepare::scanCounts(counts, tiles, totals);
+}
+extern "C" __global__ void __launch_bounds__(512, 2)
+    gnnc_scatter_digits(const int *targets, const int *values, int *keysOut, int *valuesOut, int64 count,
+                        int64 undefined, int64 shift, int64 bits, const int *counts, const int *totals) {
+  gnnc::prepare::scatterDigits(targets, values, keysOut, valuesOut, count, int(undefined), int(shift), int(bits),
+                               counts, totals);
+}
+GNNC_PREPARE gnnc_sum_tiles(const int *numbers, int64 count, int *sums) {
+  gnnc::prepare::sumTiles(numbers, count, sums);
+}
+GNNC_PREPARE gnnc_scan_sums(int *sums, int64 tiles) { gnnc::prepare::scanSums(sums, tiles); }
+GNNC_PREPARE gnnc_apply_sums(const int *numbers, int64 count, const int *sums, int *results) {
+  gnnc::prepare::applySums(numbers, count, sums, results);
+}
+
+//===----------------------------------------------------------------------===//
+// Maps
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_read_32(const int *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
+  gnnc::prepare::readTargets(from, count, least, extent, to, findings);
+}
+GNNC_PREPARE gnnc_read_64(const int64 *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
+  gnnc::prepare::readTargets(from, count, least, extent, to, findings);
+}
+GNNC_PREPARE gnnc_examine(const int *targets, int64 count, Findings *findings) {
+  gnnc::prepare::examineTargets(targets, count, findings);
+}
+GNNC_PREPARE gnnc_read_rows_32(const int *from, int64 rows, int64 count, int *to, Findings *findings) {
+  gnnc::prepare::readRows(from, rows, count, to, findings);
+}
+GNNC_PREPARE gnnc_read_rows_64(const int64 *from, int64 rows, int64 count, int *to, Findings *findings) {
+  gnnc::prepare::readRows(from, rows, count, to, findings);
+}
+/// The row of each element.
+GNNC_PREPARE gnnc_expand_rows(const int *pointers, int64 rows, int64 count, int *targets) {
+  GNNC_EACH(i, count) targets[i] = int(gnnc::prepare::lowerBound(pointers, rows + 1, i + 1)) - 1;
+}
+GNNC_PREPARE gnnc_iota(int *numbers, int64 count) { GNNC_EACH(i, count) numbers[i] = int(i); }
+/// outer[inner[i]]
+GNNC_PREPARE gnnc_compose(const int *inner, const int *outer, int64 count, int *results) {
+  GNNC_EACH(i, count) {
+    int between = gnnc::prepare::at(inner, i);
+    results[i] = between < 0 ? -1 : gnnc::prepare::at(outer, between);
+  }
+}
+/// The last i that the map sends to each target; `results` are -1 before.
+GNNC_PREPARE gnnc_last(const int *map, int64 count, int *results) {
+  GNNC_EACH(i, count) {
+    int target = gnnc::prepare::at(map, i);
+    if (target >= 0)
+      atomicMax(results + target, int(i));
+  }
+}
+/// Row pointers from targets that are sorted.
+GNNC_PREPARE gnnc_find_rows(const int *sorted, int64 count, int64 owners, int *pointers) {
+  GNNC_EACH(owner, owners + 1) pointers[owner] = int(gnnc::prepare::lowerBound(sorted, count, owner));
+}
+GNNC_PREPARE gnnc_find_difference(const int *a, const int *b, int64 count, Findings *findings) {
+  bool differs = false;
+  GNNC_EACH(i, count) {
+    // Most arrays that differ do so at once.
+    if (*reinterpret_cast<volatile unsigned long long *>(&findings->notInOrder))
+      return;
+    differs |= a[i] != b[i];
+    if (differs) {
+      findings->notInOrder = 1;
+      return;
+    }
+  }
+}
+GNNC_PREPARE gnnc_fill_64(int64 *numbers, int64 count, int64 number) { GNNC_EACH(i, count) numbers[i] = number; }
+
+//===----------------------------------------------------------------------===//
+// Spaces
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_filter_flags(const int *left, const int *right, int64 equal, int64 count, int *flags) {
+  GNNC_EACH(i, count)
+  flags[i] = (gnnc::prepare::at(left, i) == gnnc::prepare::at(right, i)) == (equal != 0);
+}
+GNNC_PREPARE gnnc_filter_members(const int *left, const int *right, int64 equal, int64 count, const int *places,
+                                 int *members) {
+  GNNC_EACH(i, count)
+  if ((gnnc::prepare::at(left, i) == gnnc::prepare::at(right, i)) == (equal != 0))
+    members[places[i]] = int(i);
+}
+/// One component of the tuples in the order so far; undefined ones come first.
+GNNC_PREPARE gnnc_tuple_keys(const int *order, const int *component, int64 count, int *keys) {
+  GNNC_EACH(i, count) keys[i] = gnnc::prepare::at(component, gnnc::prepare::at(order, i)) + 1;
+}
+/// Flags what differs from the one before in a component; with `isFirst`, flags hold nothing yet.
+GNNC_PREPARE gnnc_tuple_flags(const int *order, const int *component, int64 count, int64 isFirst, int *flags) {
+  using gnnc::prepare::at;
+  GNNC_EACH(i, count) {
+    bool differs = i == 0 || at(component, order[i]) != at(component, order[i - 1]);
+    flags[i] = isFirst ? differs : flags[i] | int(differs);
+  }
+}
+GNNC_PREPARE gnnc_tuple_classes(const int *order, const int *flags, const int *before, int64 count, int *classes,
+                                int *first) {
+  GNNC_EACH(i, count) {
+    int number = before[i] + flags[i] - 1;
+    classes[order[i]] = number;
+    if (flags[i])
+      first[number] = order[i];
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Worklists
+//===----------------------------------------------------------------------===//
+
+/// For each owner its items if it has several, and whether it has; the members of those that have.
+GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, int *slots, int *isHeavy,
+                              Findings *findings) {
+  int64 sum = 0;
+  GNNC_EACH(owner, owners) {
+    int64 members = pointers[owner + 1] - pointers[owner];
+    bool heavy = members > chunk;
+    slots[owner] = heavy ? int((members + chunk - 1) / chunk) : 0;
+    isHeavy[owner] = heavy;
+    sum += heavy ? members : 0;
+  }
+  if (sum)
+    atomicAdd(&findings->sum, static_cast<unsigned long long>(sum));
+}
+GNNC_PREPARE gnnc_list_heavy(const int *pointers, int64 owners, int64 chunk, const int *slots, const int *numbers,
+                             Heavy *heavy) {
+  GNNC_EACH(owner, owners) {
+    int members = pointers[owner + 1] - pointers[owner];
+    if (members > chunk)
+      heavy[numbers[owner]] = {int(owner), slots[owner], slots[owner] + int((members + chunk - 1) / chunk), members};
+  }
+}
+GNNC_PREPARE gnnc_list_slots(const int *pointers, int64 chunk, const Heavy *heavy, int64 numHeavy, int64 numSlots,
+                             Item *items, int *heavyOfSlot) {
+  GNNC_EACH(slot, numSlots) {
+    int64 low = 0, high = numHeavy;
+    while (low < high) { // The first that ends behind the slot.
+      int64 middle = (low + high) / 2;
+      if (heavy[middle].last <= slot)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    Heavy one = heavy[low];
+    int64 end = pointers[one.owner + 1], begin = pointers[one.owner] + (slot - one.first) * chunk;
+    items[slot] = {one.owner, int(begin), int(begin + chunk < end ? begin + chunk : end), int(slot)};
+    heavyOfSlot[slot] = int(low);
+  }
+}
+/// Falling size of light owners; heavy ones behind them.
+GNNC_PREPARE gnnc_size_keys(const int *pointers, int64 owners, int64 chunk, int *keys) {
+  GNNC_EACH(owner, owners) {
+    int members = pointers[owner + 1] - pointers[owner];
+    keys[owner] = members > chunk ? int(chunk) + 1 : int(chunk) - members;
+  }
+}
+/// With `order`: `count` light owners in that order; else all `count` owners, of which `numbers` heavy ones come
+/// before.
+GNNC_PREPARE gnnc_list_light(const int *pointers, int64 count, int64 chunk, const int *order, const int *numbers,
+                             Item *items) {
+  GNNC_EACH(i, count) {
+    int owner = order ? order[i] : int(i);
+    int begin = pointers[owner], end = pointers[owner + 1];
+    if (end - begin <= chunk)
+      items[order ? i : i - numbers[i]] = {owner, begin, end, -1};
+  }
+}
+
+#endif // GNNC_KERNELS_PREPARE_CUH

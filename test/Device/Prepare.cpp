@@ -1,0 +1,307 @@
+//===- Prepare.cpp - Graphs prepared on a GPU and on the host -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   nvcc -std=c++17 -arch=sm_90 -cubin -x cu lib/Target/CUDA/Kernels/Prepare.cuh -o prepare.cubin
+//   c++ -std=c++20 -O2 -Iinclude -Ilib/Runtime -Itest/Unit/Runtime test/Device/Prepare.cpp \
+//       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v 'Api\|Runtime.cpp') \
+//       -ldl -o prepare
+//   ./prepare prepare.cubin
+//
+// Every space, map, index array and worklist must be the same numbers from either, from int32 and int64, from the
+// host's and the device's memory, and errors must be the same words. Exits with 0 if they are, 77 where there is no
+// GPU.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CUDA/Prepare.h"
+#include "CUDA/Worklist.h"
+#include "Graph.h"
+#include "TestModel.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+using namespace gnnc;
+using namespace gnnc::runtime;
+using namespace gnnc::table;
+using namespace gnnc::test;
+
+namespace {
+
+int failures = 0, compared = 0;
+
+/// Spaces and maps of every kind over one edge list.
+struct AllKinds {
+  ModelBuilder b;
+  std::vector<int64_t> pointed; ///< maps that are grouped
+  AllKinds(int64_t types) {
+    int64_t node = b.root("node"), edge = b.root("edge"), type = b.fixed("edge_type", types), row = b.root("row");
+    int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node),
+            etype = b.rootMap("etype", edge, type);
+    int64_t label = b.map(MapRoot, "label", edge, node, {}, 0, /*partial=*/true);
+    int64_t csr = b.rootMap("csr", edge, row);
+    int64_t real = b.filter("real", edge, src, dst, false), loop = b.filter("loop", edge, src, dst, true);
+    int64_t realEdge = b.map(MapInclusion, "real.edge", real, edge);
+    int64_t loopEdge = b.map(MapInclusion, "loop.edge", loop, edge);
+    int64_t realSrc = b.map(MapCompose, "real.src", real, node, {realEdge, src});
+    int64_t realDst = b.map(MapCompose, "real.dst", real, node, {realEdge, dst});
+    int64_t loopDst = b.map(MapCompose, "loop.dst", loop, node, {loopEdge, dst});
+    int64_t last = b.map(MapLast, "last", node, loop, {loopDst}, 0, true);
+    int64_t lastEdge = b.map(MapCompose, "last.edge", node, edge, {last, loopEdge}, 0, true);
+    int64_t ring = b.unite("ring", {real, node});
+    int64_t ringSrc = b.map(MapParts, "ring.src", ring, node, {realSrc, kIdentity});
+    int64_t ringDst = b.map(MapParts, "ring.dst", ring, node, {realDst, kIdentity});
+    int64_t ringOld = b.map(MapParts, "ring.old", ring, edge, {realEdge, lastEdge}, 0, true);
+    b.map(MapPart, "ring.node", ring, node, {}, 1, true);
+    int64_t none = b.map(MapParts, "ring.none", ring, node, {kUndefined, kIdentity}, 0, true);
+    int64_t pair = b.distinct("pair", edge, {dst, etype});
+    int64_t pairOf = b.map(MapClass, "pair.of", edge, pair);
+    int64_t pairDst = b.map(MapProjection, "pair.dst", pair, node, {}, 0);
+    int64_t pairType = b.map(MapProjection, "pair.type", pair, type, {}, 1);
+    int64_t triple = b.distinct("triple", edge, {label, etype, src});
+    int64_t tripleOf = b.map(MapClass, "triple.of", edge, triple);
+    pointed = {src, dst, etype, label, csr, ringSrc, ringDst, none, pairOf, pairDst, pairType, tripleOf};
+    for (int64_t map : pointed)
+      for (IndexKind kind : {IndexPointers, IndexMembers})
+        b.index(kind, map);
+    for (int64_t other : {src, dst, label})
+      b.index(IndexSorted, dst, other);
+    b.index(IndexSorted, ringDst, ringSrc);
+    b.index(IndexSorted, ringDst, ringOld);
+    b.index(IndexSorted, csr, src);
+    b.index(IndexRaw, src);
+  }
+};
+
+struct Lists {
+  Words src, dst, type, label, rows;
+  int64_t nodes, types;
+};
+
+/// The owner of an edge is a node to the power of `skew` of a uniform number: the larger, the more are one hub's.
+Lists makeLists(int64_t nodes, int64_t edges, int64_t types, double skew, bool sorted, unsigned seed) {
+  std::mt19937_64 random(seed);
+  Lists lists;
+  lists.nodes = nodes;
+  lists.types = types;
+  for (int64_t e = 0; e < edges; ++e) {
+    auto draw = [&] {
+      return std::min<int64_t>(nodes - 1, int64_t(std::pow(double(random() >> 11) * 0x1p-53, skew) * double(nodes)));
+    };
+    int64_t from = draw(), to = draw();
+    lists.src.push_back(random() % 7 ? from : to);
+    lists.dst.push_back(to);
+    lists.type.push_back(int64_t(random() % uint64_t(types)));
+    lists.label.push_back(int64_t(random() % uint64_t(nodes + 1)) - 1);
+  }
+  if (sorted)
+    std::sort(lists.dst.begin(), lists.dst.end());
+  lists.rows = {0};
+  for (int64_t row = 0; row < nodes; ++row)
+    lists.rows.push_back(row + 1 == nodes ? edges
+                                          : std::min<int64_t>(edges, lists.rows.back() + int64_t(random() % 5)));
+  return lists;
+}
+
+GraphData dataOf(const Lists &lists, int bits) {
+  GraphData data;
+  data.extent("node", lists.nodes);
+  data.extent("edge", int64_t(lists.src.size()));
+  data.extent("row", lists.nodes);
+  data.each("src", lists.src, bits);
+  data.each("dst", lists.dst, bits);
+  data.each("etype", lists.type, bits);
+  data.each("label", lists.label, bits);
+  data.rows("csr", lists.rows, bits);
+  return data;
+}
+
+class Comparison {
+public:
+  Comparison(cuda::Device &device, std::string name) : device(device), name(std::move(name)) {}
+
+  void run(AllKinds &kinds, const Model &model, GraphData &data, bool fromDevice) {
+    Memory onHost(defaultAllocator()), lists(defaultAllocator());
+    cuda::GraphBuilder builder(device, lists, &there);
+    if (builder.start())
+      return failed("start", there.message);
+    Topology a(model, onHost, &here), b(model, lists, &there, &builder);
+    Words hostExtents(model.header().numSpaces), deviceExtents(model.header().numSpaces);
+    gnnc_status expected = a.build(data.desc(), hostExtents.data());
+    std::vector<gnnc_index> given(data.indices);
+    std::vector<void *> uploads;
+    for (gnnc_index &index : data.indices)
+      if (fromDevice) {
+        int64_t bytes = index.length * index.bits / 8;
+        void *memory = builder.allocate(bytes);
+        device.copy(memory, true, index.data, false, size_t(bytes), device.preparing, nullptr);
+        index.data = memory;
+        index.format |= GNNC_INDEX_ON_DEVICE;
+      }
+    builder.wait();
+    gnnc_status found = b.build(data.desc(), deviceExtents.data());
+    data.indices = given;
+    if (expected != found || (expected && std::strcmp(here.message, there.message) != 0)) {
+      std::string text = std::string("expected '") + (expected ? here.message : "ok") + "', found '" +
+                         (found ? there.message : "ok") + "'";
+      return failed("build", text.c_str());
+    }
+    ++compared;
+    if (expected)
+      return;
+    if (hostExtents != deviceExtents)
+      failed("extents", "differ");
+    for (int64_t map = 0; map < model.header().numMaps; ++map)
+      same(a.mapName(map), a.maps[map].targets, b.maps[map].targets, hostExtents[model.map(map).from]);
+    Indices indicesA(a), indicesB(b);
+    if (indicesA.start() || indicesB.start())
+      return failed("indices", "no memory");
+    std::vector<const int32_t *> arrays(model.header().numIndices);
+    Words lengths(model.header().numIndices);
+    for (int64_t i = 0; i < model.header().numIndices; ++i) {
+      const int32_t *hostArray, *deviceArray;
+      int64_t hostLength, deviceLength;
+      if (indicesA.array(model.index(i), hostArray, hostLength) ||
+          indicesB.array(model.index(i), deviceArray, deviceLength))
+        return failed("index", there.message);
+      std::string what =
+          std::string("index ") + std::to_string(model.index(i).kind) + " of " + a.mapName(model.index(i).map);
+      if (hostLength != deviceLength)
+        failed(what.c_str(), "has another length");
+      else
+        same(what.c_str(), hostArray, deviceArray, hostLength);
+      arrays[size_t(i)] = deviceArray;
+      lengths[size_t(i)] = deviceLength;
+    }
+    std::vector<const int32_t *> shared = arrays;
+    builder.share(shared.data(), lengths.data(), int64_t(shared.size()));
+    for (size_t i = 0; i < shared.size(); ++i)
+      if (shared[i] != arrays[i])
+        sameOnDevice("shared", shared[i], arrays[i], lengths[i]);
+    for (int64_t map : kinds.pointed) {
+      const Grouping *hostGroup, *deviceGroup;
+      if (indicesA.grouping(map, hostGroup) || indicesB.grouping(map, deviceGroup))
+        return failed("grouping", there.message);
+      cuda::Worklist host;
+      if (!cuda::makeWorklist(*hostGroup, onHost, host))
+        return failed("worklist", "no memory");
+      cuda::DeviceWorklist list = builder.worklist(*deviceGroup);
+      std::string what = std::string("worklist of ") + a.mapName(map);
+      if (host.numItems != list.numItems || host.numSlots != list.numSlots || host.numHeavy != list.numHeavy) {
+        failed(what.c_str(), "has other numbers");
+        continue;
+      }
+      auto words = [](const void *p) { return static_cast<const int32_t *>(p); };
+      auto address = [](cuda::Address at) { return reinterpret_cast<const int32_t *>(at); };
+      same((what + ", items").c_str(), words(host.items), address(list.items), 4 * host.numItems);
+      same((what + ", heavy").c_str(), words(host.heavy), address(list.heavy), 4 * host.numHeavy);
+      same((what + ", slots").c_str(), host.heavyOfSlot, address(list.heavyOfSlot), host.numSlots);
+    }
+    if (builder.wait())
+      failed("end", there.message);
+  }
+
+private:
+  void failed(const char *what, const char *why) {
+    ++failures;
+    std::printf("%s: %s: %s\n", name.c_str(), what, why);
+  }
+  std::vector<int32_t> fetch(const int32_t *array, int64_t count) {
+    std::vector<int32_t> found(size_t(count), -77);
+    if (count > 0)
+      device.copy(found.data(), false, array, true, size_t(count) * 4, device.preparing, nullptr);
+    device.synchronize(device.preparing, nullptr);
+    return found;
+  }
+  void same(const char *what, const int32_t *expected, const int32_t *there, int64_t count) {
+    std::vector<int32_t> found = fetch(there, count);
+    ++compared;
+    for (int64_t i = 0; i < count; ++i)
+      if (found[size_t(i)] != expected[i]) {
+        std::string text = "number " + std::to_string(i) + " of " + std::to_string(count) + ": expected " +
+                           std::to_string(expected[i]) + ", found " + std::to_string(found[size_t(i)]);
+        return failed(what, text.c_str());
+      }
+  }
+  void sameOnDevice(const char *what, const int32_t *a, const int32_t *b, int64_t count) {
+    std::vector<int32_t> numbers = fetch(a, count);
+    same(what, numbers.data(), b, count);
+  }
+
+  cuda::Device &device;
+  std::string name;
+  gnnc_error here = {}, there = {};
+};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  std::ifstream file(argc > 1 ? argv[1] : "prepare.cubin", std::ios::binary);
+  std::string code((std::istreambuf_iterator<char>(file)), {});
+  gnnc_error error = {};
+  const void *driver;
+  if (gnnc_load_cuda_driver(&driver, &error)) {
+    std::printf("%s\n", error.message);
+    return 77;
+  }
+  const DeviceImage image{90, 0, code.data()};
+  struct Shape {
+    const char *name;
+    int64_t nodes, edges, types;
+    double skew;
+    bool sorted;
+  };
+  const Shape shapes[] = {{"one node", 1, 3, 1, 1, false},           {"no edges", 5, 0, 2, 1, false},
+                          {"small", 50, 400, 3, 1, false},           {"a tile", 300, 8192, 5, 1, false},
+                          {"a tile and one", 300, 8193, 5, 1, true}, {"many", 70000, 300000, 90, 1, false},
+                          {"skewed", 20000, 500000, 4, 9, false},    {"in order", 100000, 250000, 7, 2, true},
+                          {"one hub", 3, 100000, 1, 1, false}};
+  for (const Shape &shape : shapes) {
+    AllKinds kinds(shape.types);
+    Model model = kinds.b.build();
+    Header &header = *const_cast<Header *>(&model.header());
+    header.numImages = header.numPreparationImages = 1;
+    model.images = model.preparationImages = &image;
+    cuda::Device device(*static_cast<const cuda::Driver *>(driver), defaultAllocator());
+    if (device.open(model, 0, &error)) {
+      std::printf("%s\n", error.message);
+      return 1;
+    }
+    Lists lists = makeLists(shape.nodes, shape.edges, shape.types, shape.skew, shape.sorted, 7);
+    for (int bits : {32, 64})
+      for (bool fromDevice : {false, true}) {
+        GraphData data = dataOf(lists, bits);
+        std::string name = std::string(shape.name) + ", int" + std::to_string(bits) + (fromDevice ? ", device" : "");
+        Comparison(device, name).run(kinds, model, data, fromDevice);
+      }
+    if (shape.edges < 100)
+      continue;
+    // Wrong graphs.
+    auto wrong = [&](const char *what, auto &&change) {
+      Lists bad = lists;
+      change(bad);
+      for (bool fromDevice : {false, true}) {
+        GraphData data = dataOf(bad, 64);
+        Comparison(device, std::string(shape.name) + ", " + what).run(kinds, model, data, fromDevice);
+      }
+    };
+    size_t middle = size_t(shape.edges) / 2;
+    wrong("too large", [&](Lists &l) { l.dst[middle] = l.nodes, l.dst[middle + 9] = -5; });
+    wrong("negative", [&](Lists &l) { l.src[3] = -1; });
+    wrong("undefined twice", [&](Lists &l) { l.label[middle] = -2; });
+    wrong("falls", [&](Lists &l) { l.rows[l.rows.size() / 2] = -3; });
+    wrong("too far", [&](Lists &l) { l.rows[l.rows.size() - 2] = shape.edges + 1; });
+    wrong("ends early", [&](Lists &l) { l.rows.back() = shape.edges - 1; });
+    wrong("begins late", [&](Lists &l) { l.rows[0] = 1; });
+  }
+  std::printf("%d arrays and errors compared, %d failures\n", compared, failures);
+  return failures ? 1 : 0;
+}
