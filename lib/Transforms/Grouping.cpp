@@ -62,6 +62,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "it needs another kernel that needs that sweep";
   case Obstacle::Later:
     return "one of them belongs to the backward half, which may run long after that sweep";
+  case Obstacle::SecondSweep:
+    return "what needs it through a map could not join that sweep then";
   case Obstacle::OtherAxes:
     return "one of them is a large shared value with other axes";
   case Obstacle::Tiled:
@@ -125,6 +127,9 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
 Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees) : readDegrees(fuse && readDegrees) {
   findAnchors(function, fuse);
   late = findLate(function);
+  for (Operation *anchor : anchors)
+    for (Operation *source : findNeeds(anchor).gathered)
+      gatherers[source].push_back(anchor);
   for (Operation &op : function.getBody().front())
     if (mpk::isProduct(&op) || anchors.contains(&op))
       place(&op, fuse);
@@ -241,6 +246,8 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
     }
     needs.reads.insert(value);
     Operation *source = value.getDefiningOp();
+    if (source && obstacle != Obstacle::None)
+      needs.gathered.insert(source);
     std::optional<unsigned> group = source ? getGroupOf(source) : std::nullopt;
     if (!group)
       return;
@@ -289,6 +296,45 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
   return needs;
 }
 
+/// Whether a value is computed from the result of one of the operations.
+static bool dependsOn(Operation *op, function_ref<bool(Operation *)> isOne) {
+  SmallVector<Value> pending(op->getOperands());
+  DenseSet<Operation *> seen;
+  while (!pending.empty()) {
+    Operation *source = pending.pop_back_val().getDefiningOp();
+    if (!source || !seen.insert(source).second)
+      continue;
+    if (isOne(source))
+      return true;
+    llvm::append_range(pending, source->getOperands());
+  }
+  return false;
+}
+
+/// A row value and a sum along a map are better apart where another sum along that map reads the row value through a
+/// map: the sums can then be one sweep, after that of the row value. Together they would be two.
+bool Grouping::needsSecondSweep(Operation *op, const Needs &needs, const Group &group) const {
+  if (bool(group.along) == bool(needs.along))
+    return false;
+  FlatSymbolRefAttr map = group.along ? group.along : needs.along;
+  auto isSum = [&](Operation *other) { return getMemberMap(other) == map; };
+  // The row values that are to join the sums: `op` itself, or the group's.
+  SmallVector<Operation *> rows;
+  if (group.along)
+    rows.push_back(op);
+  else
+    llvm::append_range(rows, group.anchors);
+  auto isOneOfSums = [&](Operation *other) {
+    return group.along ? group.anchors.contains(other) && isSum(other) : other == op;
+  };
+  return llvm::any_of(rows, [&](Operation *row) {
+    return llvm::any_of(gatherers.lookup(row), [&](Operation *later) {
+      return later != op && isSum(later) && getOwnerSpace(later) == needs.over && !groupOf.contains(later) &&
+             !dependsOn(later, isOneOfSums);
+    });
+  });
+}
+
 Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned candidate) const {
   const Group &group = groups[candidate];
   if (group.along && needs.along && group.along != needs.along)
@@ -316,6 +362,8 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
     return Obstacle::NothingShared;
   if (llvm::any_of(needs.uses, [&](unsigned used) { return used != candidate && reaches(used, candidate); }))
     return Obstacle::Cycle;
+  if (needsSecondSweep(op, needs, group))
+    return Obstacle::SecondSweep;
   return Obstacle::None;
 }
 

@@ -47,14 +47,15 @@ struct Group {
 /// Why an anchor cannot become part of a sweep.
 enum class Obstacle {
   None,
-  OtherMap,   ///< they have different members
-  Gathered,   ///< it reads a result through a map or view: any row of it, so all must be there
-  ByMember,   ///< it reads a result by member, which is another row than the owner's
-  Everything, ///< it needs a sum over everything, known only when the sweep is over
-  Cycle,      ///< it needs a kernel that needs the sweep
-  Later,      ///< one of them belongs to the backward half, which may run long after the other
-  OtherAxes,  ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
-  Tiled,      ///< products of a few members at a time: their sweep knows only what is known before it
+  OtherMap,    ///< they have different members
+  Gathered,    ///< it reads a result through a map or view: any row of it, so all must be there
+  ByMember,    ///< it reads a result by member, which is another row than the owner's
+  Everything,  ///< it needs a sum over everything, known only when the sweep is over
+  Cycle,       ///< it needs a kernel that needs the sweep
+  Later,       ///< one of them belongs to the backward half, which may run long after the other
+  SecondSweep, ///< a later sum along that map reads it through a map, so it could not join the sweep any more
+  OtherAxes,   ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
+  Tiled,       ///< products of a few members at a time: their sweep knows only what is known before it
   NothingShared, ///< it could, but they read nothing in common
 };
 
@@ -96,9 +97,11 @@ private:
   /// What an anchor reads, and what keeps it out of the sweeps it reads.
   struct Needs : Group {
     llvm::DenseMap<unsigned, Obstacle> barred;
+    llvm::SetVector<mlir::Operation *> gathered;  ///< what it reads otherwise than by its own row
     llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though a statistic is kept
   };
   Needs findNeeds(mlir::Operation *op) const;
+  bool needsSecondSweep(mlir::Operation *op, const Needs &needs, const Group &group) const;
   Obstacle findObstacle(mlir::Operation *op, const Needs &needs, unsigned candidate) const;
 
   void useStatistics(const Needs &needs, unsigned group);
@@ -109,6 +112,8 @@ private:
   llvm::SmallVector<mlir::Operation *> pending;
   /// Softmax -> its other form, and the anchor that makes the statistic.
   llvm::DenseMap<mlir::Operation *, std::pair<mlir::Value, mlir::Operation *>> recomputed;
+  /// For each anchor those that read it otherwise than by their own row.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> gatherers;
   std::vector<Group> groups;
   llvm::DenseMap<mlir::Operation *, unsigned> groupOf;
 };

@@ -279,3 +279,37 @@ func.func @large_shared(%x: tensor<?x2048xf32, #mpdfg.on<@node>>, %s: tensor<204
      -> tensor<?x2048xf32, #mpdfg.on<@node>>
   return %1 : tensor<?x2048xf32, #mpdfg.on<@node>>
 }
+
+// A row value that a sum along @src reads through @dst stays out of another sum along @src: so both sums are one sweep,
+// and the row value joins the sum along @dst before it, whichever is written first.
+// CHECK-LABEL: func @row_value_apart
+// CHECK: %[[D:.*]]:2 = mpk.sweep over @node along @dst(
+// CHECK: mpk.sweep over @node along @src(
+// CHECK-NOT: mpk.sweep over
+// CHECK: return
+func.func @row_value_apart(%o: !node, %g: !node) -> (!node, !node, !node) {
+  %g1 = mpdfg.broadcast %g along @dst : !node -> !edge
+  %0 = mpdfg.reduce sum %g1 along @src : !edge -> !node
+  %row = mpdfg.binary mul %o, %g : !node, !node -> !node
+  %o1 = mpdfg.broadcast %o along @src : !node -> !edge
+  %row1 = mpdfg.broadcast %row along @dst : !node -> !edge
+  %1 = mpdfg.binary sub %o1, %row1 : !edge, !edge -> !edge
+  %2 = mpdfg.reduce sum %1 along @dst : !edge -> !node
+  %3 = mpdfg.reduce sum %1 along @src : !edge -> !node
+  return %0, %2, %3 : !node, !node, !node
+}
+
+// Where the later sum is made from the earlier one, two sweeps are needed anyway, and the row value joins the first.
+// CHECK-LABEL: func @row_value_between
+// CHECK: mpk.sweep over @node along @src(
+// CHECK: mpk.sweep over @node along @src(
+// CHECK-NOT: mpk.sweep over
+// CHECK: return
+func.func @row_value_between(%g: !node) -> !node {
+  %g1 = mpdfg.broadcast %g along @dst : !node -> !edge
+  %0 = mpdfg.reduce sum %g1 along @src : !edge -> !node
+  %row = mpdfg.binary mul %0, %g : !node, !node -> !node
+  %row1 = mpdfg.broadcast %row along @dst : !node -> !edge
+  %1 = mpdfg.reduce sum %row1 along @src : !edge -> !node
+  return %1 : !node
+}
