@@ -162,3 +162,14 @@ Cost gnnc::costOfFunction(Operation *function) {
     cost += costOf(&op);
   return cost;
 }
+
+SymbolicExpr gnnc::timeOf(Operation *function) {
+  SymbolicExpr time;
+  for (Operation &op : function->getRegion(0).front()) {
+    if (!mpk::isKernel(&op))
+      continue;
+    Cost cost = costOf(&op);
+    time += cost.read + cost.written + cost.flops * kBytesPerOperation + kBytesPerKernel;
+  }
+  return time;
+}

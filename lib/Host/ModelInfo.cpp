@@ -208,6 +208,13 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.read("last", buffer.last);
     item.readIfThere("saved", buffer.saved);
   });
+  reader.each("alternatives", model.alternatives, [](Reader &item, AlternativeInfo &alternative) {
+    item.read("function", alternative.function);
+    item.read("instead_of", alternative.insteadOf);
+    readFormula(item, "cost", alternative.cost);
+    readFormula(item, "instead_cost", alternative.insteadCost);
+    item.read("percent", alternative.percent);
+  });
   reader.each("programs", model.programs, [](Reader &item, ProgramInfo &program) {
     item.read("name", program.name);
     item.readIfThere("inputs", program.inputs);
@@ -218,6 +225,24 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   if (!complaint.empty())
     return llvm::createStringError("'" + what + "': description: " + complaint);
   return std::move(model);
+}
+
+std::string ModelInfo::chooseFunction(llvm::StringRef function,
+                                      llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> extent) const {
+  std::string chosen = function.str();
+  std::optional<double> least;
+  for (const AlternativeInfo &alternative : alternatives) {
+    std::optional<double> cost = alternative.cost.evaluate(extent), own = alternative.insteadCost.evaluate(extent);
+    if (alternative.insteadOf != function || !cost || !own)
+      continue;
+    if (!least)
+      least = *own * double(alternative.percent) / 100;
+    if (*cost < *least) {
+      least = cost;
+      chosen = alternative.function;
+    }
+  }
+  return chosen;
 }
 
 const SpaceInfo *ModelInfo::findSpace(llvm::StringRef name) const {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Pipelines/Compiler.h"
+#include "Alternatives.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Report/Report.h"
@@ -17,6 +18,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <thread>
 
@@ -123,6 +125,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   MLIRContext context;
   context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, func::FuncDialect>();
   std::string message;
+  bool quiet = false; // alternatives repeat what was remarked already
   ReportBuilder report;
   auto describeDiagnostic = [](Diagnostic &diagnostic) {
     std::string text;
@@ -135,7 +138,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   context.getDiagEngine().registerHandler([&](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() == DiagnosticSeverity::Error && message.empty())
       message = describeDiagnostic(diagnostic);
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark && !quiet) {
       std::string text = describeDiagnostic(diagnostic);
       if (options.onRemark)
         options.onRemark(text);
@@ -163,19 +166,36 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     return print(*module);
   if (options.onReport)
     report.addPhase(kImport, *module);
+  PhaseOptions phaseOptions(options.optLevel, options.gradient);
+  phaseOptions.without = options.without;
+  phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
+                      : options.save == SaveKind::All ? SaveMode::All
+                                                      : SaveMode::Auto;
+  // Products of the cuda target have no epilogue, and its sweeps no products.
+  if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
+    phaseOptions.without.insert(phaseOptions.without.end(), {"fuse-epilogues", "tile-products"});
+  auto runPhase = [&](const PassPhase &phase, ModuleOp on, const PhaseOptions &with) {
+    PassManager pm(&context);
+    phase.populate(pm, with);
+    return pm.run(on);
+  };
+  /// The model past the phases before plan-memory, under another assumption.
+  auto buildAssuming = [&](Extents extents) {
+    llvm::SaveAndRestore silent(quiet, true);
+    PhaseOptions assuming = phaseOptions;
+    assuming.extents = extents;
+    OwningOpRef<ModuleOp> other = importModel(model, &context);
+    for (const PassPhase &phase : passPhases().drop_back())
+      if (failed(runPhase(phase, *other, assuming)))
+        return OwningOpRef<ModuleOp>();
+    return other;
+  };
   for (const PassPhase &phase : passPhases()) {
     progress(phase.name);
-    PassManager pm(&context);
-    PhaseOptions phaseOptions(options.optLevel, options.gradient);
-    phaseOptions.without = options.without;
-    phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
-                        : options.save == SaveKind::All ? SaveMode::All
-                                                        : SaveMode::Auto;
-    // Products of the cuda target have no epilogue, and its sweeps no products.
-    if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
-      phaseOptions.without.insert(phaseOptions.without.end(), {"fuse-epilogues", "tile-products"});
-    phase.populate(pm, phaseOptions);
-    if (failed(pm.run(*module)))
+    if (phase.name == passPhases().back().name && options.optLevel >= 2 &&
+        !llvm::is_contained(options.without, "alternatives"))
+      addAlternatives(*module, buildAssuming);
+    if (failed(runPhase(phase, *module, phaseOptions)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
     if (options.onReport)
       report.addPhase(phase.name, *module);

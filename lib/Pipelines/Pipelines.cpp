@@ -44,7 +44,7 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 /// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6).
-void rewrite(PhaseBuilder &phase) {
+void rewrite(PhaseBuilder &phase, Extents extents) {
   // Movements that are written out are made whole, also those that factor-sums has left.
   phase.add(2, createRecognizePatterns());
   // Products and sums are cut by where their operands come from...
@@ -57,16 +57,20 @@ void rewrite(PhaseBuilder &phase) {
   // What remains in sums and is the same for all members.
   phase.add(2, createFactorSums());
   // Sums and products in the order in which the narrower rows move.
-  phase.add(2, createOrderAggregation());
+  OrderAggregationOptions order;
+  order.extents = extents;
+  phase.add(2, createOrderAggregation(order));
   // What still multiplies members by weights of types.
-  phase.add(2, createGroupTypes());
+  GroupTypesOptions types;
+  types.extents = extents;
+  phase.add(2, createGroupTypes(types));
   phase.add(2, createCSEPass());
 }
 
 void differentiate(OpPassManager &pm, const PhaseOptions &options) {
   PhaseBuilder phase(pm, options);
   // What moves before a broadcast now has its adjoint there too.
-  rewrite(phase);
+  rewrite(phase, options.extents);
   // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
@@ -76,7 +80,7 @@ void differentiate(OpPassManager &pm, const PhaseOptions &options) {
 
 void reorder(OpPassManager &pm, const PhaseOptions &options) {
   PhaseBuilder phase(pm, options);
-  rewrite(phase);
+  rewrite(phase, options.extents);
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
   // Products that need no memory of their own; what is left becomes products.
@@ -128,9 +132,10 @@ constexpr PassPhase kPhases[] = {
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {
-      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",
-      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",
-      "split-sums",         "spread-shared", "tile-products",     "read-degrees",      "fuse-epilogues"};
+      "recognize-patterns", "split-concats",     "distribute-linear", "reorder-broadcast",
+      "group-terms",        "hoist-elementwise", "factor-sums",       "order-aggregation",
+      "group-types",        "reuse-sums",        "split-sums",        "spread-shared",
+      "tile-products",      "read-degrees",      "fuse-epilogues",    "alternatives"};
   return names;
 }
 

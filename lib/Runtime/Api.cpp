@@ -131,6 +131,13 @@ size_t graphBytes(const gnnc_graph *graph) {
   return sizeof(gnnc_graph) + graph->memory.bytes() + onDevice;
 }
 
+bool isAlternative(const Model &model, const ProgramRec &program) {
+  for (int64_t i = 0; i < model.header().numAlternatives; ++i)
+    if (model.alternative(i).function == program.function)
+      return true;
+  return false;
+}
+
 /// Finds a program (null: the first) that this graph has all data for.
 gnnc_status findProgram(const gnnc_graph &graph, const char *name, const ProgramRec *&program, gnnc_error *error) {
   const Model &model = graph.model;
@@ -141,13 +148,19 @@ gnnc_status findProgram(const gnnc_graph &graph, const char *name, const Program
       program = &model.program(i);
   if (!program) {
     Text names;
-    for (int64_t i = 0; i < count; ++i)
+    for (int64_t i = 0; i < count && !isAlternative(model, model.program(i)); ++i)
       names.add("%s%s", i ? ", " : "", model.name(model.program(i).name));
     return fail(error, GNNC_INVALID_ARGUMENT, "unknown program '%.80s': expected one of %s", name, names.c_str());
   }
   int64_t missing = graph.functions[program->function].missing;
-  if (missing < 0)
+  if (missing < 0) {
+    // The chosen alternative's program of that name.
+    int64_t chosen = graph.functions[program->function].chosen;
+    for (int64_t i = 0, name = program->name; i < count && program->function != chosen; ++i)
+      if (model.program(i).function == chosen && model.program(i).name == name)
+        program = &model.program(i);
     return GNNC_OK;
+  }
   bool isMap = missing % 2;
   return fail(error, GNNC_INVALID_ARGUMENT, "program '%s' needs %s '%s', which was not given with the graph",
               model.name(program->name), isMap ? "map" : "space",

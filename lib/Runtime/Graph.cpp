@@ -31,6 +31,10 @@ public:
 
 private:
   gnnc_status findFunctions();
+  void chooseFunctions();
+  bool isRun(int64_t function) const {
+    return graph.functions[function].missing < 0 && graph.functions[function].isRun;
+  }
   bool isUsed(int64_t step) const;
   gnnc_status makeIndices();
   gnnc_status sizeBuffers();
@@ -75,7 +79,7 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
   if (!status && device)
     status = fillDevice();
   for (int64_t i = 0; !status && i < header.numFunctions; ++i)
-    if (graph.functions[i].missing < 0)
+    if (isRun(i))
       status = planWorkspace(model.function(i), graph.functions[i]);
   return status;
 }
@@ -93,16 +97,44 @@ gnnc_status Preparation::findFunctions() {
         function.missing = need;
     if (i == 0 && function.missing >= 0)
       return topology.reportMissing(function.missing);
+    function.chosen = i;
     graph.functions[i] = function;
   }
+  chooseFunctions();
   return GNNC_OK;
+}
+
+/// Of a function and its alternatives the one that costs least on this graph.
+void Preparation::chooseFunctions() {
+  auto costOf = [&](int64_t at, int64_t count) {
+    double cost = 0;
+    for (const int64_t *term = model.list(at); count > 0; --count, term += 2)
+      cost += static_cast<double>(term[1]) * (term[0] < 0 ? 1 : static_cast<double>(graph.extents[term[0]]));
+    return cost;
+  };
+  for (int64_t i = 0; i < header.numAlternatives; ++i) {
+    const AlternativeRec &record = model.alternative(i);
+    PreparedFunction &own = graph.functions[record.insteadOf], &other = graph.functions[record.function];
+    other.isRun = false;
+    if (own.missing >= 0 || other.missing >= 0)
+      continue;
+    if (own.chosen == record.insteadOf)
+      own.cost = costOf(record.insteadCostAt, record.numInsteadTerms) * static_cast<double>(record.percent) / 100;
+    double cost = costOf(record.costAt, record.numTerms);
+    if (cost < own.cost) {
+      graph.functions[own.chosen].isRun = false;
+      other.isRun = true;
+      own.chosen = record.function;
+      own.cost = cost;
+    }
+  }
 }
 
 bool Preparation::isUsed(int64_t step) const {
   for (int64_t i = 0; i < header.numFunctions; ++i) {
     const FunctionRec &record = model.function(i);
     if (step >= record.firstStep && step < record.firstStep + record.numSteps)
-      return graph.functions[i].missing < 0;
+      return isRun(i);
   }
   return false;
 }

@@ -31,6 +31,9 @@ struct PreparedStep {
 
 struct PreparedFunction {
   int64_t missing = -1; ///< a root space (2 s) or map (2 m + 1) it needs and was not given; -1: none, it can be run
+  int64_t chosen = -1;  ///< the function that runs in its place on this graph, mostly itself
+  bool isRun = true;    ///< false: another one was chosen
+  double cost = 0;      ///< of the chosen one, while there is a choice
   // The workspace: pointers of all its buffers, of one step's buffers, of one step's partial results; then the arena.
   int64_t stepBuffersAt = 0;
   int64_t stepPartialsAt = 0;

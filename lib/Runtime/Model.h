@@ -37,6 +37,9 @@ struct Model {
   const table::StepRec &step(int64_t i) const { return record<table::StepRec>(header().stepsAt, i); }
   const table::FunctionRec &function(int64_t i) const { return record<table::FunctionRec>(header().functionsAt, i); }
   const table::ProgramRec &program(int64_t i) const { return record<table::ProgramRec>(header().programsAt, i); }
+  const table::AlternativeRec &alternative(int64_t i) const {
+    return record<table::AlternativeRec>(header().alternativesAt, i);
+  }
   const table::DeviceStepRec &deviceStep(int64_t i) const {
     return record<table::DeviceStepRec>(header().deviceStepsAt, i);
   }

@@ -87,6 +87,13 @@ struct ProgramRec {
   int64_t name, function, firstStep, numSteps, buffersAt, numBuffers;
 };
 
+// Another function that gives what `insteadOf` gives; its programs have the same names and come later. It is taken for
+// a graph on which its cost is less than `percent` hundredths of the other's, and less than that of alternatives before
+// it. Costs are sums of terms (space, factor): factor times the space's extent (-1: 1).
+struct AlternativeRec {
+  int64_t function, insteadOf, costAt, numTerms, insteadCostAt, numInsteadTerms, percent;
+};
+
 // What a step is on a GPU: launches of kernels, whose arguments are words of 64 bits. `buffersAt`, `indicesAt`: numbers
 // in the table's lists that its kernels need; `zeroedAt`: buffers that are set to zero first.
 struct DeviceStepRec {
@@ -128,7 +135,7 @@ enum WordKind : int64_t {
 struct Header {
   int64_t magic, version;
   int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
-      stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms;
+      stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms, alternativesAt, numAlternatives;
   int64_t deviceStepsAt, numDeviceSteps, scratchAt, numScratch, launchesAt, numLaunches;
   int64_t numImages, numPreparationImages;
   int64_t numKernels, numVariants;

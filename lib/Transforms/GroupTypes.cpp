@@ -13,7 +13,8 @@
 //   t) sum along d of e W.t   =  sum along p0 of (sum along c of e) W.p1     c its class among the pairs (d, t)
 //
 // The second sums before it multiplies (R6), so it moves e's rows, and it works for rows that come from nowhere else;
-// it is taken where the product is summed and does not make rows narrower. Neither has a row for each node and type.
+// it is taken where the product is summed and does not make rows narrower, or where `extents` says so. Neither has a
+// row for each node and type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,6 +122,8 @@ Value multiply(OpBuilder &b, TypedProduct product, const Pairs &pairs, Value row
 std::string spaceOf(Value value) { return "@" + getResidency(value.getType()).getValue().str(); }
 
 struct GroupTypes : public gnnc::impl::GroupTypesBase<GroupTypes> {
+  using GroupTypesBase::GroupTypesBase;
+
   void runOnOperation() override {
     SmallVector<ReduceOp> sums;
     SmallVector<ContractOp> products;
@@ -152,7 +155,9 @@ struct GroupTypes : public gnnc::impl::GroupTypesBase<GroupTypes> {
       return decline("a mean of means is not the mean");
     if (isPartial(sum, owner))
       return decline("the map of the sum is partial");
-    if (from > to && findLift(sum, rows))
+    if (bool elsewhere = bool(findLift(sum, rows)); elsewhere && extents == Extents::FewSources)
+      return decline("senders are taken to be fewer");
+    else if (elsewhere && from > to && extents != Extents::FewOwners)
       return decline("it makes rows narrower");
     if (remainderOf(sum, type, owner))
       return; // One type for each owner: the weight is constant in the sum.

@@ -19,6 +19,7 @@
 
 #include "Lifting.h"
 #include "Remarks.h"
+#include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Transforms/Passes.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -38,8 +39,6 @@ namespace {
 /// What a graph is taken to look like as long as it is not known: members for each owner, and elements of a static
 /// space.
 constexpr int64_t kMembersPerOwner = 8, kMembersPerType = 1024;
-/// A sweep is bound by memory: an operation costs as much as this many bytes.
-constexpr int64_t kBytesPerOperation = 1;
 
 /// The price of lifting a value, in bytes for each owner.
 struct Price {

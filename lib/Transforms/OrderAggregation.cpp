@@ -12,7 +12,8 @@
 //
 // The movement should carry the narrower rows, so the product comes first where it makes rows narrower and last where
 // it makes them wider; and a product on the members of a sum becomes one on its owners. All this is decided by the
-// sizes of axes. A bias is not linear: it ends the pattern, as do maxima, softmaxes and dropout.
+// sizes of axes, but where the two sides are on different spaces: there it takes an assumption (`extents`). A bias is
+// not linear: it ends the pattern, as do maxima, softmaxes and dropout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +59,8 @@ std::string widths(int64_t from, int64_t to) {
 }
 
 struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregation> {
+  using OrderAggregationBase::OrderAggregationBase;
+
   void runOnOperation() override {
     SmallVector<Operation *> pending;
     getOperation().walk([&](Operation *op) {
@@ -94,7 +97,7 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
       return decline(widths(from, to));
     if (!acted.hasOneUse())
       return decline("the sum is needed by others as well");
-    if (getResidency(core.getType()) != getResidency(acted.getType()))
+    if (getResidency(core.getType()) != getResidency(acted.getType()) && extents != Extents::FewSources)
       return decline("which space has fewer elements is not known");
     OpBuilder b(product);
     Value result = rebuild(b, acted, core, multiply(b, product, rows->getOperandNumber(), core));
@@ -126,10 +129,11 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     int64_t from = getFeatureElements(rows->get().getType()), to = getFeatureElements(product.getType());
     if (!product->hasOneUse())
       return decline("the product is needed by others as well");
-    if (!ofMembers && space != getResidency(sum.getType()))
+    bool elsewhere = !ofMembers && space != getResidency(sum.getType());
+    if (elsewhere && extents != Extents::FewOwners)
       return decline("which space has fewer elements is not known");
     // A product of members with one number as its result is cheaper than the sum of its operands.
-    if (ofMembers ? to == 1 : to <= from)
+    if (ofMembers ? to == 1 : to <= from && !elsewhere)
       return decline(widths(from, to));
     OpBuilder b(sum);
     Value acted = rebuild(b, sum.getResult(), core, rows->get());

@@ -17,6 +17,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <set>
+
 using namespace gnnc;
 
 namespace {
@@ -34,6 +36,7 @@ private:
   void printPrograms();
   void printSpaces();
   void printKernels();
+  void printAlternatives();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string costOf(const SymbolicExpr &expression) const;
@@ -154,6 +157,27 @@ void Inspector::printKernels() {
   table.print(out);
 }
 
+/// What is chosen among when a graph is prepared; with a graph also which, and for what it costs.
+void Inspector::printAlternatives() {
+  if (model.info().alternatives.empty())
+    return;
+  out << (job ? "alternatives on this graph, by cost\n" : "alternatives, chosen by cost when a graph is prepared\n");
+  Table table;
+  auto extent = [&](llvm::StringRef space) { return extentOf(space.str()); };
+  std::set<std::string> seen;
+  for (const AlternativeInfo &alternative : model.info().alternatives) {
+    std::string chosen = job ? model.info().chooseFunction(alternative.insteadOf, extent) : "";
+    if (seen.insert(alternative.insteadOf).second)
+      table.add(
+          {alternative.insteadOf, costOf(alternative.insteadCost), chosen == alternative.insteadOf ? "chosen" : ""});
+    table.add({alternative.function, costOf(alternative.cost),
+               chosen == alternative.function
+                   ? "chosen"
+                   : "if less than " + std::to_string(alternative.percent) + "% of " + alternative.insteadOf});
+  }
+  table.print(out);
+}
+
 void Inspector::printPlan() {
   if (llvm::none_of(model.info().buffers, [](const BufferInfo &buffer) { return buffer.kind == "arena"; }))
     return;
@@ -200,6 +224,7 @@ void Inspector::printText() {
   printPrograms();
   printSpaces();
   printKernels();
+  printAlternatives();
   printPlan();
   if (!job)
     return;

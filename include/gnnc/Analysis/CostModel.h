@@ -34,6 +34,11 @@ Cost costOf(mlir::Operation *op);
 /// All operations in the function's body.
 Cost costOfFunction(mlir::Operation *function);
 
+/// What a function of kernels takes, in bytes moved: an operation counts as kBytesPerOperation, the start of a kernel
+/// as kBytesPerKernel. For comparing forms of one function.
+SymbolicExpr timeOf(mlir::Operation *function);
+inline constexpr int64_t kBytesPerOperation = 1, kBytesPerKernel = 32768;
+
 /// The bytes of a value.
 SymbolicExpr bytesOf(mlir::Value value);
 

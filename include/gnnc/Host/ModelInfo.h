@@ -83,6 +83,13 @@ struct ProgramInfo {
   std::vector<TensorInfo> outputs;
 };
 
+/// A function that is taken in place of another on graphs where it costs less than `percent` hundredths of it.
+struct AlternativeInfo {
+  std::string function, insteadOf;
+  SymbolicExpr cost, insteadCost;
+  int64_t percent = 100;
+};
+
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
@@ -94,7 +101,11 @@ struct ModelInfo {
   std::vector<KernelInfo> kernels;
   std::vector<BufferInfo> buffers;
   std::vector<ProgramInfo> programs;
+  std::vector<AlternativeInfo> alternatives;
 
+  /// The function that runs as `function` on a graph; `extent` gives the extents of its spaces.
+  std::string chooseFunction(llvm::StringRef function,
+                             llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> extent) const;
   /// Reads a description; errors call it `what`.
   static llvm::Expected<ModelInfo> parse(llvm::StringRef text, llvm::StringRef what);
 

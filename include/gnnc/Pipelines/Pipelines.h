@@ -26,6 +26,8 @@ struct PhaseOptions {
   SaveMode save = SaveMode::Auto;
   /// Optimisations to leave out, by the names of their passes; see optionalPasses().
   std::vector<std::string> without;
+  /// What to assume where only the graph can tell.
+  Extents extents = Extents::Unknown;
 };
 
 /// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.

@@ -16,10 +16,17 @@ namespace gnnc {
 /// Which forward values the backward half finds in memory; see the save-values pass.
 enum class SaveMode { None, Auto, All };
 
+/// Which of two spaces is taken for the smaller where only the graph can tell: where rows come from, or where they are
+/// summed. A model is compiled for each assumption; see lib/Pipelines/Alternatives.h.
+enum class Extents { Unknown, FewSources, FewOwners };
+
 #define GEN_PASS_DECL
 #include "gnnc/Transforms/Passes.h.inc"
 #define GEN_PASS_REGISTRATION
 #include "gnnc/Transforms/Passes.h.inc"
+
+/// On a function that computes what another one does: that one's name. The runtime chooses for each graph.
+inline constexpr llvm::StringLiteral kAlternativeAttr = "mpk.alternative";
 
 /// On the kernels of `@forward`: the arena slot of each result, -1 for outputs.
 inline constexpr llvm::StringLiteral kSlotsAttr = "mpk.slots";

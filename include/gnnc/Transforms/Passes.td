@@ -108,8 +108,13 @@ def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
   let description = [{
     A product of rows that come along one map with weights that come along another, from a static space, is made on the space of the maps'
     distinct pairs, which is declared if the model has none, and read through the class of each element. If the product is summed and does not make rows narrower,
-    rows are summed for each pair of owner and type before they are multiplied.
+    rows are summed for each pair of owner and type before they are multiplied. `extents` says which pairs to take for fewer instead: those of senders or of owners.
   }];
+  let options = [Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
+                        "which of two spaces to take for the smaller where only the graph can tell",
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "stay as the program is written"),
+                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "where rows come from"),
+                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "where they are summed"))}]>];
   let statistics = [Statistic<"numGrouped", "grouped", "Products made on pairs">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::mlir::func::FuncDialect"];
 }
@@ -149,8 +154,8 @@ def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
   let summary = "Chooses whether rows are summed or multiplied first (R6)";
   let description = [{
     Products with a shared weight change places with sums over members, movements, scales of rows and additions, so that movements carry the narrower
-    rows and products have the fewer. Declined where the sum or product is needed by others, or where the two sides are on different spaces and only the
-    graph could tell which is smaller.
+    rows and products have the fewer. Declined where the sum or product is needed by others, or where the two sides are on different spaces, only the
+    graph can tell which is smaller, and `extents` does not say what to assume.
 
     ```mlir
     %1 = mpdfg.broadcast %x along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
@@ -162,6 +167,11 @@ def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
     %3 = mpdfg.reduce mean %2 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
     ```
   }];
+  let options = [Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
+                        "which of two spaces to take for the smaller where only the graph can tell",
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "stay as the program is written"),
+                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "where rows come from"),
+                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "where they are summed"))}]>];
   let statistics = [Statistic<"numMoved", "moved", "Products moved before or after a sum">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }

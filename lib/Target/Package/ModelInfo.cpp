@@ -174,6 +174,8 @@ llvm::json::Object describeProgram(func::FuncOp function, const llvm::Twine &nam
 llvm::json::Array programs(ModuleOp module) {
   llvm::json::Array list;
   for (auto function : module.getOps<func::FuncOp>()) {
+    if (function->hasAttr(kAlternativeAttr))
+      continue;
     auto any = [](Value) { return true; };
     list.push_back(describeProgram(function, function.getSymName(), any, any));
     std::optional<int64_t> seedless = countSeedless(function);
@@ -198,6 +200,19 @@ llvm::json::Array programs(ModuleOp module) {
           describeProgram(function, function.getSymName() + (forward ? ".forward" : ".backward"), needed, made));
     }
   }
+  return list;
+}
+
+/// Functions that stand in for others on some graphs.
+llvm::json::Array alternatives(ModuleOp module) {
+  llvm::json::Array list;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr))
+      list.push_back(llvm::json::Object{{"function", function.getSymName()},
+                                        {"instead_of", leader.getValue()},
+                                        {"cost", formula(timeOf(function))},
+                                        {"instead_cost", formula(timeOf(module.lookupSymbol(leader.getValue())))},
+                                        {"percent", kAlternativePercent}});
   return list;
 }
 
@@ -251,6 +266,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"outputs", std::move(outputs)},
                               {"sparse_inputs", std::move(sparse)},
                               {"programs", programs(module)},
+                              {"alternatives", alternatives(module)},
                               {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
   std::string text;

@@ -13,6 +13,7 @@
 #include "lib/Runtime/ModelTable.h"
 #include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
@@ -72,6 +73,8 @@ private:
   SmallVector<int64_t> order();
   void bufferRecords(func::FuncOp function);
   void programRecords(func::FuncOp function, const table::FunctionRec &record);
+  void alternativeRecord(func::FuncOp function);
+  std::pair<int64_t, int64_t> formula(const SymbolicExpr &expression);
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
   void stepRecord(const EmittedKernel &kernel);
@@ -95,6 +98,7 @@ private:
   std::vector<table::LaunchRec> launches;
   std::vector<table::FunctionRec> functions;
   std::vector<table::ProgramRec> programs;
+  std::vector<table::AlternativeRec> alternatives;
 };
 
 } // namespace
@@ -260,12 +264,37 @@ void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRe
     programs.push_back(
         {name(label.str()), int64_t(functions.size()), first, count, list(sorted), int64_t(sorted.size())});
   };
-  StringRef label = function.getSymName();
+  // An alternative's programs have the names of those that it stands in for.
+  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr);
+  StringRef label = leader ? leader.getValue() : function.getSymName();
   add(label, 0, record.numSteps);
   if (std::optional<int64_t> seedless = countSeedless(function)) {
     add(label + ".forward", 0, *seedless);
     add(label + ".backward", *seedless, record.numSteps - *seedless);
   }
+}
+
+std::pair<int64_t, int64_t> TableBuilder::formula(const SymbolicExpr &expression) {
+  SmallVector<int64_t> terms{-1, expression.getNumber()};
+  for (const auto &[name, factor] : expression.getFactors())
+    terms.append({spaces.lookup(name), factor});
+  return {list(terms), int64_t(terms.size() / 2)};
+}
+
+void TableBuilder::alternativeRecord(func::FuncOp function) {
+  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr);
+  if (!leader)
+    return;
+  int64_t number = 0;
+  for (auto other : module.getOps<func::FuncOp>()) {
+    if (other.getSymName() == leader.getValue())
+      break;
+    ++number;
+  }
+  auto [costAt, numTerms] = formula(timeOf(function));
+  auto [ownCostAt, numOwnTerms] = formula(timeOf(module.lookupSymbol(leader.getValue())));
+  alternatives.push_back(
+      {int64_t(functions.size()), number, costAt, numTerms, ownCostAt, numOwnTerms, kAlternativePercent});
 }
 
 int64_t TableBuilder::indexOf(const IndexRef &ref) {
@@ -395,6 +424,7 @@ ModelTable TableBuilder::run() {
     record.needsAt = list(needs);
     record.numNeeds = needs.size();
     programRecords(function, record);
+    alternativeRecord(function);
     functions.push_back(record);
   }
   header.buffersAt = append(buffers);
@@ -407,6 +437,8 @@ ModelTable TableBuilder::run() {
   header.numFunctions = functions.size();
   header.programsAt = append(programs);
   header.numPrograms = programs.size();
+  header.alternativesAt = append(alternatives);
+  header.numAlternatives = alternatives.size();
   header.deviceStepsAt = append(deviceSteps);
   header.numDeviceSteps = deviceSteps.size();
   header.scratchAt = append(scratch);

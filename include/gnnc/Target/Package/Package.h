@@ -21,6 +21,10 @@
 
 namespace gnnc {
 
+/// An alternative is taken where it costs less than so many hundredths of what the function costs that it stands in
+/// for: formulas are not that exact.
+inline constexpr int64_t kAlternativePercent = 90;
+
 /// The table the runtime reads (lib/Runtime/ModelTable.h): words, and the names they point to.
 struct ModelTable {
   std::vector<int64_t> words;
