@@ -29,6 +29,9 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// What a target adds up in one instruction, about.
+constexpr uint64_t kNumbersSideBySide = 16;
+
 struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
   void runOnOperation() override {
     SmallVector<ReduceOp> sums;
@@ -94,11 +97,22 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       llvm::append_range(all, y);
       return all;
     };
-    FlatSymbolRefAttr over = getResidency(outer.getLhs().getType()), along = sum.getAlongAttr();
+    // The sum has the axes of its left operand first. If those of the other are wanted first they change places, which
+    // saves a kernel that transposes; but not if narrow rows were then to fill registers.
+    Value left = outer.getLhs(), right = outer.getRhs();
+    auto registers = [&](ArrayRef<int64_t> rows, ArrayRef<int64_t> columns) {
+      return product(rows).getInt() * int64_t(llvm::divideCeil(product(columns).getInt(), kNumbersSideBySide));
+    };
+    if (llvm::is_contained(n, firstOwn(out, shapes, batch)) && registers(n, k) <= registers(k, n)) {
+      std::swap(left, right);
+      std::swap(lhs, rhs);
+      std::swap(k, n);
+    }
+    FlatSymbolRefAttr over = getResidency(left.getType()), along = sum.getAlongAttr();
     if (along.getValue() == kAllMap)
       along = {};
-    auto [x, gatherX] = readThrough(outer.getLhs());
-    auto [g, gatherG] = readThrough(outer.getRhs());
+    auto [x, gatherX] = readThrough(left);
+    auto [g, gatherG] = readThrough(right);
     x = inOrder(b, loc, x, lhs, joined(batch, k));
     g = inOrder(b, loc, g, rhs, joined(batch, n));
     SmallVector<int64_t> order = joined(joined(batch, k), n), features;
@@ -121,6 +135,23 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     sum.getResult().replaceAllUsesWith(result);
     sum.erase();
     ++numFormed;
+  }
+
+  /// The first axis of the sum that is not one of the batch, after the changes of shape (inmost last) as far as those
+  /// are transpositions; -1: there is none.
+  static int64_t firstOwn(ArrayRef<int64_t> out, ArrayRef<Operation *> shapes, ArrayRef<int64_t> batch) {
+    SmallVector<int64_t> labels(out);
+    for (Operation *shape : llvm::reverse(shapes)) {
+      auto transpose = dyn_cast<TransposeOp>(shape);
+      if (!transpose)
+        break;
+      SmallVector<int64_t> moved;
+      for (int64_t axis : transpose.getPermutation())
+        moved.push_back(labels[axis]);
+      labels = moved;
+    }
+    auto own = llvm::find_if(labels, [&](int64_t label) { return !llvm::is_contained(batch, label); });
+    return own == labels.end() ? -1 : *own;
   }
 
   static bool hasManyOwners(ReduceOp sum) {

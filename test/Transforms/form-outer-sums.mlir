@@ -23,7 +23,20 @@ func.func @over_all(%x: !x, %g: !g) -> tensor<4x6xf32> {
   return %1 : tensor<4x6xf32>
 }
 
-// The result's order of axes is made of the sum, not of each row.
+// The operand whose axes are wanted first becomes the left one, so that nothing is left to transpose.
+// CHECK-LABEL: @exchanged
+// CHECK-SAME: (%[[X:.*]]: tensor<?x32xf32, {{.*}}>, %[[G:.*]]: tensor<?x64xf32,
+// CHECK-NEXT: %[[SUM:.*]] = mpk.outer_sum over @node(%[[G]], %[[X]]) batch 1 k 64 n 32 : {{.*}} -> tensor<64x32xf32>
+// CHECK-NEXT: return %[[SUM]]
+func.func @exchanged(%x: tensor<?x32xf32, #mpdfg.on<@node>>, %g: tensor<?x64xf32, #mpdfg.on<@node>>)
+    -> tensor<64x32xf32> {
+  %0 = mpdfg.contract %x [0], %g [1] -> [1, 0] : tensor<?x32xf32, #mpdfg.on<@node>>,
+    tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64x32xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.reduce sum %0 along @all : tensor<?x64x32xf32, #mpdfg.on<@node>> -> tensor<64x32xf32>
+  return %1 : tensor<64x32xf32>
+}
+
+// Not where rows of 4 would take the place of rows of 6 in registers: then the sum is transposed, not each row.
 // CHECK-LABEL: @transposed
 // CHECK-NEXT: %[[SUM:.*]] = mpk.outer_sum over @node(%{{.*}}, %{{.*}}) batch 1 k 4 n 6 : {{.*}} -> tensor<4x6xf32>
 // CHECK-NEXT: mpdfg.transpose %[[SUM]] [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
