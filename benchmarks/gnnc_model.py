@@ -37,6 +37,7 @@ ABI_VERSION = 4
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
+DLPACK_CUDA = 2
 DLPACK_FLOAT = 2
 
 
@@ -150,7 +151,7 @@ def aligned_copy(array: np.ndarray, dtype: str = "f4") -> np.ndarray:
 class Model:
     """An open model with its threads."""
 
-    def __init__(self, path: Path | str, threads: int = 0) -> None:
+    def __init__(self, path: Path | str, threads: int = 0, device: int = DLPACK_CPU) -> None:
         library = ctypes.CDLL(str(path))
         library.gnnc_model.restype = POINTER(Api)
         self.api: Api = library.gnnc_model().contents
@@ -158,7 +159,7 @@ class Model:
             raise ModelError(f"{path} has ABI version {self.api.abi_version}, expected {ABI_VERSION}")
         self.info: dict = json.loads(self.api.describe(None))
         self.handle = c_void_p()
-        options = Options(ctypes.sizeof(Options), threads, None, DLPACK_CPU, 0)
+        options = Options(ctypes.sizeof(Options), threads, None, device, 0)
         self.check("open", lambda error: self.api.open(byref(options), byref(self.handle), error))
 
     @staticmethod

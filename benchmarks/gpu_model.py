@@ -1,0 +1,86 @@
+"""A compiled model on a GPU, with PyTorch's tensors and streams: gnnc_model.py for the device."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import byref, c_int64, c_void_p
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from gnnc_model import DLPACK_CUDA, DLPACK_FLOAT, Binding, Error, Graph, Model, ModelError
+from gnnc_model import Tensor as CTensor
+from gpu_graphs import Graph as Edges
+
+
+def open_model(path: str) -> Model:
+    return Model(path, 1, DLPACK_CUDA)
+
+
+def prepare(model: Model, edges: Edges) -> Graph:
+    extents = {space["name"]: space["extent"] for space in model.info["spaces"] if space["kind"] == "static"}
+    extents |= {"node": edges.nodes, "edge": edges.edges}
+    maps = {name: array.numpy() for name, array in edges.maps().items()}
+    return model.prepare(extents, {name: np.ascontiguousarray(array) for name, array in maps.items()})
+
+
+def random_tensors(graph: Graph, program: str, seed: int = 0) -> dict[str, Tensor]:
+    """Inputs and parameters of a program, parameters so small that activations stay of order 1."""
+    info = graph.model.info
+    names = next(entry for entry in info["programs"] if entry["name"] == program)["inputs"]
+    known = {value["name"]: (value, kind) for kind in ("inputs", "params") for value in info[kind]}
+    results = {f"grad.{value['name']}": value for value in info["outputs"]}
+    generator = torch.Generator(device="cuda").manual_seed(seed)
+    tensors = {}
+    for name in names:
+        value, kind = known[name] if name in known else (results[name], "inputs")
+        shape = graph.shape(value)
+        tensor = torch.randn(shape, generator=generator, device="cuda")
+        tensors[name] = tensor * 0.1 if kind == "params" else tensor
+    return tensors
+
+
+class DeviceRun:
+    """A call of a program with everything bound, on PyTorch's current stream."""
+
+    def __init__(self, graph: Graph, inputs: dict[str, Tensor], program: str) -> None:
+        info = graph.model.info
+        found = next(entry for entry in info["programs"] if entry["name"] == program)
+        self.graph, self.program, self.inputs = graph, program.encode(), inputs
+        self.outputs = {
+            value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda") for value in found["outputs"]
+        }
+        self.workspace = torch.empty(max(graph.workspace_bytes(program), 1), dtype=torch.uint8, device="cuda")
+        self._kept: list[object] = []
+        self._inputs, self._outputs = self._bindings(inputs), self._bindings(self.outputs)
+        self._error = Error()
+
+    def _bindings(self, tensors: dict[str, Tensor]) -> ctypes.Array:
+        bindings = (Binding * len(tensors))()
+        for binding, (name, tensor) in zip(bindings, tensors.items()):
+            assert tensor.is_contiguous() and tensor.dtype == torch.float32, name
+            shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
+            self._kept.append(shape)
+            binding.name = name.encode()
+            binding.tensor = CTensor(
+                tensor.data_ptr(), DLPACK_CUDA, 0, tensor.dim(), DLPACK_FLOAT, 32, 1, shape, None, 0
+            )
+        return bindings
+
+    def __call__(self) -> None:
+        status = self.graph.model.api.run(
+            self.graph.model.handle,
+            self.graph.handle,
+            self.program,
+            self._inputs,
+            len(self._inputs),
+            self._outputs,
+            len(self._outputs),
+            c_void_p(self.workspace.data_ptr()),
+            self.workspace.numel(),
+            c_void_p(torch.cuda.current_stream().cuda_stream),
+            byref(self._error),
+        )
+        if status != 0:
+            raise ModelError(f"run: {self._error.message.decode()}")
