@@ -171,9 +171,11 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
                       : options.save == SaveKind::All ? SaveMode::All
                                                       : SaveMode::Auto;
-  // Products of the cuda target have no epilogue, and its sweeps no products.
-  if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin)
-    phaseOptions.without.insert(phaseOptions.without.end(), {"fuse-epilogues", "tile-products"});
+  // The rows of a product are spread over threads there, and sweeps make no products.
+  if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin) {
+    phaseOptions.elementwiseEpilogues = true;
+    phaseOptions.without.push_back("tile-products");
+  }
   auto runPhase = [&](const PassPhase &phase, ModuleOp on, const PhaseOptions &with) {
     PassManager pm(&context);
     phase.populate(pm, with);
@@ -225,7 +227,8 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
   DeviceCode device;
   if (wantCUDA || (forCUDA && !wantText)) {
-    llvm::Expected<cuda::CUDASource> source = cuda::printModule(*module);
+    llvm::Expected<cuda::CUDASource> source =
+        cuda::printModule(*module, {options.products, *llvm::min_element(options.architectures)});
     if (!source)
       return explain(source.takeError());
     if (options.emit == EmitKind::CUDA)

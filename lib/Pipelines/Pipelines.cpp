@@ -112,7 +112,9 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
   // What is left to do with the rows of a product is done while they are at hand.
-  PhaseBuilder(pm, options).add(1, createFuseEpilogues());
+  FuseEpiloguesOptions epilogues;
+  epilogues.elementwise = options.elementwiseEpilogues;
+  PhaseBuilder(pm, options).add(1, createFuseEpilogues(epilogues));
 }
 
 void planMemory(OpPassManager &pm, const PhaseOptions &options) {

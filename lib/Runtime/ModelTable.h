@@ -107,11 +107,14 @@ struct ScratchRec {
 };
 // Along x there are ceil(count * perElement / perBlock) blocks, at most mostBlocksPerProcessor (unless 0) times the
 // processors; count is items, items with a slot, or owners with several items of the worklist of `symbol`, a map;
-// elements of `symbol`, a space (-1: 1); or 1. Counted launches leave a partial result in each block.
+// elements of `symbol`, a space (-1: 1); or 1. Counted launches leave a partial result in each block. Where
+// items go by falling size, a launch of items has those of at least leastMembers and (unless it is 0) fewer than
+// belowMembers members, which are powers of two; else it has all of them if their average is such, or none. So several
+// schedules of one sweep share its items. Items with a slot are as large as any.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
   int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
-      isCounted, wordsAt, numWords;
+      leastMembers, belowMembers, isCounted, wordsAt, numWords;
 };
 // Each word is a pair (kind, number): of a buffer, an index array, a space (-1: 1 element), a map whose worklist it is
 // about, a scratch record; blocks of the step's counted launches before its launch `number`, or of all of them.

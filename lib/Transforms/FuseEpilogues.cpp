@@ -53,7 +53,26 @@ StringRef whyNoEpilogue(mpk::SweepOp sweep) {
   return "";
 }
 
+/// Why not each number of a sweep's results is made of one number of the product's row; empty: it is.
+StringRef whyNotElementwise(mpk::SweepOp sweep, mpk::ProductOp product) {
+  int64_t row = mpdfg::getFeatureElements(product.getResult(0).getType());
+  if (llvm::any_of(sweep.getInputs(), [](Value input) { return input.getDefiningOp<mpdfg::DegreeOp>(); }))
+    return "it reads degrees, which its target makes in sweeps";
+  if (product.getRows() != 1)
+    return "the product has several rows for an element, and its target spreads them";
+  for (Operation &op : sweep.getBody().front().without_terminator())
+    if (!isa<mpdfg::UnaryOp, mpdfg::BinaryOp, mpdfg::SelectOp, mpdfg::ReshapeOp, mpdfg::DetachOp, mpdfg::ConstantOp>(
+            op))
+      return "it needs the whole row, which its target spreads";
+  for (Value value : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
+    if (mpdfg::getFeatureElements(value.getType()) != row)
+      return "its results are shorter than the row, which its target spreads";
+  return "";
+}
+
 struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
+  using FuseEpiloguesBase::FuseEpiloguesBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       late = findLate(function);
@@ -81,6 +100,8 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
         own = "one of them belongs to the backward half, which may run long after the other";
       if (own.empty() && product.hasEpilogue())
         own = "the product has an epilogue";
+      if (own.empty() && elementwise)
+        own = whyNotElementwise(sweep, product).str();
       if (own.empty() && llvm::any_of(product->getUsers(),
                                       [&](Operation *user) { return user != sweep && !sweep->isBeforeInBlock(user); }))
         own = "the product's rows are needed before";

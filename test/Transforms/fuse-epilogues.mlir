@@ -1,4 +1,5 @@
 // RUN: gnnc-opt %s --fuse-epilogues -split-input-file | FileCheck %s
+// RUN: gnnc-opt %s --fuse-epilogues=elementwise -split-input-file | FileCheck %s --check-prefix=SPREAD
 
 mpdfg.space @node root
 
@@ -10,6 +11,9 @@ mpdfg.space @node root
 // CHECK-NEXT: %[[R:.*]] = mpdfg.unary relu %[[SUM]]
 // CHECK-NEXT: mpk.yield %[[R]]
 // CHECK: return %[[Y]]
+// For targets that spread rows: each number is made of one number of the row.
+// SPREAD-LABEL: func @bias
+// SPREAD: epilogue
 func.func @bias(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %b: tensor<4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>> {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpk.sweep over @node (%b, %0) access [#mpk.access<shared>, #mpk.access<owner>] yields [#mpk.access<owner>] {
@@ -33,6 +37,9 @@ mpdfg.space @node root
 // CHECK: ^bb0(%[[ROW:.*]]: tensor<4xf32>, %[[O:.*]]: tensor<4xf32>):
 // CHECK: mpk.yield %{{.*}}, %[[ROW]] : tensor<1xf32>, tensor<4xf32>
 // CHECK: return %[[Z]]#0, %[[Z]]#1
+// A score needs the whole row.
+// SPREAD-LABEL: func @scores
+// SPREAD-NOT: epilogue
 func.func @scores(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %v: tensor<8x4xf32>, %w: tensor<8x4xf32>)
     -> (tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   %0 = mpk.product over @node (%x, %v) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>

@@ -36,6 +36,7 @@ struct CompileArguments {
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
+  std::string products = "tf32x3";
   std::string output; ///< empty: standard output for text, else named after the model's file
 };
 

@@ -82,6 +82,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   if (!gpus)
     return gpus.takeError();
   options.architectures = std::move(*gpus);
+  options.products = arguments.products == "fma"    ? cuda::ProductArithmetic::FMA
+                     : arguments.products == "tf32" ? cuda::ProductArithmetic::TF32
+                                                    : cuda::ProductArithmetic::TF32x3;
   options.emit = llvm::StringSwitch<EmitKind>(arguments.emit)
                      .Case("mpdfg", EmitKind::MPDFG)
                      .Case("mpk", EmitKind::MPK)

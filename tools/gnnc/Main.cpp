@@ -94,6 +94,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
+  command
+      ->add_option(
+          "--products", arguments.products,
+          "What GPUs multiply float32 matrices with. fma: ordinary units; tf32x3: tensor cores, three products for "
+          "each, to float32's accuracy; tf32: one, of 11 bits")
+      ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}))
+      ->capture_default_str();
   command->add_option("-o,--output", arguments.output,
                       "File to write; default: standard output for text, else the model file's name with .so or .o; "
                       "-: standard output");

@@ -14,6 +14,7 @@
 #define GNNC_PIPELINES_COMPILER_H
 
 #include "gnnc/Spec/ModelSpec.h"
+#include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -55,6 +56,8 @@ struct CompileOptions {
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
   /// GPU architectures to hold machine code for, as numbers (90 for sm_90); PTX for the first serves later ones.
   std::vector<int> architectures = {80, 90};
+  /// What GPUs compute float32 products with.
+  cuda::ProductArithmetic products = cuda::ProductArithmetic::TF32x3;
   /// Optimisations to leave out, by name; see optionalPasses().
   std::vector<std::string> without;
   /// Called for each decision of an optimisation, applied or declined and why, in one line with its place in the model.

@@ -28,6 +28,8 @@ struct PhaseOptions {
   std::vector<std::string> without;
   /// What to assume where only the graph can tell.
   Extents extents = Extents::Unknown;
+  /// Only elementwise work joins the product before it: for targets that spread the rows of a product over threads.
+  bool elementwiseEpilogues = false;
 };
 
 /// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.

@@ -124,9 +124,16 @@ gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
   Current current(*this);
   if (gnnc_status status = loadImage(model.images, header.numImages, module, error))
     return status;
-  for (int64_t i = 0; i < header.numLaunches; ++i)
-    if (int code = driver.getFunction(&functions[i], module, model.name(model.launch(i).kernel)))
-      return driverError(driver, code, model.name(model.launch(i).kernel), error);
+  constexpr int64_t kSharedWithoutAsking = 48 << 10;
+  constexpr int kMostDynamicShared = 8; // CUfunction_attribute
+  for (int64_t i = 0; i < header.numLaunches; ++i) {
+    const LaunchRec &launch = model.launch(i);
+    int code = driver.getFunction(&functions[i], module, model.name(launch.kernel));
+    if (!code && launch.sharedBytes > kSharedWithoutAsking)
+      code = driver.setFunctionAttribute(functions[i], kMostDynamicShared, static_cast<int>(launch.sharedBytes));
+    if (code)
+      return driverError(driver, code, model.name(launch.kernel), error);
+  }
   return GNNC_OK;
 }
 

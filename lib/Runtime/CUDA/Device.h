@@ -32,7 +32,7 @@ class GraphBuilder;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 28;
+constexpr int64_t kNumPreparationKernels = 29;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Arrays and workspaces start at multiples of this, as memory of the driver does.
@@ -120,9 +120,15 @@ private:
   const Driver &driver;
 };
 
+/// Sizes 1, 2, 4, ..., 2048.
+constexpr int kNumSizes = 12;
+
 struct DeviceWorklist {
   Address items = 0, heavy = 0, heavyOfSlot = 0;
   int64_t numItems = 0, numSlots = 0, numHeavy = 0;
+  /// Items by falling size: the first largest[k] have a slot or at least 2^k members.
+  bool bySize = false;
+  int64_t largest[kNumSizes] = {};
 };
 
 /// A graph's data on the device: index arrays, worklists, what stands in for absent inputs; and the grids of launches.
@@ -141,6 +147,8 @@ struct DeviceGraph {
   Address *indices = nullptr;          ///< for each of the table
   DeviceWorklist *worklists = nullptr; ///< for each map; empty where no launch asks
   int64_t *blocks = nullptr;           ///< for each launch, along x
+  int64_t *firstItem = nullptr;        ///< for each launch of items, the first of its own in the worklist,
+  int64_t *ownItems = nullptr;         ///< and how many it has
   int64_t *scratchBytes = nullptr;     ///< for each scratch record
   int64_t *scratch = nullptr;          ///< for each scratch record, its offset from the start of the arena
   Address *fills = nullptr;            ///< for each buffer, what stands in for an absent input

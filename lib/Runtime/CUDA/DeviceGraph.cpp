@@ -78,6 +78,7 @@ public:
   gnnc_status takeOver(GraphBuilder &builder, const int32_t *const *arrays);
   void upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths);
   gnnc_status countBlocks();
+  void chooseItems(const LaunchRec &launch, int64_t &first, int64_t &count) const;
   gnnc_status outOfMemory() { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph's data on the GPU"); }
 
 private:
@@ -146,6 +147,8 @@ void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, con
       to.heavy = upload.add(from.heavy, from.numHeavy * static_cast<int64_t>(sizeof(Heavy)), error);
       to.heavyOfSlot = upload.add(from.heavyOfSlot, from.numSlots * 4, error);
       to.numItems = from.numItems, to.numSlots = from.numSlots, to.numHeavy = from.numHeavy;
+      to.bySize = from.bySize;
+      memcpy(to.largest, from.largest, sizeof to.largest);
     }
     result.worklists[map] = to;
   }
@@ -219,6 +222,27 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
   return isKept ? GNNC_OK : outOfMemory();
 }
 
+/// Which items a launch of several schedules of a sweep has: by falling size those of its sizes, else all or none, by
+/// the average. (Members as in the whole domain: a few may lie nowhere.)
+void DevicePreparation::chooseItems(const LaunchRec &launch, int64_t &first, int64_t &count) const {
+  const DeviceWorklist &list = graph.device->worklists[launch.symbol];
+  first = 0, count = list.numItems;
+  if (list.bySize) {
+    auto atLeast = [&](int64_t members) {
+      int k = 0;
+      while (k + 1 < kNumSizes && int64_t(1) << k < members)
+        ++k;
+      return list.largest[k];
+    };
+    first = launch.belowMembers > 0 ? atLeast(launch.belowMembers) : 0;
+    count = (launch.leastMembers > 0 ? atLeast(launch.leastMembers) : list.numItems) - first;
+    return;
+  }
+  int64_t members = graph.extents[model.map(launch.symbol).from], items = list.numItems > 0 ? list.numItems : 1;
+  if (members < launch.leastMembers * items || (launch.belowMembers > 0 && members >= launch.belowMembers * items))
+    count = 0;
+}
+
 gnnc_status DevicePreparation::countBlocks() {
   DeviceGraph &result = *graph.device;
   for (int64_t i = 0; i < header.numLaunches; ++i) {
@@ -226,7 +250,8 @@ gnnc_status DevicePreparation::countBlocks() {
     int64_t count = 1;
     switch (launch.grid) {
     case GridItems:
-      count = result.worklists[launch.symbol].numItems;
+      chooseItems(launch, result.firstItem[i], result.ownItems[i]);
+      count = result.ownItems[i];
       break;
     case GridHeavyItems:
       count = result.worklists[launch.symbol].numSlots;
@@ -329,11 +354,13 @@ gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indi
   result.indices = graph.memory.array<Address>(header.numIndices);
   result.worklists = graph.memory.array<DeviceWorklist>(header.numMaps);
   result.blocks = graph.memory.array<int64_t>(header.numLaunches);
+  result.firstItem = graph.memory.array<int64_t>(header.numLaunches);
+  result.ownItems = graph.memory.array<int64_t>(header.numLaunches);
   result.scratch = graph.memory.array<int64_t>(header.numScratch);
   result.scratchBytes = graph.memory.array<int64_t>(header.numScratch);
   result.fills = graph.memory.array<Address>(header.numBuffers);
-  if (!result.indices || !result.worklists || !result.blocks || !result.scratch || !result.scratchBytes ||
-      !result.fills)
+  if (!result.indices || !result.worklists || !result.blocks || !result.firstItem || !result.ownItems ||
+      !result.scratch || !result.scratchBytes || !result.fills)
     return preparation.outOfMemory();
   if (gnnc_status status = preparation.makeWorklists(isUsed, user, builder))
     return status;

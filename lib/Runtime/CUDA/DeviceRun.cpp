@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Branches.h"
+#include "Worklist.h"
 #include <string.h>
 
 namespace gnnc::runtime::cuda {
@@ -24,8 +25,8 @@ constexpr int64_t kMostWords = 512;
 
 class Arguments {
 public:
-  Arguments(const Call &call, const DeviceStepRec &step)
-      : call(call), model(call.graph.model), graph(*call.graph.device), step(step) {}
+  Arguments(const Call &call, const DeviceStepRec &step, int64_t launch)
+      : call(call), model(call.graph.model), graph(*call.graph.device), step(step), launch(launch) {}
 
   int64_t word(int64_t kind, int64_t number) const;
 
@@ -34,6 +35,7 @@ private:
   const Model &model;
   const DeviceGraph &graph;
   const DeviceStepRec &step;
+  int64_t launch;
 };
 
 } // namespace
@@ -47,10 +49,13 @@ int64_t Arguments::word(int64_t kind, int64_t number) const {
     return address(graph.indices[number]);
   case WordExtent:
     return number < 0 ? 1 : call.graph.extents[number];
-  case WordItems:
-    return address(graph.worklists[number].items);
+  case WordItems: {
+    bool isPart = model.launch(launch).grid == GridItems;
+    return address(graph.worklists[number].items) +
+           (isPart ? graph.firstItem[launch] * static_cast<int64_t>(sizeof(Item)) : 0);
+  }
   case WordNumItems:
-    return graph.worklists[number].numItems;
+    return model.launch(launch).grid == GridItems ? graph.ownItems[launch] : graph.worklists[number].numItems;
   case WordNumHeavyItems:
     return graph.worklists[number].numSlots;
   case WordHeavy:
@@ -81,7 +86,7 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   if (blocks == 0)
     return GNNC_OK;
   int64_t words[kMostWords];
-  Arguments arguments(call, model.deviceStep(step));
+  Arguments arguments(call, model.deviceStep(step), number);
   const int64_t *list = model.list(record.wordsAt);
   for (int64_t i = 0; i < record.numWords; ++i)
     words[i] = arguments.word(list[2 * i], list[2 * i + 1]);

@@ -36,6 +36,7 @@ enum GraphBuilder::Kernel : int {
   TupleFlags,
   TupleClasses,
   CountItems,
+  CountSizes,
   ListHeavy,
   ListSlots,
   SizeKeys,
@@ -48,8 +49,8 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
     "gnnc_apply_sums",   "gnnc_read_32",         "gnnc_read_64",        "gnnc_examine",      "gnnc_read_rows_32",
     "gnnc_read_rows_64", "gnnc_expand_rows",     "gnnc_iota",           "gnnc_compose",      "gnnc_last",
     "gnnc_find_rows",    "gnnc_find_difference", "gnnc_fill_64",        "gnnc_filter_flags", "gnnc_filter_members",
-    "gnnc_tuple_keys",   "gnnc_tuple_flags",     "gnnc_tuple_classes",  "gnnc_count_items",  "gnnc_list_heavy",
-    "gnnc_list_slots",   "gnnc_size_keys",       "gnnc_list_light",
+    "gnnc_tuple_keys",   "gnnc_tuple_flags",     "gnnc_tuple_classes",  "gnnc_count_items",  "gnnc_count_sizes",
+    "gnnc_list_heavy",   "gnnc_list_slots",      "gnnc_size_keys",      "gnnc_list_light",
 };
 
 // As in Kernels/Sort.cuh.
@@ -426,7 +427,19 @@ DeviceWorklist GraphBuilder::worklist(const Grouping &grouping) {
     each(SizeKeys, owners, grouping.pointers, owners, chunk, keys);
     sort(keys, nullptr, owners, chunk + 1, nullptr, order);
     release(keys);
+    int32_t *sizes = array(kNumSizes), found[kNumSizes] = {};
+    fill(sizes, kNumSizes, 0);
+    each(CountSizes, owners, grouping.pointers, owners, chunk, sizes);
+    fetch(found, sizes, sizeof found);
+    release(sizes);
+    // Launches share the items at these places, so they must rise; fewer have more members.
+    int64_t before = light;
+    for (int k = 0; k < kNumSizes; ++k) {
+      before = found[k] < 0 ? 0 : found[k] < before ? found[k] : before;
+      result.largest[k] = result.numSlots + before;
+    }
   }
+  result.bySize = bySize;
   int64_t listed = bySize ? light : owners;
   each(ListLight, listed, grouping.pointers, listed, chunk, order, numbers, items + result.numSlots);
   release(order);

@@ -84,7 +84,12 @@ bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
       continue;
     int64_t at = bySize ? places[chunk - members]++ : next++;
     light[at] = {static_cast<int32_t>(owner), pointers[owner], pointers[owner + 1], -1};
+    for (int k = 0; k < kNumSizes && members >> k; ++k)
+      ++result.largest[k];
   }
+  result.bySize = bySize;
+  for (int64_t &count : result.largest)
+    count += slot;
   result.items = items;
   result.heavy = heavy;
   result.heavyOfSlot = heavyOfSlot;

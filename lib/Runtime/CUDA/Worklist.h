@@ -14,6 +14,7 @@
 #define GNNC_RUNTIME_CUDA_WORKLIST_H
 
 #include "../Indices.h"
+#include "Device.h"
 
 namespace gnnc::runtime::cuda {
 
@@ -29,6 +30,9 @@ struct Worklist {
   const Heavy *heavy = nullptr;
   const int32_t *heavyOfSlot = nullptr;
   int64_t numItems = 0, numSlots = 0, numHeavy = 0; ///< items with a slot: as many as slots
+  /// As in DeviceWorklist.
+  bool bySize = false;
+  int64_t largest[kNumSizes] = {};
 };
 
 /// False when memory runs out.

@@ -37,16 +37,6 @@ BodyPrinter::BodyPrinter(mpk::SweepOp sweep, const BodyAxes &axes, const LaneLay
 // Names
 //===----------------------------------------------------------------------===//
 
-std::string BodyPrinter::literal(double number) const {
-  if (std::isinf(number))
-    return number < 0 ? "-Real(GNNC_INFINITY)" : "Real(GNNC_INFINITY)";
-  if (std::isnan(number))
-    return "Real(GNNC_NAN)";
-  std::string text;
-  llvm::raw_string_ostream(text) << "Real(" << llvm::format("%.17g", number) << ")";
-  return text;
-}
-
 std::string BodyPrinter::atomName(int atom) const {
   return atom < 26 ? std::string(1, char('a' + atom)) : "a" + std::to_string(atom);
 }
@@ -352,17 +342,46 @@ std::string BodyPrinter::reduceLanes(StringRef function, ArrayRef<int> atoms, st
   return value;
 }
 
-void BodyPrinter::contract(ContractOp op) {
-  MutableArrayRef<OpOperand> operands = op->getOpOperands();
-  SmallVector<std::string> terms;
-  for (OpOperand &operand : operands)
-    terms.push_back(axes.isStaged(operand) ? stagedOperand(operand) : element(operand.get()));
-  SmallVector<int> kept = BodyAxes::atomsOf(axes.of(op.getResult())), summed;
-  for (OpOperand &operand : operands)
+/// The atoms that an operation's operands have and its result has not.
+SmallVector<int> BodyPrinter::summedAtoms(Operation *op) const {
+  SmallVector<int> kept = BodyAxes::atomsOf(axes.of(op->getResult(0))), summed;
+  for (OpOperand &operand : op->getOpOperands())
     for (int atom : BodyAxes::atomsOf(axes.of(operand)))
       if (!llvm::is_contained(kept, atom) && !llvm::is_contained(summed, atom))
         summed.push_back(atom);
   llvm::sort(summed);
+  return summed;
+}
+
+bool BodyPrinter::sumsLanes(Operation *sum) const {
+  for (OpOperand &operand : sum->getOpOperands())
+    if (axes.isStaged(operand))
+      return false;
+  return !axes.isRearrangement(sum) && root(sum->getResult(0)) == sum->getResult(0) &&
+         llvm::any_of(summedAtoms(sum), [&](int atom) { return axes[atom].lanes > 1; });
+}
+
+std::string BodyPrinter::acrossLanes(Operation *sum, const std::string &value) const {
+  return reduceLanes("sumLanes", summedAtoms(sum), value);
+}
+
+void BodyPrinter::withinLanes(Operation *sum) {
+  if (auto product = dyn_cast<ContractOp>(sum))
+    return contract(product, /*across=*/false);
+  SmallVector<int> kept = BodyAxes::atomsOf(axes.of(sum->getResult(0))), summed = summedAtoms(sum);
+  std::string term = element(sum->getOperand(0)), guard = inside(summed);
+  out.open(loops(kept));
+  out.line("Real sum = 0;");
+  out.line(loops(summed) + "sum += " + (guard.empty() ? term : guard + " ? " + term + " : Real(0)") + ";");
+  out.line(name(sum->getResult(0)) + subscripts(axes.of(sum->getResult(0))) + " = sum;");
+  out.close();
+}
+
+void BodyPrinter::contract(ContractOp op, bool across) {
+  SmallVector<std::string> terms;
+  for (OpOperand &operand : op->getOpOperands())
+    terms.push_back(axes.isStaged(operand) ? stagedOperand(operand) : element(operand.get()));
+  SmallVector<int> kept = BodyAxes::atomsOf(axes.of(op.getResult())), summed = summedAtoms(op);
   std::string target = name(op.getResult()) + subscripts(axes.of(op.getResult()));
   std::string term = terms[0] + " * " + terms[1], guard = inside(summed);
   if (summed.empty()) {
@@ -371,15 +390,16 @@ void BodyPrinter::contract(ContractOp op) {
   }
   if (!guard.empty())
     term = "(" + guard + " ? " + term + " : Real(0))";
+  auto whole = [&](const std::string &part) { return across ? reduceLanes("sumLanes", summed, part) : part; };
   std::string inner = loops(summed);
   if (inner.empty()) {
-    out.line(loops(kept) + target + " = " + reduceLanes("sumLanes", summed, term) + ";");
+    out.line(loops(kept) + target + " = " + whole(term) + ";");
     return;
   }
-  out.open((loops(kept) + (loops(kept).empty() ? "" : "")).c_str());
+  out.open(loops(kept));
   out.line("Real sum = 0;");
   out.line(inner + "sum += " + term + ";");
-  out.line(target + " = " + reduceLanes("sumLanes", summed, "sum") + ";");
+  out.line(target + " = " + whole("sum") + ";");
   out.close();
 }
 
@@ -431,6 +451,46 @@ void BodyPrinter::fold(FoldOp op) {
   out.close();
 }
 
+std::string cuda::literal(double number) {
+  if (std::isinf(number))
+    return number < 0 ? "-Real(GNNC_INFINITY)" : "Real(GNNC_INFINITY)";
+  if (std::isnan(number))
+    return "Real(GNNC_NAN)";
+  std::string text;
+  llvm::raw_string_ostream(text) << "Real(" << llvm::format("%.17g", number) << ")";
+  return text;
+}
+
+std::string cuda::elementwise(Operation *op, ArrayRef<std::string> x) {
+  return llvm::TypeSwitch<Operation *, std::string>(op)
+      .Case<IsElementOp>([&](IsElementOp) { return "gnnc::isElement(" + x[0] + ", " + x[1] + ")"; })
+      .Case<RandomOp>([&](RandomOp r) {
+        return "gnnc::random(" + llvm::join(x, ", ") + ", " + std::to_string(uint32_t(r.getSite())) + "u)";
+      })
+      .Case<UnaryOp>([&](UnaryOp u) {
+        std::string alpha = u.getKind() == UnaryKind::LeakyRelu || u.getKind() == UnaryKind::Elu
+                                ? ", " + literal(u.getAlpha().convertToDouble())
+                                : "";
+        return "gnnc::" + stringifyEnum(u.getKind()).str() + "(" + x[0] + alpha + ")";
+      })
+      .Case<BinaryOp>([&](BinaryOp b) -> std::string {
+        switch (b.getKind()) {
+        case BinaryKind::Add:
+          return x[0] + " + " + x[1];
+        case BinaryKind::Sub:
+          return x[0] + " - " + x[1];
+        case BinaryKind::Mul:
+          return x[0] + " * " + x[1];
+        case BinaryKind::Div:
+          return x[0] + " / " + x[1];
+        default:
+          return "gnnc::" + stringifyEnum(b.getKind()).str() + "(" + x[0] + ", " + x[1] + ")";
+        }
+      })
+      .Case<SelectOp>([&](SelectOp) { return x[0] + " != 0 ? " + x[1] + " : " + x[2]; })
+      .Default([&](Operation *) { return x[0]; }); // A change of shape.
+}
+
 void BodyPrinter::operation(Operation *op) {
   Value result = op->getResult(0);
   if (isWrittenWhereUsed(result) || root(result) != result)
@@ -444,37 +504,12 @@ void BodyPrinter::operation(Operation *op) {
   SmallVector<std::string> x;
   for (OpOperand &operand : op->getOpOperands())
     x.push_back(axes.isStaged(operand) ? stagedOperand(operand) : element(operand.get()));
-  std::string value =
-      llvm::TypeSwitch<Operation *, std::string>(op)
-          .Case<ExtentOp>([&](ExtentOp e) { return "Real(" + extentOf(e.getSpaceAttr()) + ")"; })
-          .Case<ElementOp>([&](ElementOp e) {
-            return "gnnc::numberOf(Real(0), " + std::string(e.getMember() ? "m.element" : "owner") + ")";
-          })
-          .Case<IsElementOp>([&](IsElementOp) { return "gnnc::isElement(" + x[0] + ", " + x[1] + ")"; })
-          .Case<RandomOp>([&](RandomOp r) {
-            return "gnnc::random(" + llvm::join(x, ", ") + ", " + std::to_string(uint32_t(r.getSite())) + "u)";
-          })
-          .Case<UnaryOp>([&](UnaryOp u) {
-            std::string alpha = u.getKind() == UnaryKind::LeakyRelu || u.getKind() == UnaryKind::Elu
-                                    ? ", " + literal(u.getAlpha().convertToDouble())
-                                    : "";
-            return "gnnc::" + stringifyEnum(u.getKind()).str() + "(" + x[0] + alpha + ")";
-          })
-          .Case<BinaryOp>([&](BinaryOp b) -> std::string {
-            switch (b.getKind()) {
-            case BinaryKind::Add:
-              return x[0] + " + " + x[1];
-            case BinaryKind::Sub:
-              return x[0] + " - " + x[1];
-            case BinaryKind::Mul:
-              return x[0] + " * " + x[1];
-            case BinaryKind::Div:
-              return x[0] + " / " + x[1];
-            default:
-              return "gnnc::" + stringifyEnum(b.getKind()).str() + "(" + x[0] + ", " + x[1] + ")";
-            }
-          })
-          .Case<SelectOp>([&](SelectOp) { return x[0] + " != 0 ? " + x[1] + " : " + x[2]; })
-          .Default([&](Operation *) { return x[0]; }); // A staged change of shape.
+  std::string value;
+  if (auto extent = dyn_cast<ExtentOp>(op))
+    value = "Real(" + extentOf(extent.getSpaceAttr()) + ")";
+  else if (auto own = dyn_cast<ElementOp>(op))
+    value = "gnnc::numberOf(Real(0), " + std::string(own.getMember() ? "m.element" : "owner") + ")";
+  else
+    value = elementwise(op, x);
   forEach(axes.of(result), name(result) + subscripts(axes.of(result)) + " = " + value + ";");
 }

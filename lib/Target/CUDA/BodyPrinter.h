@@ -39,6 +39,11 @@ private:
   unsigned depth = 0;
 };
 
+/// A number as a Real of C++.
+std::string literal(double number);
+/// What an operation that looks at one number of each operand computes of these, as an expression.
+std::string elementwise(mlir::Operation *op, llvm::ArrayRef<std::string> operands);
+
 class BodyPrinter {
 public:
   BodyPrinter(mpk::SweepOp sweep, const BodyAxes &axes, const LaneLayout &layout, CodeWriter &out);
@@ -70,6 +75,11 @@ public:
 
   /// Prints an operation into registers that are declared. Accumulations and softmaxes are not operations here.
   void operation(mlir::Operation *op);
+  /// The same of a sum over an axis, each lane for itself; `acrossLanes` makes a sum of that whole.
+  void withinLanes(mlir::Operation *sum);
+  std::string acrossLanes(mlir::Operation *sum, const std::string &value) const;
+  /// There is a difference: no operand changes lanes, and several lanes hold parts of what is summed.
+  bool sumsLanes(mlir::Operation *sum) const;
   /// Reads a row: `pointer` is its first number; `defined`: empty, or when there is one (else `fill`).
   void loadRow(Value argument, const llvm::Twine &pointer, llvm::StringRef defined, double fill);
   /// The same of a row of one number, which is an expression.
@@ -80,7 +90,6 @@ public:
   void storeArray(const llvm::Twine &name, llvm::ArrayRef<int64_t> dims, const AxisList &shape,
                   const llvm::Twine &pointer);
 
-  std::string literal(double number) const;
   std::string atomName(int atom) const;
   std::string index(int atom) const;
   unsigned stagingNumbers() const { return staging; }
@@ -98,7 +107,8 @@ private:
   llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
   void storeRegisters(const std::string &registers, bool inRegisters, llvm::ArrayRef<int64_t> dims,
                       const AxisList &shape, const std::string &pointer);
-  void contract(mpdfg::ContractOp op);
+  llvm::SmallVector<int> summedAtoms(mlir::Operation *op) const;
+  void contract(mpdfg::ContractOp op, bool across = true);
   void fold(mpdfg::FoldOp op);
   void rearrange(mlir::Operation *op);
   /// Writes an operand to the group's shared memory, its numbers in row-major order from `from` on.

@@ -38,24 +38,23 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
 
 llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
 
-llvm::Expected<CUDASource> cuda::printModule(ModuleOp module) {
+llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {
   CUDASource source;
   CodeWriter out;
   out.line("// Made by gnnc.");
   out.line("#include \"Product.cuh\"");
   out.line("#include \"Sweep.cuh\"");
+  out.line("#include \"TensorProduct.cuh\"");
   for (auto function : module.getOps<func::FuncOp>())
     for (Operation &op : function.getBody().front()) {
       std::string name = "gnnc_kernel" + std::to_string(source.steps.size());
       FailureOr<DeviceStep> step = failure();
       if (auto sweep = dyn_cast<mpk::SweepOp>(op))
         step = printSweep(sweep, name, out);
-      else if (auto product = dyn_cast<mpk::ProductOp>(op); product && product.hasEpilogue())
-        product.emitOpError() << "has an epilogue, which the cuda target does not make";
-      else if (product)
-        step = printProduct(product, name, out);
+      else if (auto product = dyn_cast<mpk::ProductOp>(op))
+        step = printProduct(product, name, options, out);
       else if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
-        step = printOuterSum(sum, name, out);
+        step = printOuterSum(sum, name, options, out);
       else
         continue;
       if (failed(step))

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductPrinter.h"
+#include "EpiloguePrinter.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -19,12 +20,18 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// Bytes of a weight's tile that stays in shared memory, so that two blocks fit a processor.
+constexpr int64_t kMostResident = 48 << 10;
+
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
   int64_t tileRows = 0, tileColumns = 0, depth = 0, height = 0, width = 0;
   bool gathersLhs = false, gathersRhs = false, grouped = false;
+  bool onTensorCores = false, split = false; ///< rectangles of warps then, not of threads
+  int64_t stages = 0;
+  bool resident = false; ///< the weight's tile stays in shared memory
 
-  int64_t threads() const { return tileRows / height * (tileColumns / width); }
+  int64_t threads() const { return tileRows / height * (tileColumns / width) * (onTensorCores ? 32 : 1); }
 };
 
 /// What both products share: their arguments in order.
@@ -35,10 +42,14 @@ public:
       : shape(shape), over(over), group(group), out(out) {
     step.name = name.str();
     for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
-      if (!llvm::is_contained(step.buffers, value))
-        step.buffers.push_back(value);
-    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
-      words.push_back({WordKind::Buffer, unsigned(llvm::find(step.buffers, value) - step.buffers.begin()), {}});
+      words.push_back(buffer(value));
+    // What the epilogue wants comes last.
+    if (auto product = dyn_cast<mpk::ProductOp>(op); product && product.hasEpilogue()) {
+      for (Value value : product.getExtras())
+        lastWords.push_back(buffer(value));
+      for (Value value : product.getResults())
+        lastWords.push_back(buffer(value));
+    }
     addRows(gatherLhs);
     addRows(gatherRhs);
     if (group)
@@ -48,7 +59,8 @@ public:
     element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   }
 
-  void printShape();
+  /// `epilogue`: of a product that has one.
+  void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
   int64_t elements() const { return shape.batch * shape.k * shape.n; }
   int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
@@ -56,6 +68,11 @@ public:
   DeviceStep step;
 
 private:
+  Word buffer(Value value) {
+    if (!llvm::is_contained(step.buffers, value))
+      step.buffers.push_back(value);
+    return {WordKind::Buffer, unsigned(llvm::find(step.buffers, value) - step.buffers.begin()), {}};
+  }
   void addIndex(IndexRef ref) {
     words.push_back({WordKind::Index, unsigned(step.indices.size()), {}});
     step.indices.push_back(ref);
@@ -72,20 +89,39 @@ private:
   CodeWriter &out;
   Type element;
   const Word zero{WordKind::Zero, 0, {}};
-  SmallVector<Word> words;
+  SmallVector<Word> words, lastWords;
 };
 
 } // namespace
 
-void ProductStep::printShape() {
+void ProductStep::printShape(mpk::ProductOp epilogue) {
   out.open("struct " + step.name + "_shape");
   out.line(std::string("using Real = ") + (element.isF64() ? "double" : "float") + ";");
   auto flag = [](bool is) { return is ? "true" : "false"; };
+  bool finishes = epilogue && epilogue.hasEpilogue();
+  if (finishes) {
+    out.open("struct Args : gnnc::ProductArgs<Real>");
+    EpiloguePrinter(epilogue, out).fields();
+    out.close("};");
+  } else {
+    out.line("using Args = gnnc::ProductArgs<Real>;");
+  }
+  out.open(
+      "template <int V> GNNC_DEVICE static void finish(const Args &args, gnnc::int64 at, int feature, const Real *y)");
+  if (finishes)
+    EpiloguePrinter(epilogue, out).body();
+  else
+    out.line("gnnc::store<V>(args.result + at, y);");
+  out.close();
   out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
            ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
   out.line("static constexpr int kTileRows = " + Twine(shape.tileRows) +
            ", kTileColumns = " + Twine(shape.tileColumns) + ", kDepth = " + Twine(shape.depth) +
-           ", kHeight = " + Twine(shape.height) + ", kWidth = " + Twine(shape.width) + ";");
+           (shape.onTensorCores ? ", kWarpRows = " : ", kHeight = ") + Twine(shape.height) +
+           (shape.onTensorCores ? ", kWarpColumns = " : ", kWidth = ") + Twine(shape.width) + ";");
+  if (shape.onTensorCores)
+    out.line("static constexpr int kStages = " + Twine(shape.stages) +
+             "; static constexpr bool kSplit = " + flag(shape.split) + ", kResident = " + flag(shape.resident) + ";");
   out.line("static constexpr bool kGathersLhs = " + Twine(flag(shape.gathersLhs)) +
            ", kGathersRhs = " + flag(shape.gathersRhs) + ", kGrouped = " + flag(shape.grouped) + ";");
   out.close("};");
@@ -93,9 +129,9 @@ void ProductStep::printShape() {
 
 Launch &ProductStep::launch(const std::string &suffix, const std::string &code, int64_t threads) {
   std::string name = step.name + suffix;
-  out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + name +
-           "(const __grid_constant__ gnnc::ProductArgs<" + step.name + "_shape::Real> args) { gnnc::" + code + "<" +
-           step.name + "_shape>(args); }");
+  out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) +
+           (shape.onTensorCores && threads == 256 ? ", 2" : "") + ") " + name + "(const __grid_constant__ " +
+           step.name + "_shape::Args args) { gnnc::" + code + "<" + step.name + "_shape>(args); }");
   Launch record;
   record.kernel = name;
   record.threads = threads;
@@ -110,6 +146,7 @@ Launch &ProductStep::launch(const std::string &suffix, const std::string &code, 
   record.words.push_back({WordKind::BlocksBefore, unsigned(step.launches.size()), {}});
   record.words.push_back({WordKind::Blocks, 0, {}});
   record.words.push_back({WordKind::Extent, 0, over});
+  record.words.append(lastWords);
   step.launches.push_back(std::move(record));
   return step.launches.back();
 }
@@ -127,40 +164,79 @@ static bool mapIsPartial(Operation *from, FlatSymbolRefAttr map) {
   return op.getPartial();
 }
 
-DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, CodeWriter &out) {
+/// As Kernels/TensorProduct.cuh has it.
+static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 8; }
+
+/// Whether tensor cores can do it; says so in `shape`.
+static bool useTensorCores(Operation *op, const PrintOptions &options, Shape &shape) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  shape.onTensorCores =
+      type.getElementType().isF32() && options.products != ProductArithmetic::FMA && options.leastArchitecture >= 80;
+  shape.split = options.products == ProductArithmetic::TF32x3;
+  shape.stages = 3;
+  return shape.onTensorCores;
+}
+
+DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.rows = op.getRows(), shape.k = op.getK(), shape.n = op.getN();
-  // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
   shape.tileRows = 128;
-  shape.tileColumns = powerOfTwo(shape.n, 16, 128);
-  shape.width = shape.tileColumns >= 128 ? 8 : 4;
-  shape.height = shape.tileColumns >= 64 ? 8 : 4;
-  shape.depth = powerOfTwo(shape.k, 4, 16);
+  int64_t sharedBytes = 0;
+  if (useTensorCores(op, options, shape)) {
+    shape.tileColumns = powerOfTwo(shape.n, 8, 64);
+    shape.height = 32;
+    shape.width = std::min<int64_t>(shape.tileColumns, 32);
+    // Rows that are copied number by number need a register for each.
+    shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
+    int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
+    shape.resident = !op.getGroupAttr() && weight <= kMostResident;
+    int64_t stage =
+        shape.tileRows * (shape.depth + 4) + (shape.resident ? 0 : shape.depth * paddedRow(shape.tileColumns));
+    sharedBytes = (shape.resident ? weight : 0) + shape.stages * stage * 4;
+  } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
+    bool isWide = cast<RankedTensorType>(op.getResult(0).getType()).getElementType().isF64();
+    shape.tileRows = isWide ? 64 : 128;
+    shape.tileColumns = powerOfTwo(shape.n, 16, isWide ? 64 : 128);
+    shape.width = shape.tileColumns >= 128 ? 8 : 4;
+    shape.height = shape.tileColumns >= 64 ? 8 : 4;
+    shape.depth = powerOfTwo(shape.k, 4, 16);
+  }
   shape.gathersLhs = bool(op.getGatherAttr());
   shape.grouped = bool(op.getGroupAttr());
   ProductStep builder(op, name, shape, op.getOverAttr(), op.getGroupAttr(), op.getGatherAttr(), {}, out);
-  builder.printShape();
-  Launch &launch = builder.launch("", "product", shape.threads());
+  builder.printShape(op);
+  Launch &launch = builder.launch("", shape.onTensorCores ? "tensorProduct" : "product", shape.threads());
   launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
   launch.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
   launch.perBlock = shape.grouped ? 1 : shape.tileRows;
   launch.perElement = shape.grouped ? 1 : shape.rows;
   launch.gridY = llvm::divideCeil(shape.n, shape.tileColumns);
   launch.gridZ = shape.batch;
+  launch.sharedBytes = sharedBytes;
+  // Sixteen warps on each processor go through all rows.
+  if (shape.onTensorCores && !shape.grouped)
+    launch.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads() / (launch.gridY * launch.gridZ));
   if (shape.grouped && mapIsPartial(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
                                   builder.step.buffers.begin());
   return std::move(builder.step);
 }
 
-DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, CodeWriter &out) {
+DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
-  shape.tileRows = powerOfTwo(shape.k, 16, 64);
-  shape.tileColumns = powerOfTwo(shape.n, 16, 64);
-  shape.height = 4;
-  shape.width = 4;
   shape.depth = 16;
+  if (useTensorCores(op, options, shape)) {
+    shape.tileColumns = powerOfTwo(shape.n, 8, 128);
+    shape.tileRows = powerOfTwo(shape.k, 16, shape.tileColumns > 64 ? 64 : 128);
+    shape.height = std::min<int64_t>(shape.tileRows, 32);
+    shape.width = std::min<int64_t>(shape.tileColumns, 32);
+  } else {
+    shape.tileRows = powerOfTwo(shape.k, 16, 64);
+    shape.tileColumns = powerOfTwo(shape.n, 16, 64);
+    shape.height = 4;
+    shape.width = 4;
+  }
   shape.gathersLhs = bool(op.getGatherLhsAttr());
   shape.gathersRhs = bool(op.getGatherRhsAttr());
   shape.grouped = bool(op.getAlongAttr());
@@ -170,14 +246,16 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, CodeWriter &o
       {shape.grouped ? ScratchKind::Slots : ScratchKind::Blocks, op.getAlongAttr(), builder.bytes()});
   builder.printShape();
   {
-    Launch &launch = builder.launch("", "outerSum", shape.threads());
+    Launch &launch = builder.launch("", shape.onTensorCores ? "tensorOuterSum" : "outerSum", shape.threads());
     launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
     launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
     launch.perBlock = shape.grouped ? 1 : 256;
     launch.gridY = llvm::divideCeil(shape.k, shape.tileRows) * llvm::divideCeil(shape.n, shape.tileColumns);
     launch.gridZ = shape.batch;
     launch.isCounted = !shape.grouped;
-    launch.mostBlocksPerProcessor = shape.grouped ? 0 : 4;
+    // About sixteen warps on each processor; more would only leave more partial sums.
+    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / shape.threads() / launch.gridY) : 4;
+    launch.mostBlocksPerProcessor = shape.grouped ? 0 : most;
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
   launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;

@@ -9,12 +9,12 @@
 #define GNNC_LIB_TARGET_CUDA_PRODUCTPRINTER_H
 
 #include "BodyPrinter.h"
-#include "gnnc/Target/CUDA/DeviceStep.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
 
 namespace gnnc::cuda {
 
-DeviceStep printProduct(mpk::ProductOp product, llvm::StringRef name, CodeWriter &out);
-DeviceStep printOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, CodeWriter &out);
+DeviceStep printProduct(mpk::ProductOp product, llvm::StringRef name, const PrintOptions &options, CodeWriter &out);
+DeviceStep printOuterSum(mpk::OuterSumOp sum, llvm::StringRef name, const PrintOptions &options, CodeWriter &out);
 
 } // namespace gnnc::cuda
 

@@ -382,6 +382,8 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
     entry.threads = launch.threads;
     entry.sharedBytes = launch.sharedBytes;
     entry.mostBlocksPerProcessor = launch.mostBlocksPerProcessor;
+    entry.leastMembers = launch.leastMembers;
+    entry.belowMembers = launch.belowMembers;
     entry.isCounted = launch.isCounted;
     entry.wordsAt = list(words);
     entry.numWords = launch.words.size();

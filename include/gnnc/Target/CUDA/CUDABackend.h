@@ -9,6 +9,7 @@
 #define GNNC_TARGET_CUDA_CUDABACKEND_H
 
 #include "gnnc/Target/CUDA/DeviceStep.h"
+#include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -25,8 +26,13 @@ struct CUDASource {
   std::vector<DeviceStep> steps;
 };
 
+struct PrintOptions {
+  ProductArithmetic products = ProductArithmetic::TF32x3;
+  int leastArchitecture = 80; ///< of those the text is compiled for; before 80 there is no TF32
+};
+
 /// Prints all kernels of a module past plan-memory. What is wrong with it goes to its context's diagnostics.
-llvm::Expected<CUDASource> printModule(mlir::ModuleOp module);
+llvm::Expected<CUDASource> printModule(mlir::ModuleOp module, const PrintOptions &options);
 
 /// The kernels that prepare graphs: the same for all models.
 llvm::StringRef preparationSource();

@@ -61,6 +61,8 @@ struct Launch {
   int64_t sharedBytes = 0;
   /// Blocks take turns if there are more; 0: as many as it takes.
   int64_t mostBlocksPerProcessor = 0;
+  /// Items: which of them, by their members (ModelTable.h). Powers of two or 0; `below` 0: however many.
+  int64_t leastMembers = 0, belowMembers = 0;
   bool isCounted = false; ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;
 };

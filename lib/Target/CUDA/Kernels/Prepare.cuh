@@ -249,6 +249,19 @@ GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, in
   if (sum)
     atomicAdd(&findings->sum, static_cast<unsigned long long>(sum));
 }
+/// sizes[k]: light owners of at least 2^k members, for the 12 sizes of lib/Runtime/CUDA/Device.h. Whole numbers: the order of
+/// additions does not matter.
+GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, int *sizes) {
+  int counts[12] = {};
+  GNNC_EACH(owner, owners) {
+    int members = pointers[owner + 1] - pointers[owner];
+    GNNC_FOR(k, 12) counts[k] += members <= chunk && members >> k ? 1 : 0;
+  }
+  GNNC_FOR(k, 12) {
+    if (int count = gnnc::sumLanes<1, 32>(counts[k]); count && gnnc::lane() == 0)
+      atomicAdd(&sizes[k], count);
+  }
+}
 GNNC_PREPARE gnnc_list_heavy(const int *pointers, int64 owners, int64 chunk, const int *slots, const int *numbers,
                              Heavy *heavy) {
   GNNC_EACH(owner, owners) {

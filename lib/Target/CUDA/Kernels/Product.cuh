@@ -11,8 +11,10 @@
 // weight, a sum over rows: each block takes a range of rows and leaves a partial sum, and `addPartials` adds those in
 // order.
 //
-// A Shape (printed by the compiler) has Real, kBatch, kRows (matrix rows of an element), kK, kN, the tiles, and what the
-// operands go through: kGathersLhs, kGathersRhs, kGrouped.
+// A Shape (printed by the compiler) has Real, Args (ProductArgs and what the epilogue wants), kBatch, kRows (matrix rows of
+// an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a product,
+// finish<V>(args, at, feature, y) takes V numbers of a row of the result that lie side by side, the first at `at` in the
+// whole tensor and number `feature` of its element, and stores what the epilogue makes of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +51,7 @@ template <int Count, typename Real> GNNC_DEVICE void fetchShared(Real (&to)[Coun
   }
 }
 
-template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> &args) {
+template <class S> GNNC_DEVICE void product(const typename S::Args &args) {
   using Real = typename S::Real;
   constexpr int V = kPacked<Real>;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
@@ -146,11 +148,11 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
     GNNC_FOR(r, kHeight) {
       int64 out = outRows[top + r / V * (kDown * V) + r % V];
       if (out >= 0) {
-        Real *to = args.result + (out * S::kBatch + batch) * S::kN + column;
+        int64 to = (out * S::kBatch + batch) * S::kN + column;
         GNNC_FOR_STEP(c, kWidth, kVW) {
           int n = left + c / V * (kAcross * V) + c % V;
           if (column + n < S::kN)
-            store<kVW>(to + n, &sum[r][c]);
+            S::template finish<kVW>(args, to + n, batch * S::kN + column + n, &sum[r][c]);
         }
       }
     }
@@ -159,7 +161,7 @@ template <class S> GNNC_DEVICE void product(const ProductArgs<typename S::Real> 
 }
 
 /// The block's tile of the sum over its range of rows: kTileRows of kK, kTileColumns of kN.
-template <class S> GNNC_DEVICE void outerSum(const ProductArgs<typename S::Real> &args) {
+template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
   using Real = typename S::Real;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
   constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth, kDown = kM / kHeight;
@@ -249,7 +251,7 @@ GNNC_DEVICE void addStrips(Real *to, const Real *partials, int64 count, int64 el
   }
 }
 
-template <class S> GNNC_DEVICE void addPartials(const ProductArgs<typename S::Real> &args) {
+template <class S> GNNC_DEVICE void addPartials(const typename S::Args &args) {
   using Real = typename S::Real;
   constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
   int64 at = int64(blockIdx.y) * 32 + lane();

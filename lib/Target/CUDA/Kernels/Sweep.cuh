@@ -138,6 +138,13 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
 // Walks
 //===----------------------------------------------------------------------===//
 
+/// The same body with another number of groups that share an owner's members.
+template <class Base, int Splits> struct WithSplits : Base {
+  static constexpr int kSplits = Splits;
+  GNNC_DEVICE WithSplits(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
+      : Base(args, lane, tile, staging) {}
+};
+
 template <class Body> struct Group {
   static constexpr int kItemLanes = Body::kLanes * Body::kSplits;
   static constexpr int kItemsOfWarp = 32 / kItemLanes;
@@ -163,7 +170,7 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
   constexpr int kFlight = Body::kFlight, kStep = kFlight * Body::kSplits;
   int rounds = (end - begin + kStep - 1) / kStep;
   if constexpr (Group<Body>::kItemsOfWarp > 1)
-    rounds = __reduce_max_sync(kAllLanes, rounds);
+    rounds = maxLanes<1, 32>(rounds);
   int last = end > begin ? end - 1 : 0;
   int first = begin + Group<Body>::split();
   for (int round = 0; round < rounds; ++round, first += kStep) {
@@ -314,28 +321,54 @@ template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
   leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials), work.partialsAt + blockIdx.x);
 }
 
-/// One block for each tile: partial totals become the results. Groups take every n-th, then merge in order.
-template <class Body> GNNC_DEVICE void combine(const typename Body::Args &args) {
+/// Merges partial totals first, first + step, ... before `end` into place `to`, which no other block reads. Groups take every
+/// n-th, then merge in order.
+template <class Body>
+GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, int64 step, int64 end, int64 to) {
+  using G = Group<Body>;
+  using Real = typename Body::Real;
+  constexpr int kWords = wordsOf<Real, typename Body::Totals> * Body::kLanes;
+  constexpr int kGroups = Body::kCombineThreads / Body::kLanes;
+  Real *partials = static_cast<Real *>(work.partials);
+  typename Body::Totals totals;
+  body.reset(totals);
+  for (int64 at = first + threadIdx.x / Body::kLanes * step; at < end; at += kGroups * step) {
+    typename Body::Totals next;
+    loadWords<Real, Body::kLanes>(next, partials + (at * Body::kTiles + tile()) * kWords, G::groupLane());
+    body.merge(totals, next);
+  }
+  __syncthreads(); // Now `to` may be overwritten.
+  leaveTotals<Body::kCombineThreads>(body, totals, partials, to);
+}
+
+/// Block i of Parts merges the i-th part of all partial totals into the part's first place.
+template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Body::Args &args) {
+  using G = Group<Body>;
+  const Work &work = args.work;
+  Body body(args, G::groupLane(), tile(), G::staging());
+  int64 each = (work.numPartials + Parts - 1) / Parts, first = blockIdx.x * each;
+  if (first >= work.numPartials)
+    return;
+  int64 end = first + each < work.numPartials ? first + each : work.numPartials;
+  mergePartials(body, work, first, 1, end, first);
+}
+
+/// One block for each tile: partial totals, or those of Parts parts, become the results.
+template <class Body, int Parts> GNNC_DEVICE void combine(const typename Body::Args &args) {
   using G = Group<Body>;
   using Real = typename Body::Real;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
   constexpr int kWords = wordsOf<Real, typename Body::Totals> * Body::kLanes;
-  constexpr int kGroups = Body::kCombineThreads / Body::kLanes;
-  const Real *partials = static_cast<const Real *>(work.partials);
-  typename Body::Totals totals;
-  body.reset(totals);
-  for (int64 at = threadIdx.x / Body::kLanes; at < work.numPartials; at += kGroups) {
-    typename Body::Totals next;
-    loadWords<Real, Body::kLanes>(next, partials + (at * Body::kTiles + tile()) * kWords, G::groupLane());
-    body.merge(totals, next);
-  }
-  // The block's sum takes the place of the first partial total, which this block alone reads.
-  __syncthreads();
-  leaveTotals<Body::kCombineThreads>(body, totals, static_cast<Real *>(work.partials), 0);
+  int64 each = 1;
+  if constexpr (Parts > 0)
+    each = work.numPartials > Parts ? (work.numPartials + Parts - 1) / Parts : 1;
+  mergePartials(body, work, 0, each, work.numPartials, 0);
   __syncthreads();
   if (threadIdx.x < Body::kLanes) {
-    loadWords<Real, Body::kLanes>(totals, partials + int64(tile()) * kWords, G::groupLane());
+    typename Body::Totals totals;
+    loadWords<Real, Body::kLanes>(totals, static_cast<const Real *>(work.partials) + int64(tile()) * kWords,
+                                  G::groupLane());
     body.store(totals);
   }
 }

@@ -1,0 +1,116 @@
+//===- MatrixUnits.cuh - Float32 products by tensor cores -------*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Tensor cores multiply numbers of 11 bits (TF32) and add them up in 32. A float32 is the sum of two such numbers to its
+// last bit but two: x = high + low. So x y is high high + high low + low high, three products, and what is left out is
+// 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V;
+// CUTLASS calls it 3xTF32). Tensor cores cut sums off instead of rounding them, so the sum of 64 depths is added to its
+// total by an ordinary, rounding addition.
+//
+// A warp has kRows x 16 by kColumns x 8 results. Fragments are those of mma.m16n8k8 (PTX ISA, "Matrix fragments for
+// mma.m16n8k8"): lane 4 g + t holds rows g and g + 8 and depths t and t + 4 of the left side, depths t and t + 4 and column
+// g of the right side, and columns 2 t and 2 t + 1 of rows g and g + 8 of the result.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_MATRIXUNITS_CUH
+#define GNNC_KERNELS_MATRIXUNITS_CUH
+
+#include "Lanes.cuh"
+
+namespace gnnc {
+
+//===----------------------------------------------------------------------===//
+// Copies from global to shared memory that run beside computation
+//===----------------------------------------------------------------------===//
+
+/// Width: 4, 8 or 16 bytes, of which both addresses are multiples. The first `bytes` of them are copied, the others are
+/// zeros; of 0 bytes the address is not looked at.
+template <int Width> GNNC_DEVICE void copyAsync(unsigned to, const void *from, int bytes) {
+  if constexpr (Width == 16)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
+  else
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Width), "r"(bytes)
+                 : "memory");
+}
+/// An address as copyAsync wants it.
+GNNC_DEVICE unsigned sharedAddress(const void *at) { return unsigned(__cvta_generic_to_shared(at)); }
+GNNC_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+/// Waits until all but the latest Open groups have arrived.
+template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory"); }
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Half a unit of the last of 11 bits: what tensor cores cut off is rounded if this is added before.
+constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
+
+GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+/// One side's numbers of a step in both parts.
+template <int Count, int Numbers> struct Parts {
+  unsigned high[Count][Numbers], low[Count][Numbers];
+
+  GNNC_DEVICE void set(int i, int j, float x) {
+    high[i][j] = (__float_as_uint(x) + kHalf) & ~kCutOff;
+    // An infinity minus itself would be a NaN; with a finite low part, infinities stay what they are. No true low part is
+    // larger than 2^116.
+    float rest = fminf(x - __uint_as_float(high[i][j]), 0x1p116f);
+    low[i][j] = __float_as_uint(rest) + kHalf;
+  }
+};
+
+/// Adds the products of 8 depths. Without Split, numbers are cut to 11 bits: TF32. A sum's three products come far apart,
+/// so that none waits for the one before.
+template <bool Split, int Rows, int Columns>
+GNNC_DEVICE void multiplyStep(float (&sums)[Rows][Columns][4], const Parts<Rows, 4> &a, const Parts<Columns, 2> &b) {
+  if constexpr (Split) {
+    GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.low[i], b.high[j]);
+    GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.high[i], b.low[j]);
+  }
+  GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.high[i], b.high[j]);
+}
+
+/// Depth after which sums are added to their totals.
+constexpr int kDepthOfSums = 64;
+
+/// Adds sums to totals, rounding, and begins them again.
+template <int Rows, int Columns>
+GNNC_DEVICE void flush(float (&totals)[Rows][Columns][4], float (&sums)[Rows][Columns][4]) {
+  GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) GNNC_FOR(n, 4) totals[i][j][n] += sums[i][j][n], sums[i][j][n] = 0;
+}
+
+/// A step's left side from shared memory, where number (row, depth) lies at row * RowStride + depth * DepthStride.
+template <int RowStride, int DepthStride, int Rows> GNNC_DEVICE void loadLeft(Parts<Rows, 4> &left, const float *from) {
+  const int g = lane() / 4, t = lane() % 4;
+  GNNC_FOR(i, Rows) GNNC_FOR(n, 4) {
+    left.set(i, n, from[(i * 16 + g + n % 2 * 8) * RowStride + (t + n / 2 * 4) * DepthStride]);
+  }
+}
+/// A right side whose number (depth, column) lies at depth * Stride + column.
+template <int Stride, int Columns> GNNC_DEVICE void loadRight(Parts<Columns, 2> &right, const float *from) {
+  const int g = lane() / 4, t = lane() % 4;
+  GNNC_FOR(j, Columns) GNNC_FOR(n, 2) right.set(j, n, from[(t + n * 4) * Stride + j * 8 + g]);
+}
+/// The same of both parts side by side: at depth * Stride + 2 * column, and after it.
+template <int Stride, int Columns> GNNC_DEVICE void loadRightParts(Parts<Columns, 2> &right, const float *from) {
+  const int g = lane() / 4, t = lane() % 4;
+  GNNC_FOR(j, Columns) GNNC_FOR(n, 2) {
+    float2 both = *reinterpret_cast<const float2 *>(from + (t + n * 4) * Stride + 2 * (j * 8 + g));
+    right.high[j][n] = __float_as_uint(both.x), right.low[j][n] = __float_as_uint(both.y);
+  }
+}
+
+} // namespace gnnc
+
+#endif // GNNC_KERNELS_MATRIXUNITS_CUH

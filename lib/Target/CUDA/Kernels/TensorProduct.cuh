@@ -1,0 +1,293 @@
+//===- TensorProduct.cuh - Products of rows by tensor cores -----*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The products of Product.cuh in float32 by MatrixUnits.cuh: the same arguments, the same results but for rounding. Each
+// warp has a rectangle of kWarpRows x kWarpColumns results; operands come through kStages stages of shared memory, kDepth
+// deep, of which all but one are on their way while one is multiplied.
+//
+// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (8, 16 or 32), kStages; kSplit: float32
+// in three products, else TF32 in one; kResident: the weight's tile stays in shared memory, which groups cannot have.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_TENSORPRODUCT_CUH
+#define GNNC_KERNELS_TENSORPRODUCT_CUH
+
+#include "MatrixUnits.cuh"
+#include "Product.cuh"
+
+namespace gnnc {
+
+/// Numbers of one copy of rows of this length.
+template <int Length> constexpr int kCopied = Length % 4 == 0 ? 4 : Length % 2 == 0 ? 2 : 1;
+
+/// Length of a row of shared memory whose columns are read 8 at a time in 4 rows: all in different banks.
+template <int Columns> constexpr int kPaddedRow = Columns == 8 ? 8 : Columns + 8;
+
+/// A number as a type.
+template <int Value> struct Constant {
+  static constexpr int value = Value;
+};
+
+/// A tile's place among all, neighbours in time having the same rows: they find them in the cache.
+template <int TilesOfRows> struct TileNumber {
+  int64 rows;
+  int other;
+  GNNC_DEVICE TileNumber() {
+    int64 number = int64(blockIdx.y) * gridDim.x + blockIdx.x;
+    rows = number / TilesOfRows, other = int(number % TilesOfRows);
+  }
+};
+
+/// What the threads of a block have to do with its warps' rectangles.
+template <class S> struct Warps {
+  static constexpr int kAcross = S::kTileColumns / S::kWarpColumns, kDown = S::kTileRows / S::kWarpRows;
+  static constexpr int kThreads = 32 * kAcross * kDown, kRows = S::kWarpRows / 16, kColumns = S::kWarpColumns / 8;
+  GNNC_DEVICE static int top() { return threadIdx.x / 32 / kAcross * S::kWarpRows; }
+  GNNC_DEVICE static int left() { return threadIdx.x / 32 % kAcross * S::kWarpColumns; }
+};
+
+/// Runs `fetch(step, stage)` ahead of `multiply(stage)` for all steps.
+template <int Stages, typename Fetch, typename Multiply>
+GNNC_DEVICE void pipeline(int64 steps, Fetch fetch, Multiply multiply) {
+  GNNC_FOR(step, Stages - 1) {
+    if (step < steps)
+      fetch(step, step);
+    commitCopies();
+  }
+  int stage = 0, ahead = Stages - 1;
+  for (int64 step = 0; step < steps; ++step) {
+    waitForCopies<Stages - 2>();
+    __syncthreads(); // All have the stage, and none is at the one before, which is filled again.
+    if (step + Stages - 1 < steps)
+      fetch(step + Stages - 1, ahead);
+    commitCopies();
+    multiply(stage);
+    stage = stage + 1 == Stages ? 0 : stage + 1, ahead = ahead + 1 == Stages ? 0 : ahead + 1;
+  }
+}
+
+/// Shared memory of a product: the weight's tile in both parts if it stays, then the stages.
+template <class S> struct ProductMemory {
+  static constexpr int kSteps = (S::kK + S::kDepth - 1) / S::kDepth;
+  static constexpr int kStrideX = S::kDepth + 4, kStrideW = kPaddedRow<S::kTileColumns>;
+  static constexpr int kStrideParts = 2 * S::kTileColumns + 8;
+  static constexpr int kParts = S::kResident ? kSteps * S::kDepth * kStrideParts : 0;
+  static constexpr int kStageX = S::kTileRows * kStrideX, kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
+  static constexpr int kNumbers = kParts + S::kStages * (kStageX + kStageW);
+};
+
+/// A block multiplies its rows by its columns of the weight, kTileRows at a time. It goes on to its next rows without a
+/// pause: the stages are filled with them while the last ones are multiplied.
+template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) {
+  using W = Warps<S>;
+  using M = ProductMemory<S>;
+  constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth, kThreads = W::kThreads;
+  constexpr int kVX = kCopied<S::kK>, kVW = kCopied<S::kN>;
+  extern __shared__ double memory[];
+  float *const parts = reinterpret_cast<float *>(memory), *const stages = parts + M::kParts;
+  const int thread = threadIdx.x, batch = blockIdx.z;
+  const TileNumber<(S::kN + kN - 1) / kN> tile;
+  const int column = tile.other * kN;
+
+  int64 begin, end, group = 0, stride = kM;
+  if constexpr (S::kGrouped) {
+    Item item = args.work.items[tile.rows];
+    begin = int64(item.begin) * S::kRows, end = int64(item.end) * S::kRows, group = item.owner;
+  } else {
+    begin = tile.rows * kM, end = args.rows * S::kRows, stride = int64(gridDim.x) * kM;
+  }
+  const float *weight = args.rhs + (group * S::kBatch + batch) * S::kK * S::kN + column;
+  if constexpr (S::kResident) {
+    for (int at = thread; at < M::kSteps * kDepth * kN; at += kThreads) {
+      int k = at / kN, n = at % kN;
+      Parts<1, 1> both;
+      both.set(0, 0, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
+      float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
+      *reinterpret_cast<float2 *>(parts + k * M::kStrideParts + 2 * n) = pair;
+    }
+  }
+
+  constexpr int kCopiesX = (kM * kDepth / kVX + kThreads - 1) / kThreads;
+  constexpr int kCopiesW = (kN * kDepth / kVW + kThreads - 1) / kThreads;
+  // What this thread copies of a tile's rows: the first row that is its own, or, of rows that lie anywhere, each. Rows that
+  // are not there have 0 bytes.
+  constexpr bool kAnywhere = S::kGathersLhs || S::kGrouped;
+  constexpr int kRowsApart = kThreads * kVX / kDepth;
+  const int ownRow = thread * kVX / kDepth, ownColumn = thread * kVX % kDepth;
+  const float *from[kAnywhere ? kCopiesX : 1];
+  int bytes[kAnywhere ? kCopiesX : 1], rowsLeft = 0;
+  auto find = [&](int64 first) {
+    rowsLeft = end - first < kM ? int(end - first) : kM;
+    GNNC_FOR(i, kAnywhere ? kCopiesX : 1) {
+      int64 source = first + ownRow + i * kRowsApart;
+      bool live = true;
+      if constexpr (kAnywhere) {
+        int64 position = ownRow + i * kRowsApart < rowsLeft ? source / S::kRows : first / S::kRows, part = source % S::kRows;
+        source = __ldg((S::kGathersLhs ? args.lhsRows : args.members) + position);
+        live = source >= 0, source = source * S::kRows + part;
+      }
+      from[i] = args.lhs + (source * S::kBatch + batch) * S::kK + ownColumn;
+      bytes[i] = live ? 4 * kVX : 0;
+    }
+  };
+  const unsigned stagesAt = sharedAddress(stages);
+  int64 ahead = begin; // the tile that is fetched, and its next step
+  int aheadStep = 0;
+  auto fetch = [&](int64, int stage) {
+    if (aheadStep == 0)
+      find(ahead);
+    const unsigned xs = stagesAt + stage * (M::kStageX + M::kStageW) * 4, ws = xs + M::kStageX * 4;
+    const int depth = aheadStep * kDepth;
+    GNNC_FOR(i, kCopiesX) {
+      const int m = ownRow + i * kRowsApart;
+      bool inside = m < rowsLeft && (S::kK % kDepth == 0 || depth + ownColumn < S::kK);
+      const float *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
+      if (kM * kDepth % (kVX * kThreads) == 0 || m < kM)
+        copyAsync<4 * kVX>(xs + (m * M::kStrideX + ownColumn) * 4, row + depth, inside ? bytes[kAnywhere ? i : 0] : 0);
+    }
+    if constexpr (!S::kResident) { // braces: a pragma is no statement of its own
+      GNNC_FOR(i, kCopiesW) {
+        int at = (thread + i * kThreads) * kVW, k = at / kN, n = at % kN;
+        bool inside = (S::kK % kDepth == 0 || depth + k < S::kK) && (S::kN % kN == 0 || column + n < S::kN);
+        if (kN * kDepth % (kVW * kThreads) == 0 || k < kDepth)
+          copyAsync<4 * kVW>(ws + (k * M::kStrideW + n) * 4, weight + int64(depth + k) * S::kN + n,
+                             inside ? 4 * kVW : 0);
+      }
+    }
+    if (++aheadStep == M::kSteps)
+      aheadStep = 0, ahead += stride;
+  };
+
+  constexpr bool kFlushes = S::kK > kDepthOfSums;
+  float sums[W::kRows][W::kColumns][4] = {};
+  float totals[kFlushes ? W::kRows : 1][kFlushes ? W::kColumns : 1][4] = {};
+  int64 first = begin;
+  int done = 0;
+  auto write = [&](const float (&made)[W::kRows][W::kColumns][4]) {
+    constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
+    GNNC_FOR(i, W::kRows) GNNC_FOR(half, 2) {
+      int64 row = first + W::top() + i * 16 + half * 8 + lane() / 4;
+      if (row < end) {
+        int64 position = row / S::kRows, part = row % S::kRows, target = position;
+        if constexpr (S::kGrouped)
+          target = __ldg(args.members + position);
+        int64 at = ((target * S::kRows + part) * S::kBatch + batch) * S::kN + column;
+        GNNC_FOR(j, W::kColumns) GNNC_FOR_STEP(v, 2, kVOut) {
+          int n = W::left() + j * 8 + lane() % 4 * 2 + v;
+          if (S::kN % kN == 0 || column + n < S::kN)
+            S::template finish<kVOut>(args, at + n, batch * S::kN + column + n, &made[i][j][half * 2 + v]);
+        }
+      }
+    }
+  };
+  int64 tiles = begin < end ? (end - begin + stride - 1) / stride : 0;
+  pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
+    const float *xs = stages + stage * (M::kStageX + M::kStageW), *ws = xs + M::kStageX;
+    GNNC_FOR_STEP(k, kDepth, 8) {
+      Parts<W::kRows, 4> left;
+      Parts<W::kColumns, 2> right;
+      loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
+      if constexpr (S::kResident)
+        loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
+      else
+        loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
+      multiplyStep<S::kSplit>(sums, left, right);
+    }
+    ++done;
+    if constexpr (kFlushes) {
+      if (done * kDepth % kDepthOfSums == 0 || done == M::kSteps)
+        flush(totals, sums);
+    }
+    if (done == M::kSteps) {
+      if constexpr (kFlushes) {
+        write(totals);
+        GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) totals[i][j][n] = 0;
+      } else {
+        write(sums);
+        GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) sums[i][j][n] = 0;
+      }
+      done = 0, first += stride;
+    }
+  });
+}
+
+/// The block's tile of the sum over its range of rows: kTileRows of kK, kTileColumns of kN.
+template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args) {
+  using W = Warps<S>;
+  constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth, kThreads = W::kThreads;
+  constexpr int kStrideX = kPaddedRow<kM>, kStrideG = kPaddedRow<kN>;
+  constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
+  __shared__ __align__(16) float xs[S::kStages][kDepth * kStrideX], gs[S::kStages][kDepth * kStrideG];
+  const int thread = threadIdx.x, batch = blockIdx.z;
+  const TileNumber<kTilesAcross * kTilesDown> tile;
+  const int k0 = tile.other / kTilesAcross * kM, n0 = tile.other % kTilesAcross * kN;
+
+  constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
+  int64 begin, end;
+  float *to;
+  if constexpr (S::kGrouped) {
+    Item item = args.work.items[tile.rows];
+    begin = item.begin, end = item.end;
+    to = item.slot < 0 ? args.result + item.owner * kElements
+                       : static_cast<float *>(args.work.slots) + item.slot * kElements;
+  } else {
+    int64 each = (args.rows + gridDim.x - 1) / gridDim.x;
+    begin = tile.rows * each;
+    end = begin + each < args.rows ? begin + each : args.rows;
+    to = static_cast<float *>(args.work.partials) + tile.rows * kElements;
+  }
+  // Copies of the rows of an operand, of Length numbers each, from column `first` on: Count columns of Depth rows.
+  auto fetchRows = [&](auto gathers, auto length, auto count, unsigned to, const float *rows, const int *numbers,
+                       int64 position, int first) {
+    constexpr int kLength = length.value, kCount = count.value, kV = kCopied<kLength>;
+    GNNC_FOR(i, (kCount * kDepth / kV + kThreads - 1) / kThreads) {
+      int at = (thread + i * kThreads) * kV, r = at / kCount, k = at % kCount;
+      int64 row = position + r;
+      bool live = row < end && (kLength % kCount == 0 || first + k < kLength);
+      if constexpr (gathers.value || S::kGrouped) {
+        row = __ldg((gathers.value ? numbers : args.members) + (live ? row : begin));
+        live = live && row >= 0;
+      }
+      if (kCount * kDepth % (kV * kThreads) == 0 || r < kDepth)
+        copyAsync<4 * kV>(to + (r * kPaddedRow<kCount> + k) * 4, rows + (row * S::kBatch + batch) * kLength + first + k,
+                          live ? 4 * kV : 0);
+    }
+  };
+  const unsigned xsAt = sharedAddress(xs), gsAt = sharedAddress(gs);
+  auto fetch = [&](int64 step, int stage) {
+    const int64 position = begin + step * kDepth;
+    fetchRows(Constant<S::kGathersLhs>(), Constant<S::kK>(), Constant<kM>(), xsAt + stage * sizeof(xs[0]), args.lhs,
+              args.lhsRows, position, k0);
+    fetchRows(Constant<S::kGathersRhs>(), Constant<S::kN>(), Constant<kN>(), gsAt + stage * sizeof(gs[0]), args.rhs,
+              args.rhsRows, position, n0);
+  };
+  float sums[W::kRows][W::kColumns][4] = {}, totals[W::kRows][W::kColumns][4] = {};
+  int since = 0;
+  int64 steps = end > begin ? (end - begin + kDepth - 1) / kDepth : 0;
+  pipeline<S::kStages>(steps, fetch, [&](int stage) {
+    GNNC_FOR_STEP(k, kDepth, 8) {
+      Parts<W::kRows, 4> left;
+      Parts<W::kColumns, 2> right;
+      loadLeft<1, kStrideX>(left, &xs[stage][k * kStrideX + W::top()]);
+      loadRight<kStrideG>(right, &gs[stage][k * kStrideG + W::left()]);
+      multiplyStep<S::kSplit>(sums, left, right);
+    }
+    if ((since += kDepth) == kDepthOfSums)
+      flush(totals, sums), since = 0;
+  });
+  flush(totals, sums);
+  GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) {
+    int row = k0 + W::top() + i * 16 + n / 2 * 8 + lane() / 4, at = n0 + W::left() + j * 8 + lane() % 4 * 2 + n % 2;
+    if (row < S::kK && at < S::kN)
+      to[(int64(batch) * S::kK + row) * S::kN + at] = totals[i][j][n];
+  }
+}
+
+} // namespace gnnc
+
+#endif // GNNC_KERNELS_TENSORPRODUCT_CUH

@@ -1,0 +1,104 @@
+//===- SweepPrinterImpl.h - Printing one sweep ------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One class whose parts are in files by idea: SweepOperands.cpp (operands, and what the owner knows), SweepWalks.cpp
+// (what is done with members), SweepTotals.cpp (sums over all owners), SweepSchedules.cpp (configuration and launches),
+// and SweepPrinter.cpp (the rest).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CUDA_SWEEPPRINTERIMPL_H
+#define GNNC_LIB_TARGET_CUDA_SWEEPPRINTERIMPL_H
+
+#include "SweepBody.h"
+#include "SweepPrinter.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace gnnc::cuda {
+
+class SweepPrinter {
+public:
+  SweepPrinter(mpk::SweepOp sweep, llvm::StringRef name, CodeWriter &out)
+      : sweep(sweep), plan(sweep), axes(sweep), layout(layOut(sweep, plan, axes)), body(sweep, plan), kernel(name),
+        out(out), print(sweep, axes, layout, members), element(elementTypeOf(sweep)) {
+    step.name = name.str();
+    print.extentOf = [this](mlir::FlatSymbolRefAttr space) { return extent(space); };
+  }
+
+  mlir::FailureOr<DeviceStep> run();
+
+private:
+  static mlir::Type elementTypeOf(mpk::SweepOp sweep) {
+    return llvm::cast<mlir::RankedTensorType>(sweep.getResult(0).getType()).getElementType();
+  }
+  bool isMember(mlir::Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
+  bool hasTotals() const { return !plan.shared.empty() || sharedResults; }
+
+  // Operands
+  std::string buffer(mlir::Value value);
+  std::string degree(mlir::Value input, const llvm::Twine &row);
+  void loadRow(mlir::BlockArgument argument, const llvm::Twine &row, llvm::StringRef defined, double fill);
+  std::string index(IndexRef ref);
+  std::string extent(mlir::FlatSymbolRefAttr space);
+  bool mapIsPartial(mlir::FlatSymbolRefAttr map);
+  std::string rowPointer(mlir::Value value, const llvm::Twine &row);
+
+  // Functions of the body
+  void fields(const llvm::Twine &name, mlir::Value like) { members.line(print.declaration(name, axes.of(like)) + ";"); }
+  void constructor();
+  void place(int place);
+  void loadArgument(mlir::BlockArgument argument);
+  void walkTypes(unsigned number);
+  void walkFunctions(unsigned number);
+  void load(unsigned number);
+  llvm::SmallVector<std::string> rowArrays(const WalkBody &walk);
+  std::string rowArray(mlir::BlockArgument argument);
+  void score(unsigned number);
+  void raise(unsigned number);
+  void add(unsigned number);
+  void after(unsigned number);
+  void mergeSums(unsigned number);
+  void memberOperation(mlir::Operation *op);
+  void store();
+  void totals();
+  void finishAccumulate(mpk::AccumulateOp op);
+
+  std::string at(llvm::StringRef object, llvm::StringRef field, int number, mlir::Value like) {
+    return (object + "." + field + llvm::Twine(number) + print.subscripts(axes.of(like))).str();
+  }
+  int64_t sumsWords(unsigned walk);
+  int64_t totalsWords();
+  void deferFolds();
+  llvm::SmallVector<int64_t> splits() const;
+  void configuration();
+  void launches();
+
+  mpk::SweepOp sweep;
+  SweepPlan plan;
+  BodyAxes axes;
+  LaneLayout layout;
+  SweepBody body;
+  std::string kernel;
+  CodeWriter &out;
+  CodeWriter members; ///< of the body; its constants follow from what is printed there
+  BodyPrinter print;
+  mlir::Type element;
+  DeviceStep step;
+  llvm::SmallVector<mlir::FlatSymbolRefAttr> extents;
+  bool sharedResults = false;
+  int64_t combineThreads = 1024;
+  /// Folds over lanes that are done once for an owner, after its members' parts are summed.
+  llvm::DenseSet<mlir::Operation *> deferred;
+};
+
+inline bool namesWinner(mpdfg::ReduceKind kind) {
+  return kind == mpdfg::ReduceKind::ArgMax || kind == mpdfg::ReduceKind::ArgMin;
+}
+
+} // namespace gnnc::cuda
+
+#endif // GNNC_LIB_TARGET_CUDA_SWEEPPRINTERIMPL_H

@@ -1,0 +1,203 @@
+//===- SweepSchedules.cpp - Configuration and launches of a sweep ---------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How many threads, lanes and owners a warp; which kernels there are, and how they are started.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SweepPrinterImpl.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+using mpk::AccessKind;
+using mpk::Level;
+
+constexpr int64_t kMostSharedMemory = 48 << 10;
+/// Of partial totals that one block would take long to add up, so many blocks add up parts first.
+constexpr int64_t kCombiningBlocks = 64;
+/// Numbers of a total from which that pays.
+constexpr int64_t kWideTotal = 128;
+int64_t SweepPrinter::sumsWords(unsigned number) {
+  const WalkBody &walk = body.walks[number];
+  int64_t words = 0;
+  for (const Statistic &statistic : walk.statistics)
+    words += 2 * heldBy(axes.of(statistic.score), axes);
+  for (int i : walk.accumulates) {
+    mpk::AccumulateOp op = plan.accumulates[i].op;
+    words += heldBy(axes.of(op.getInput()), axes) * (namesWinner(op.getKind()) ? 2 : 1);
+  }
+  return words;
+}
+
+void SweepPrinter::configuration() {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  int64_t groupBytes = print.stagingNumbers() * bytes;
+  while (layout.threads > 32 && layout.threads / layout.lanes * groupBytes > kMostSharedMemory)
+    layout.threads /= 2;
+  int64_t totalBytes = totalsWords() * layout.lanes * bytes; // of one warp
+  while (layout.threads > 32 && layout.threads / 32 * totalBytes > kMostSharedMemory)
+    layout.threads /= 2;
+  while (combineThreads > 32 &&
+         combineThreads / 32 * totalBytes + combineThreads / layout.lanes * groupBytes > kMostSharedMemory)
+    combineThreads /= 2;
+
+  out.open("namespace " + kernel + "_");
+  out.line(std::string("using Real = ") + (element.isF64() ? "double" : "float") + ";");
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    const Atom &atom = axes[i];
+    out.line("// " + print.atomName(i) + " of " + Twine(atom.extent) + ": " + Twine(atom.tiles) + " tiles, " +
+             Twine(atom.registers) + " registers, " + Twine(atom.lanes) + " lanes, " + Twine(atom.vector) +
+             " side by side");
+  }
+  out.open("struct Args");
+  for (size_t i = 0; i < step.buffers.size(); ++i)
+    out.line((i < sweep.getInputs().size() && !llvm::is_contained(sweep.getResults(), step.buffers[i]) ? "const Real *b"
+                                                                                                       : "Real *b") +
+             Twine(i) + ";");
+  for (size_t i = 0; i < step.indices.size(); ++i)
+    out.line("const int *i" + Twine(i) + ";");
+  for (size_t i = 0; i < extents.size(); ++i)
+    out.line("gnnc::int64 n" + Twine(i) + ";");
+  out.line("gnnc::Work work;");
+  out.close("};");
+  out.open("struct Body");
+  out.line("using Real = " + kernel + "_::Real;");
+  out.line("using Args = " + kernel + "_::Args;");
+  out.line("static constexpr int kLanes = " + Twine(layout.lanes) +
+           ", kSplits = " + Twine(plan.walks ? 32 / layout.lanes : 1) + ", kFlight = " + Twine(layout.flight) +
+           ", kThreads = " + Twine(layout.threads) + ", kTiles = " + Twine(layout.tiles) +
+           ", kWalks = " + Twine(plan.walks) + ";");
+  std::string starts;
+  int64_t states = 0;
+  for (unsigned walk = 0; walk + 1 < plan.walks; ++walk) {
+    starts += "walk == " + std::to_string(walk) + " ? " + std::to_string(states) + " : ";
+    states += sumsWords(walk);
+  }
+  out.line("static constexpr int kCombineThreads = " + Twine(combineThreads) +
+           ", kStaging = " + Twine(print.stagingNumbers()) + ", kStateWords = " + Twine(states) + ";");
+  out.line("GNNC_DEVICE static constexpr int stateAt(int walk) { return " + starts + "0; }");
+  SmallVector<StringRef> lines;
+  members.text().split(lines, '\n', -1, false);
+  for (StringRef line : ArrayRef<StringRef>(lines).drop_front().drop_back()) // braces
+    out.line(line.drop_front(2));
+  out.close("};");
+  out.close("} // namespace " + kernel + "_");
+}
+
+/// How many groups of a warp may share an owner's members, most first. Where owners have few members, fewer groups
+/// leave fewer idle, and a warp has several owners.
+SmallVector<int64_t> SweepPrinter::splits() const {
+  int64_t most = 32 / layout.lanes;
+  SmallVector<int64_t> found{most};
+  if (most > 2)
+    found.push_back(2);
+  if (most > 1)
+    found.push_back(1);
+  return found;
+}
+
+void SweepPrinter::launches() {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  // Without a walk there is no use for a worklist: what depends on the members is their number.
+  FlatSymbolRefAttr along = plan.walks > 0 ? sweep.getAlongAttr() : FlatSymbolRefAttr();
+  int64_t slotBytes = 0, stateBytes = 0;
+  for (unsigned walk = 0; walk < plan.walks; ++walk) {
+    int64_t own = sumsWords(walk) * layout.lanes * layout.tiles * bytes;
+    slotBytes = std::max(slotBytes, own);
+    stateBytes += walk + 1 < plan.walks ? own : 0;
+  }
+  unsigned scratchNumber = 0;
+  auto scratch = [&](ScratchKind kind, int64_t size) {
+    step.scratch.push_back({kind, along, size});
+    return Word{WordKind::Scratch, scratchNumber++, {}};
+  };
+  Word zero{WordKind::Zero, 0, {}};
+  Word slots = along ? scratch(ScratchKind::Slots, slotBytes) : zero;
+  Word states = along ? scratch(ScratchKind::HeavyOwners, stateBytes) : zero;
+  Word partials =
+      hasTotals() ? scratch(ScratchKind::Blocks, totalsWords() * layout.lanes * layout.tiles * bytes) : zero;
+  auto words = [&] {
+    SmallVector<Word> list;
+    for (size_t i = 0; i < step.buffers.size(); ++i)
+      list.push_back({WordKind::Buffer, unsigned(i), {}});
+    for (size_t i = 0; i < step.indices.size(); ++i)
+      list.push_back({WordKind::Index, unsigned(i), {}});
+    for (FlatSymbolRefAttr space : extents)
+      list.push_back({WordKind::Extent, 0, space});
+    if (along) {
+      for (WordKind kind : {WordKind::Items, WordKind::NumItems, WordKind::NumHeavyItems, WordKind::Heavy,
+                            WordKind::NumHeavy, WordKind::HeavyOfSlot})
+        list.push_back({kind, 0, along});
+    } else {
+      list.append({zero, Word{WordKind::Extent, 0, sweep.getOverAttr()}, zero, zero, zero, zero});
+    }
+    list.append({slots, states, partials, Word{WordKind::BlocksBefore, unsigned(step.launches.size()), {}},
+                 Word{WordKind::Blocks, 0, {}}});
+    return list;
+  };
+  auto launch = [&](const std::string &suffix, const std::string &code, GridKind grid, int64_t perBlock, bool isCounted,
+                    int64_t threads) -> Launch & {
+    std::string name = kernel + suffix;
+    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + name +
+             "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
+    Launch record;
+    record.kernel = name;
+    record.grid = grid;
+    record.symbol = grid == GridKind::Elements ? sweep.getOverAttr() : along;
+    record.perBlock = perBlock;
+    record.gridY = std::min<int64_t>(layout.tiles, 1 << 15);
+    record.gridZ = llvm::divideCeil(layout.tiles, record.gridY);
+    record.threads = threads;
+    record.sharedBytes = threads / layout.lanes * print.stagingNumbers() * bytes;
+    record.isCounted = isCounted;
+    record.mostBlocksPerProcessor = isCounted ? 12 : 0;
+    record.words = words();
+    step.launches.push_back(std::move(record));
+    return step.launches.back();
+  };
+  std::string type = kernel + "_::Body";
+  int64_t groups = layout.threads / layout.lanes;
+  if (!along) {
+    launch("", "rows<" + type + ">", GridKind::Elements, groups, hasTotals(), layout.threads);
+  } else {
+    for (unsigned walk = 0; walk < plan.walks; ++walk) {
+      std::string suffix = walk == 0 ? "" : "_walk" + std::to_string(walk), number = std::to_string(walk);
+      auto sweepWith = [&](const std::string &body, int64_t splits, const std::string &end) -> Launch & {
+        return launch(suffix + end, "sweep<" + body + ", " + number + ">",
+                      walk == 0 ? GridKind::Items : GridKind::HeavyItems, layout.threads / layout.lanes / splits,
+                      hasTotals() && walk == 0, layout.threads);
+      };
+      // Each has the items, or the worklists, with a step's worth of members for each of its groups.
+      int64_t below = 0;
+      SmallVector<int64_t> ways = walk == 0 ? splits() : SmallVector<int64_t>{32 / layout.lanes};
+      for (auto [i, way] : llvm::enumerate(ways)) {
+        std::string name = i == 0 ? type : "gnnc::WithSplits<" + type + ", " + std::to_string(way) + ">";
+        Launch &record = sweepWith(name, way, i == 0 ? "" : "_by" + std::to_string(way));
+        record.leastMembers = i + 1 < ways.size() ? llvm::PowerOf2Ceil(way * layout.flight) : 0;
+        record.belowMembers = below;
+        below = record.leastMembers;
+      }
+      launch(suffix + "_merge", "mergeSlots<" + type + ", " + number + ">", GridKind::HeavyOwners, groups,
+             hasTotals() && walk + 1 == plan.walks, layout.threads);
+    }
+  }
+  if (hasTotals()) {
+    bool inTwo = totalsWords() * layout.lanes * layout.tiles >= kWideTotal;
+    std::string parts = std::to_string(kCombiningBlocks);
+    if (inTwo)
+      launch("_parts", "combineParts<" + type + ", " + parts + ">", GridKind::Once, 1, false, combineThreads)
+          .perElement = kCombiningBlocks;
+    launch("_combine", "combine<" + type + ", " + (inTwo ? parts : "0") + ">", GridKind::Once, 1, false,
+           combineThreads);
+  }
+  for (auto [i, result] : llvm::enumerate(sweep.getResults()))
+    if (sweep.getYieldOf(i).getKind() == AccessKind::Member && mapIsPartial(sweep.getAlongAttr()))
+      step.zeroed.push_back(llvm::find(step.buffers, result) - step.buffers.begin());
+}
