@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Target/CPU/CPUBackend.h"
+#include "SharedKernels.h"
 #include "SweepEmitter.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
@@ -59,8 +60,15 @@ llvm::Error error(const llvm::Twine &message) {
 /// Emits every kernel of @forward into `code`.
 FailureOr<SmallVector<EmittedKernel>> emitKernels(ModuleOp module, const CPUTarget &target, ModuleOp code) {
   SmallVector<EmittedKernel> kernels;
+  SharedKernels shared;
   for (auto function : module.getOps<func::FuncOp>())
     for (Operation &op : function.getBody().front()) {
+      if (!mpk::isKernel(&op))
+        continue;
+      if (std::optional<EmittedKernel> known = shared.find(&op)) {
+        kernels.push_back(std::move(*known));
+        continue;
+      }
       std::string name = "gnnc_kernel" + std::to_string(kernels.size());
       if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
         FailureOr<EmittedKernel> info = emitSweep(sweep, name, target, code);
@@ -72,6 +80,7 @@ FailureOr<SmallVector<EmittedKernel>> emitKernels(ModuleOp module, const CPUTarg
       } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
         kernels.push_back(emitOuterSum(outer, name, target, code));
       }
+      shared.add(&op, kernels.back());
     }
   return kernels;
 }
