@@ -71,7 +71,8 @@ static ReportGraph takeGraph(func::FuncOp function) {
   for (Operation &op : function.getBody().front().without_terminator()) {
     if (op.getNumResults() == 0)
       continue;
-    ReportNode node{ReportNode::Operation};
+    ReportNode node;
+    node.kind = ReportNode::Operation;
     node.detail = printOperation(&op);
     node.label = labelOf(&op, node.detail);
     node.space = spaceOf(op.getResult(0).getType());
