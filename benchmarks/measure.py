@@ -23,6 +23,7 @@ WARM_UP = 0.05
 QUIET = 0.05
 TRIES = 4
 SLOW = 2.0  # seconds; a contender whose call takes longer is called as seldom as can be
+ENDLESS = 120.0  # seconds; more than compiling takes
 
 
 @dataclass
@@ -94,11 +95,15 @@ _slow: dict[Callable[[], object], float] = {}
 
 
 def first(call: Callable[[], object]) -> object:
-    """The result of a contender's first call; a slow one is not called again, that call is its measurement."""
+    """The result of a contender's first call, which may compile something. One that is slow in its second call too is
+    not called again, that call is its measurement; so is a first call that takes minutes."""
     begin = _clock()
     result = call()
-    if _clock() - begin > SLOW:
-        _slow[call] = _clock() - begin
+    taken = _clock() - begin
+    if SLOW < taken < ENDLESS:
+        taken = seconds(call)
+    if taken > SLOW:
+        _slow[call] = taken
     return result
 
 
