@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ContractionRoles.h"
 #include "Remarks.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
@@ -113,8 +114,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       along = {};
     auto [x, gatherX] = readThrough(left);
     auto [g, gatherG] = readThrough(right);
-    x = inOrder(b, loc, x, lhs, joined(batch, k));
-    g = inOrder(b, loc, g, rhs, joined(batch, n));
+    x = inLabelOrder(b, loc, x, lhs, joined(batch, k));
+    g = inLabelOrder(b, loc, g, rhs, joined(batch, n));
     SmallVector<int64_t> order = joined(joined(batch, k), n), features;
     for (int64_t label : order)
       features.push_back(sizes[label]);
@@ -125,7 +126,7 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     };
     Value result = mpk::OuterSumOp::create(b, loc, withFeatures(features), over, x, g, product(batch), product(k),
                                            product(n), gatherX, gatherG, along);
-    result = inOrder(b, loc, result, order, out);
+    result = inLabelOrder(b, loc, result, order, out);
     for (Operation *shape : llvm::reverse(shapes)) {
       Operation *clone = b.clone(*shape);
       clone->setOperand(0, result);
@@ -174,21 +175,6 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
     if (map.getPartial())
       return {value, {}};
     return {move.getInput(), move.getAlongAttr()};
-  }
-
-  static Value inOrder(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> labels, ArrayRef<int64_t> wanted) {
-    if (labels == wanted)
-      return value;
-    SmallVector<int64_t> permutation, features;
-    for (int64_t label : wanted) {
-      permutation.push_back(llvm::find(labels, label) - labels.begin());
-      features.push_back(getFeatureShape(value.getType())[permutation.back()]);
-    }
-    auto type = cast<RankedTensorType>(value.getType());
-    FlatSymbolRefAttr space = getResidency(type);
-    return TransposeOp::create(b, loc,
-                               getTensorOn(space, space ? type.getDimSize(0) : 0, features, type.getElementType()),
-                               value, permutation);
   }
 };
 
