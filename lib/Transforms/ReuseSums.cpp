@@ -15,7 +15,8 @@
 // attention layer walks the neighbours twice. (IO-aware GNN layers spend that pass; see docs/Rationale.md.)
 //
 // The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists
-// along the same map.
+// along the same map. p may be a product itself (weights of which some are dropped): its factors are compared, in
+// whatever order they are multiplied, which changes the last bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,8 @@
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
+
+#include <algorithm>
 
 namespace gnnc {
 #define GEN_PASS_DEF_REUSESUMS
@@ -50,6 +53,19 @@ BroadcastOp moveAlong(Value value, FlatSymbolRefAttr along) {
   return move && move.getAlongAttr() == along ? move : BroadcastOp();
 }
 
+/// The factors of a product of values of one type, changes of shape left aside.
+void findFactors(Value value, SmallVectorImpl<Value> &factors) {
+  value = skipReshapes(value);
+  auto product = value.getDefiningOp<BinaryOp>();
+  if (!product || product.getKind() != BinaryKind::Mul || product.getLhs().getType() != product.getType() ||
+      product.getRhs().getType() != product.getType()) {
+    factors.push_back(value);
+    return;
+  }
+  findFactors(product.getLhs(), factors);
+  findFactors(product.getRhs(), factors);
+}
+
 struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -66,18 +82,19 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
   }
 
   bool rewrite(ReduceOp sum) {
-    auto product = sum.getInput().getDefiningOp<BinaryOp>();
-    if (!product || product.getKind() != BinaryKind::Mul)
-      return false;
-    for (auto [weight, rest] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}}) {
-      auto fold = skipReshapes(rest).getDefiningOp<FoldOp>();
+    SmallVector<Value> factors;
+    findFactors(sum.getInput(), factors);
+    for (Value factor : factors) {
+      auto fold = factor.getDefiningOp<FoldOp>();
       auto inner = fold && fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
-      if (!inner || inner.getKind() != BinaryKind::Mul || weight.getType() != rest.getType())
+      if (!inner || inner.getKind() != BinaryKind::Mul || factors.size() < 2)
         continue;
+      SmallVector<Value> weights(factors);
+      weights.erase(llvm::find(weights, factor));
       for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}}) {
         if (!moveAlong(g, sum.getAlongAttr()) || g.getType() != v.getType())
           continue;
-        if (ReduceOp known = findSum(weight, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
+        if (ReduceOp known = findSum(weights, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
           remarkPassed(sum, DEBUG_TYPE, "reuse",
                        [&] { return ("sum along @" + sum.getAlong() + " follows from an earlier one").str(); });
           replace(sum, moveAlong(g, sum.getAlongAttr()), g, fold, known);
@@ -91,16 +108,20 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     return false;
   }
 
-  /// An earlier sum along the map of `weight`, with features `aligned`, times `v`.
-  ReduceOp findSum(Value weight, Value v, ArrayRef<int64_t> aligned, FlatSymbolRefAttr along) {
+  /// An earlier sum along the map of the product of `weights`, with features `aligned`, times `v`.
+  ReduceOp findSum(ArrayRef<Value> weights, Value v, ArrayRef<int64_t> aligned, FlatSymbolRefAttr along) {
     for (ReduceOp sum : sums) {
       auto product = sum.getInput().getDefiningOp<BinaryOp>();
       if (sum.getAlongAttr() != along || !product || product.getKind() != BinaryKind::Mul ||
           product.getType() != v.getType())
         continue;
-      for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
-        if (b == v && skipReshapes(a) == skipReshapes(weight) && getFeatureShape(a.getType()) == aligned)
+      for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}}) {
+        SmallVector<Value> factors;
+        findFactors(a, factors);
+        if (b == v && getFeatureShape(a.getType()) == aligned && factors.size() == weights.size() &&
+            std::is_permutation(factors.begin(), factors.end(), weights.begin()))
           return sum;
+      }
     }
     return {};
   }

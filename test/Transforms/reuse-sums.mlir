@@ -73,3 +73,91 @@ func.func @no_such_sum(%p: tensor<?x1xf32, #mpdfg.on<@edge>>, %x: tensor<?x4xf32
   %d = mpdfg.reduce sum %w along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
   return %d : tensor<?x1xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+// A weight of two factors, as of attention that is dropped: sum of p (<g, v> k) is <g, sum of (p k) v>.
+// CHECK-LABEL: func @product_of_weights
+// CHECK: %[[O:.*]] = mpdfg.reduce sum {{.*}} along @dst
+// CHECK: %[[PRODUCT:.*]] = mpdfg.binary mul %arg3, %[[O]]
+// CHECK: mpdfg.fold sum %[[PRODUCT]] [1]
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return
+func.func @product_of_weights(%p: tensor<?x2xf32, #mpdfg.on<@edge>>, %k: tensor<?x2xf32, #mpdfg.on<@edge>>,
+    %x: tensor<?x2x4xf32, #mpdfg.on<@node>>, %g: tensor<?x2x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) {
+  %v = mpdfg.broadcast %x along @src : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %pk = mpdfg.binary mul %p, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %q = mpdfg.reshape %pk : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %m = mpdfg.binary mul %q, %v : tensor<?x2x1xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %o = mpdfg.reduce sum %m along @dst : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@node>>
+  %b = mpdfg.broadcast %g along @dst : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %i = mpdfg.binary mul %b, %v : tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %f = mpdfg.fold sum %i [1] : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %h = mpdfg.reshape %f : tensor<?x2x1xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %t = mpdfg.binary mul %h, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %w = mpdfg.binary mul %p, %t : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %d = mpdfg.reduce sum %w along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %o, %d : tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+// The sum that is there has one factor less.
+// CHECK-LABEL: func @other_weight
+// CHECK-COUNT-2: mpdfg.reduce sum {{.*}} along @dst
+func.func @other_weight(%p: tensor<?x2xf32, #mpdfg.on<@edge>>, %k: tensor<?x2xf32, #mpdfg.on<@edge>>,
+    %x: tensor<?x2x4xf32, #mpdfg.on<@node>>, %g: tensor<?x2x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) {
+  %v = mpdfg.broadcast %x along @src : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %pk = mpdfg.binary mul %p, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %q = mpdfg.reshape %p : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %m = mpdfg.binary mul %q, %v : tensor<?x2x1xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %o = mpdfg.reduce sum %m along @dst : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@node>>
+  %b = mpdfg.broadcast %g along @dst : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %i = mpdfg.binary mul %b, %v : tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %f = mpdfg.fold sum %i [1] : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %h = mpdfg.reshape %f : tensor<?x2x1xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %t = mpdfg.binary mul %h, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %w = mpdfg.binary mul %p, %t : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %d = mpdfg.reduce sum %w along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %o, %d : tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+// The weight of the sum that is there has each factor once.
+// CHECK-LABEL: func @weight_twice
+// CHECK-COUNT-2: mpdfg.reduce sum {{.*}} along @dst
+func.func @weight_twice(%p: tensor<?x2xf32, #mpdfg.on<@edge>>, %k: tensor<?x2xf32, #mpdfg.on<@edge>>,
+    %x: tensor<?x2x4xf32, #mpdfg.on<@node>>, %g: tensor<?x2x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) {
+  %v = mpdfg.broadcast %x along @src : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %pk = mpdfg.binary mul %p, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %q = mpdfg.reshape %pk : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %m = mpdfg.binary mul %q, %v : tensor<?x2x1xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %o = mpdfg.reduce sum %m along @dst : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@node>>
+  %b = mpdfg.broadcast %g along @dst : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %i = mpdfg.binary mul %b, %v : tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %f = mpdfg.fold sum %i [1] : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  %h = mpdfg.reshape %f : tensor<?x2x1xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %t = mpdfg.binary mul %h, %k : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %w = mpdfg.binary mul %pk, %t : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  %d = mpdfg.reduce sum %w along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %o, %d : tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>
+}

@@ -136,38 +136,44 @@ Value FlatOps::isElement(Value numbers, Value others) {
   return arith::SelectOp::create(b, loc, same, splat(1, n), splat(0, n));
 }
 
-/// The rounds of Support/Philox.h on vectors; only the first word of the result is used.
+/// The rounds of Support/Philox.h on vectors; only the first word of the result is used. Each word is the lower half of a
+/// 64-bit lane, whose upper half is whatever an earlier product left there: then a product's two words need no more than
+/// a shift, and nothing is packed or unpacked between rounds.
 Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements, Value features, int64_t site) {
   int64_t n = count(elements);
-  auto words = VectorType::get({n}, b.getI32Type());
-  auto constant = [&](uint32_t value) -> Value {
-    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, APInt(32, value)));
+  auto words = VectorType::get({n}, b.getI32Type()), wide = VectorType::get({n}, b.getI64Type());
+  auto constant = [&](uint64_t value) -> Value {
+    return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(wide, APInt(64, value)));
   };
+  auto widen = [&](Value x) -> Value { return arith::ExtUIOp::create(b, loc, wide, x); };
   auto integer = [&](Value x) -> Value { // Anything out of range gives some number, but no undefined behaviour.
     Value bounded = min(max(x, splat(0, n)), splat(double((1 << 24) - 1), n));
-    return arith::FPToSIOp::create(b, loc, words, bounded);
+    return widen(arith::FPToSIOp::create(b, loc, words, bounded));
   };
   auto bits = [&](Value x) -> Value {
     auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
     Value raw = arith::BitcastOp::create(b, loc, integers, x);
-    return integers == words ? raw : Value(arith::TruncIOp::create(b, loc, words, raw));
+    return integers == words ? widen(raw) : raw;
   };
   auto exclusive = [&](Value x, Value y) -> Value { return arith::XOrIOp::create(b, loc, x, y); };
+  auto product = [&](Value x, uint32_t factor) -> Value {
+    Value lower = arith::AndIOp::create(b, loc, x, constant(0xffffffff));
+    return arith::MulIOp::create(b, loc, lower, constant(factor));
+  };
+  auto high = [&](Value x) -> Value { return arith::ShRUIOp::create(b, loc, x, constant(32)); };
   Value key0 = integer(seedLow), key1 = integer(seedHigh);
   Value counter[4] = {bits(elements), bits(features), constant(uint32_t(site)), integer(step)};
   for (int round = 0; round < kPhiloxRounds; ++round) {
-    auto product0 = arith::MulUIExtendedOp::create(b, loc, counter[0], constant(kPhiloxMultiplier0));
-    auto product1 = arith::MulUIExtendedOp::create(b, loc, counter[2], constant(kPhiloxMultiplier1));
-    Value next0 = exclusive(exclusive(product1.getHigh(), counter[1]), key0);
-    Value next2 = exclusive(exclusive(product0.getHigh(), counter[3]), key1);
-    counter[0] = next0;
-    counter[1] = product1.getLow();
-    counter[2] = next2;
-    counter[3] = product0.getLow();
+    Value product0 = product(counter[0], kPhiloxMultiplier0), product1 = product(counter[2], kPhiloxMultiplier1);
+    counter[0] = exclusive(high(product1), exclusive(counter[1], key0));
+    counter[1] = product1;
+    counter[2] = exclusive(high(product0), exclusive(counter[3], key1));
+    counter[3] = product0;
     key0 = arith::AddIOp::create(b, loc, key0, constant(kPhiloxWeyl0));
     key1 = arith::AddIOp::create(b, loc, key1, constant(kPhiloxWeyl1));
   }
-  Value top = arith::ShRUIOp::create(b, loc, counter[0], constant(8));
+  Value top = arith::ShRUIOp::create(b, loc, arith::TruncIOp::create(b, loc, words, counter[0]),
+                                     arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, APInt(32, 8))));
   Value whole = arith::SIToFPOp::create(b, loc, type(n), top);
   return arith::MulFOp::create(b, loc, whole, splat(0x1p-24, n));
 }
