@@ -26,6 +26,7 @@ from pathlib import Path
 import torch
 
 from gnnc_model import Binding, Error, Extent, GraphDesc, Index, Options, Tensor
+from gpu_grid import peak_mib
 
 warnings.filterwarnings("ignore")
 ON_DEVICE = 16
@@ -92,16 +93,6 @@ def batched(call, count: int = 50) -> float:
             call()
 
     return milliseconds(several, 5, 0.5) / count
-
-
-def peak_mib(call) -> float:
-    torch.cuda.synchronize()
-    torch.cuda.empty_cache()
-    torch.cuda.reset_peak_memory_stats()
-    before = torch.cuda.memory_allocated()
-    call()
-    torch.cuda.synchronize()
-    return (torch.cuda.max_memory_allocated() - before) / 2**20
 
 
 def report(**values) -> None:

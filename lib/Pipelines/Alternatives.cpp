@@ -1,4 +1,4 @@
-//===- Alternatives.cpp - Functions that the runtime chooses among --------- -===//
+//===- Alternatives.cpp - Functions that the runtime chooses among --------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

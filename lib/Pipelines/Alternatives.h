@@ -1,4 +1,4 @@
-//===- Alternatives.h - Functions that the runtime chooses among ----*- C++ -* -===//
+//===- Alternatives.h - Functions that the runtime chooses among -*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -38,6 +38,10 @@ RefTensor gatherRows(const RefTensor &x, ArrayRef<int64_t> index, double fill) {
   return result;
 }
 
+/// Orders by which a maximum and a minimum are the largest: what is not a number is above all.
+bool isLess(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
+bool isMore(double a, double b) { return a > b || (std::isnan(b) && !std::isnan(a)); }
+
 /// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, minus infinity
 /// for logsumexp, and no element (-1) for the winner of a maximum or minimum.
 double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> names) {
@@ -52,13 +56,13 @@ double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> name
       sum += x;
     return kind == ReduceKind::Mean ? sum / double(numbers.size()) : sum;
   case ReduceKind::Max:
-    return *std::max_element(numbers.begin(), numbers.end());
+    return *std::max_element(numbers.begin(), numbers.end(), isLess);
   case ReduceKind::Min:
-    return *std::min_element(numbers.begin(), numbers.end());
+    return *std::max_element(numbers.begin(), numbers.end(), isMore);
   case ReduceKind::ArgMax: // The first of equal ones wins; names rise.
-    return double(names[std::max_element(numbers.begin(), numbers.end()) - numbers.begin()]);
+    return double(names[std::max_element(numbers.begin(), numbers.end(), isLess) - numbers.begin()]);
   case ReduceKind::ArgMin:
-    return double(names[std::min_element(numbers.begin(), numbers.end()) - numbers.begin()]);
+    return double(names[std::max_element(numbers.begin(), numbers.end(), isMore) - numbers.begin()]);
   case ReduceKind::LogSumExp: {
     double maximum = *std::max_element(numbers.begin(), numbers.end());
     if (std::isinf(maximum))

@@ -91,7 +91,7 @@ private:
         sum += centre(other);
       wanted.push_back({neighbours.empty() ? centre(i) : sum / double(neighbours.size()), i});
     }
-    std::stable_sort(wanted.begin(), wanted.end(), [](const auto &a, const auto &b) { return a.first < b.first; });
+    llvm::stable_sort(wanted, [](const auto &a, const auto &b) { return a.first < b.first; });
     // Runs of boxes that touch move as one, to the mean of where they want to be.
     struct Run {
       double x, width, wish;

@@ -1,4 +1,10 @@
-
+//===- Derive.cpp - Spaces and maps made from others ----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Filters, unions and distinct tuples, and the maps that come with them. Distinct tuples are found by sorting the
 // base's elements with one stable counting sort for each component, the last component first; equal tuples are then
 // neighbours and stand in lexicographic order.

@@ -1,3 +1,9 @@
+//===- Indices.cpp - Groupings and index arrays ---------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "Indices.h"
 #include "CUDA/Prepare.h"

@@ -1,4 +1,10 @@
-
+//===- Indices.h - Groupings and index arrays -------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // A *grouping* lists the elements of a map's domain owner by owner (a stable counting sort by target). It is made once
 // for each map, whoever asks, and shares arrays wherever it can: elements that already stand in order need no list of
 // their own, and equal arrays are kept once.

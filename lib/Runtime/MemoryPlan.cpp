@@ -1,3 +1,9 @@
+//===- MemoryPlan.cpp - Places of buffers in one workspace ----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
 
 #include "MemoryPlan.h"
 

@@ -1,7 +1,13 @@
-
+//===- MemoryPlan.h - Places of buffers in one workspace --------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Gives each buffer an offset so that buffers which live at the same time do not overlap: greedy by falling size, each
-// into the smallest gap it fits between those placed already. Where that needs more than what is alive at one time, other
-// orders are tried and the best is kept.
+// into the smallest gap it fits between those placed already. Where that needs more than what is alive at one time,
+// other orders are tried and the best is kept.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +26,8 @@ struct Lifetime {
 
 inline constexpr int64_t kPlanWords = 3;
 
-/// `scratch` has room for kPlanWords * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63 bits.
+/// `scratch` has room for kPlanWords * count words. `total` becomes the bytes needed, or -1 if they do not fit in 63
+/// bits.
 void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total);
 
 } // namespace gnnc::runtime

@@ -1,4 +1,10 @@
-
+//===- Partition.h - Blocks of a kernel's work ------------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Blocks depend on the graph and on the step only, never on the number of threads: partial sums belong to blocks and
 // are added in block order, so results are the same bits whoever computed them.
 //

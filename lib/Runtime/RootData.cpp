@@ -1,4 +1,10 @@
-
+//===- RootData.cpp - The caller's extents and index arrays ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Everything the caller gives is checked in its own width before it is narrowed to int32. Extents and maps that the
 // model does not have are skipped unseen.
 //

@@ -1,4 +1,10 @@
-
+//===- Topology.h - Spaces and maps of a prepared graph ---------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
 // Evaluates the table's spaces and maps on the caller's extents and index arrays: root ones are checked and copied
 // (RootData.cpp), the others derived (Derive.cpp). All element numbers are int32; -1 means undefined.
 //

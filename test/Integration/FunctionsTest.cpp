@@ -131,3 +131,45 @@ TEST(Functions, SoftmaxOfVeryLowScores) {
     EXPECT_EQ((*found)["l"].data[2], -INFINITY);
   }
 }
+
+/// A model that has diverged must not look healthy: what is not a number wins in maxima and minima, of members,
+/// features and pairs of numbers, passes relu, and is the winner whose gradient counts.
+TEST(Functions, NotANumberIsKept) {
+  // Rows in registers, and ones that are walked in memory.
+  for (int64_t width : {5, 700}) {
+    std::optional<spec::ModelSpec> model =
+        loadText("model M { input x: node[c = " + std::to_string(width) + "], z: node[c]\n" +
+                 "output most = max(x.src)\n output least = min(x.src)\n output r = relu(x)\n"
+                 "output p = maximum(x, z)\n output q = minimum(z, x)\n"
+                 "output a = max(x, over: c)\n output b = min(x, over: c) }");
+    ASSERT_TRUE(model);
+    // Node 0 hears nodes 1, 2 and 3, and node 1 hears 1 and 3.
+    Graph graph{{{"node", 4}, {"edge", 5}}, {{"src", {1, 2, 3, 1, 3}}, {"dst", {0, 0, 0, 1, 1}}}};
+    Tensor x = Tensor::zeros({4, width}), z = Tensor::zeros({4, width});
+    for (int64_t i = 0; i < width; ++i) {
+      for (int64_t n = 0; n < 4; ++n)
+        x.data[n * width + i] = n % 2 ? n : -n;
+      x.data[2 * width + i] = NAN;
+      z.data[i] = NAN;
+    }
+    for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+      llvm::Expected<Tensors> found = runner->run(graph, {{"x", x}, {"z", z}});
+      ASSERT_TRUE(bool(found)) << runner->name() << ": " << llvm::toString(found.takeError());
+      auto at = [&](const char *name, int64_t row) { return (*found)[name].data[row * width + width - 1]; };
+      EXPECT_TRUE(std::isnan(at("most", 0)) && std::isnan(at("least", 0))) << runner->name();
+      EXPECT_EQ(at("most", 1), 3) << runner->name();
+      EXPECT_EQ(at("least", 1), 1) << runner->name();
+      EXPECT_EQ(at("most", 2), 0) << runner->name();
+      EXPECT_TRUE(std::isnan(at("r", 2))) << runner->name();
+      EXPECT_EQ(at("r", 3), 3) << runner->name();
+      for (const char *name : {"p", "q"}) {
+        EXPECT_TRUE(std::isnan(at(name, 0)) && std::isnan(at(name, 2))) << runner->name() << ", " << name;
+        EXPECT_EQ(at(name, 3), name[0] == 'p' ? 3 : 0) << runner->name();
+      }
+      for (const char *name : {"a", "b"}) {
+        EXPECT_TRUE(std::isnan((*found)[name].data[2])) << runner->name() << ", " << name;
+        EXPECT_EQ((*found)[name].data[3], 3) << runner->name();
+      }
+    }
+  }
+}

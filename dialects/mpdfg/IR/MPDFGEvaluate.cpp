@@ -47,7 +47,7 @@ double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
   case UnaryKind::Erf:
     return std::erf(x);
   case UnaryKind::Relu:
-    return x > 0 ? x : 0;
+    return x < 0 ? 0 : x; // What is not a number stays so.
   case UnaryKind::LeakyRelu:
     return x > 0 ? x : alpha * x;
   case UnaryKind::Elu:
@@ -77,9 +77,9 @@ double mpdfg::applyBinary(BinaryKind kind, double a, double b) {
   case BinaryKind::Pow:
     return std::pow(a, b);
   case BinaryKind::Maximum:
-    return a > b ? a : b;
+    return a > b || std::isnan(a) ? a : b; // What is not a number wins.
   case BinaryKind::Minimum:
-    return a < b ? a : b;
+    return a < b || std::isnan(a) ? a : b;
   case BinaryKind::Lt:
     return a < b;
   case BinaryKind::Le:
@@ -150,6 +150,11 @@ struct Accumulator {
   int64_t count = 0;
   int64_t winner = -1;
 
+  /// The first of equals wins, and the first NaN of all.
+  bool isBetter(double x) const {
+    bool most = kind == ReduceKind::Max || kind == ReduceKind::ArgMax;
+    return count == 0 || (most ? x > value : x < value) || (std::isnan(x) && !std::isnan(value));
+  }
   void add(double x, int64_t member) {
     switch (kind) {
     case ReduceKind::Sum:
@@ -157,10 +162,8 @@ struct Accumulator {
       value += x;
       break;
     case ReduceKind::Max:
-      value = count == 0 || x > value ? x : value;
-      break;
     case ReduceKind::Min:
-      value = count == 0 || x < value ? x : value;
+      value = isBetter(x) ? x : value;
       break;
     case ReduceKind::LogSumExp: {
       double m = std::max(maximum, x);
@@ -171,7 +174,7 @@ struct Accumulator {
     }
     case ReduceKind::ArgMax:
     case ReduceKind::ArgMin:
-      if (count == 0 || (kind == ReduceKind::ArgMax ? x > value : x < value)) {
+      if (isBetter(x)) {
         value = x;
         winner = member;
       }

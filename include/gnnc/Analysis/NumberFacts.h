@@ -26,8 +26,8 @@ bool isPositive(mlir::Value value);
 bool isNonZero(mlir::Value value);
 
 /// Whether the operation may be computed for rows that nobody reads. Their gradient is 0, and stays 0 only if it is not
-/// multiplied by an infinite derivative: so neither the operation nor its derivative is infinite for finite operands, or
-/// it depends on nothing that a gradient is taken of.
+/// multiplied by an infinite derivative: so neither the operation nor its derivative is infinite for finite operands,
+/// or it depends on nothing that a gradient is taken of.
 bool isHarmless(mlir::Operation *op);
 
 } // namespace gnnc

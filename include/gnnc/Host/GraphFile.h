@@ -34,7 +34,8 @@ namespace gnnc {
 /// A graph's data as one model wants it. Points into the file and the description it was made from.
 class BoundGraph {
 public:
-  /// Gradients of outputs are taken where they are there. What the program (one of `model`'s) needs must be in the file; what only others need is taken where it is there.
+  /// Gradients of outputs are taken where they are there. What the program (one of `model`'s) needs must be in the
+  /// file; what only others need is taken where it is there.
   static llvm::Expected<BoundGraph> create(const SafetensorsFile &file, const ModelInfo &model,
                                            llvm::StringRef program = "forward");
 

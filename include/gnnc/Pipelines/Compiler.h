@@ -63,8 +63,8 @@ struct CompileOptions {
   /// Called for each decision of an optimisation, applied or declined and why, in one line with its place in the model.
   /// May be empty.
   std::function<void(llvm::StringRef)> onRemark;
-  /// Called once with a page (HTML, UTF-8, self-contained) that shows what the compiler did, after the last phase before
-  /// code generation; not called by a compilation that ends before. May be empty.
+  /// Called once with a page (HTML, UTF-8, self-contained) that shows what the compiler did, after the last phase
+  /// before code generation; not called by a compilation that ends before. May be empty.
   std::function<void(std::string)> onReport;
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;

@@ -106,8 +106,21 @@ Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y
 Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, kFast); }
 Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, kFast); }
 Value FlatOps::greater(Value x, Value y) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); }
-Value FlatOps::max(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(x, y), x, y); }
-Value FlatOps::min(Value x, Value y) { return arith::SelectOp::create(b, loc, greater(y, x), x, y); }
+Value FlatOps::isNaN(Value x) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x); }
+Value FlatOps::max(Value x, Value y) {
+  Value larger = arith::SelectOp::create(b, loc, greater(x, y), x, y); // y, if either is not a number
+  return arith::SelectOp::create(b, loc, isNaN(x), x, larger);
+}
+Value FlatOps::min(Value x, Value y) {
+  Value smaller = arith::SelectOp::create(b, loc, greater(y, x), x, y);
+  return arith::SelectOp::create(b, loc, isNaN(x), x, smaller);
+}
+Value FlatOps::beats(Value x, Value best, bool most) {
+  Value wins = most ? greater(x, best) : greater(best, x);
+  Value isFirstNaN =
+      arith::AndIOp::create(b, loc, isNaN(x), arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, best, best));
+  return arith::OrIOp::create(b, loc, wins, isFirstNaN);
+}
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
 
 Value FlatOps::elementNumber(Value number, int64_t n) {
@@ -218,8 +231,8 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
     return math::TanhOp::create(b, loc, x);
   case UnaryKind::Erf:
     return math::ErfOp::create(b, loc, x);
-  case UnaryKind::Relu:
-    return choose(positive(), x, number(0));
+  case UnaryKind::Relu: // what is not a number stays so
+    return choose(greater(number(0), x), number(0), x);
   case UnaryKind::LeakyRelu:
     return choose(positive(), x, mul(x, number(alpha)));
   case UnaryKind::Elu:

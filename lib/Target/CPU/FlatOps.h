@@ -54,13 +54,18 @@ public:
   mlir::Value sub(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, mlir::Value y);
   mlir::Value div(mlir::Value x, mlir::Value y);
+  /// What is not a number wins, as in the interpreter.
   mlir::Value max(mlir::Value x, mlir::Value y);
   mlir::Value min(mlir::Value x, mlir::Value y);
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);
-  mlir::Value sine(mlir::Value x, bool ofCosine); ///< sin(x) or cos(x)
-  mlir::Value greater(mlir::Value x, mlir::Value y);
+  mlir::Value sine(mlir::Value x, bool ofCosine);    ///< sin(x) or cos(x)
+  mlir::Value greater(mlir::Value x, mlir::Value y); ///< no, if either is not a number
+  mlir::Value isNaN(mlir::Value x);
+  /// Whether x takes the place of the largest (`most`) or least so far. The first of equals wins, and the first NaN of
+  /// all.
+  mlir::Value beats(mlir::Value x, mlir::Value best, bool most);
   /// An element number (i64) in the memory of each of `count` numbers; and `first`, `first` + 1, ... in that of
   /// `count`.
   mlir::Value elementNumber(mlir::Value number, int64_t count);

@@ -296,9 +296,9 @@ Value FlatSweep::whereMembers(Range range, Value value) {
   return arith::SelectOp::create(b, loc, any, value, flat.splat(0, FlatOps::count(value)));
 }
 
-/// The better of an element and the best so far, with its number. The first of equals wins, and a NaN never does.
+/// The better of an element and the best so far, with its number.
 std::pair<Value, Value> FlatSweep::winner(ReduceKind kind, Value input, Value element, Value best, Value number) {
-  Value better = kind == ReduceKind::ArgMax ? flat.greater(input, best) : flat.greater(best, input);
+  Value better = flat.beats(input, best, kind == ReduceKind::ArgMax);
   Value mine = flat.elementNumber(element, FlatOps::count(input));
   return {arith::SelectOp::create(b, loc, better, input, best), arith::SelectOp::create(b, loc, better, mine, number)};
 }

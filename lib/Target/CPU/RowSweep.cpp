@@ -455,7 +455,7 @@ void RowSweep::raiseWinner(mpk::AccumulateOp op, Value input, Value candidate) {
   int64_t n = getFeatureElements(op.getType());
   auto [best, number] = statistics[op];
   bool most = op.getKind() == ReduceKind::ArgMax;
-  auto better = [&](Value x, Value old) { return most ? flat.greater(x, old) : flat.greater(old, x); };
+  auto better = [&](Value x, Value old) { return flat.beats(x, old, most); };
   Strided from{input, {1}}, old{best, {1}};
   apply({n}, {number, {1}}, {from, old, {number, {1}}}, [&](ArrayRef<Value> x) -> Value {
     Value mine = flat.elementNumber(candidate, FlatOps::count(x[0]));

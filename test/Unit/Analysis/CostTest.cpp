@@ -61,8 +61,8 @@ TEST(Cost, ChangesOfShapeAreFree) {
 }
 
 TEST(Cost, RandomNumbersPayForTheirRounds) {
-  EXPECT_EQ(flopsOf("mpdfg.random %y, %y, %y, %y, %x site 0 : " + kScore + ", " + kScore + ", " + kScore + ", " + kScore +
-                    ", " + kRow + " -> " + kRow),
+  EXPECT_EQ(flopsOf("mpdfg.random %y, %y, %y, %y, %x site 0 : " + kScore + ", " + kScore + ", " + kScore + ", " +
+                    kScore + ", " + kRow + " -> " + kRow),
             56 * 8 * 4);
 }
 

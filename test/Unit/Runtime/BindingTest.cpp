@@ -74,8 +74,8 @@ protected:
   }
   gnnc_status run(void *workspace = nullptr, size_t bytes = 0) {
     error.message[0] = 0;
-    return gnnc_model()->run(context, graph, nullptr, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
-                             static_cast<int32_t>(outputs.size()), workspace, bytes, nullptr, &error);
+    return gnnc_model()->run(context, graph, nullptr, inputs.data(), static_cast<int32_t>(inputs.size()),
+                             outputs.data(), static_cast<int32_t>(outputs.size()), workspace, bytes, nullptr, &error);
   }
   void expect(const std::string &message) {
     EXPECT_EQ(run(), GNNC_INVALID_ARGUMENT);
@@ -243,16 +243,21 @@ TEST_F(BindingTest, Workspace) {
 
 TEST_F(BindingTest, Arguments) {
   const gnnc_api *api = gnnc_model();
-  EXPECT_EQ(api->run(nullptr, graph, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error), GNNC_INVALID_ARGUMENT);
+  EXPECT_EQ(api->run(nullptr, graph, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error),
+            GNNC_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "run: context is null");
-  EXPECT_EQ(api->run(context, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error), GNNC_INVALID_ARGUMENT);
+  EXPECT_EQ(api->run(context, nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error),
+            GNNC_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "run: graph is null");
-  EXPECT_EQ(api->run(context, graph, nullptr, nullptr, 2, nullptr, 0, nullptr, 0, nullptr, &error), GNNC_INVALID_ARGUMENT);
+  EXPECT_EQ(api->run(context, graph, nullptr, nullptr, 2, nullptr, 0, nullptr, 0, nullptr, &error),
+            GNNC_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "num_inputs is 2, but the list is null");
-  EXPECT_EQ(api->run(context, graph, nullptr, inputs.data(), -1, nullptr, 0, nullptr, 0, nullptr, nullptr), GNNC_INVALID_ARGUMENT);
+  EXPECT_EQ(api->run(context, graph, nullptr, inputs.data(), -1, nullptr, 0, nullptr, 0, nullptr, nullptr),
+            GNNC_INVALID_ARGUMENT);
   ModelBuilder other;
   gnnc_context *otherContext = open(other.build());
-  EXPECT_EQ(api->run(otherContext, graph, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error), GNNC_INVALID_ARGUMENT);
+  EXPECT_EQ(api->run(otherContext, graph, nullptr, nullptr, 0, nullptr, 0, nullptr, 0, nullptr, &error),
+            GNNC_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "run: the graph was prepared by another model");
   api->close(otherContext);
 }

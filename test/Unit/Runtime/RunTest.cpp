@@ -146,7 +146,8 @@ struct Results {
     gnnc_binding outputs[] = {y.binding, sum.binding, most.binding, least.binding, typed};
     gnnc_error error;
     error.message[0] = 0;
-    gnnc_status status = gnnc_model()->run(context, graph, nullptr, &x.binding, 1, outputs, 5, workspace, bytes, nullptr, &error);
+    gnnc_status status =
+        gnnc_model()->run(context, graph, nullptr, &x.binding, 1, outputs, 5, workspace, bytes, nullptr, &error);
     if (status != GNNC_OUT_OF_MEMORY) {
       EXPECT_EQ(status, GNNC_OK) << error.message;
     }
@@ -369,7 +370,8 @@ TEST(Run, WideMerges) {
     gnnc_graph *graph;
     ASSERT_EQ(gnnc_model()->prepare(context, &data.desc(), &graph, nullptr), GNNC_OK);
     Tensor y("y", {width}, NAN);
-    ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr), GNNC_OK);
+    ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr),
+              GNNC_OK);
     if (threads == 1)
       reference = y.data;
     EXPECT_EQ(memcmp(y.data.data(), reference.data(), width * sizeof(float)), 0);
@@ -403,7 +405,8 @@ TEST(Run, SharedStepsAndConstants) {
   gnnc_graph *graph;
   ASSERT_EQ(gnnc_model()->prepare(context, &data.desc(), &graph, nullptr), GNNC_OK);
   Tensor y("y", {});
-  ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr), GNNC_OK);
+  ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr),
+            GNNC_OK);
   EXPECT_EQ(y.data[0], 42);
   gnnc_model()->free_graph(graph);
   gnnc_model()->close(context);

@@ -132,7 +132,7 @@ template <typename T> GNNC_DEVICE T recip(T x) { return T(1) / x; }
 template <typename T> GNNC_DEVICE T neg(T x) { return -x; }
 template <typename T> GNNC_DEVICE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0); }
 template <typename T> GNNC_DEVICE T square(T x) { return x * x; }
-template <typename T> GNNC_DEVICE T relu(T x) { return x > T(0) ? x : T(0); }
+template <typename T> GNNC_DEVICE T relu(T x) { return x < T(0) ? T(0) : x; }
 template <typename T> GNNC_DEVICE T leaky_relu(T x, T slope) { return x > T(0) ? x : x * slope; }
 template <typename T> GNNC_DEVICE T elu(T x, T scale) { return x > T(0) ? x : scale * expm1(x); }
 template <typename T> GNNC_DEVICE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
