@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 4;
+constexpr int64_t kTableVersion = 5;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -95,22 +95,23 @@ struct AlternativeRec {
 };
 
 // What a step is on a GPU: launches of kernels, whose arguments are words of 64 bits. `buffersAt`, `indicesAt`: numbers
-// in the table's lists that its kernels need; `zeroedAt`: buffers that are set to zero first.
+// in the table's lists that its kernels need; `writtenAt`: those of the buffers that the step writes (a place in the
+// arena may be written again over what was read there); `zeroedAt`: those that are set to zero first.
 struct DeviceStepRec {
-  int64_t buffersAt, numBuffers, indicesAt, numIndices, firstScratch, numScratch, zeroedAt, numZeroed, firstLaunch,
-      numLaunches;
+  int64_t buffersAt, numBuffers, writtenAt, numWritten, indicesAt, numIndices, firstScratch, numScratch, zeroedAt,
+      numZeroed, firstLaunch, numLaunches;
 };
 // Memory of the step: `bytes` for each slot or each heavy owner of the worklist of `map`, or for each counted block.
 enum ScratchKind : int64_t { ScratchSlots, ScratchHeavyOwners, ScratchBlocks };
 struct ScratchRec {
   int64_t kind, map, bytes;
 };
-// Along x there are ceil(count * perElement / perBlock) blocks, at most mostBlocksPerProcessor (unless 0) times the
-// processors; count is items, items with a slot, or owners with several items of the worklist of `symbol`, a map;
-// elements of `symbol`, a space (-1: 1); or 1. Counted launches leave a partial result in each block. Where
-// items go by falling size, a launch of items has those of at least leastMembers and (unless it is 0) fewer than
-// belowMembers members, which are powers of two; else it has all of them if their average is such, or none. So several
-// schedules of one sweep share its items. Items with a slot are as large as any.
+// Along x there are ceil(count * perElement / perBlock) blocks, but of all blocks at most mostBlocksPerProcessor
+// (unless 0) times the processors as long as there is one along x; count is items, items with a slot, or owners with
+// several items of the worklist of `symbol`, a map; elements of `symbol`, a space (-1: 1); or 1. Counted launches leave
+// a partial result in each block. Where items go by falling size, a launch of items has those of at least leastMembers
+// and (unless it is 0) fewer than belowMembers members, which are powers of two; else it has all of them if their
+// average is such, or none. So several schedules of one sweep share its items. Items with a slot are as large as any.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
   int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,

@@ -11,8 +11,9 @@
 //
 // Each case is a program, a graph, inputs, and what the interpreter computed; its model is the object of the same name
 // without ".N.case". Outputs and updated parameters and states are compared in the relative error of each tensor, on
-// fresh memory that holds NaN. Every case runs twice, once more as a recording that is replayed, and a gradient once
-// more as its two halves: all must give the same bits. Exits with 0 if all agree, 77 where there is no GPU at all.
+// fresh memory that holds NaN; where infinity or not-a-number is expected, it must be found. Every case runs twice,
+// once more as a recording that is replayed, and a gradient once more as its two halves: all must give the same bits.
+// Exits with 0 if all agree, 77 where there is no GPU at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -271,7 +272,8 @@ int main(int argc, char **argv) {
     double largest = 0;
     for (const Entry &entry : entries)
       for (int64_t k = 0; entry.kind >= Expected && k < entry.elements(); ++k)
-        largest = std::fmax(largest, std::fabs(reinterpret_cast<const double *>(entry.data.data())[k]));
+        if (double number = reinterpret_cast<const double *>(entry.data.data())[k]; std::isfinite(number))
+          largest = std::fmax(largest, std::fabs(number));
     size_t number = 0;
     for (const Entry &entry : entries) {
       if (entry.kind < Expected)
@@ -285,8 +287,15 @@ int main(int argc, char **argv) {
       double difference = 0, magnitude = 0;
       for (int64_t k = 0; k < entry.elements(); ++k) {
         double expected = reinterpret_cast<const double *>(entry.data.data())[k];
+        if (!model.doublePrecision)
+          expected = float(expected);
         double found = model.doublePrecision ? reinterpret_cast<const double *>(a.data())[k]
                                              : double(reinterpret_cast<const float *>(a.data())[k]);
+        if (!std::isfinite(expected)) { // There is nothing to be near to.
+          if (std::isnan(expected) ? !std::isnan(found) : found != expected)
+            difference = INFINITY;
+          continue;
+        }
         double off = std::fabs(found - expected);
         difference = std::isfinite(off) ? std::fmax(difference, off) : INFINITY;
         magnitude = std::fmax(magnitude, std::fabs(expected));

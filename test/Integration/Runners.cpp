@@ -255,9 +255,8 @@ private:
 // All of them
 //===----------------------------------------------------------------------===//
 
-std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model, bool gradient) {
+std::vector<std::unique_ptr<Runner>> test::compiledRunners(const spec::ModelSpec &model, bool gradient) {
   std::vector<std::unique_ptr<Runner>> runners;
-  runners.push_back(std::make_unique<InterpretedModel>(model, gradient));
   const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
   for (auto [optLevel, baseline] : ways) {
     llvm::Expected<std::unique_ptr<CompiledModel>> compiled =
@@ -276,6 +275,12 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
     else
       ADD_FAILURE() << "O" << optLevel << " on the GPU: " << llvm::toString(compiled.takeError());
   }
+  return runners;
+}
+
+std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model, bool gradient) {
+  std::vector<std::unique_ptr<Runner>> runners = compiledRunners(model, gradient);
+  runners.insert(runners.begin(), std::make_unique<InterpretedModel>(model, gradient));
   llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(model, gradient);
   if (!cases)
     ADD_FAILURE() << llvm::toString(cases.takeError());

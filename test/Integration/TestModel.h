@@ -118,6 +118,9 @@ private:
 /// test/Device/Replay.cpp on another machine.
 std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
 
+/// Of these the compiled ones that run here.
+std::vector<std::unique_ptr<Runner>> compiledRunners(const spec::ModelSpec &model, bool gradient = false);
+
 /// Gradients at every level with the settings of --save that allRunners leaves out, for one processor level.
 std::vector<std::unique_ptr<Runner>> savingRunners(const spec::ModelSpec &model);
 

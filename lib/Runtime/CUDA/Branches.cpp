@@ -13,27 +13,20 @@ using namespace table;
 
 int64_t StepOrder::wordsFor(const Call &call) {
   int64_t steps = call.program.numSteps;
-  return steps * ((steps + 63) / 64) + call.record().numBuffers;
+  return steps * ((steps + 63) / 64);
 }
 
 StepOrder::StepOrder(const Call &call, uint64_t *words)
     : call(call), model(call.graph.model), numSteps(call.program.numSteps), rowWords((numSteps + 63) / 64),
-      reached(words), firstStep(reinterpret_cast<int64_t *>(words + numSteps * rowWords)) {
-  const FunctionRec &function = call.record();
-  for (int64_t i = 0; i < function.numSteps; ++i) {
-    const DeviceStepRec &step = model.deviceStep(function.firstStep + i);
-    for (int64_t k = 0; k < step.numBuffers; ++k) {
-      int64_t &first = firstStep[model.list(step.buffersAt)[k] - function.firstBuffer];
-      first = first ? first : i + 1;
-    }
-  }
-}
+      reached(words) {}
 
-/// A value is written once, by the step that makes it, which is the first to have it.
 bool StepOrder::isWriter(int64_t step, int64_t buffer) const {
-  int64_t kind = model.buffer(buffer).kind;
-  return (kind == BufferArena || kind == BufferOutput) &&
-         firstStep[buffer - call.record().firstBuffer] == call.program.firstStep + step + 1;
+  const DeviceStepRec &record = model.deviceStep(call.record().firstStep + call.program.firstStep + step);
+  const int64_t *written = model.list(record.writtenAt);
+  for (int64_t k = 0; k < record.numWritten; ++k)
+    if (written[k] == buffer)
+      return true;
+  return false;
 }
 
 int64_t StepOrder::numPlaces(int64_t step) const {

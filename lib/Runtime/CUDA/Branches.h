@@ -47,8 +47,7 @@ private:
   const Call &call;
   const Model &model;
   int64_t numSteps, rowWords;
-  uint64_t *reached;  ///< for each step a bit for each earlier one
-  int64_t *firstStep; ///< for each buffer of the function, the step of the function that it first appears in, plus one
+  uint64_t *reached; ///< for each step a bit for each earlier one
 };
 
 } // namespace gnnc::runtime::cuda

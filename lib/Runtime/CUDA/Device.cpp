@@ -124,12 +124,12 @@ gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
   Current current(*this);
   if (gnnc_status status = loadImage(model.images, header.numImages, module, error))
     return status;
-  constexpr int64_t kSharedWithoutAsking = 48 << 10;
   constexpr int kMostDynamicShared = 8; // CUfunction_attribute
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
     int code = driver.getFunction(&functions[i], module, model.name(launch.kernel));
-    if (!code && launch.sharedBytes > kSharedWithoutAsking)
+    // Above 48 KiB, what the kernel has besides counted in, it must be asked for.
+    if (!code && launch.sharedBytes > 0)
       code = driver.setFunctionAttribute(functions[i], kMostDynamicShared, static_cast<int>(launch.sharedBytes));
     if (code)
       return driverError(driver, code, model.name(launch.kernel), error);

@@ -266,9 +266,9 @@ gnnc_status DevicePreparation::countBlocks() {
       break;
     }
     int64_t blocks = (count * launch.perElement + launch.perBlock - 1) / launch.perBlock;
-    int64_t most = launch.mostBlocksPerProcessor * device.processors();
-    if (most > 0 && blocks > most)
-      blocks = most;
+    int64_t most = launch.mostBlocksPerProcessor * device.processors() / (launch.gridY * launch.gridZ);
+    if (launch.mostBlocksPerProcessor > 0 && blocks > most)
+      blocks = most > 0 ? most : 1;
     if (blocks > INT32_MAX)
       return fail(error, GNNC_UNSUPPORTED, "kernel '%s': %lld blocks are more than a GPU takes",
                   model.name(launch.kernel), static_cast<long long>(blocks));

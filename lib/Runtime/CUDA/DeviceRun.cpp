@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Error.h"
 #include "Branches.h"
 #include "Worklist.h"
 #include <string.h>
@@ -86,6 +87,9 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   if (blocks == 0)
     return GNNC_OK;
   int64_t words[kMostWords];
+  if (record.numWords > kMostWords) // The compiler makes no such kernels.
+    return fail(call.error, GNNC_UNSUPPORTED, "kernel '%s' has more than %lld arguments", model.name(record.kernel),
+                static_cast<long long>(kMostWords));
   Arguments arguments(call, model.deviceStep(step), number);
   const int64_t *list = model.list(record.wordsAt);
   for (int64_t i = 0; i < record.numWords; ++i)

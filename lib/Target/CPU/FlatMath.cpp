@@ -8,7 +8,8 @@
 // In float32, x = n ln 2 + r with |r| <= ln(2) / 2, and exp(r) - 1 is r + r^2 p(r) with the polynomial of Cephes' expf.
 // Then exp(x) = 2^n (exp(r) - 1) + 2^n, and exp(x) - 1 = 2^n (exp(r) - 1) + (2^n - 1), where nothing cancels near 0. n
 // is rounded by adding 1.5 * 2^23, which leaves it in the lowest bits. Arguments are clamped to where 2^n is a normal
-// number: the result ends at 1e-38 and at 2e38. A NaN stays one: comparisons with it are false.
+// number or the next beyond: with 2^(n-1) in place of 2^n, and twice the result, what is too large becomes infinite,
+// and what is below 2^-125.5 is 0. A NaN stays one: comparisons with it are false.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,12 +21,12 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::cpu;
 
-/// 2^n and exp(r) - 1.
+/// 2^(n-1), 0 for the least n, and exp(r) - 1.
 static std::pair<Value, Value> splitExp(FlatOps &flat, OpBuilder &b, Location loc, Value x) {
   int64_t lanes = FlatOps::count(x);
   auto number = [&](double value) { return flat.splat(value, lanes); };
   auto fma = [&](Value p, Value q, Value r) -> Value { return math::FmaOp::create(b, loc, p, q, r); };
-  Value low = number(-87.33654), high = number(88.37626);
+  Value low = number(-87.33654), high = number(89);
   x = arith::SelectOp::create(b, loc, flat.greater(low, x), low, x);
   x = arith::SelectOp::create(b, loc, flat.greater(x, high), high, x);
   Value magic = number(12582912), shifted = fma(x, number(1.44269504088896341), magic);
@@ -42,21 +43,21 @@ static std::pair<Value, Value> splitExp(FlatOps &flat, OpBuilder &b, Location lo
   };
   Value bits = arith::BitcastOp::create(b, loc, integers, shifted);
   Value exponent = arith::ShLIOp::create(b, loc, bits, integer(23));
-  Value scale = arith::AddIOp::create(b, loc, exponent, integer(0x3f800000));
+  Value scale = arith::AddIOp::create(b, loc, exponent, integer(0x3f000000));
   return {arith::BitcastOp::create(b, loc, flat.type(lanes), scale), q};
 }
 
 Value FlatOps::exp(Value x) {
   if (!element.isF32())
     return math::ExpOp::create(b, loc, x);
-  auto [scale, q] = splitExp(*this, b, loc, x);
-  return math::FmaOp::create(b, loc, scale, q, scale);
+  auto [half, q] = splitExp(*this, b, loc, x);
+  return mul(splat(2, count(x)), math::FmaOp::create(b, loc, half, q, half));
 }
 
 Value FlatOps::expm1(Value x) {
   if (!element.isF32())
     return math::ExpM1Op::create(b, loc, x);
-  auto [scale, q] = splitExp(*this, b, loc, x);
-  Value less = arith::SubFOp::create(b, loc, scale, splat(1, count(x)));
-  return math::FmaOp::create(b, loc, scale, q, less);
+  auto [half, q] = splitExp(*this, b, loc, x);
+  Value less = arith::SubFOp::create(b, loc, half, splat(0.5, count(x)));
+  return mul(splat(2, count(x)), math::FmaOp::create(b, loc, half, q, less));
 }

@@ -100,7 +100,7 @@ std::string BodyPrinter::element(Value value, const AxisList *seenAs) const {
   if (value.getDefiningOp<IotaOp>())
     return "gnnc::numberOf(Real(0), " + offset(shape, getFeatureShape(value.getType())) + ")";
   if (auto it = fromMemory.find(value); it != fromMemory.end()) {
-    std::string read = "__ldg(" + it->second + " + " + offset(shape, getFeatureShape(value.getType())) + ")";
+    std::string read = "gnnc::read(" + it->second + " + " + offset(shape, getFeatureShape(value.getType())) + ")";
     std::string guard = inside(BodyAxes::atomsOf(shape));
     return guard.empty() ? read : "(" + guard + " ? " + read + " : Real(0))";
   }
@@ -422,8 +422,8 @@ void BodyPrinter::fold(FoldOp op) {
   auto extreme = [&](StringRef variable, bool most) {
     std::string neutral = most ? "-Real(GNNC_INFINITY)" : "Real(GNNC_INFINITY)";
     out.line("Real " + variable + " = " + neutral + ";");
-    out.line(loops(folded) + variable + " = gnnc::" + (most ? "maximum" : "minimum") + "(Real(" +
-             guarded(term, neutral) + "), " + variable + ");");
+    out.line(loops(folded) + variable + " = gnnc::" + (most ? "most" : "least") + "(" + variable + ", Real(" +
+             guarded(term, neutral) + "));");
     out.line(variable + " = " + reduceLanes(most ? "maxLanes" : "minLanes", folded, variable.str()) + ";");
   };
   switch (op.getKind()) {

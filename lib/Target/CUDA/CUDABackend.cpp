@@ -36,6 +36,23 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
   return headers;
 }
 
+/// Whether GPUs can launch a step; an error at its operation if not.
+static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
+  for (const Launch &launch : step.launches) {
+    auto refuse = [&](const char *what, int64_t found, int64_t most) {
+      return op->emitOpError() << "is not possible on GPUs: kernel '" << launch.kernel << "' would take " << found
+                               << " " << what << ", and at most " << most << " can be had";
+    };
+    if (int64_t found = launch.words.size(); found > kMostWords)
+      return refuse("arguments of 8 bytes", found, kMostWords);
+    if (int64_t found = launch.sharedBytes + launch.staticSharedBytes; found > kMostSharedBytes)
+      return refuse("bytes of shared memory in a block", found, kMostSharedBytes);
+    if (int64_t found = std::max(launch.gridY, launch.gridZ); found > kMostBlocksAlongYZ)
+      return refuse("blocks along one dimension of its grid", found, kMostBlocksAlongYZ);
+  }
+  return success();
+}
+
 llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
 
 llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {
@@ -57,7 +74,7 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
         step = printOuterSum(sum, name, options, out);
       else
         continue;
-      if (failed(step))
+      if (failed(step) || failed(checkLimits(&op, *step)))
         return llvm::createStringError("internal error in code generation; the diagnostic says where");
       source.steps.push_back(std::move(*step));
     }

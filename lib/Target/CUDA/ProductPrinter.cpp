@@ -210,12 +210,11 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   launch.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
   launch.perBlock = shape.grouped ? 1 : shape.tileRows;
   launch.perElement = shape.grouped ? 1 : shape.rows;
-  launch.gridY = llvm::divideCeil(shape.n, shape.tileColumns);
-  launch.gridZ = shape.batch;
+  launch.spread(shape.batch * llvm::divideCeil(shape.n, shape.tileColumns));
   launch.sharedBytes = sharedBytes;
   // Sixteen warps on each processor go through all rows.
   if (shape.onTensorCores && !shape.grouped)
-    launch.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads() / (launch.gridY * launch.gridZ));
+    launch.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads());
   if (shape.grouped && mapIsPartial(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
                                   builder.step.buffers.begin());
@@ -250,16 +249,16 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
     launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
     launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
     launch.perBlock = shape.grouped ? 1 : 256;
-    launch.gridY = llvm::divideCeil(shape.k, shape.tileRows) * llvm::divideCeil(shape.n, shape.tileColumns);
-    launch.gridZ = shape.batch;
+    launch.spread(shape.batch * llvm::divideCeil(shape.k, shape.tileRows) *
+                  llvm::divideCeil(shape.n, shape.tileColumns));
     launch.isCounted = !shape.grouped;
-    // About sixteen warps on each processor; more would only leave more partial sums.
-    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / shape.threads() / launch.gridY) : 4;
+    // About sixteen warps on each processor; more would only leave more partial sums, each as large as the weight.
+    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / shape.threads()) : 4;
     launch.mostBlocksPerProcessor = shape.grouped ? 0 : most;
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
   launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;
   launch.symbol = op.getAlongAttr();
-  launch.gridY = llvm::divideCeil(builder.elements(), 32);
+  launch.perElement = llvm::divideCeil(builder.elements(), 32); // All along x: the other dimensions end at 65535.
   return std::move(builder.step);
 }

@@ -10,6 +10,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "SweepPrinterImpl.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -54,6 +57,24 @@ bool SweepPrinter::mapIsPartial(FlatSymbolRefAttr map) {
 
 std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
   return (buffer(value) + " + gnnc::int64(" + row + ") * " + Twine(getFeatureElements(value.getType()))).str();
+}
+
+/// Whether the sweep writes a result where this operand lies (place-updates, plan-memory).
+bool SweepPrinter::isReplaced(Value input) {
+  Value memory = getViewed(input);
+  auto slotOf = [](Value value) -> int64_t {
+    Operation *maker = value.getDefiningOp();
+    auto slots = maker ? maker->getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr) : DenseI64ArrayAttr();
+    return slots ? slots[cast<OpResult>(value).getResultNumber()] : -1;
+  };
+  if (int64_t slot = slotOf(memory); slot >= 0)
+    return llvm::any_of(sweep.getResults(), [&](Value result) { return slotOf(result) == slot; });
+  auto function = sweep->getParentOfType<func::FuncOp>();
+  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
+    if (auto updates = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr))
+      if (getViewed(returned.get()).getDefiningOp() == sweep && function.getArgument(updates.getInt()) == memory)
+        return true;
+  return false;
 }
 
 /// The number that an operand which is a degree has for an element, from the index of its map; empty for others.

@@ -46,6 +46,7 @@ private:
   std::string extent(mlir::FlatSymbolRefAttr space);
   bool mapIsPartial(mlir::FlatSymbolRefAttr map);
   std::string rowPointer(mlir::Value value, const llvm::Twine &row);
+  bool isReplaced(mlir::Value input);
 
   // Functions of the body
   void fields(const llvm::Twine &name, mlir::Value like) { members.line(print.declaration(name, axes.of(like)) + ";"); }

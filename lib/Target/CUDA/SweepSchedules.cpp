@@ -57,10 +57,10 @@ void SweepPrinter::configuration() {
              " side by side");
   }
   out.open("struct Args");
-  for (size_t i = 0; i < step.buffers.size(); ++i)
-    out.line((i < sweep.getInputs().size() && !llvm::is_contained(sweep.getResults(), step.buffers[i]) ? "const Real *b"
-                                                                                                       : "Real *b") +
-             Twine(i) + ";");
+  for (auto [i, value] : llvm::enumerate(step.buffers)) {
+    bool written = llvm::is_contained(sweep.getResults(), value) || isReplaced(value);
+    out.line((written ? "Real *b" : "const Real *b") + Twine(i) + ";");
+  }
   for (size_t i = 0; i < step.indices.size(); ++i)
     out.line("const int *i" + Twine(i) + ";");
   for (size_t i = 0; i < extents.size(); ++i)
@@ -152,10 +152,11 @@ void SweepPrinter::launches() {
     record.grid = grid;
     record.symbol = grid == GridKind::Elements ? sweep.getOverAttr() : along;
     record.perBlock = perBlock;
-    record.gridY = std::min<int64_t>(layout.tiles, 1 << 15);
-    record.gridZ = llvm::divideCeil(layout.tiles, record.gridY);
+    record.spread(layout.tiles);
     record.threads = threads;
     record.sharedBytes = threads / layout.lanes * print.stagingNumbers() * bytes;
+    if (threads > 32 && hasTotals())
+      record.staticSharedBytes = threads / 32 * totalsWords() * layout.lanes * bytes;
     record.isCounted = isCounted;
     record.mostBlocksPerProcessor = isCounted ? 12 : 0;
     record.words = words();

@@ -32,9 +32,9 @@ void SweepPrinter::totals() {
     std::string sum = at("t", "sum", i, op.getInput()), winner = at("t", "winner", i, op.getInput());
     switch (op.getKind()) {
     case ReduceKind::Max:
-      return sum + " = gnnc::maximum(" + other + ", " + sum + ");";
+      return sum + " = gnnc::most(" + sum + ", " + other + ");";
     case ReduceKind::Min:
-      return sum + " = gnnc::minimum(" + other + ", " + sum + ");";
+      return sum + " = gnnc::least(" + sum + ", " + other + ");";
     case ReduceKind::ArgMax:
       return "gnnc::keepMost(" + sum + ", " + winner + ", " + other + ", " + number + ");";
     case ReduceKind::ArgMin:

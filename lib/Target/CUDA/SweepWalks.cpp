@@ -145,7 +145,7 @@ void SweepPrinter::raise(unsigned number) {
     members.line(print.declaration("scale" + Twine(i), shape) + ";");
     members.open(print.loops(BodyAxes::atomsOf(shape)));
     members.line("Real top = " + top + ";");
-    members.line("GNNC_FOR(u, kFlight) top = members[u].live && " + score + " > top ? " + score + " : top;");
+    members.line("GNNC_FOR(u, kFlight) top = members[u].live ? gnnc::most(top, " + score + ") : top;");
     members.line("scale" + Twine(i) + print.subscripts(shape) + " = gnnc::exp(" + top + " - top);");
     members.line(top + " = top;");
     members.line(at("s", "total", i, statistic.score) + " *= scale" + Twine(i) + print.subscripts(shape) + ";");
@@ -184,8 +184,8 @@ void SweepPrinter::add(unsigned number) {
     if (kind == ReduceKind::Sum || kind == ReduceKind::Mean)
       statement = sum + " += m.live ? " + value + " : Real(0);";
     else if (kind == ReduceKind::Max || kind == ReduceKind::Min)
-      statement = sum + " = m.live && " + value + (kind == ReduceKind::Max ? " > " : " < ") + sum + " ? " + value +
-                  " : " + sum + ";";
+      statement = sum + " = m.live ? gnnc::" + (kind == ReduceKind::Max ? "most(" : "least(") + sum + ", Real(" +
+                  value + ")) : " + sum + ";";
     else
       statement = std::string("if (m.live) gnnc::") + (kind == ReduceKind::ArgMax ? "keepMost" : "keepLeast") + "(" +
                   sum + ", " + at("s", "winner", i, input) + ", Real(" + value +
@@ -206,7 +206,7 @@ void SweepPrinter::mergeSums(unsigned number) {
   std::string type = "Walk" + std::to_string(number);
   members.open("GNNC_DEVICE void reset(" + type + "::Sums &s) const");
   for (auto [i, statistic] : llvm::enumerate(walk.statistics)) {
-    print.forEach(axes.of(statistic.score), at("s", "top", i, statistic.score) + " = gnnc::kLowest;");
+    print.forEach(axes.of(statistic.score), at("s", "top", i, statistic.score) + " = gnnc::kLowest<Real>;");
     print.forEach(axes.of(statistic.score), at("s", "total", i, statistic.score) + " = 0;");
   }
   for (int i : walk.accumulates) {
@@ -229,7 +229,7 @@ void SweepPrinter::mergeSums(unsigned number) {
                  StringRef(print.declaration("theirs" + Twine(i), shape)).drop_front(5) + ";");
     members.open(print.loops(BodyAxes::atomsOf(shape)));
     std::string mine = at("s", "top", i, statistic.score), theirs = at("o", "top", i, statistic.score);
-    members.line("const Real top = gnnc::maximum(" + mine + ", " + theirs + ");");
+    members.line("const Real top = gnnc::most(" + mine + ", " + theirs + ");");
     members.line("mine" + number + subscripts + " = gnnc::exp(" + mine + " - top);");
     members.line("theirs" + number + subscripts + " = gnnc::exp(" + theirs + " - top);");
     members.line(mine + " = top;");
@@ -253,12 +253,12 @@ void SweepPrinter::mergeSums(unsigned number) {
     ReduceKind kind = op.getKind();
     std::string winners = "(" + sum + ", " + at("s", "winner", i, op.getInput()) + ", " + other + ", " +
                           at("o", "winner", i, op.getInput()) + ");";
-    print.forEach(axes.of(op.getInput()),
-                  kind == ReduceKind::Max      ? sum + " = gnnc::maximum(" + other + ", " + sum + ");"
-                  : kind == ReduceKind::Min    ? sum + " = gnnc::minimum(" + other + ", " + sum + ");"
-                  : kind == ReduceKind::ArgMax ? "gnnc::keepMost" + winners
-                  : kind == ReduceKind::ArgMin ? "gnnc::keepLeast" + winners
-                                               : sum + " += " + other + ";");
+    print.forEach(axes.of(op.getInput()), kind == ReduceKind::Max ? sum + " = gnnc::most(" + sum + ", " + other + ");"
+                                          : kind == ReduceKind::Min
+                                              ? sum + " = gnnc::least(" + sum + ", " + other + ");"
+                                          : kind == ReduceKind::ArgMax ? "gnnc::keepMost" + winners
+                                          : kind == ReduceKind::ArgMin ? "gnnc::keepLeast" + winners
+                                                                       : sum + " += " + other + ";");
   }
   members.close();
 }
@@ -289,7 +289,7 @@ void SweepPrinter::after(unsigned number) {
       int slot = llvm::find_if(walk.statistics, [&](auto &s) { return s.softmax == accumulate.online; }) -
                  walk.statistics.begin();
       std::string total = at("s", "total", slot, walk.statistics[slot].score);
-      value = "(" + total + " > 0 ? " + value + " / " + total + " : Real(0))";
+      value = "(" + total + " != 0 ? " + value + " / " + total + " : Real(0))"; // A NaN stays one.
     }
     if (op.getKind() == ReduceKind::Mean)
       value = value + " / Real(count)";

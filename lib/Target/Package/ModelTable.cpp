@@ -78,7 +78,7 @@ private:
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
   void stepRecord(const EmittedKernel &kernel);
-  void deviceStepRecord(const cuda::DeviceStep &step);
+  void deviceStepRecord(const cuda::DeviceStep &step, Operation *kernel);
   int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
 
   ModuleOp module;
@@ -345,8 +345,10 @@ int64_t TableBuilder::wordNumber(const cuda::Word &word, const cuda::DeviceStep 
   }
 }
 
-void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
-  SmallVector<int64_t> bufferList, indexList, zeroed;
+void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step, Operation *kernel) {
+  SmallVector<int64_t> bufferList, indexList, zeroed, written;
+  for (Value result : kernel->getResults())
+    written.push_back(bufferOf(result));
   for (Value value : step.buffers)
     bufferList.push_back(bufferOf(value));
   for (const IndexRef &ref : step.indices)
@@ -356,6 +358,8 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
   table::DeviceStepRec record{};
   record.buffersAt = list(bufferList);
   record.numBuffers = bufferList.size();
+  record.writtenAt = list(written);
+  record.numWritten = written.size();
   record.indicesAt = list(indexList);
   record.numIndices = indexList.size();
   record.zeroedAt = list(zeroed);
@@ -415,7 +419,7 @@ ModelTable TableBuilder::run() {
     for (Operation &op : function.getBody().front())
       if (mpk::isKernel(&op)) {
         if (!device.steps.empty())
-          deviceStepRecord(device.steps[steps.size()]);
+          deviceStepRecord(device.steps[steps.size()], &op);
         stepRecord(kernels[steps.size()]);
       }
     record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;

@@ -15,8 +15,8 @@ using namespace gnnc::table;
 
 namespace {
 
-/// A function of random steps: each reads a few values and makes one, in an arena in which places are used again, or an
-/// output that replaces a parameter; some have scratch memory.
+/// A function of random steps: each reads a few values and makes one, in an arena in which places are used again, over
+/// a value that it reads, or an output that replaces a parameter; some have scratch memory.
 class BranchesTest : public ::testing::TestWithParam<unsigned> {
 protected:
   struct Access {
@@ -35,21 +35,29 @@ protected:
     for (int64_t i = 0; i < numSteps; ++i) {
       DeviceStepRec step{};
       std::vector<Access> own;
-      std::vector<int64_t> list;
-      auto add = [&](int64_t buffer, bool written) {
+      std::vector<int64_t> list, written;
+      auto add = [&](int64_t buffer, bool isWritten) {
         list.push_back(buffer);
+        if (isWritten)
+          written.push_back(buffer);
         const BufferRec &record = buffers[buffer];
         if (record.kind == BufferArena)
-          own.push_back({-1, prepared[buffer].offset, prepared[buffer].offset + prepared[buffer].bytes, written});
+          own.push_back({-1, prepared[buffer].offset, prepared[buffer].offset + prepared[buffer].bytes, isWritten});
         else
-          own.push_back({record.kind == BufferOutput ? record.replaces : buffer, 0, 1, written});
+          own.push_back({record.kind == BufferOutput ? record.replaces : buffer, 0, 1, isWritten});
       };
       for (int64_t k = below(4); k > 0; --k) {
         int64_t buffer = below(static_cast<int64_t>(buffers.size()));
         if (buffers[buffer].kind != BufferOutput)
           add(buffer, false);
       }
-      if (below(4) == 0)
+      std::vector<int64_t> readable; // places of the arena whose rows may be written over
+      for (int64_t buffer : list)
+        if (buffers[buffer].kind == BufferArena)
+          readable.push_back(buffer);
+      if (!readable.empty() && below(3) == 0)
+        add(readable.front(), true);
+      else if (below(4) == 0)
         add(addBuffer(BufferOutput, below(kParams), 0, 0), true);
       else
         add(addBuffer(BufferArena, -1, 64 * below(20), below(200)), true);
@@ -63,6 +71,9 @@ protected:
       step.buffersAt = static_cast<int64_t>(lists.size());
       step.numBuffers = static_cast<int64_t>(list.size());
       lists.insert(lists.end(), list.begin(), list.end());
+      step.writtenAt = static_cast<int64_t>(lists.size());
+      step.numWritten = static_cast<int64_t>(written.size());
+      lists.insert(lists.end(), written.begin(), written.end());
       steps.push_back(step);
       accesses.push_back(own);
     }
@@ -76,7 +87,7 @@ protected:
     };
     int64_t listsAt = append(lists);
     for (DeviceStepRec &step : steps)
-      step.buffersAt += listsAt;
+      step.buffersAt += listsAt, step.writtenAt += listsAt;
     Header header{};
     header.buffersAt = append(buffers);
     header.deviceStepsAt = append(steps);

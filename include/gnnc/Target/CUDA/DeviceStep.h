@@ -58,13 +58,22 @@ struct Launch {
   int64_t perBlock = 1, perElement = 1; ///< blocks = ceil(count * perElement / perBlock)
   int64_t gridY = 1, gridZ = 1;
   int64_t threads = 128;
-  int64_t sharedBytes = 0;
-  /// Blocks take turns if there are more; 0: as many as it takes.
+  int64_t sharedBytes = 0;       ///< asked for at launch,
+  int64_t staticSharedBytes = 0; ///< and what the kernel has besides
+  /// Of all blocks, those along y and z included, but at least one along x: blocks take turns if there are more. 0: as
+  /// many as it takes.
   int64_t mostBlocksPerProcessor = 0;
   /// Items: which of them, by their members (ModelTable.h). Powers of two or 0; `below` 0: however many.
   int64_t leastMembers = 0, belowMembers = 0;
   bool isCounted = false; ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;
+
+  /// This many parts of the work along y, and z where these are too many: kMostAlongY of Kernels/Sweep.cuh. The last of
+  /// them may have nothing to do.
+  void spread(int64_t parts) {
+    gridY = std::min<int64_t>(parts, 1 << 15);
+    gridZ = gridY ? (parts + gridY - 1) / gridY : 1;
+  }
 };
 
 struct DeviceStep {
@@ -76,6 +85,10 @@ struct DeviceStep {
   llvm::SmallVector<unsigned> zeroed;
   llvm::SmallVector<Launch> launches;
 };
+
+/// What a launch may take: words of arguments, bytes of shared memory of a block (sm_90; less on other architectures),
+/// blocks along y and z. Drivers before CUDA 12.1 take no more words.
+constexpr int64_t kMostWords = 512, kMostSharedBytes = 227 << 10, kMostBlocksAlongYZ = 65535;
 
 } // namespace gnnc::cuda
 

@@ -26,8 +26,9 @@ namespace gnnc {
 using int64 = long long;
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-/// Where the running maximum of an online softmax starts: below every score, but its difference to one is finite.
-constexpr float kLowest = -1e30f;
+/// Where the running maximum of an online softmax starts: no finite score is below, and its difference to one is finite.
+template <typename T> constexpr T kLowest = T(-3.402823466e+38f);
+template <> constexpr double kLowest<double> = -1.7976931348623157e+308;
 
 GNNC_DEVICE int lane() { return threadIdx.x & 31; }
 
@@ -35,18 +36,31 @@ GNNC_DEVICE int lane() { return threadIdx.x & 31; }
 // Memory: V numbers that lie side by side, 16 bytes at most, aligned to their size.
 //===----------------------------------------------------------------------===//
 
+template <typename T> constexpr bool kIsConst = false;
+template <typename T> constexpr bool kIsConst<const T> = true;
+
 template <typename T, int V> struct Packed;
 template <typename T> struct Packed<T, 1> { using Type = T; };
 template <> struct Packed<float, 2> { using Type = float2; };
 template <> struct Packed<float, 4> { using Type = float4; };
 template <> struct Packed<double, 2> { using Type = double2; };
 
-/// Reads what no kernel writes while this one runs.
-template <int V, typename T> GNNC_DEVICE void load(T *to, const T *from) {
+/// Reads what no kernel writes while this one runs: through the read-only cache.
+template <typename T> GNNC_DEVICE T read(const T *from) { return __ldg(from); }
+/// Reads what this kernel replaces, whose pointer is not one to constants.
+template <typename T> GNNC_DEVICE T read(T *from) { return *from; }
+
+/// Where `From` points to constants, nobody writes there while this kernel runs.
+template <int V, typename T, typename From> GNNC_DEVICE void load(T *to, From *from) {
   if constexpr (V == 1) {
-    to[0] = __ldg(from);
+    to[0] = read(from);
   } else {
-    auto all = __ldg(reinterpret_cast<const typename Packed<T, V>::Type *>(from));
+    using Type = typename Packed<T, V>::Type;
+    Type all;
+    if constexpr (kIsConst<From>)
+      all = __ldg(reinterpret_cast<const Type *>(from));
+    else
+      all = *reinterpret_cast<const Type *>(from);
     to[0] = all.x, to[1] = all.y;
     if constexpr (V == 4)
       to[2] = all.z, to[3] = all.w;
@@ -65,6 +79,10 @@ template <int V, typename T> GNNC_DEVICE void store(T *to, const T *from) {
 }
 template <int V, typename T> GNNC_DEVICE void fill(T *to, T number) { GNNC_FOR(v, V) to[v] = number; }
 
+/// The greater and the lesser of two numbers in a maximum or minimum of many: not-a-number wins.
+template <typename T> GNNC_DEVICE T most(T x, T y) { return y > x || y != y ? y : x; }
+template <typename T> GNNC_DEVICE T least(T x, T y) { return y < x || y != y ? y : x; }
+
 //===----------------------------------------------------------------------===//
 // Lanes. Lanes whose numbers differ in the bits of Count lanes that begin at First hold parts of one row; all lanes of
 // the warp take part, and all get the result.
@@ -81,20 +99,16 @@ template <int First, int Count, typename T> GNNC_DEVICE T sumLanes(T x) {
 template <int First, int Count, typename T> GNNC_DEVICE T maxLanes(T x) {
   GNNC_FOR_STEP(i, 5, 1) {
     int mask = First << i;
-    if (mask < First * Count) {
-      T other = __shfl_xor_sync(kAllLanes, x, mask);
-      x = other > x ? other : x;
-    }
+    if (mask < First * Count)
+      x = most(x, __shfl_xor_sync(kAllLanes, x, mask));
   }
   return x;
 }
 template <int First, int Count, typename T> GNNC_DEVICE T minLanes(T x) {
   GNNC_FOR_STEP(i, 5, 1) {
     int mask = First << i;
-    if (mask < First * Count) {
-      T other = __shfl_xor_sync(kAllLanes, x, mask);
-      x = other < x ? other : x;
-    }
+    if (mask < First * Count)
+      x = least(x, __shfl_xor_sync(kAllLanes, x, mask));
   }
   return x;
 }
@@ -140,8 +154,8 @@ template <typename T> GNNC_DEVICE T silu(T x) { return x * sigmoid(x); }
 template <typename T> GNNC_DEVICE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440))); }
 template <typename T> GNNC_DEVICE T softplus(T x) { return (x > T(0) ? x : T(0)) + log1p(exp(-abs(x))); }
 
-template <typename T> GNNC_DEVICE T maximum(T x, T y) { return x > y ? x : y; }
-template <typename T> GNNC_DEVICE T minimum(T x, T y) { return x < y ? x : y; }
+template <typename T> GNNC_DEVICE T maximum(T x, T y) { return x > y || x != x ? x : y; }
+template <typename T> GNNC_DEVICE T minimum(T x, T y) { return x < y || x != x ? x : y; }
 template <typename T> GNNC_DEVICE T lt(T x, T y) { return x < y ? T(1) : T(0); }
 template <typename T> GNNC_DEVICE T le(T x, T y) { return x <= y ? T(1) : T(0); }
 template <typename T> GNNC_DEVICE T gt(T x, T y) { return x > y ? T(1) : T(0); }
@@ -179,15 +193,18 @@ GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsign
 // Accumulators of one number
 //===----------------------------------------------------------------------===//
 
-/// Of equal numbers the smallest element wins, so the order of merging does not matter; -1 is nobody.
+/// Of equal numbers the smallest element wins, and not-a-number wins over all, so the order of merging does not matter; -1
+/// is nobody.
 template <typename T> GNNC_DEVICE void keepMost(T &best, T &number, T other, T otherNumber) {
   bool first = unsigned(elementOf(otherNumber)) < unsigned(elementOf(number));
-  if (other > best || (other == best && first))
+  bool isNaN = other != other, wasNaN = best != best;
+  if (other > best || (isNaN && !wasNaN) || ((other == best || (isNaN && wasNaN)) && first))
     best = other, number = otherNumber;
 }
 template <typename T> GNNC_DEVICE void keepLeast(T &best, T &number, T other, T otherNumber) {
   bool first = unsigned(elementOf(otherNumber)) < unsigned(elementOf(number));
-  if (other < best || (other == best && first))
+  bool isNaN = other != other, wasNaN = best != best;
+  if (other < best || (isNaN && !wasNaN) || ((other == best || (isNaN && wasNaN)) && first))
     best = other, number = otherNumber;
 }
 

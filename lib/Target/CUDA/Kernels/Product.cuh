@@ -36,6 +36,19 @@ template <typename Real> struct ProductArgs {
   int64 rows; ///< without groups
 };
 
+/// Which batch and which tile of a result of Tiles a block has; where there are too many for one dimension of the grid, the
+/// last may be one that is not there.
+template <int Batch, int64 Tiles> struct BlockTile {
+  static_assert(Batch * Tiles < int64(1) << 31);
+  int batch, tile;
+  bool exists;
+  GNNC_DEVICE BlockTile() {
+    unsigned number = blockIdx.y + blockIdx.z * gridDim.y;
+    batch = Batch == 1 ? 0 : number / unsigned(Tiles), tile = Batch == 1 ? number : number % unsigned(Tiles);
+    exists = Batch * Tiles <= kMostAlongY || number < Batch * Tiles;
+  }
+};
+
 /// Numbers of one access.
 template <typename Real> constexpr int kPacked = 16 / int(sizeof(Real));
 
@@ -62,7 +75,10 @@ template <class S> GNNC_DEVICE void product(const typename S::Args &args) {
   __shared__ __align__(16) Real xs[2][kDepth][kM + V];
   __shared__ __align__(16) Real ws[2][kDepth][kN];
   __shared__ int64 inRows[kM], outRows[kM];
-  const int thread = threadIdx.x, column = blockIdx.y * kN, batch = blockIdx.z;
+  const BlockTile<S::kBatch, (S::kN + kN - 1) / kN> block;
+  if (!block.exists)
+    return;
+  const int thread = threadIdx.x, column = block.tile * kN, batch = block.batch;
 
   // The rows of this block: positions [begin, end), kM matrix rows at a time.
   int64 begin, end, group = 0;
@@ -166,13 +182,16 @@ template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth;
   constexpr int kHeight = S::kHeight, kWidth = S::kWidth, kAcross = kN / kWidth, kDown = kM / kHeight;
   constexpr int kThreads = kDown * kAcross;
-  constexpr int kTilesAcross = (S::kN + kN - 1) / kN;
+  constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
   constexpr int V = kPacked<Real>;
   constexpr int kVX = S::kK % V == 0 ? V : 1, kVG = S::kN % V == 0 ? V : 1;
   __shared__ __align__(16) Real xs[kDepth][kM], gs[kDepth][kN];
   __shared__ int64 xRows[kDepth], gRows[kDepth];
-  const int thread = threadIdx.x, batch = blockIdx.z;
-  const int k0 = blockIdx.y / kTilesAcross * kM, n0 = blockIdx.y % kTilesAcross * kN;
+  const BlockTile<S::kBatch, int64(kTilesAcross) * kTilesDown> block;
+  if (!block.exists)
+    return;
+  const int thread = threadIdx.x, batch = block.batch;
+  const int k0 = block.tile / kTilesAcross * kM, n0 = block.tile % kTilesAcross * kN;
 
   constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
   int64 begin, end;
@@ -254,9 +273,10 @@ GNNC_DEVICE void addStrips(Real *to, const Real *partials, int64 count, int64 el
 template <class S> GNNC_DEVICE void addPartials(const typename S::Args &args) {
   using Real = typename S::Real;
   constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
-  int64 at = int64(blockIdx.y) * 32 + lane();
+  constexpr int64 kBlocks = (kElements + 31) / 32; // for each result
+  int64 at = blockIdx.x % kBlocks * 32 + lane();
   if constexpr (S::kGrouped) {
-    Heavy heavy = args.work.heavy[blockIdx.x];
+    Heavy heavy = args.work.heavy[blockIdx.x / kBlocks];
     addStrips(args.result + heavy.owner * kElements, static_cast<Real *>(args.work.slots) + heavy.first * kElements,
               heavy.last - heavy.first, kElements, at);
   } else {

@@ -59,8 +59,11 @@ struct Work {
   int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
 };
 
-/// Which indices of the axes that are cut into tiles are this block's.
+/// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of the
+/// grid, the last may be one that is not there: isTile.
 GNNC_DEVICE int tile() { return blockIdx.y + blockIdx.z * gridDim.y; }
+constexpr int kMostAlongY = 1 << 15;
+template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || tile() < Tiles; }
 
 /// Types by number.
 template <typename... Ts> struct Types;
@@ -236,14 +239,17 @@ GNNC_DEVICE void replay(Body &body, const Work &work, int64 heavy, int members) 
 
 /// Walk 0: all items, and all walks of light owners. Later walks: the items of heavy owners.
 template <class Body, int K> GNNC_DEVICE void sweep(const typename Body::Args &args) {
+  if (!isTile<Body::kTiles>())
+    return;
   using G = Group<Body>;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
-  int number = int(K == 0 ? work.numItems : work.numHeavyItems);
-  for (int first = G::warp() * G::kItemsOfWarp; first < number; first += G::warps() * G::kItemsOfWarp) {
-    int at = first + G::itemOfWarp();
+  // Unsigned: the last step may leave what an int holds.
+  unsigned number = unsigned(K == 0 ? work.numItems : work.numHeavyItems);
+  for (unsigned first = G::warp() * G::kItemsOfWarp; first < number; first += G::warps() * G::kItemsOfWarp) {
+    unsigned at = first + G::itemOfWarp();
     Item item{0, 0, 0, -2};
     if (at < number) {
       int4 words = __ldg(reinterpret_cast<const int4 *>(work.items) + at);
@@ -264,6 +270,8 @@ template <class Body, int K> GNNC_DEVICE void sweep(const typename Body::Args &a
 
 /// Merges the slots of heavy owners after walk K; after the last one, finishes them.
 template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Args &args) {
+  if (!isTile<Body::kTiles>())
+    return;
   using G = Group<Body>;
   using Real = typename Body::Real;
   const Work &work = args.work;
@@ -272,8 +280,8 @@ template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Ar
   body.reset(totals);
   // One group an owner: kSplits does not matter here.
   constexpr int kGroups = 32 / Body::kLanes;
-  for (int first = G::warp() * kGroups; first < work.numHeavy; first += G::warps() * kGroups) {
-    int at = first + lane() / Body::kLanes;
+  for (unsigned first = G::warp() * kGroups; first < work.numHeavy; first += G::warps() * kGroups) {
+    unsigned at = first + lane() / Body::kLanes;
     bool live = at < work.numHeavy;
     int4 heavy = __ldg(reinterpret_cast<const int4 *>(work.heavy) + (live ? at : 0));
     SumsOf<Body, K> sums;
@@ -303,6 +311,8 @@ template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Ar
 
 /// Rows without members: elementwise work.
 template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
+  if (!isTile<Body::kTiles>())
+    return;
   using G = Group<Body>;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
@@ -343,6 +353,8 @@ GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, 
 
 /// Block i of Parts merges the i-th part of all partial totals into the part's first place.
 template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Body::Args &args) {
+  if (!isTile<Body::kTiles>())
+    return;
   using G = Group<Body>;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
@@ -355,6 +367,8 @@ template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Bo
 
 /// One block for each tile: partial totals, or those of Parts parts, become the results.
 template <class Body, int Parts> GNNC_DEVICE void combine(const typename Body::Args &args) {
+  if (!isTile<Body::kTiles>())
+    return;
   using G = Group<Body>;
   using Real = typename Body::Real;
   const Work &work = args.work;

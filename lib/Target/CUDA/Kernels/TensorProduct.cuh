@@ -33,12 +33,12 @@ template <int Value> struct Constant {
   static constexpr int value = Value;
 };
 
-/// A tile's place among all, neighbours in time having the same rows: they find them in the cache.
-template <int TilesOfRows> struct TileNumber {
+/// A tile's place among all of its batch, neighbours in time having the same rows: they find them in the cache.
+template <int64 TilesOfRows> struct TileNumber {
   int64 rows;
   int other;
-  GNNC_DEVICE TileNumber() {
-    int64 number = int64(blockIdx.y) * gridDim.x + blockIdx.x;
+  GNNC_DEVICE TileNumber(int tile) {
+    int64 number = int64(tile) * gridDim.x + blockIdx.x;
     rows = number / TilesOfRows, other = int(number % TilesOfRows);
   }
 };
@@ -90,8 +90,12 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   constexpr int kVX = kCopied<S::kK>, kVW = kCopied<S::kN>;
   extern __shared__ double memory[];
   float *const parts = reinterpret_cast<float *>(memory), *const stages = parts + M::kParts;
-  const int thread = threadIdx.x, batch = blockIdx.z;
-  const TileNumber<(S::kN + kN - 1) / kN> tile;
+  constexpr int kTiles = (S::kN + kN - 1) / kN;
+  const BlockTile<S::kBatch, kTiles> block;
+  if (!block.exists)
+    return;
+  const int thread = threadIdx.x, batch = block.batch;
+  const TileNumber<kTiles> tile(block.tile);
   const int column = tile.other * kN;
 
   int64 begin, end, group = 0, stride = kM;
@@ -223,8 +227,12 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
   constexpr int kStrideX = kPaddedRow<kM>, kStrideG = kPaddedRow<kN>;
   constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
   __shared__ __align__(16) float xs[S::kStages][kDepth * kStrideX], gs[S::kStages][kDepth * kStrideG];
-  const int thread = threadIdx.x, batch = blockIdx.z;
-  const TileNumber<kTilesAcross * kTilesDown> tile;
+  constexpr int64 kTiles = int64(kTilesAcross) * kTilesDown;
+  const BlockTile<S::kBatch, kTiles> block;
+  if (!block.exists)
+    return;
+  const int thread = threadIdx.x, batch = block.batch;
+  const TileNumber<kTiles> tile(block.tile);
   const int k0 = tile.other / kTilesAcross * kM, n0 = tile.other % kTilesAcross * kN;
 
   constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;

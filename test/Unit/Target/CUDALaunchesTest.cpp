@@ -1,0 +1,107 @@
+//===- CUDALaunchesTest.cpp - Launches that GPUs can do -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "gtest/gtest.h"
+
+using namespace gnnc;
+using namespace gnnc::cuda;
+
+namespace {
+
+/// The steps of a function on a space @node whose body is `text`.
+std::vector<DeviceStep> stepsOf(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> &module,
+                                const std::string &signature, const std::string &text,
+                                ProductArithmetic products = ProductArithmetic::TF32x3) {
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
+  module = mlir::parseSourceString<mlir::ModuleOp>(
+      "module { mpdfg.space @node root\n func.func @forward" + signature + " {\n" + text + "\n}\n}", &context);
+  EXPECT_TRUE(module);
+  if (!module)
+    return {};
+  llvm::Expected<CUDASource> source = printModule(*module, {products});
+  EXPECT_TRUE(bool(source)) << llvm::toString(source.takeError());
+  return source ? std::move(source->steps) : std::vector<DeviceStep>();
+}
+
+/// The sum of outer products of rows of k and n numbers.
+std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, ProductArithmetic products) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto type = [&](int64_t size) {
+    return "tensor<?x" + std::to_string(batch) + "x" + std::to_string(size) + "xf32, #mpdfg.on<@node>>";
+  };
+  std::string lhs = type(k), rhs = type(n);
+  std::string result = "tensor<" + std::to_string(batch) + "x" + std::to_string(k) + "x" + std::to_string(n) + "xf32>";
+  return stepsOf(context, module, "(%x: " + lhs + ", %g: " + rhs + ") -> " + result,
+                 "%y = mpk.outer_sum over @node (%x, %g) batch " + std::to_string(batch) + " k " + std::to_string(k) +
+                     " n " + std::to_string(n) + " : (" + lhs + ", " + rhs + ") -> " + result +
+                     "\nreturn %y : " + result,
+                 products);
+}
+
+} // namespace
+
+/// What is counted in numbers of a weight, or in its batches, may be more than one dimension of a grid takes.
+TEST(CUDALaunches, WeightsOfAnySize) {
+  for (ProductArithmetic products : {ProductArithmetic::TF32x3, ProductArithmetic::FMA})
+    for (auto [batch, k, n] : {std::tuple(1, 2048, 1024), {70000, 4, 4}, {1, 40000, 40000}, {300, 512, 4096}}) {
+      std::vector<DeviceStep> steps = outerSum(batch, k, n, products);
+      ASSERT_EQ(steps.size(), 1u);
+      ASSERT_EQ(steps[0].launches.size(), 2u);
+      const Launch &sum = steps[0].launches[0], &add = steps[0].launches[1];
+      EXPECT_LE(sum.gridY, 65535);
+      EXPECT_LE(sum.gridZ, 65535);
+      EXPECT_GE(sum.gridY * sum.gridZ, int64_t(batch) * ((k + 127) / 128) * ((n + 127) / 128));
+      EXPECT_EQ(add.gridY * add.gridZ, 1);
+      EXPECT_EQ(add.perElement, (int64_t(batch) * k * n + 31) / 32);
+      // Blocks of all tiles together: so many partial sums, of which each has a tile, fit a few hundred megabytes.
+      EXPECT_GT(sum.mostBlocksPerProcessor, 0);
+      EXPECT_LE(sum.mostBlocksPerProcessor * 132 * 128 * 128 * 4, int64_t(256) << 20);
+    }
+}
+
+TEST(CUDALaunches, RefusesWhatNoGPUHas) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string said;
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) { said += d.str(); });
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
+  // 600 parameters in one kernel: 1200 addresses and more.
+  std::string arguments, results, names, access, yields, blockArguments, values, rowTypes, types;
+  for (int i = 0; i < 600; ++i) {
+    std::string number = std::to_string(i), comma = i ? ", " : "";
+    arguments += comma + "%x" + number + ": tensor<4xf32>";
+    names += comma + "%x" + number;
+    types += comma + "tensor<4xf32>";
+    access += comma + "#mpk.access<shared>";
+    blockArguments += comma + "%a" + number + ": tensor<4xf32>";
+    values += comma + "%a" + number;
+  }
+  module = mlir::parseSourceString<mlir::ModuleOp>(
+      "func.func @forward(" + arguments + ") -> (" + types + ") {\n%y:600 = mpk.sweep (" + names + ") access [" +
+          access + "] yields [" + access + "] {\n^bb0(" + blockArguments + "):\nmpk.yield " + values + " : " + types +
+          "\n} : (" + types + ") -> (" + types + ")\nreturn " +
+          [&] {
+            std::string all;
+            for (int i = 0; i < 600; ++i)
+              all += (i ? ", %y#" : "%y#") + std::to_string(i);
+            return all;
+          }() +
+          " : " + types + "\n}",
+      &context);
+  ASSERT_TRUE(module) << said;
+  llvm::Expected<CUDASource> source = printModule(*module, {});
+  EXPECT_FALSE(bool(source));
+  llvm::consumeError(source.takeError());
+  EXPECT_NE(said.find("kernel 'gnnc_kernel0' would take 1211 arguments of 8 bytes, and at most 512 can be had"),
+            std::string::npos)
+      << said;
+}
