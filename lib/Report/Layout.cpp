@@ -83,15 +83,15 @@ private:
   /// Puts a row's boxes at the middle of their neighbours above or below, pushed apart where they would overlap.
   void arrange(Layout &layout, std::vector<size_t> &row, bool down) const {
     auto centre = [&](size_t i) { return layout.boxes[i].x + layout.boxes[i].width / 2; };
-    std::vector<std::pair<double, size_t>> wanted;
+    std::vector<std::tuple<double, size_t, size_t>> wanted; // where, place in the row, box
     for (size_t i : row) {
       const std::vector<size_t> &neighbours = down ? graph.nodes[i].operands : users[i];
       double sum = 0;
       for (size_t other : neighbours)
         sum += centre(other);
-      wanted.push_back({neighbours.empty() ? centre(i) : sum / double(neighbours.size()), i});
+      wanted.push_back({neighbours.empty() ? centre(i) : sum / double(neighbours.size()), wanted.size(), i});
     }
-    llvm::stable_sort(wanted, [](const auto &a, const auto &b) { return a.first < b.first; });
+    llvm::sort(wanted);
     // Runs of boxes that touch move as one, to the mean of where they want to be.
     struct Run {
       double x, width, wish;
@@ -99,7 +99,7 @@ private:
     };
     std::vector<Run> runs;
     row.clear();
-    for (auto [at, i] : wanted) {
+    for (auto [at, place, i] : wanted) {
       row.push_back(i);
       double width = layout.boxes[i].width + kGapX;
       runs.push_back({at - width / 2, width, at - width / 2, 1});
