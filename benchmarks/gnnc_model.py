@@ -75,6 +75,8 @@ class Options(Structure):
         ("allocator", c_void_p),
         ("device_type", c_int32),
         ("device_id", c_int32),
+        ("plan_only", c_int32),
+        ("reserved", c_int32),
     ]
 
 
@@ -93,6 +95,9 @@ class GraphDesc(Structure):
         ("extents", POINTER(Extent)),
         ("num_indices", c_int32),
         ("indices", POINTER(Index)),
+        ("num_capacities", c_int32),
+        ("capacities", POINTER(Extent)),
+        ("tuning", c_char_p),
     ]
 
 

@@ -43,7 +43,7 @@ SIZES = {
 # Members of gnnc_api after the two numbers, in order.
 CALLS = (
     "describe open close prepare free_graph extent graph_bytes workspace_size run allocate release copy synchronize "
-    "create_stream destroy_stream begin_recording end_recording replay free_recording"
+    "create_stream destroy_stream begin_recording end_recording replay free_recording update describe_graph"
 ).split()
 
 

@@ -61,7 +61,7 @@ public:
     if (!model || model()->abi_version != GNNC_ABI_VERSION)
       throw std::runtime_error(path + " is not a model of this version of gnnc");
     table = model();
-    gnnc_options options = {sizeof(gnnc_options), threads, nullptr, 0, 0};
+    gnnc_options options = {sizeof(gnnc_options), threads, nullptr, 0, 0, 0, 0};
     gnnc_error error;
     gnnc_context *opened = nullptr;
     check(table->open(&options, &opened, &error), error);
@@ -74,7 +74,7 @@ public:
     gnnc_extent extents[] = {{"node", nodes}, {"edge", edges}};
     gnnc_index maps[] = {{"src", src.data(), edges, 32, GNNC_INDEX_EACH},
                          {"dst", dst.data(), edges, 32, GNNC_INDEX_EACH}};
-    return Graph(*table, context.get(), {sizeof(gnnc_graph_desc), 2, extents, 2, maps});
+    return Graph(*table, context.get(), {sizeof(gnnc_graph_desc), 2, extents, 2, maps, 0, nullptr, nullptr});
   }
 
   size_t workspaceBytes(const Graph &graph) const {

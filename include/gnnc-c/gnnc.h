@@ -13,6 +13,9 @@
 |* close. The caller owns all tensors and the workspace; `run` allocates nothing. Several threads may run one context
 |* and one prepared graph at the same time, each with its own workspace.
 |*
+|* Mini-batches: prepare the first with capacities, then `update` for each other one. The workspace and recordings made
+|* for the first serve all of them.
+|*
 |* A model has one or more programs; `describe` lists them. `forward` computes the outputs. Others, where the model was
 |* compiled with them: `initialize` (writes all parameters and states, from the state `seed`), `train_step` (one step of
 |* the optimiser, in place), `evaluate` (the metrics), `gradient` (outputs, and gradients from those of the outputs) and
@@ -32,7 +35,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 4u
+#define GNNC_ABI_VERSION 5u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -84,9 +87,14 @@ typedef struct gnnc_options {
   const gnnc_allocator *allocator; /**< null: malloc and free; copied. For memory of the host */
   int32_t device_type;             /**< 0 or 1: the CPU; 2: a CUDA device */
   int32_t device_id;               /**< of the CUDA device, from 0 */
+  /** 1: a context that loads and starts nothing, so that it needs neither the device nor code for it. `prepare`, of
+     data on the host, `extent`, `graph_bytes`, `workspace_size` and `describe_graph` answer as they would there (a GPU
+     is taken to have 132 processors); all that would run or allocate is GNNC_UNSUPPORTED. */
+  int32_t plan_only;
+  int32_t reserved; /**< 0 */
 } gnnc_options;
 
-/** Extent of a root space, or the expected extent of a static one. */
+/** Extent or capacity of a root space, or the expected extent of a static one. */
 typedef struct gnnc_extent {
   const char *space;
   int64_t extent;
@@ -114,6 +122,16 @@ typedef struct gnnc_graph_desc {
   const gnnc_extent *extents;
   int32_t num_indices;
   const gnnc_index *indices;
+  /** Where there are any, the graph can be brought to other extents by `update`: the largest that each root space may
+      have (those not listed keep theirs). Workspaces, plans and choices are then made for the capacities. */
+  int32_t num_capacities;
+  const gnnc_extent *capacities;
+  /** The contents of a file that `gnnc tune` wrote for this object, zero-terminated; null: none. Where it knows a graph
+      like this one (the same kind of device, no extent more than a quarter away), its choices are taken: other kernels,
+      which may add in another order, so results may differ in their last bits from those without it.
+     GNNC_VERSION_MISMATCH if it was made for another compilation of the model, GNNC_INVALID_ARGUMENT if it is no such
+     text. */
+  const char *tuning;
 } gnnc_graph_desc;
 
 typedef struct gnnc_context gnnc_context;
@@ -134,10 +152,10 @@ typedef struct gnnc_api {
   void (*close)(gnnc_context *context);
 
   /** Validates and indexes a graph, on the context's device if it is large or there already; it has been done when this
-     returns. The description itself is on the host. A graph is freed before its context is closed. The context keeps up
-     to a sixteenth of the device's memory for the next graph, and gives it up when an allocation fails. Extents and
-     maps the model does not use are ignored. What `forward` does not need may be left out; programs that need it can
-     then not be run on this graph. */
+     returns. The description itself is on the host. A graph may be freed after its context is closed, but not used. The
+     context keeps up to a sixteenth of the device's memory for the next graph, and gives it up when an allocation
+     fails. Extents and maps the model does not use are ignored. What `forward` does not need may be left out; programs
+     that need it can then not be run on this graph. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
   void (*free_graph)(gnnc_graph *graph);
   /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
@@ -185,10 +203,24 @@ typedef struct gnnc_api {
   /** Makes what was recorded ready for `replay`. `*recording` is null, or a recording of the same calls for another
       graph or with other memory: it is then brought up to date, which is faster. */
   gnnc_status (*end_recording)(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error);
-  /** Launches all of it on `stream`. Graphs, workspaces and tensors must still be where they were. */
-  gnnc_status (*replay)(gnnc_context *context, const gnnc_recording *recording, void *stream, gnnc_error *error);
+  /** Launches all of it on `stream`. Graphs, workspaces and tensors must still be where they were. Runs on graphs with
+      capacities are launched for what those graphs are now: their tensors need memory for the capacities. One thread at
+      a time may replay a recording of such graphs, and it must be one of begin_recording, not of a caller's own
+      capture. */
+  gnnc_status (*replay)(gnnc_context *context, gnnc_recording *recording, void *stream, gnnc_error *error);
   /** Before its context is closed. Null does nothing. */
   void (*free_recording)(gnnc_context *context, gnnc_recording *recording);
+
+  /** Brings a graph that was prepared with capacities to another description, of the same or smaller extents than
+      these (GNNC_INVALID_GRAPH for larger ones). `desc` has no capacities of its own. Workspaces of workspace_size and
+      recordings stay good; runs on it that were begun must be over. After a failure the graph is as it was. */
+  gnnc_status (*update)(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error);
+
+  /** What was chosen for a prepared graph and why, as JSON: functions with their costs, worklists of maps, and which
+      schedule of each sweep has how many items. Writes at most `capacity` bytes with the zero at the end, and sets
+      `length` to what is needed without it. `text` may be null if `capacity` is 0. */
+  gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,
+                                gnnc_error *error);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

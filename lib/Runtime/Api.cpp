@@ -4,7 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Context.h"
+#include "CUDA/Recording.h"
+#include "Describe.h"
 #include "Processor.h"
 #include <stdlib.h>
 #include <string.h>
@@ -22,6 +23,18 @@ static Model compiledModel() {
 }
 
 static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error *error) {
+  if (context.planOnly) {
+    static const cuda::Driver none = {};
+    context.device = context.model.header().numDeviceSteps == 0
+                         ? nullptr
+                         : create<cuda::Device>(context.allocator, none, context.allocator);
+    if (context.device)
+      context.device->plan();
+    return context.device ? GNNC_OK
+           : context.model.header().numDeviceSteps == 0
+               ? fail(error, GNNC_UNSUPPORTED, "the model has no code for GPUs; compile it with --target=cuda")
+               : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
+  }
   if (context.model.header().numDeviceSteps == 0 || !context.model.loadDriver)
     return fail(error, GNNC_UNSUPPORTED, "the model has no code for GPUs; compile it with --target=cuda");
   const void *loaded;
@@ -44,6 +57,7 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
   gnnc_allocator allocator = defaultAllocator();
   int threads = 0;
   int32_t deviceType = kCPU, deviceId = 0;
+  bool planOnly = false;
   if (options) {
     if (options->struct_size != sizeof(gnnc_options))
       return fail(error, GNNC_VERSION_MISMATCH, "options: expected struct_size %zu, found %u", sizeof(gnnc_options),
@@ -51,6 +65,11 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
     threads = options->threads;
     deviceType = options->device_type == 0 ? kCPU : options->device_type;
     deviceId = options->device_id;
+    planOnly = options->plan_only == 1;
+    if (options->plan_only != 0 && options->plan_only != 1)
+      return fail(error, GNNC_INVALID_ARGUMENT, "options: expected plan_only 0 or 1, found %d", options->plan_only);
+    if (options->reserved != 0)
+      return fail(error, GNNC_INVALID_ARGUMENT, "options: expected reserved to be 0, found %d", options->reserved);
     if (deviceType != kCPU && deviceType != kCUDA)
       return fail(error, GNNC_INVALID_ARGUMENT, "options: expected device type 1 (CPU) or 2 (CUDA), found %d",
                   deviceType);
@@ -68,13 +87,15 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
 
   const Variant *variant = nullptr;
   bool onCPU = deviceType == kCPU;
-  if (gnnc_status status = onCPU ? chooseVariant(model, variant, error) : GNNC_OK)
+  if (gnnc_status status = onCPU && !planOnly ? chooseVariant(model, variant, error) : GNNC_OK)
     return status;
   gnnc_context *result = create<gnnc_context>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
   result->variant = variant;
-  if (gnnc_status status = onCPU ? result->pool.start(threads, error) : openDevice(*result, deviceId, error)) {
+  result->planOnly = planOnly;
+  if (gnnc_status status =
+          onCPU ? result->pool.start(planOnly ? 1 : threads, error) : openDevice(*result, deviceId, error)) {
     destroy(result, allocator);
     return status;
   }
@@ -83,6 +104,11 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
 }
 
 namespace {
+
+/// For what only a context can do that has more than plans.
+gnnc_status refuse(const gnnc_context *context, const char *call, gnnc_error *error) {
+  return context->planOnly ? fail(error, GNNC_UNSUPPORTED, "%s: the context was opened with plan_only", call) : GNNC_OK;
+}
 
 const char *describe(size_t *length) {
   if (length)
@@ -108,6 +134,28 @@ gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_gra
                 : !desc  ? "the graph description"
                          : "graph");
   return prepareGraph(context->model, context->allocator, *desc, *graph, error, context->device);
+}
+
+gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error) {
+  if (!context || !graph || !desc)
+    return fail(error, GNNC_INVALID_ARGUMENT, "update: %s is null",
+                !context ? "context"
+                : !desc  ? "the graph description"
+                         : "graph");
+  if (graph->model.table != context->model.table ||
+      (graph->device ? &graph->device->device : nullptr) != context->device)
+    return fail(error, GNNC_INVALID_ARGUMENT, "update: the graph was prepared by another context");
+  return updateGraph(*graph, *desc, error, context->device);
+}
+
+gnnc_status describeGraph(const gnnc_graph *graph, char *text, size_t capacity, size_t *length, gnnc_error *error) {
+  if (!graph || !length || (!text && capacity > 0))
+    return fail(error, GNNC_INVALID_ARGUMENT, "describe_graph: %s is null",
+                !graph    ? "graph"
+                : !length ? "length"
+                          : "text");
+  *length = describeChoices(*graph, text, capacity);
+  return GNNC_OK;
 }
 
 void freeGraph(gnnc_graph *graph) {
@@ -185,6 +233,8 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
     return fail(error, GNNC_INVALID_ARGUMENT, "run: %s is null", context ? "graph" : "context");
   if (graph->model.table != context->model.table)
     return fail(error, GNNC_INVALID_ARGUMENT, "run: the graph was prepared by another model");
+  if (gnnc_status status = refuse(context, "run", error))
+    return status;
   const ProgramRec *program;
   if (gnnc_status status = findProgram(*graph, name, program, error))
     return status;
@@ -210,6 +260,8 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
     void **pointers = static_cast<void **>(__builtin_alloca(static_cast<size_t>(count) * sizeof(void *)));
     Call call{*graph,   *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace),
               pointers, error};
+    if (graph->capacities && stream)
+      call.recorder = context->device->recorderOf(stream);
     gnnc_status status = bindBuffers(call);
     return status ? status : context->device->run(call, stream);
   }
@@ -226,6 +278,8 @@ gnnc_status allocateMemory(gnnc_context *context, size_t bytes, void **memory, g
   if (!context || !memory)
     return fail(error, GNNC_INVALID_ARGUMENT, "allocate: %s is null", context ? "memory" : "context");
   *memory = nullptr;
+  if (gnnc_status status = refuse(context, "allocate", error))
+    return status;
   if (context->device) {
     cuda::Address address;
     gnnc_status status = context->device->allocate(static_cast<int64_t>(bytes), address, error);
@@ -250,6 +304,8 @@ gnnc_status copyMemory(gnnc_context *context, void *to, int32_t toType, const vo
                        size_t bytes, void *stream, gnnc_error *error) {
   if (!context)
     return fail(error, GNNC_INVALID_ARGUMENT, "copy: context is null");
+  if (gnnc_status status = refuse(context, "copy", error))
+    return status;
   int32_t own = context->device ? kCUDA : kCPU;
   if ((toType != kCPU && toType != own) || (fromType != kCPU && fromType != own))
     return fail(error, GNNC_INVALID_ARGUMENT, "copy: expected device type 1 or %d, found %d", own,
@@ -265,6 +321,8 @@ gnnc_status copyMemory(gnnc_context *context, void *to, int32_t toType, const vo
 gnnc_status synchronize(gnnc_context *context, void *stream, gnnc_error *error) {
   if (!context)
     return fail(error, GNNC_INVALID_ARGUMENT, "synchronize: context is null");
+  if (gnnc_status status = refuse(context, "synchronize", error))
+    return status;
   return context->device ? context->device->synchronize(stream, error) : GNNC_OK;
 }
 
@@ -272,6 +330,8 @@ gnnc_status createStream(gnnc_context *context, void **stream, gnnc_error *error
   if (!context || !stream)
     return fail(error, GNNC_INVALID_ARGUMENT, "create_stream: %s is null", context ? "stream" : "context");
   *stream = nullptr;
+  if (gnnc_status status = refuse(context, "create_stream", error))
+    return status;
   return context->device ? context->device->createStream(*stream, error) : GNNC_OK;
 }
 
@@ -283,6 +343,8 @@ void destroyStream(gnnc_context *context, void *stream) {
 gnnc_status beginRecording(gnnc_context *context, void *stream, gnnc_error *error) {
   if (!context)
     return fail(error, GNNC_INVALID_ARGUMENT, "begin_recording: context is null");
+  if (gnnc_status status = refuse(context, "begin_recording", error))
+    return status;
   if (!context->device)
     return fail(error, GNNC_UNSUPPORTED, "begin_recording: expected a context of a GPU, found one of the CPU");
   if (!stream)
@@ -291,7 +353,7 @@ gnnc_status beginRecording(gnnc_context *context, void *stream, gnnc_error *erro
 }
 
 gnnc_status endRecording(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error) {
-  if (!context || !recording || !context->device)
+  if (!context || !recording || !context->device || context->planOnly)
     return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: %s",
                 !context     ? "context is null"
                 : !recording ? "recording is null"
@@ -303,7 +365,7 @@ gnnc_status endRecording(gnnc_context *context, void *stream, gnnc_recording **r
     *recording = create<gnnc_recording>(context->allocator, context->device);
   if (!*recording)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a recording");
-  gnnc_status status = context->device->endRecording(stream, (*recording)->executable, error);
+  gnnc_status status = context->device->endRecording(stream, **recording, error);
   if (status && isNew) {
     destroy(*recording, context->allocator);
     *recording = nullptr;
@@ -311,14 +373,14 @@ gnnc_status endRecording(gnnc_context *context, void *stream, gnnc_recording **r
   return status;
 }
 
-gnnc_status replay(gnnc_context *context, const gnnc_recording *recording, void *stream, gnnc_error *error) {
+gnnc_status replay(gnnc_context *context, gnnc_recording *recording, void *stream, gnnc_error *error) {
   if (!context || !recording)
     return fail(error, GNNC_INVALID_ARGUMENT, "replay: %s is null", context ? "recording" : "context");
   if (recording->device != context->device)
     return fail(error, GNNC_INVALID_ARGUMENT, "replay: the recording is of another context");
   if (!recording->executable)
     return fail(error, GNNC_INVALID_ARGUMENT, "replay: the recording failed when it was made");
-  return context->device->replay(recording->executable, stream, error);
+  return context->device->replay(*recording, stream, error);
 }
 
 void freeRecording(gnnc_context *context, gnnc_recording *recording) {
@@ -327,10 +389,10 @@ void freeRecording(gnnc_context *context, gnnc_recording *recording) {
 }
 
 constexpr gnnc_api api = {
-    GNNC_ABI_VERSION, sizeof(gnnc_api), describe,     open,          close,         prepare,
-    freeGraph,        extent,           graphBytes,   workspaceSize, run,           allocateMemory,
-    releaseMemory,    copyMemory,       synchronize,  createStream,  destroyStream, beginRecording,
-    endRecording,     replay,           freeRecording};
+    GNNC_ABI_VERSION, sizeof(gnnc_api), describe,      open,          close,         prepare,
+    freeGraph,        extent,           graphBytes,    workspaceSize, run,           allocateMemory,
+    releaseMemory,    copyMemory,       synchronize,   createStream,  destroyStream, beginRecording,
+    endRecording,     replay,           freeRecording, update,        describeGraph};
 
 } // namespace
 
@@ -340,10 +402,7 @@ extern "C" __attribute__((visibility("default"))) const gnnc_api *gnnc_model() {
 
 gnnc_context::~gnnc_context() {
   if (device)
-    gnnc::runtime::destroy(device, allocator);
+    device->giveBack();
 }
 
-gnnc_recording::~gnnc_recording() {
-  if (executable)
-    device->destroyExecutable(executable);
-}
+gnnc_recording::~gnnc_recording() { device->destroyRecording(*this); }

@@ -21,6 +21,7 @@ struct gnnc_context {
   const gnnc::table::Variant *variant = nullptr;
   gnnc::runtime::ThreadPool pool;
   gnnc::runtime::cuda::Device *device = nullptr; ///< null: the CPU
+  bool planOnly = false;
 };
 
 /// What was launched on a stream, made ready to be launched again.
@@ -29,6 +30,9 @@ struct gnnc_recording {
   ~gnnc_recording();
   const gnnc::runtime::cuda::Device *device;
   gnnc::runtime::cuda::Handle executable = nullptr;
+  // Where there are runs on graphs with capacities, what it was made of and its launches on these.
+  gnnc::runtime::cuda::Handle graph = nullptr;
+  gnnc::runtime::cuda::Recorder *recorder = nullptr;
 };
 
 namespace gnnc::runtime {
@@ -47,6 +51,7 @@ struct Call {
   char *workspace; ///< function().workspaceBytes, aligned, on the graph's device
   void **pointers; ///< one for each of the function's buffers
   gnnc_error *error;
+  cuda::Recorder *recorder = nullptr; ///< where launches are noted that follow a graph with capacities
 
   const table::FunctionRec &record() const { return graph.model.function(program.function); }
   const PreparedFunction &function() const { return graph.functions[program.function]; }

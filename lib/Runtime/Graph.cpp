@@ -11,7 +11,9 @@
 
 #include "Graph.h"
 #include "CUDA/Prepare.h"
+#include "Capacity.h"
 #include "MemoryPlan.h"
+#include "Tuning.h"
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -22,16 +24,20 @@ namespace {
 
 class Preparation {
 public:
-  Preparation(gnnc_graph &graph, const cuda::Device *device, cuda::GraphBuilder *builder, gnnc_error *error)
-      : graph(graph), device(device), builder(builder), model(graph.model), header(graph.model.header()), error(error),
-        memory(graph.memory), scratch(graph.memory.getAllocator()), topology(graph.model, scratch, error, builder),
-        indices(topology) {}
+  /// `before`: what the graph was before an update.
+  Preparation(gnnc_graph &graph, cuda::Device *device, cuda::GraphBuilder *builder, const gnnc_graph *before,
+              gnnc_error *error)
+      : graph(graph), device(device), builder(builder), before(before), model(graph.model),
+        header(graph.model.header()), error(error), memory(graph.memory), scratch(graph.memory.getAllocator()),
+        topology(graph.model, scratch, error, builder), indices(topology) {}
 
   gnnc_status run(const gnnc_graph_desc &desc);
 
 private:
-  gnnc_status findFunctions();
+  gnnc_status findCapacities(const gnnc_graph_desc &desc);
+  gnnc_status findFunctions(const gnnc_graph_desc &desc);
   void chooseFunctions();
+  void take(int64_t other, int64_t own);
   bool isRun(int64_t function) const {
     return graph.functions[function].missing < 0 && graph.functions[function].isRun;
   }
@@ -46,8 +52,9 @@ private:
   gnnc_status outOfMemory(const char *what) { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %s", what); }
 
   gnnc_graph &graph;
-  const cuda::Device *device;  ///< null: the CPU
+  cuda::Device *device;        ///< null: the CPU
   cuda::GraphBuilder *builder; ///< null: arrays are made on the host
+  const gnnc_graph *before;    ///< null: it is prepared for the first time
   const Model &model;
   const Header &header;
   gnnc_error *error;
@@ -55,6 +62,7 @@ private:
   Memory scratch;
   Topology topology;
   Indices indices;
+  Tuning tuning;
   const int32_t **arrays = nullptr;
   int64_t *lengths = nullptr;
 };
@@ -67,7 +75,9 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     return outOfMemory("the extents");
   gnnc_status status = topology.build(desc, graph.extents);
   if (!status)
-    status = findFunctions();
+    status = findCapacities(desc);
+  if (!status)
+    status = findFunctions(desc);
   if (!status)
     status = makeIndices();
   if (!status)
@@ -84,8 +94,19 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
   return status;
 }
 
+gnnc_status Preparation::findCapacities(const gnnc_graph_desc &desc) {
+  if (!before)
+    return runtime::findCapacities(model, desc, graph.extents, memory, graph.capacities, error);
+  int64_t *own = memory.array<int64_t>(header.numSpaces);
+  if (!own)
+    return outOfMemory("the capacities");
+  memcpy(own, before->capacities, static_cast<size_t>(header.numSpaces) * sizeof(int64_t));
+  graph.capacities = own;
+  return checkCapacities(model, graph.extents, own, error);
+}
+
 /// Which functions can be run. The first one is the model's outputs: without it a graph is of no use.
-gnnc_status Preparation::findFunctions() {
+gnnc_status Preparation::findFunctions(const gnnc_graph_desc &desc) {
   graph.functions = memory.array<PreparedFunction>(header.numFunctions);
   if (!graph.functions)
     return outOfMemory("the list of functions");
@@ -100,18 +121,35 @@ gnnc_status Preparation::findFunctions() {
     function.chosen = i;
     graph.functions[i] = function;
   }
+  if (desc.tuning) {
+    int64_t architecture = device ? device->tunedAs() : kOnCPU;
+    if (gnnc_status status = readTuning(model, desc.tuning, architecture,
+                                        graph.capacities ? graph.capacities : graph.extents, scratch, tuning, error))
+      return status;
+  }
   chooseFunctions();
   return GNNC_OK;
 }
 
-/// Of a function and its alternatives the one that costs least on this graph.
+double evaluate(const Model &model, int64_t at, int64_t numTerms, const int64_t *extents) {
+  double sum = 0;
+  for (const int64_t *term = model.list(at); numTerms > 0; --numTerms, term += 2)
+    sum += static_cast<double>(term[1]) * (term[0] < 0 ? 1 : static_cast<double>(extents[term[0]]));
+  return sum;
+}
+
+/// Runs function `other` in place of `own`.
+void Preparation::take(int64_t other, int64_t own) {
+  graph.functions[graph.functions[own].chosen].isRun = false;
+  graph.functions[other].isRun = true;
+  graph.functions[own].chosen = other;
+}
+
+/// Of a function and its alternatives the one that costs least on this graph, or at its capacities; or what a tuning or
+/// the graph before its update has.
 void Preparation::chooseFunctions() {
-  auto costOf = [&](int64_t at, int64_t count) {
-    double cost = 0;
-    for (const int64_t *term = model.list(at); count > 0; --count, term += 2)
-      cost += static_cast<double>(term[1]) * (term[0] < 0 ? 1 : static_cast<double>(graph.extents[term[0]]));
-    return cost;
-  };
+  const int64_t *extents = graph.capacities ? graph.capacities : graph.extents;
+  auto costOf = [&](int64_t at, int64_t count) { return evaluate(model, at, count, extents); };
   for (int64_t i = 0; i < header.numAlternatives; ++i) {
     const AlternativeRec &record = model.alternative(i);
     PreparedFunction &own = graph.functions[record.insteadOf], &other = graph.functions[record.function];
@@ -122,11 +160,19 @@ void Preparation::chooseFunctions() {
       own.cost = costOf(record.insteadCostAt, record.numInsteadTerms) * static_cast<double>(record.percent) / 100;
     double cost = costOf(record.costAt, record.numTerms);
     if (cost < own.cost) {
-      graph.functions[own.chosen].isRun = false;
-      other.isRun = true;
-      own.chosen = record.function;
+      take(record.function, record.insteadOf);
       own.cost = cost;
     }
+  }
+  for (int64_t i = 0; i < header.numFunctions; ++i) {
+    PreparedFunction &own = graph.functions[i];
+    int64_t wanted = before ? before->functions[i].chosen : tuning.functions ? tuning.functions[i] : -1;
+    if (wanted < 0 || own.missing >= 0 || graph.functions[wanted].missing >= 0 ||
+        graph.functions[own.chosen].missing >= 0)
+      continue;
+    if (own.chosen != i || wanted != i)
+      take(wanted, i);
+    own.isTuned = before ? before->functions[i].isTuned : true;
   }
 }
 
@@ -159,6 +205,17 @@ gnnc_status Preparation::makeIndices() {
     for (int64_t k = 0; isUsed(i) && k < number; ++k)
       used[model.list(at)[k]] = true;
   }
+  if (builder) {
+    bool *grouped = scratch.array<bool>(header.numMaps);
+    if (!grouped)
+      return outOfMemory("the list of maps");
+    memset(grouped, 0, static_cast<size_t>(header.numMaps));
+    for (int64_t i = 0; i < count; ++i)
+      if (used[i] && model.index(i).kind != IndexRaw)
+        grouped[model.index(i).map] = true;
+    if (gnnc_status status = indices.examineOnDevice(grouped))
+      return status;
+  }
   for (int64_t i = 0; i < count; ++i)
     if (used[i])
       if (gnnc_status status = indices.array(model.index(i), arrays[i], lengths[i]))
@@ -184,6 +241,10 @@ gnnc_status Preparation::sizeBuffers() {
       return fail(error, GNNC_UNSUPPORTED, "buffer '%s': %lld rows of %lld numbers are more than can be addressed",
                   model.name(record.name), static_cast<long long>(buffer.rows),
                   static_cast<long long>(record.rowElements));
+    int64_t most = record.space < 0 || !graph.capacities ? buffer.rows : graph.capacities[record.space];
+    if (__builtin_mul_overflow(most, record.rowElements * (record.dtypeBits / 8), &buffer.room))
+      return fail(error, GNNC_UNSUPPORTED, "buffer '%s': its capacity is more than can be addressed",
+                  model.name(record.name));
     graph.buffers[i] = buffer;
   }
   return GNNC_OK;
@@ -281,7 +342,7 @@ gnnc_status Preparation::fillDefaults() {
 /// Copies what kernels need to the device. The host keeps no index arrays.
 gnnc_status Preparation::fillDevice() {
   auto used = [](const void *self, int64_t step) { return static_cast<const Preparation *>(self)->isUsed(step); };
-  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, builder, error);
+  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, builder, tuning, error);
 }
 
 gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
@@ -305,7 +366,7 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
   for (int64_t i = 0; i < function.numBuffers; ++i) {
     const BufferRec &record = model.buffer(function.firstBuffer + i);
     bool inArena = record.kind == BufferArena;
-    items[i] = {inArena ? graph.buffers[function.firstBuffer + i].bytes : 0, record.first, record.last, 0};
+    items[i] = {inArena ? graph.buffers[function.firstBuffer + i].room : 0, record.first, record.last, 0};
   }
   int64_t next = function.numBuffers;
   auto tooLarge = [&] {
@@ -315,8 +376,9 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
     const StepRec &step = stepAt(i);
     for (int64_t k = 0; k < step.numMerges; ++k) {
       const MergeRec &merge = model.merge(step, k);
-      int64_t bytes;
-      if (__builtin_mul_overflow(merge.elements, graph.steps[function.firstStep + i].partition.blocks, &bytes) ||
+      int64_t bytes, blocks = graph.capacities ? mostBlocks(model, step, graph.capacities)
+                                               : graph.steps[function.firstStep + i].partition.blocks;
+      if (__builtin_mul_overflow(merge.elements, blocks, &bytes) ||
           __builtin_mul_overflow(bytes, model.buffer(merge.buffer).dtypeBits / 8, &bytes))
         return tooLarge();
       items[next++] = {bytes, i, i, 0};
@@ -355,28 +417,61 @@ static bool belongsOnDevice(const gnnc_graph_desc &desc) {
   return total >= kMany;
 }
 
-static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, const cuda::Device &device,
-                                   gnnc_error *error) {
+static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, cuda::Device &device,
+                                   const gnnc_graph *before, gnnc_error *error) {
   Memory lists(graph.memory.getAllocator());
   cuda::GraphBuilder builder(device, lists, error);
   if (gnnc_status status = builder.start())
     return status;
-  return Preparation(graph, &device, &builder, error).run(desc);
+  return Preparation(graph, &device, &builder, before, error).run(desc);
 }
 
-gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error, const cuda::Device *device) {
+static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
+                             gnnc_graph *&graph, const gnnc_graph *before, gnnc_error *error, cuda::Device *device) {
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
-  bool onDevice = device && desc.struct_size == sizeof desc && belongsOnDevice(desc);
-  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, *device, error)
-                                : Preparation(*result, device, nullptr, error).run(desc);
+  bool onDevice = device && !device->isPlanned() && desc.struct_size == sizeof desc && belongsOnDevice(desc);
+  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, *device, before, error)
+                                : Preparation(*result, device, nullptr, before, error).run(desc);
   if (status) {
     destroy(result, allocator);
     return status;
   }
   graph = result;
+  return GNNC_OK;
+}
+
+gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
+                         gnnc_graph *&graph, gnnc_error *error, cuda::Device *device) {
+  return prepareAs(model, allocator, desc, graph, nullptr, error, device);
+}
+
+template <typename T> static void exchange(T &a, T &b) {
+  T other = a;
+  a = b;
+  b = other;
+}
+
+gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device) {
+  if (!graph.capacities)
+    return fail(error, GNNC_INVALID_ARGUMENT, "update: the graph was prepared without capacities");
+  if (desc.struct_size == sizeof desc && desc.num_capacities != 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "update: expected no capacities beside those of prepare, found %d",
+                desc.num_capacities);
+  gnnc_graph *fresh;
+  const gnnc_allocator &allocator = graph.memory.getAllocator();
+  if (gnnc_status status = prepareAs(graph.model, allocator, desc, fresh, &graph, error, device))
+    return status;
+  graph.memory.exchange(fresh->memory);
+  exchange(graph.extents, fresh->extents);
+  exchange(graph.capacities, fresh->capacities);
+  exchange(graph.buffers, fresh->buffers);
+  exchange(graph.steps, fresh->steps);
+  exchange(graph.functions, fresh->functions);
+  exchange(graph.device, fresh->device);
+  ++graph.version;
+  destroy(fresh, gnnc_allocator(allocator));
   return GNNC_OK;
 }
 

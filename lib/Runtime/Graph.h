@@ -19,6 +19,7 @@ namespace gnnc::runtime {
 struct PreparedBuffer {
   int64_t rows = 0; ///< extent of its space; 1 if shared
   int64_t bytes = 0;
+  int64_t room = 0;           ///< bytes that are kept for it: for the graph's capacities, if it has them
   int64_t offset = 0;         ///< Arena: from the start of the arena
   const void *fill = nullptr; ///< optional inputs: what stands in for an absent one
 };
@@ -33,6 +34,7 @@ struct PreparedFunction {
   int64_t missing = -1; ///< a root space (2 s) or map (2 m + 1) it needs and was not given; -1: none, it can be run
   int64_t chosen = -1;  ///< the function that runs in its place on this graph, mostly itself
   bool isRun = true;    ///< false: another one was chosen
+  bool isTuned = false; ///< a tuning chose
   double cost = 0;      ///< of the chosen one, while there is a choice
   // The workspace: pointers of all its buffers, of one step's buffers, of one step's partial results; then the arena.
   int64_t stepBuffersAt = 0;
@@ -55,6 +57,8 @@ struct gnnc_graph {
   gnnc::runtime::Model model;
   gnnc::runtime::Memory memory;
   int64_t *extents = nullptr;
+  const int64_t *capacities = nullptr; ///< for each space; null: it never changes
+  int64_t version = 0;                 ///< counts updates
   gnnc::runtime::PreparedBuffer *buffers = nullptr;
   gnnc::runtime::PreparedStep *steps = nullptr;
   gnnc::runtime::PreparedFunction *functions = nullptr;
@@ -65,7 +69,13 @@ namespace gnnc::runtime {
 
 /// Validates and indexes a graph, for a device if there is one. On failure nothing stays allocated.
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error, const cuda::Device *device = nullptr);
+                         gnnc_graph *&graph, gnnc_error *error, cuda::Device *device = nullptr);
+
+/// Brings a graph with capacities to another description. On failure it stays as it was.
+gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device);
+
+/// A sum of the table's terms on a graph with these extents.
+double evaluate(const Model &model, int64_t at, int64_t numTerms, const int64_t *extents);
 
 } // namespace gnnc::runtime
 

@@ -33,6 +33,8 @@ public:
   /// Room for the groupings; before anything else.
   gnnc_status start();
   gnnc_status grouping(int64_t map, const Grouping *&result);
+  /// On a device, for all maps that will be grouped at once: what grouping them has to know.
+  gnnc_status examineOnDevice(const bool *wanted);
   /// The array of one record of the table.
   gnnc_status array(const table::IndexRec &record, const int32_t *&data, int64_t &length);
   /// Makes arrays of equal contents one.

@@ -66,6 +66,13 @@ void Memory::releaseAll() {
     release(first + 1);
 }
 
+void Memory::exchange(Memory &other) {
+  Block *block = first;
+  size_t bytes = total;
+  first = other.first, total = other.total;
+  other.first = block, other.total = bytes;
+}
+
 void Memory::adopt(const void *memory, Memory &other) {
   Block *block = blockOf(memory);
   other.unlink(block);

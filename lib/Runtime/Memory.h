@@ -42,6 +42,9 @@ public:
   /// Takes over one block of `other`, which has the same allocator.
   void adopt(const void *memory, Memory &other);
 
+  /// Exchanges all blocks with `other`, which has the same allocator.
+  void exchange(Memory &other);
+
   size_t bytes() const { return total; }
   const gnnc_allocator &getAllocator() const { return allocator; }
 

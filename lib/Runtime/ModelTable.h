@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 5;
+constexpr int64_t kTableVersion = 6;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -79,7 +79,7 @@ struct StepRec {
 // Steps with their buffers and one plan of a workspace. `needs`: root spaces and maps (as in `order`) without which it
 // cannot be run.
 struct FunctionRec {
-  int64_t firstBuffer, numBuffers, firstStep, numSteps, needsAt, numNeeds;
+  int64_t name, firstBuffer, numBuffers, firstStep, numSteps, needsAt, numNeeds;
 };
 // What `run` is asked for by name: steps of a function, counted from its first, and the buffers that these read and
 // write. Programs of one function leave each other their values in the workspace.
@@ -135,9 +135,10 @@ enum WordKind : int64_t {
   WordZero
 };
 
-// Device steps: as many as steps, or none.
+// Device steps: as many as steps, or none. `digest`: of the rest of the table and the names, so that what was measured
+// on one compilation is not taken for another's.
 struct Header {
-  int64_t magic, version;
+  int64_t magic, version, digest;
   int64_t spacesAt, numSpaces, mapsAt, numMaps, orderAt, numOrder, indicesAt, numIndices, buffersAt, numBuffers,
       stepsAt, numSteps, functionsAt, numFunctions, programsAt, numPrograms, alternativesAt, numAlternatives;
   int64_t deviceStepsAt, numDeviceSteps, scratchAt, numScratch, launchesAt, numLaunches;

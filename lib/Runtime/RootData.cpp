@@ -239,15 +239,20 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
       (order[i] % 2 ? maps[id].missing : spaces[id].missing) = true;
       continue;
     }
-    gnnc_status status;
-    if (order[i] % 2 == 0)
-      status = model.space(id).kind <= SpaceStatic ? rootExtent(desc, id) : deriveSpace(id);
-    else
-      status = model.map(id).kind == MapRoot ? rootMap(desc, id) : deriveMap(id);
-    if (status)
-      return status;
+    bool isRoot = order[i] % 2 == 0 ? model.space(id).kind <= SpaceStatic : model.map(id).kind == MapRoot;
+    // Nothing is made of a map before it is known to be right.
+    gnnc_status status = isRoot || !builder ? GNNC_OK : finishReading();
+    if (!status && order[i] % 2 == 0)
+      status = isRoot ? rootExtent(desc, id) : deriveSpace(id);
+    else if (!status)
+      status = isRoot ? rootMap(desc, id) : deriveMap(id);
+    if (status) {
+      // What is wrong with an earlier map comes first.
+      gnnc_status earlier = builder ? finishReading() : GNNC_OK;
+      return earlier ? earlier : status;
+    }
   }
-  return GNNC_OK;
+  return builder ? finishReading() : GNNC_OK;
 }
 
 } // namespace gnnc::runtime

@@ -19,7 +19,8 @@
 
 namespace gnnc::runtime::cuda {
 class GraphBuilder;
-}
+struct Findings;
+} // namespace gnnc::runtime::cuda
 
 namespace gnnc::runtime {
 
@@ -46,6 +47,8 @@ struct MapData {
   // On a device, what reading it found out; isExamined: and whether it did.
   bool isExamined = false, inOrder = false;
   int64_t undefined = 0;
+  cuda::Findings *findings = nullptr; ///< on the device, what has not been waited for yet,
+  const gnnc_index *given = nullptr;  ///< and what it is about
 };
 
 class Topology {
@@ -82,6 +85,9 @@ private:
   gnnc_status readRows(const gnnc_index &index, int64_t map);
 
   gnnc_status readEachOnDevice(const gnnc_index &index, int64_t map);
+  /// Waits for all maps that are being read on the device, and says what is wrong with the first that is.
+  gnnc_status finishReading();
+  int64_t numReading = 0;
   gnnc_status readRowsOnDevice(const gnnc_index &index, int64_t map);
   gnnc_status wrongTarget(int64_t map, int64_t element, int64_t target);
   gnnc_status wrongRow(int64_t map, int64_t row, int64_t begin, int64_t end);

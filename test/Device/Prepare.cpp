@@ -193,7 +193,8 @@ public:
       cuda::Worklist host;
       if (!cuda::makeWorklist(*hostGroup, onHost, host))
         return failed("worklist", "no memory");
-      cuda::DeviceWorklist list = builder.worklist(*deviceGroup);
+      cuda::DeviceWorklist list, *lists[] = {&list};
+      builder.worklists(&deviceGroup, 1, lists);
       std::string what = std::string("worklist of ") + a.mapName(map);
       if (host.numItems != list.numItems || host.numSlots != list.numSlots || host.numHeavy != list.numHeavy) {
         failed(what.c_str(), "has other numbers");

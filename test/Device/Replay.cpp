@@ -13,7 +13,9 @@
 // without ".N.case". Outputs and updated parameters and states are compared in the relative error of each tensor, on
 // fresh memory that holds NaN; where infinity or not-a-number is expected, it must be found. Every case runs twice,
 // once more as a recording that is replayed, and a gradient once more as its two halves: all must give the same bits.
-// Exits with 0 if all agree, 77 where there is no GPU at all.
+// Then all cases of a model's program run as batches of one graph with capacities, which is recorded once and updated
+// for each: the same bits again, unless the capacities choose another alternative. Exits with 0 if all agree, 77 where
+// there is no GPU at all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -94,7 +96,7 @@ Model &open(const std::string &path) {
   }
   model.api = function();
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
   model.error.status = model.api->open(&options, &model.context, &model.error);
   return model;
 }
@@ -151,8 +153,14 @@ struct Run {
       if (entry.kind == Map)
         indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
     }
-    gnnc_graph_desc description = {sizeof description, int32_t(extents.size()), extents.data(), int32_t(indices.size()),
-                                   indices.data()};
+    gnnc_graph_desc description = {sizeof description,
+                                   int32_t(extents.size()),
+                                   extents.data(),
+                                   int32_t(indices.size()),
+                                   indices.data(),
+                                   0,
+                                   nullptr,
+                                   nullptr};
     return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
   }
 
@@ -221,6 +229,135 @@ struct Run {
   }
 };
 
+/// Cases of one program as batches: one workspace, one recording, tensors with room for any of them.
+struct Batches {
+  Model &model;
+  const std::vector<std::vector<Entry>> &cases;
+  gnnc_graph *graph = nullptr;
+  gnnc_recording *recording = nullptr;
+  void *stream = nullptr, *workspace = nullptr;
+  size_t workspaceBytes = 0;
+  gnnc_error error = {};
+  std::map<std::string, void *> places = {};
+  std::map<std::string, size_t> rooms = {};
+  std::vector<void *> memory = {};
+
+  ~Batches() {
+    model.api->free_recording(model.context, recording);
+    model.api->destroy_stream(model.context, stream);
+    for (void *m : memory)
+      model.api->release(model.context, m);
+    if (graph)
+      model.api->free_graph(graph);
+  }
+
+  bool allocate(size_t bytes, void *&result) {
+    if (model.api->allocate(model.context, bytes, &result, &error))
+      return false;
+    memory.push_back(result);
+    return true;
+  }
+  size_t width() const { return model.doublePrecision ? 8 : 4; }
+
+  struct Description {
+    std::vector<gnnc_extent> extents, capacities;
+    std::vector<gnnc_index> indices;
+    gnnc_graph_desc desc;
+  };
+  void describe(const std::vector<Entry> &entries, bool first, Description &to) const {
+    std::map<std::string, int64_t> most;
+    for (const std::vector<Entry> &one : cases)
+      for (const Entry &entry : one)
+        if (entry.kind == Extent)
+          most[entry.name] = std::max(most[entry.name], entry.shape[0]);
+    for (const Entry &entry : entries) {
+      if (entry.kind == Extent) {
+        to.extents.push_back({entry.name.c_str(), entry.shape[0]});
+        to.capacities.push_back({entry.name.c_str(), most[entry.name]});
+      }
+      if (entry.kind == Map)
+        to.indices.push_back({entry.name.c_str(), entry.data.data(), entry.shape[0], 32, GNNC_INDEX_EACH});
+    }
+    to.desc = {sizeof to.desc,
+               int32_t(to.extents.size()),
+               to.extents.data(),
+               int32_t(to.indices.size()),
+               to.indices.data(),
+               first ? int32_t(to.capacities.size()) : 0,
+               first ? to.capacities.data() : nullptr,
+               nullptr};
+  }
+
+  gnnc_binding bind(const Entry &entry) {
+    return {entry.name.c_str(),
+            {places[entry.name], 2, 0, int32_t(entry.shape.size()), 2, uint8_t(8 * width()), 1, entry.shape.data(),
+             nullptr, 0}};
+  }
+
+  /// Records the first case.
+  bool record(const char *program) {
+    // Memory that is zeroed is as long as the capacities say, of derived spaces too.
+    for (const std::vector<Entry> &one : cases)
+      for (const Entry &entry : one)
+        if (entry.kind == Input || entry.kind == Expected)
+          rooms[entry.name] += size_t(entry.elements()) * width() + (1 << 16);
+    for (auto &[name, bytes] : rooms)
+      if (!allocate(bytes, places[name]))
+        return false;
+    Description description;
+    describe(cases[0], true, description);
+    std::vector<gnnc_binding> inputs, results;
+    for (const Entry &entry : cases[0])
+      if (entry.kind == Input || entry.kind == Expected)
+        (entry.kind == Input ? inputs : results).push_back(bind(entry));
+    return model.api->prepare(model.context, &description.desc, &graph, &error) == GNNC_OK &&
+           model.api->workspace_size(graph, program, &workspaceBytes, &error) == GNNC_OK &&
+           allocate(workspaceBytes + 1, workspace) &&
+           model.api->create_stream(model.context, &stream, &error) == GNNC_OK &&
+           model.api->begin_recording(model.context, stream, &error) == GNNC_OK &&
+           model.api->run(model.context, graph, program, inputs.data(), int32_t(inputs.size()), results.data(),
+                          int32_t(results.size()), workspace, workspaceBytes, stream, &error) == GNNC_OK &&
+           model.api->end_recording(model.context, stream, &recording, &error) == GNNC_OK;
+  }
+
+  /// Replays it for another case; `outputs` as in Run::run.
+  bool run(const std::vector<Entry> &entries, std::vector<std::string> &outputs) {
+    auto copy = [&](void *to, int toType, const void *from, int fromType, size_t bytes) {
+      return model.api->copy(model.context, to, toType, from, fromType, bytes, nullptr, &error) == GNNC_OK &&
+             model.api->synchronize(model.context, nullptr, &error) == GNNC_OK;
+    };
+    Description description;
+    describe(entries, false, description);
+    if (model.api->update(model.context, graph, &description.desc, &error))
+      return false;
+    std::string junk(workspaceBytes, '\xff');
+    if (!copy(workspace, 2, junk.data(), 1, workspaceBytes))
+      return false;
+    for (const Entry &entry : entries) {
+      if (entry.kind != Input && entry.kind != Expected)
+        continue;
+      std::string numbers(rooms[entry.name], '\xff');
+      const double *from = reinterpret_cast<const double *>(entry.data.data());
+      for (int64_t i = 0; entry.kind == Input && i < entry.elements(); ++i) {
+        float narrow = float(from[i]);
+        std::memcpy(&numbers[size_t(i) * width()], model.doublePrecision ? (const void *)&from[i] : &narrow, width());
+      }
+      if (!copy(places[entry.name], 2, numbers.data(), 1, numbers.size()))
+        return false;
+    }
+    if (model.api->replay(model.context, recording, stream, &error) ||
+        model.api->synchronize(model.context, stream, &error))
+      return false;
+    for (const Entry &entry : entries)
+      if (entry.kind == Expected || entry.kind == Updated) {
+        outputs.emplace_back(size_t(entry.elements()) * width(), '\0');
+        if (!outputs.back().empty() && !copy(outputs.back().data(), 1, places[entry.name], 2, outputs.back().size()))
+          return false;
+      }
+    return true;
+  }
+};
+
 /// Whether there is a driver and a device. Whatever else is missing is a failure.
 bool hasGPU() {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -244,8 +381,16 @@ int main(int argc, char **argv) {
     std::printf("this machine has no GPU\n");
     return 77;
   }
-  int failures = 0, compared = 0;
+  int failures = 0, compared = 0, batches = 0;
   double worst = 0;
+  struct Group {
+    Model *model;
+    std::string program;
+    std::vector<std::string> paths;
+    std::vector<std::vector<Entry>> cases;
+    std::vector<std::vector<std::string>> outputs;
+  };
+  std::map<std::string, Group> groups;
   for (int i = 1; i < argc; ++i) {
     std::string path = argv[i];
     // NAME.so is the model of NAME.<number>.case.
@@ -309,8 +454,36 @@ int main(int argc, char **argv) {
         worst = std::fmax(worst, error);
       }
     }
+    std::string program = run.program();
+    Group &group = groups[object + " " + program];
+    group.model = &model;
+    group.program = program;
+    group.paths.push_back(argv[i]);
+    group.outputs.push_back(first);
+    group.cases.push_back(std::move(entries));
   }
-  std::printf("%d tensors compared, %d failures, largest relative error of the others %.3g\n", compared, failures,
-              worst);
+  for (auto &[name, group] : groups) {
+    Batches all{*group.model, group.cases};
+    bool isFixed = std::strstr(group.model->api->describe(nullptr), "\"alternatives\":[{") == nullptr;
+    bool works = all.record(group.program.c_str());
+    for (size_t turn = 0; works && turn < 2 * group.cases.size(); ++turn) {
+      size_t number = turn < group.cases.size() ? turn : 2 * group.cases.size() - 1 - turn;
+      std::vector<std::string> found;
+      works = all.run(group.cases[number], found);
+      batches += works;
+      if (works && isFixed && found != group.outputs[number]) {
+        std::printf("%s: as a batch it differs\n", group.paths[number].c_str());
+        ++failures;
+      }
+    }
+    if (!works) {
+      std::printf("%s as batches: %s\n", name.c_str(), all.error.message);
+      ++failures;
+      if (all.error.status == GNNC_DEVICE_ERROR)
+        break;
+    }
+  }
+  std::printf("%d tensors and %d batches compared, %d failures, largest relative error of the others %.3g\n", compared,
+              batches, failures, worst);
   return failures ? 1 : 0;
 }

@@ -46,7 +46,7 @@ StepOrder::Place StepOrder::place(int64_t step, int64_t number) const {
   const PreparedBuffer &prepared = call.graph.buffers[buffer];
   bool written = isWriter(step, buffer);
   if (of.kind == BufferArena)
-    return {-1, prepared.offset, prepared.offset + prepared.bytes, written};
+    return {-1, prepared.offset, prepared.offset + prepared.room, written};
   return {of.kind == BufferOutput && of.replaces >= 0 ? of.replaces : buffer, 0, 1, written};
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Device.h"
+#include "../Tuning.h"
 
 namespace gnnc::runtime::cuda {
 
@@ -34,6 +35,15 @@ Device::~Device() {
   }
   driver.releaseContext(device);
 }
+
+void Device::giveBack() {
+  if (__atomic_sub_fetch(&owners, 1, __ATOMIC_ACQ_REL) == 0)
+    destroy(this, gnnc_allocator(memory.getAllocator()));
+}
+
+void Device::plan() { numProcessors = kPlannedProcessors; }
+
+int64_t Device::tunedAs() const { return isPlanned() ? kAnyGPU : architecture; }
 
 gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error) {
   constexpr int kProcessors = 16, kMajor = 75, kMinor = 76; // CUdevice_attribute
@@ -235,46 +245,6 @@ gnnc_status Device::createStream(Handle &stream, gnnc_error *error) const {
 void Device::destroyStream(Handle stream) const {
   Current current(*this);
   driver.destroyStream(stream);
-}
-
-gnnc_status Device::beginRecording(Handle stream, gnnc_error *error) const {
-  constexpr int kThisThread = 1; // CU_STREAM_CAPTURE_MODE_THREAD_LOCAL: others may allocate meanwhile
-  Current current(*this);
-  int code = driver.beginCapture(stream, kThisThread);
-  return code ? driverError(driver, code, "cannot record on this stream", error) : GNNC_OK;
-}
-
-gnnc_status Device::endRecording(Handle stream, Handle &executable, gnnc_error *error) const {
-  Current current(*this);
-  Handle graph = nullptr;
-  int code = driver.endCapture(stream, &graph);
-  if (code || !graph)
-    return driverError(driver, code, "the recording failed", error);
-  struct {
-    int result;
-    Handle node, from;
-  } info = {};
-  // Only arguments and grids differ: the executable is kept.
-  bool isCurrent = executable && driver.updateExecutable && driver.updateExecutable(executable, graph, &info) == 0;
-  if (!isCurrent) {
-    if (executable)
-      driver.destroyExecutable(executable);
-    executable = nullptr;
-    code = driver.instantiate(&executable, graph, 0);
-  }
-  driver.destroyGraph(graph);
-  return code ? driverError(driver, code, "the recording cannot be made ready", error) : GNNC_OK;
-}
-
-gnnc_status Device::replay(Handle executable, Handle stream, gnnc_error *error) const {
-  Current current(*this);
-  int code = driver.launchGraph(executable, stream);
-  return code ? driverError(driver, code, "cannot replay a recording", error) : GNNC_OK;
-}
-
-void Device::destroyExecutable(Handle executable) const {
-  Current current(*this);
-  driver.destroyExecutable(executable);
 }
 
 } // namespace gnnc::runtime::cuda

@@ -19,14 +19,17 @@
 #include <pthread.h>
 
 struct gnnc_graph;
+struct gnnc_recording;
 
 namespace gnnc::runtime {
 struct Call;
 struct PreparedFunction;
+struct Tuning;
 class Indices;
 namespace cuda {
 class GraphBuilder;
-}
+class Recorder;
+} // namespace cuda
 } // namespace gnnc::runtime
 
 namespace gnnc::runtime::cuda {
@@ -34,6 +37,9 @@ namespace gnnc::runtime::cuda {
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
 constexpr int64_t kNumPreparationKernels = 29;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
+
+/// Of a GPU that graphs are planned for without it: an H200's.
+constexpr int64_t kPlannedProcessors = 132;
 
 /// Arrays and workspaces start at multiples of this, as memory of the driver does.
 constexpr int64_t kDeviceAlignment = 256;
@@ -46,6 +52,13 @@ public:
   Device &operator=(const Device &) = delete;
 
   gnnc_status open(const Model &model, int32_t ordinal, gnnc_error *error);
+  /// Instead of `open`: there is no device, but graphs can be prepared, from the host's memory, as if there were.
+  void plan();
+  bool isPlanned() const { return numProcessors > 0 && !context; }
+
+  /// It goes when its context and all graphs on it have given it back.
+  void share() { __atomic_add_fetch(&owners, 1, __ATOMIC_RELAXED); }
+  void giveBack();
 
   // Memory of the device.
   gnnc_status allocate(int64_t bytes, Address &memory, gnnc_error *error) const;
@@ -57,11 +70,15 @@ public:
   // Streams, and recordings of what is launched on them.
   gnnc_status createStream(Handle &stream, gnnc_error *error) const;
   void destroyStream(Handle stream) const;
-  gnnc_status beginRecording(Handle stream, gnnc_error *error) const;
-  /// `executable` becomes what was recorded; one that is there already is brought up to date where that can be done.
-  gnnc_status endRecording(Handle stream, Handle &executable, gnnc_error *error) const;
-  gnnc_status replay(Handle executable, Handle stream, gnnc_error *error) const;
-  void destroyExecutable(Handle executable) const;
+  gnnc_status beginRecording(Handle stream, gnnc_error *error);
+  /// `recording` becomes what was recorded; one that is there already is brought up to date where that can be done.
+  gnnc_status endRecording(Handle stream, gnnc_recording &recording, gnnc_error *error);
+  gnnc_status replay(gnnc_recording &recording, Handle stream, gnnc_error *error) const;
+  void destroyRecording(gnnc_recording &recording) const;
+  /// What is recorded on a stream; null: nothing, or by a capture of the caller's own.
+  Recorder *recorderOf(Handle stream);
+  /// Brings a recorded launch to what its graph is now.
+  gnnc_status refresh(gnnc_recording &recording, gnnc_error *error) const;
 
   // For preparing graphs: memory that is taken and given back in the order of the stream `preparing`. What is given
   // back stays with the device for the next graph, up to a sixteenth of the device's memory.
@@ -77,6 +94,8 @@ public:
   gnnc_status run(const Call &call, Handle stream) const;
 
   int64_t processors() const { return numProcessors; }
+  /// What a tuning for this device is called: 90 for compute capability 9.0.
+  int64_t tunedAs() const;
   const Driver &driver;
 
 private:
@@ -90,6 +109,9 @@ private:
   gnnc_status runBranched(const Call &call, Handle stream) const;
   gnnc_status launch(const Call &call, int64_t step, int64_t number, Handle stream) const;
 
+  int64_t owners = 1;
+  Recorder *recorders = nullptr; ///< those in progress, a list
+  pthread_mutex_t recorderLock = PTHREAD_MUTEX_INITIALIZER;
   Memory memory;
   Handle context = nullptr, module = nullptr;
   Handle *functions = nullptr; ///< for each launch of the table
@@ -126,20 +148,32 @@ constexpr int kNumSizes = 12;
 struct DeviceWorklist {
   Address items = 0, heavy = 0, heavyOfSlot = 0;
   int64_t numItems = 0, numSlots = 0, numHeavy = 0;
+  int64_t chunk = 0; ///< members that an item has at most
   /// Items by falling size: the first largest[k] have a slot or at least 2^k members.
   bool bySize = false;
   int64_t largest[kNumSizes] = {};
 };
 
+/// Part of a worklist.
+struct ItemRange {
+  int64_t first = 0, count = 0;
+};
+
+/// Of which sizes a launch takes owners.
+struct ItemSizes {
+  int64_t least = 0, below = -1; ///< -1: however many members
+  bool isTuned = false;
+};
+
 /// A graph's data on the device: index arrays, worklists, what stands in for absent inputs; and the grids of launches.
 struct DeviceGraph {
-  explicit DeviceGraph(const Device &device) : device(device) {}
+  explicit DeviceGraph(Device &device) : device(device) { device.share(); }
   ~DeviceGraph();
 
   /// Takes over an array; false when the host runs out of memory.
   bool keep(const void *array, int64_t bytes, Memory &lists);
 
-  const Device &device;
+  Device &device;
   Address memory = 0; ///< what came from the host
   int64_t bytes = 0;
   Address *kept = nullptr; ///< what was made on the device
@@ -147,8 +181,9 @@ struct DeviceGraph {
   Address *indices = nullptr;          ///< for each of the table
   DeviceWorklist *worklists = nullptr; ///< for each map; empty where no launch asks
   int64_t *blocks = nullptr;           ///< for each launch, along x
-  int64_t *firstItem = nullptr;        ///< for each launch of items, the first of its own in the worklist,
-  int64_t *ownItems = nullptr;         ///< and how many it has
+  int64_t *mostBlocks = nullptr;       ///< and the most there can be
+  ItemRange *items = nullptr;          ///< for each launch of items, which of its worklist,
+  ItemSizes *sizes = nullptr;          ///< and why
   int64_t *scratchBytes = nullptr;     ///< for each scratch record
   int64_t *scratch = nullptr;          ///< for each scratch record, its offset from the start of the arena
   Address *fills = nullptr;            ///< for each buffer, what stands in for an absent input
@@ -160,9 +195,9 @@ gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Me
 
 /// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the
 /// device already; `lengths`: their numbers of elements.
-gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indices, const int32_t *const *arrays,
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t *const *arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t step),
-                          const void *user, GraphBuilder *builder, gnnc_error *error);
+                          const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error);
 
 } // namespace gnnc::runtime::cuda
 

@@ -13,6 +13,7 @@
 #include "../Graph.h"
 #include "../MemoryPlan.h"
 #include "Prepare.h"
+#include "Schedule.h"
 #include "Worklist.h"
 #include <string.h>
 
@@ -26,6 +27,7 @@ DeviceGraph::~DeviceGraph() {
   device.release(memory);
   for (int64_t i = 0; i < numKept; ++i)
     device.release(kept[i]);
+  device.giveBack();
 }
 
 bool DeviceGraph::keep(const void *array, int64_t size, Memory &lists) {
@@ -68,24 +70,21 @@ public:
 
 class DevicePreparation {
 public:
-  DevicePreparation(gnnc_graph &graph, const Device &device, Indices &indices, Memory &scratch, gnnc_error *error)
-      : graph(graph), model(graph.model), header(graph.model.header()), device(device), indices(indices),
-        scratch(scratch), error(error) {}
+  DevicePreparation(gnnc_graph &graph, Indices &indices, Memory &scratch, gnnc_error *error)
+      : graph(graph), model(graph.model), header(graph.model.header()), indices(indices), scratch(scratch),
+        error(error) {}
 
   /// With a builder these are the graph's, else they are made on the host and uploaded.
   gnnc_status makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user, GraphBuilder *builder);
   /// Keeps what a builder has made, and fills what stands in for absent inputs.
   gnnc_status takeOver(GraphBuilder &builder, const int32_t *const *arrays);
   void upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths);
-  gnnc_status countBlocks();
-  void chooseItems(const LaunchRec &launch, int64_t &first, int64_t &count) const;
   gnnc_status outOfMemory() { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph's data on the GPU"); }
 
 private:
   gnnc_graph &graph;
   const Model &model;
   const Header &header;
-  const Device &device;
   Indices &indices;
   Memory &scratch;
   gnnc_error *error;
@@ -101,8 +100,11 @@ static bool needsWorklist(const LaunchRec &launch) {
 gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user,
                                              GraphBuilder *builder) {
   worklists = scratch.array<Worklist>(header.numMaps);
-  if (!worklists)
+  const Grouping **groupings = scratch.array<const Grouping *>(header.numMaps);
+  DeviceWorklist **results = scratch.array<DeviceWorklist *>(header.numMaps);
+  if (!worklists || !groupings || !results)
     return outOfMemory();
+  int64_t count = 0;
   for (int64_t map = 0; map < header.numMaps; ++map) {
     worklists[map] = Worklist();
     graph.device->worklists[map] = DeviceWorklist();
@@ -113,18 +115,23 @@ gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_
     const DeviceStepRec &step = model.deviceStep(i);
     for (int64_t k = 0; k < step.numLaunches; ++k) {
       const LaunchRec &launch = model.launch(step.firstLaunch + k);
-      if (!needsWorklist(launch) || worklists[launch.symbol].items || graph.device->worklists[launch.symbol].items)
+      if (!needsWorklist(launch) || worklists[launch.symbol].chunk)
         continue;
       const Grouping *grouping;
       if (gnnc_status status = indices.grouping(launch.symbol, grouping))
         return status;
-      if (builder)
-        graph.device->worklists[launch.symbol] = builder->worklist(*grouping);
-      else if (!makeWorklist(*grouping, scratch, worklists[launch.symbol]))
+      if (builder) {
+        worklists[launch.symbol].chunk = chunkFor(grouping->count);
+        groupings[count] = grouping;
+        results[count++] = &graph.device->worklists[launch.symbol];
+      } else if (!makeWorklist(*grouping, scratch, worklists[launch.symbol])) {
         return outOfMemory();
+      }
     }
   }
-  return GNNC_OK;
+  if (count > 0)
+    builder->worklists(groupings, count, results);
+  return builder ? builder->status : GNNC_OK;
 }
 
 void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths) {
@@ -147,6 +154,7 @@ void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, con
       to.heavy = upload.add(from.heavy, from.numHeavy * static_cast<int64_t>(sizeof(Heavy)), error);
       to.heavyOfSlot = upload.add(from.heavyOfSlot, from.numSlots * 4, error);
       to.numItems = from.numItems, to.numSlots = from.numSlots, to.numHeavy = from.numHeavy;
+      to.chunk = from.chunk;
       to.bySize = from.bySize;
       memcpy(to.largest, from.largest, sizeof to.largest);
     }
@@ -222,73 +230,23 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
   return isKept ? GNNC_OK : outOfMemory();
 }
 
-/// Which items a launch of several schedules of a sweep has: by falling size those of its sizes, else all or none, by
-/// the average. (Members as in the whole domain: a few may lie nowhere.)
-void DevicePreparation::chooseItems(const LaunchRec &launch, int64_t &first, int64_t &count) const {
-  const DeviceWorklist &list = graph.device->worklists[launch.symbol];
-  first = 0, count = list.numItems;
-  if (list.bySize) {
-    auto atLeast = [&](int64_t members) {
-      int k = 0;
-      while (k + 1 < kNumSizes && int64_t(1) << k < members)
-        ++k;
-      return list.largest[k];
-    };
-    first = launch.belowMembers > 0 ? atLeast(launch.belowMembers) : 0;
-    count = (launch.leastMembers > 0 ? atLeast(launch.leastMembers) : list.numItems) - first;
-    return;
-  }
-  int64_t members = graph.extents[model.map(launch.symbol).from], items = list.numItems > 0 ? list.numItems : 1;
-  if (members < launch.leastMembers * items || (launch.belowMembers > 0 && members >= launch.belowMembers * items))
-    count = 0;
-}
-
-gnnc_status DevicePreparation::countBlocks() {
-  DeviceGraph &result = *graph.device;
-  for (int64_t i = 0; i < header.numLaunches; ++i) {
-    const LaunchRec &launch = model.launch(i);
-    int64_t count = 1;
-    switch (launch.grid) {
-    case GridItems:
-      chooseItems(launch, result.firstItem[i], result.ownItems[i]);
-      count = result.ownItems[i];
-      break;
-    case GridHeavyItems:
-      count = result.worklists[launch.symbol].numSlots;
-      break;
-    case GridHeavyOwners:
-      count = result.worklists[launch.symbol].numHeavy;
-      break;
-    case GridElements:
-      count = launch.symbol < 0 ? 1 : graph.extents[launch.symbol];
-      break;
-    default:
-      break;
-    }
-    int64_t blocks = (count * launch.perElement + launch.perBlock - 1) / launch.perBlock;
-    int64_t most = launch.mostBlocksPerProcessor * device.processors() / (launch.gridY * launch.gridZ);
-    if (launch.mostBlocksPerProcessor > 0 && blocks > most)
-      blocks = most > 0 ? most : 1;
-    if (blocks > INT32_MAX)
-      return fail(error, GNNC_UNSUPPORTED, "kernel '%s': %lld blocks are more than a GPU takes",
-                  model.name(launch.kernel), static_cast<long long>(blocks));
-    result.blocks[i] = blocks;
-  }
-  return GNNC_OK;
-}
-
 /// Sizes of a step's scratch memory; -1 if that cannot be addressed.
-static int64_t scratchBytes(const Model &model, const DeviceGraph &graph, const DeviceStepRec &step,
-                            const ScratchRec &scratch) {
+static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, const ScratchRec &scratch) {
+  const Model &model = graph.model;
+  const DeviceGraph &device = *graph.device;
   int64_t count = 0, bytes;
+  const int64_t *most = graph.capacities;
+  auto mostOf = [&](int64_t (*mostOf)(int64_t owners, int64_t members)) {
+    return mostOf(most[model.map(scratch.map).to], most[model.map(scratch.map).from]);
+  };
   if (scratch.kind == ScratchSlots)
-    count = graph.worklists[scratch.map].numSlots;
+    count = most ? mostOf(mostSlots) : device.worklists[scratch.map].numSlots;
   else if (scratch.kind == ScratchHeavyOwners)
-    count = graph.worklists[scratch.map].numHeavy;
+    count = most ? mostOf(mostHeavy) : device.worklists[scratch.map].numHeavy;
   else
     for (int64_t k = 0; k < step.numLaunches; ++k)
       if (model.launch(step.firstLaunch + k).isCounted)
-        count += graph.blocks[step.firstLaunch + k];
+        count += device.mostBlocks[step.firstLaunch + k];
   // The kernel that combines partial results uses the first place even if there was no block.
   if (scratch.kind == ScratchBlocks && count == 0)
     count = 1;
@@ -312,13 +270,13 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   for (int64_t i = 0; i < function.numBuffers; ++i) {
     const BufferRec &record = model.buffer(function.firstBuffer + i);
     bool inArena = record.kind == BufferArena;
-    items[i] = {inArena ? scaled(graph.buffers[function.firstBuffer + i].bytes) : 0, record.first, record.last, 0};
+    items[i] = {inArena ? scaled(graph.buffers[function.firstBuffer + i].room) : 0, record.first, record.last, 0};
   }
   int64_t next = function.numBuffers;
   for (int64_t i = 0; i < function.numSteps; ++i) {
     const DeviceStepRec &step = model.deviceStep(function.firstStep + i);
     for (int64_t k = 0; k < step.numScratch; ++k) {
-      int64_t bytes = scratchBytes(model, device, step, model.scratch(step.firstScratch + k));
+      int64_t bytes = scratchBytes(graph, step, model.scratch(step.firstScratch + k));
       if (bytes < 0 || bytes > (INT64_MAX >> 8))
         return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
       device.scratchBytes[step.firstScratch + k] = bytes;
@@ -342,11 +300,11 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   return GNNC_OK;
 }
 
-gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indices, const int32_t *const *arrays,
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t *const *arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t),
-                          const void *user, GraphBuilder *builder, gnnc_error *error) {
+                          const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error) {
   const Header &header = graph.model.header();
-  DevicePreparation preparation(graph, device, indices, scratch, error);
+  DevicePreparation preparation(graph, indices, scratch, error);
   graph.device = create<DeviceGraph>(graph.memory.getAllocator(), device);
   if (!graph.device)
     return preparation.outOfMemory();
@@ -354,23 +312,26 @@ gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indi
   result.indices = graph.memory.array<Address>(header.numIndices);
   result.worklists = graph.memory.array<DeviceWorklist>(header.numMaps);
   result.blocks = graph.memory.array<int64_t>(header.numLaunches);
-  result.firstItem = graph.memory.array<int64_t>(header.numLaunches);
-  result.ownItems = graph.memory.array<int64_t>(header.numLaunches);
+  result.mostBlocks = graph.memory.array<int64_t>(header.numLaunches);
+  result.items = graph.memory.array<ItemRange>(header.numLaunches);
+  result.sizes = graph.memory.array<ItemSizes>(header.numLaunches);
   result.scratch = graph.memory.array<int64_t>(header.numScratch);
   result.scratchBytes = graph.memory.array<int64_t>(header.numScratch);
   result.fills = graph.memory.array<Address>(header.numBuffers);
-  if (!result.indices || !result.worklists || !result.blocks || !result.firstItem || !result.ownItems ||
+  if (!result.indices || !result.worklists || !result.blocks || !result.mostBlocks || !result.items || !result.sizes ||
       !result.scratch || !result.scratchBytes || !result.fills)
     return preparation.outOfMemory();
   if (gnnc_status status = preparation.makeWorklists(isUsed, user, builder))
     return status;
   if (builder) {
     gnnc_status status = preparation.takeOver(*builder, arrays);
-    return status ? status : preparation.countBlocks();
+    return status ? status : decideGrids(graph, device, tuning, error);
   }
   Upload counting(device);
   preparation.upload(counting, arrays, lengths);
   result.bytes = counting.size;
+  if (device.isPlanned())
+    return decideGrids(graph, device, tuning, error);
   if (gnnc_status status = device.allocate(counting.size, result.memory, error))
     return status;
   Upload copying(device);
@@ -381,7 +342,7 @@ gnnc_status prepareDevice(gnnc_graph &graph, const Device &device, Indices &indi
   if (!status)
     status = device.synchronize(nullptr, error);
   if (!status)
-    status = preparation.countBlocks();
+    status = decideGrids(graph, device, tuning, error);
   return status;
 }
 

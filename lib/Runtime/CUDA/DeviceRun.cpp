@@ -12,6 +12,7 @@
 
 #include "../Error.h"
 #include "Branches.h"
+#include "Recording.h"
 #include "Worklist.h"
 #include <string.h>
 
@@ -24,39 +25,24 @@ namespace {
 /// Most words of a kernel's arguments: what CUDA allows.
 constexpr int64_t kMostWords = 512;
 
-class Arguments {
-public:
-  Arguments(const Call &call, const DeviceStepRec &step, int64_t launch)
-      : call(call), model(call.graph.model), graph(*call.graph.device), step(step), launch(launch) {}
-
-  int64_t word(int64_t kind, int64_t number) const;
-
-private:
-  const Call &call;
-  const Model &model;
-  const DeviceGraph &graph;
-  const DeviceStepRec &step;
-  int64_t launch;
-};
-
 } // namespace
 
-int64_t Arguments::word(int64_t kind, int64_t number) const {
+int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t launch, int64_t kind, int64_t number) {
+  const Model &model = of.model;
+  const DeviceGraph &graph = *of.device;
   auto address = [](Address at) { return static_cast<int64_t>(at); };
   switch (kind) {
-  case WordBuffer:
-    return reinterpret_cast<int64_t>(call.pointer(number));
   case WordIndex:
     return address(graph.indices[number]);
   case WordExtent:
-    return number < 0 ? 1 : call.graph.extents[number];
+    return number < 0 ? 1 : of.extents[number];
   case WordItems: {
     bool isPart = model.launch(launch).grid == GridItems;
     return address(graph.worklists[number].items) +
-           (isPart ? graph.firstItem[launch] * static_cast<int64_t>(sizeof(Item)) : 0);
+           (isPart ? graph.items[launch].first * static_cast<int64_t>(sizeof(Item)) : 0);
   }
   case WordNumItems:
-    return model.launch(launch).grid == GridItems ? graph.ownItems[launch] : graph.worklists[number].numItems;
+    return model.launch(launch).grid == GridItems ? graph.items[launch].count : graph.worklists[number].numItems;
   case WordNumHeavyItems:
     return graph.worklists[number].numSlots;
   case WordHeavy:
@@ -65,14 +51,13 @@ int64_t Arguments::word(int64_t kind, int64_t number) const {
     return graph.worklists[number].numHeavy;
   case WordHeavyOfSlot:
     return address(graph.worklists[number].heavyOfSlot);
-  case WordScratch:
-    return reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt + graph.scratch[number]);
   case WordBlocksBefore:
   case WordBlocks: {
-    int64_t last = kind == WordBlocks ? step.numLaunches : number, blocks = 0;
+    const DeviceStepRec &record = model.deviceStep(step);
+    int64_t last = kind == WordBlocks ? record.numLaunches : number, blocks = 0;
     for (int64_t k = 0; k < last; ++k)
-      if (model.launch(step.firstLaunch + k).isCounted)
-        blocks += graph.blocks[step.firstLaunch + k];
+      if (model.launch(record.firstLaunch + k).isCounted)
+        blocks += graph.blocks[record.firstLaunch + k];
     return blocks;
   }
   default:
@@ -84,23 +69,32 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   const Model &model = call.graph.model;
   const LaunchRec &record = model.launch(number);
   int64_t blocks = call.graph.device->blocks[number];
-  if (blocks == 0)
+  if (blocks == 0 && !call.recorder)
     return GNNC_OK;
   int64_t words[kMostWords];
   if (record.numWords > kMostWords) // The compiler makes no such kernels.
     return fail(call.error, GNNC_UNSUPPORTED, "kernel '%s' has more than %lld arguments", model.name(record.kernel),
                 static_cast<long long>(kMostWords));
-  Arguments arguments(call, model.deviceStep(step), number);
   const int64_t *list = model.list(record.wordsAt);
-  for (int64_t i = 0; i < record.numWords; ++i)
-    words[i] = arguments.word(list[2 * i], list[2 * i + 1]);
+  for (int64_t i = 0; i < record.numWords; ++i) {
+    int64_t kind = list[2 * i], of = list[2 * i + 1];
+    words[i] =
+        kind == WordBuffer ? reinterpret_cast<int64_t>(call.pointer(of))
+        : kind == WordScratch
+            ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt + call.graph.device->scratch[of])
+            : graphWord(call.graph, step, number, kind, of);
+  }
   // CU_LAUNCH_PARAM_BUFFER_POINTER, ..._SIZE, ..._END
   size_t size = static_cast<size_t>(record.numWords) * sizeof(int64_t);
   void *extra[] = {reinterpret_cast<void *>(1), words, reinterpret_cast<void *>(2), &size, nullptr};
-  int code = driver.launch(functions[number], static_cast<unsigned>(blocks), static_cast<unsigned>(record.gridY),
-                           static_cast<unsigned>(record.gridZ), static_cast<unsigned>(record.threads), 1, 1,
-                           static_cast<unsigned>(record.sharedBytes), stream, nullptr, extra);
-  return code ? driverError(driver, code, model.name(record.kernel), call.error) : GNNC_OK;
+  // What has nothing to do now is recorded too: it may have when its graph was updated.
+  int code =
+      driver.launch(functions[number], static_cast<unsigned>(blocks ? blocks : 1), static_cast<unsigned>(record.gridY),
+                    static_cast<unsigned>(record.gridZ), static_cast<unsigned>(record.threads), 1, 1,
+                    static_cast<unsigned>(record.sharedBytes), stream, nullptr, extra);
+  if (code)
+    return driverError(driver, code, model.name(record.kernel), call.error);
+  return call.recorder ? call.recorder->note(driver, call, step, number, words) : GNNC_OK;
 }
 
 gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) const {
@@ -108,7 +102,8 @@ gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) con
   const DeviceStepRec &step = model.deviceStep(number);
   for (int64_t k = 0; k < step.numZeroed; ++k) {
     int64_t buffer = model.list(step.zeroedAt)[k];
-    size_t bytes = static_cast<size_t>(call.graph.buffers[buffer].bytes);
+    const PreparedBuffer &place = call.graph.buffers[buffer];
+    size_t bytes = static_cast<size_t>(call.recorder ? place.room : place.bytes);
     if (bytes == 0)
       continue;
     if (int code = driver.fillBytes(reinterpret_cast<Address>(call.pointer(buffer)), 0, bytes, stream))
@@ -123,6 +118,8 @@ gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) con
 bool Device::isIdle(const Call &call, int64_t number) const {
   const Model &model = call.graph.model;
   const DeviceStepRec &step = model.deviceStep(number);
+  if (call.recorder)
+    return step.numZeroed + step.numLaunches == 0;
   for (int64_t k = 0; k < step.numZeroed; ++k)
     if (call.graph.buffers[model.list(step.zeroedAt)[k]].bytes > 0)
       return false;

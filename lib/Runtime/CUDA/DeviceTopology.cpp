@@ -25,17 +25,41 @@ static void note(MapData &map, const Findings &found) {
 
 gnnc_status Topology::readEachOnDevice(const gnnc_index &index, int64_t map) {
   const MapRec &record = model.map(map);
-  Findings found;
-  maps[map].targets = builder->readEach(index, record.partial ? -1 : 0, extents[record.to], found);
-  if (!builder->status && found.isWrong()) {
-    int64_t element = static_cast<int64_t>(found.firstWrong), target = builder->element(index, element);
-    return builder->status ? builder->status : wrongTarget(map, element, target);
+  if (numReading == cuda::kMostFindings)
+    if (gnnc_status status = finishReading())
+      return status;
+  if (numReading++ == 0)
+    builder->startFindings();
+  maps[map].given = &index;
+  maps[map].targets = builder->readEach(index, record.partial ? -1 : 0, extents[record.to], maps[map].findings);
+  return builder->status;
+}
+
+gnnc_status Topology::finishReading() {
+  const Header &header = model.header();
+  const int64_t *order = model.list(header.orderAt);
+  if (numReading == 0 || builder->status)
+    return builder->status;
+  numReading = 0;
+  const cuda::AllFindings all = builder->readAll();
+  for (int64_t i = 0; !builder->status && i < header.numOrder; ++i) {
+    int64_t map = order[i] / 2;
+    if (order[i] % 2 == 0 || !maps[map].findings)
+      continue;
+    const Findings &found = all.of(maps[map].findings);
+    maps[map].findings = nullptr;
+    if (found.isWrong()) {
+      int64_t element = static_cast<int64_t>(found.firstWrong), target = builder->element(*maps[map].given, element);
+      return builder->status ? builder->status : wrongTarget(map, element, target);
+    }
+    note(maps[map], found);
   }
-  note(maps[map], found);
   return builder->status;
 }
 
 gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
+  if (gnnc_status status = finishReading())
+    return status;
   const MapRec &record = model.map(map);
   int64_t count = extents[record.from], rows = index.length - 1;
   int64_t begin = builder->element(index, 0);
@@ -117,6 +141,28 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
     maps[map].targets = builder->compose(targets(parts[0]).data, targets(parts[1]).data, count);
   }
   return builder->status;
+}
+
+gnnc_status Indices::examineOnDevice(const bool *wanted) {
+  cuda::GraphBuilder &builder = *topology.builder;
+  int64_t count = topology.model.header().numMaps, pending = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    MapData &map = topology.maps[i];
+    if (!wanted[i] || map.isExamined || map.pointers || map.missing || pending == cuda::kMostFindings)
+      continue;
+    if (pending++ == 0)
+      builder.startFindings();
+    map.findings = builder.examineLater(map.targets, topology.extents[topology.model.map(i).from]);
+  }
+  if (pending == 0 || builder.status)
+    return builder.status;
+  const cuda::AllFindings all = builder.readAll();
+  for (int64_t i = 0; !builder.status && i < count; ++i)
+    if (MapData &map = topology.maps[i]; map.findings) {
+      note(map, all.of(map.findings));
+      map.findings = nullptr;
+    }
+  return builder.status;
 }
 
 gnnc_status Indices::makeGroupingOnDevice(int64_t map, Grouping &result) {

@@ -78,6 +78,8 @@ void loadOnce() {
   };
 #undef GNNC_ENTRY
   *reinterpret_cast<void **>(&loaded.updateExecutable) = dlsym(library, "cuGraphExecUpdate_v2");
+  *reinterpret_cast<void **>(&loaded.setKernelNode) = dlsym(library, "cuGraphExecKernelNodeSetParams");
+  *reinterpret_cast<void **>(&loaded.enableNode) = dlsym(library, "cuGraphNodeSetEnabled");
   *reinterpret_cast<void **>(&loaded.captureInfo) = dlsym(library, "cuStreamGetCaptureInfo_v2");
   *reinterpret_cast<void **>(&loaded.setDependencies) = dlsym(library, "cuStreamUpdateCaptureDependencies");
   for (const Entry &entry : entries) {

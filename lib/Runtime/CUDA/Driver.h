@@ -66,6 +66,8 @@ struct Driver {
                      size_t *count);
   int (*setDependencies)(Handle stream, Handle *nodes, size_t count, unsigned flags);
   int (*updateExecutable)(Handle executable, Handle graph, void *resultInfo);
+  int (*setKernelNode)(Handle executable, Handle node, const void *parameters);
+  int (*enableNode)(Handle executable, Handle node, unsigned enabled);
 };
 
 // gnnc_load_cuda_driver (ModelTable.h) loads and initialises it, once for the process, and gives a `const Driver *`;

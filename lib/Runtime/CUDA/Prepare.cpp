@@ -55,7 +55,6 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
 
 // As in Kernels/Sort.cuh.
 constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
-constexpr int64_t kMostFindings = 64;
 
 static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -128,14 +127,24 @@ void GraphBuilder::fetch(void *to, const void *from, int64_t bytes) {
 Findings *GraphBuilder::newFindings() {
   if (status)
     return nullptr;
-  if (numFindings % kMostFindings == 0) {
-    Findings fresh[kMostFindings];
-    for (Findings &one : fresh)
-      one = {~uint64_t(0), 0, 0, 0};
-    status = device.copy(findings, true, fresh, false, sizeof fresh, device.preparing, error);
-    wait(); // `fresh` goes.
-  }
+  // Static, so that the copy need not be waited for.
+  static constexpr AllFindings kFresh = [] {
+    AllFindings all = {};
+    for (Findings &one : all.list)
+      one.firstWrong = ~uint64_t(0);
+    return all;
+  }();
+  if (numFindings % kMostFindings == 0)
+    status = device.copy(findings, true, kFresh.list, false, sizeof kFresh.list, device.preparing, error);
   return findings + numFindings++ % kMostFindings;
+}
+
+void GraphBuilder::startFindings() { numFindings = divideUp(numFindings, kMostFindings) * kMostFindings; }
+
+AllFindings GraphBuilder::readAll() {
+  AllFindings result = {findings, {}};
+  fetch(result.list, findings, sizeof result.list);
+  return result;
 }
 
 Findings GraphBuilder::read(Findings *found) {
@@ -202,14 +211,22 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
   sortedValues = valuesTo[final];
 }
 
-int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int64_t &total) {
+int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t *total) {
   int64_t tiles = divideUp(count, kTile);
-  int32_t *sums = array(tiles + 1), *results = array(count), all = 0;
+  int32_t *sums = array(tiles + 1), *results = array(count);
   launch(SumTiles, tiles, numbers, count, sums);
   launch(ScanSums, 1, sums, tiles);
   launch(ApplySums, tiles, numbers, count, sums, results);
-  fetch(&all, sums + tiles, sizeof all);
+  copy(total, sums + tiles, 1);
   release(sums);
+  return results;
+}
+
+int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int64_t &total) {
+  int32_t *place = array(1), all = 0;
+  int32_t *results = sumsBefore(numbers, count, place);
+  fetch(&all, place, sizeof all);
+  release(place);
   total = all;
   return results;
 }
@@ -230,12 +247,11 @@ const void *GraphBuilder::uploaded(const gnnc_index &index, int64_t width) {
   return raw;
 }
 
-const int32_t *GraphBuilder::readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings &found) {
+const int32_t *GraphBuilder::readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place) {
   const void *from = uploaded(index, index.bits / 8);
   int32_t *targets = array(index.length);
-  Findings *place = newFindings();
+  place = newFindings();
   each(index.bits == 32 ? Read32 : Read64, index.length, from, index.length, least, extent, targets, place);
-  found = read(place);
   if (from != index.data)
     release(from);
   return targets;
@@ -348,11 +364,13 @@ const int32_t *GraphBuilder::last(const int32_t *map, int64_t count, int64_t ext
 // Groupings
 //===----------------------------------------------------------------------===//
 
-Findings GraphBuilder::examine(const int32_t *targets, int64_t count) {
+Findings *GraphBuilder::examineLater(const int32_t *targets, int64_t count) {
   Findings *place = newFindings();
   each(Examine, count, targets, count, place);
-  return read(place);
+  return place;
 }
+
+Findings GraphBuilder::examine(const int32_t *targets, int64_t count) { return read(examineLater(targets, count)); }
 
 void GraphBuilder::group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
                          Grouping &result) {
@@ -380,7 +398,7 @@ void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t
     return;
   }
   int64_t left = kMostFindings - 1;
-  numFindings = divideUp(numFindings, kMostFindings) * kMostFindings; // A fresh set: none is used twice.
+  startFindings();
   for (int64_t i = 1; i < count; ++i)
     for (int64_t j = 0; j < i; ++j) {
       places[i * count + j] = nullptr;
@@ -389,66 +407,95 @@ void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t
       places[i * count + j] = newFindings();
       each(FindDifference, lengths[i], arrays[i], arrays[j], lengths[i], places[i * count + j]);
     }
-  Findings all[kMostFindings];
-  fetch(all, findings, sizeof all);
+  const AllFindings all = readAll();
   for (int64_t i = 1; !status && i < count; ++i)
     for (int64_t j = 0; j < i; ++j)
-      if (Findings *place = places[i * count + j]; place && !all[place - findings].notInOrder) {
+      if (Findings *place = places[i * count + j]; place && !all.of(place).notInOrder) {
         arrays[i] = arrays[j];
         break;
       }
   lists.release(places);
 }
 
-DeviceWorklist GraphBuilder::worklist(const Grouping &grouping) {
-  DeviceWorklist result;
-  int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
-  int32_t *slots = array(owners), *isHeavy = array(owners);
-  Findings *place = newFindings();
-  each(CountItems, owners, grouping.pointers, owners, chunk, slots, isHeavy, place);
-  int32_t *firstSlots = sumsBefore(slots, owners, result.numSlots);
-  int32_t *numbers = sumsBefore(isHeavy, owners, result.numHeavy);
-  bool bySize = isMostlyHeavy(static_cast<int64_t>(read(place).sum), grouping.count);
-  release(slots);
-  release(isHeavy);
-  int64_t light = owners - result.numHeavy;
-  result.numItems = light + result.numSlots;
-  auto *items = static_cast<Item *>(allocate(result.numItems * int64_t(sizeof(Item))));
-  auto *heavy = static_cast<Heavy *>(allocate(result.numHeavy * int64_t(sizeof(Heavy))));
-  int32_t *heavyOfSlot = array(result.numSlots);
-  if (result.numHeavy > 0) {
-    each(ListHeavy, owners, grouping.pointers, owners, chunk, firstSlots, numbers, heavy);
-    each(ListSlots, result.numSlots, grouping.pointers, chunk, heavy, result.numHeavy, result.numSlots, items,
-         heavyOfSlot);
+void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, DeviceWorklist *const *results) {
+  /// What the host must know of one.
+  struct Numbers {
+    int32_t slots, heavy;
+    uint64_t heavyMembers;
+    int32_t sizes[kNumSizes];
+  };
+  struct Lists {
+    int32_t *firstSlots, *numbers;
+  };
+  constexpr int64_t kWords = sizeof(Numbers) / 4;
+  Numbers *found = lists.array<Numbers>(count);
+  Lists *made = lists.array<Lists>(count);
+  if (!found || !made)
+    status = status ? status : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the worklists");
+  if (status)
+    return;
+  int32_t *all = array(count * kWords);
+  fill(all, count * kWords, 0);
+  for (int64_t i = 0; i < count; ++i) {
+    const Grouping &grouping = *groupings[i];
+    int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
+    int32_t *own = all ? all + i * kWords : nullptr;
+    int32_t *slots = array(owners), *isHeavy = array(owners);
+    Findings *place = newFindings();
+    each(CountItems, owners, grouping.pointers, owners, chunk, slots, isHeavy, place);
+    made[i].firstSlots = sumsBefore(slots, owners, own);
+    made[i].numbers = sumsBefore(isHeavy, owners, own + 1);
+    copy(own + 2, place ? reinterpret_cast<const int32_t *>(&place->sum) : nullptr, 2);
+    each(CountSizes, owners, grouping.pointers, owners, chunk, own + 4);
+    release(slots);
+    release(isHeavy);
   }
-  int32_t *order = nullptr;
-  if (bySize) {
-    int32_t *keys = array(owners);
-    each(SizeKeys, owners, grouping.pointers, owners, chunk, keys);
-    sort(keys, nullptr, owners, chunk + 1, nullptr, order);
-    release(keys);
-    int32_t *sizes = array(kNumSizes), found[kNumSizes] = {};
-    fill(sizes, kNumSizes, 0);
-    each(CountSizes, owners, grouping.pointers, owners, chunk, sizes);
-    fetch(found, sizes, sizeof found);
-    release(sizes);
-    // Launches share the items at these places, so they must rise; fewer have more members.
-    int64_t before = light;
-    for (int k = 0; k < kNumSizes; ++k) {
-      before = found[k] < 0 ? 0 : found[k] < before ? found[k] : before;
-      result.largest[k] = result.numSlots + before;
+  fetch(found, all, count * kWords * 4);
+  release(all);
+  for (int64_t i = 0; !status && i < count; ++i) {
+    const Grouping &grouping = *groupings[i];
+    DeviceWorklist &result = *results[i];
+    const Lists &own = made[i];
+    int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
+    result.chunk = chunk;
+    result.numSlots = found[i].slots;
+    result.numHeavy = found[i].heavy;
+    result.bySize = isMostlyHeavy(static_cast<int64_t>(found[i].heavyMembers), grouping.count);
+    int64_t light = owners - result.numHeavy;
+    result.numItems = light + result.numSlots;
+    auto *items = static_cast<Item *>(allocate(result.numItems * int64_t(sizeof(Item))));
+    auto *heavy = static_cast<Heavy *>(allocate(result.numHeavy * int64_t(sizeof(Heavy))));
+    int32_t *heavyOfSlot = array(result.numSlots);
+    if (result.numHeavy > 0) {
+      each(ListHeavy, owners, grouping.pointers, owners, chunk, own.firstSlots, own.numbers, heavy);
+      each(ListSlots, result.numSlots, grouping.pointers, chunk, heavy, result.numHeavy, result.numSlots, items,
+           heavyOfSlot);
     }
+    int32_t *order = nullptr;
+    if (result.bySize) {
+      int32_t *keys = array(owners);
+      each(SizeKeys, owners, grouping.pointers, owners, chunk, keys);
+      sort(keys, nullptr, owners, chunk + 1, nullptr, order);
+      release(keys);
+      // Launches share the items at these places, so they must rise; fewer have more members.
+      int64_t before = light;
+      for (int k = 0; k < kNumSizes; ++k) {
+        int64_t size = found[i].sizes[k];
+        before = size < 0 ? 0 : size < before ? size : before;
+        result.largest[k] = result.numSlots + before;
+      }
+    }
+    int64_t listed = result.bySize ? light : owners;
+    each(ListLight, listed, grouping.pointers, listed, chunk, order, own.numbers, items + result.numSlots);
+    release(order);
+    release(own.firstSlots);
+    release(own.numbers);
+    result.items = reinterpret_cast<Address>(items);
+    result.heavy = reinterpret_cast<Address>(heavy);
+    result.heavyOfSlot = reinterpret_cast<Address>(heavyOfSlot);
   }
-  result.bySize = bySize;
-  int64_t listed = bySize ? light : owners;
-  each(ListLight, listed, grouping.pointers, listed, chunk, order, numbers, items + result.numSlots);
-  release(order);
-  release(firstSlots);
-  release(numbers);
-  result.items = reinterpret_cast<Address>(items);
-  result.heavy = reinterpret_cast<Address>(heavy);
-  result.heavyOfSlot = reinterpret_cast<Address>(heavyOfSlot);
-  return result;
+  lists.release(found);
+  lists.release(made);
 }
 
 } // namespace gnnc::runtime::cuda

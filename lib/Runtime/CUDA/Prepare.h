@@ -26,6 +26,15 @@ struct Findings {
   bool isWrong() const { return firstWrong != ~uint64_t(0); }
 };
 
+constexpr int64_t kMostFindings = 64;
+
+/// All that is at hand, fetched together.
+struct AllFindings {
+  const Findings *from; ///< on the device
+  Findings list[kMostFindings];
+  const Findings &of(const Findings *place) const { return list[place - from]; }
+};
+
 /// Works on the device's stream for preparing, and waits only for what the host must know. After a failure all calls do
 /// nothing; `status` says that there was one.
 class GraphBuilder {
@@ -49,7 +58,8 @@ public:
   int64_t keep(const void *memory);
 
   // Root maps.
-  const int32_t *readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings &found);
+  /// `place`: where what is found will be.
+  const int32_t *readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place);
   /// Row pointers; `targets` becomes the row of each of `count` elements where nothing was wrong.
   const int32_t *readRows(const gnnc_index &index, int64_t count, const int32_t *&targets, Findings &found);
   /// One number of the caller's data.
@@ -69,11 +79,16 @@ public:
 
   // Groupings.
   Findings examine(const int32_t *targets, int64_t count);
+  Findings *examineLater(const int32_t *targets, int64_t count);
+  /// The next kMostFindings places stay good together.
+  void startFindings();
+  AllFindings readAll();
   void group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
              Grouping &result);
   /// As Indices::share.
   void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
-  DeviceWorklist worklist(const Grouping &grouping);
+  /// Those of several maps, which are waited for together.
+  void worklists(const Grouping *const *groupings, int64_t count, DeviceWorklist *const *results);
 
   gnnc_status wait();
 
@@ -91,6 +106,8 @@ private:
             int32_t *&sortedValues);
   /// Sums before each number; `total` is fetched.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int64_t &total);
+  /// The same; the total is written to the device.
+  int32_t *sumsBefore(const int32_t *numbers, int64_t count, int32_t *total);
   void fetch(void *to, const void *from, int64_t bytes);
   const void *uploaded(const gnnc_index &index, int64_t width);
   Findings *newFindings();

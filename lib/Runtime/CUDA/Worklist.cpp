@@ -29,11 +29,27 @@ int64_t chunkFor(int64_t members) {
   return chunk;
 }
 
+/// An owner of m > chunk members has at most 2 m / (chunk + 1) items. Chunks are small where there are few members.
+int64_t mostSlots(int64_t, int64_t members) {
+  constexpr int64_t kMostOfGrowingChunks = 2 * kItemsInFlight;
+  int64_t ofLeast = 2 * members / (kLeastChunk + 1), ofOwn = 2 * members / (chunkFor(members) + 1);
+  int64_t most = ofOwn > kMostOfGrowingChunks ? ofOwn : kMostOfGrowingChunks;
+  return ofLeast < most ? ofLeast : most;
+}
+
+int64_t mostHeavy(int64_t owners, int64_t members) {
+  int64_t most = mostSlots(owners, members) / 2;
+  return most < owners ? most : owners;
+}
+
+int64_t mostItems(int64_t owners, int64_t members) { return owners + mostSlots(owners, members); }
+
 bool isMostlyHeavy(int64_t heavyMembers, int64_t members) { return heavyMembers * kHeavyShare > members; }
 
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
   const int32_t *pointers = grouping.pointers;
   int64_t chunk = chunkFor(grouping.count), heavyMembers = 0;
+  result.chunk = chunk;
   for (int64_t owner = 0; owner < grouping.owners; ++owner) {
     int64_t members = pointers[owner + 1] - pointers[owner];
     int64_t chunks = members <= chunk ? 1 : (members + chunk - 1) / chunk;

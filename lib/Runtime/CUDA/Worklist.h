@@ -30,17 +30,24 @@ struct Worklist {
   const Heavy *heavy = nullptr;
   const int32_t *heavyOfSlot = nullptr;
   int64_t numItems = 0, numSlots = 0, numHeavy = 0; ///< items with a slot: as many as slots
+  int64_t chunk = 0;
   /// As in DeviceWorklist.
   bool bySize = false;
   int64_t largest[kNumSizes] = {};
 };
 
-/// False when memory runs out.
 /// Members an item has at most, where there are so many in all.
 int64_t chunkFor(int64_t members);
 /// Whether light owners are listed by falling size.
 bool isMostlyHeavy(int64_t heavyMembers, int64_t members);
 
+// The most that a worklist of up to so many owners and members has, however these are spread: items with a slot, owners
+// with several items, and items.
+int64_t mostSlots(int64_t owners, int64_t members);
+int64_t mostHeavy(int64_t owners, int64_t members);
+int64_t mostItems(int64_t owners, int64_t members);
+
+/// False when memory runs out.
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result);
 
 } // namespace gnnc::runtime::cuda

@@ -183,6 +183,9 @@ void SweepPrinter::launches() {
         Launch &record = sweepWith(name, way, i == 0 ? "" : "_by" + std::to_string(way));
         record.leastMembers = i + 1 < ways.size() ? llvm::PowerOf2Ceil(way * layout.flight) : 0;
         record.belowMembers = below;
+        record.lanes = layout.lanes;
+        record.groups = way;
+        record.flight = layout.flight;
         below = record.leastMembers;
       }
       launch(suffix + "_merge", "mergeSlots<" + type + ", " + number + ">", GridKind::HeavyOwners, groups,

@@ -72,6 +72,20 @@ llvm::json::Array formula(const SymbolicExpr &expression) {
   return list;
 }
 
+/// The ways in which a GPU can divide a sweep's owners among lanes.
+llvm::json::Array schedules(const cuda::DeviceStep &step) {
+  llvm::json::Array list;
+  for (const cuda::Launch &launch : step.launches)
+    if (launch.grid == cuda::GridKind::Items)
+      list.push_back(llvm::json::Object{{"kernel", launch.kernel},
+                                        {"lanes", launch.lanes},
+                                        {"groups", launch.groups},
+                                        {"flight", launch.flight},
+                                        {"threads", launch.threads},
+                                        {"least", launch.leastMembers}});
+  return list;
+}
+
 llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, const DeviceCode &device) {
   llvm::json::Array list;
   SmallVector<Operation *> ops;
@@ -100,8 +114,12 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
       object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;
     }
     object["half"] = backward.contains(op) ? "backward" : "forward";
-    if (!device.steps.empty())
-      object["launches"] = int64_t(device.steps[list.size()].launches.size());
+    if (!device.steps.empty()) {
+      const cuda::DeviceStep &step = device.steps[list.size()];
+      object["launches"] = int64_t(step.launches.size());
+      if (llvm::json::Array ways = schedules(step); !ways.empty())
+        object["schedules"] = std::move(ways);
+    }
     Cost cost = costOf(op);
     object["flops"] = formula(cost.flops);
     object["bytes_read"] = formula(cost.read);

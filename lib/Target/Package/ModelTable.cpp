@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -413,6 +414,7 @@ ModelTable TableBuilder::run() {
   header.numOrder = inOrder.size();
   for (auto function : module.getOps<func::FuncOp>()) {
     table::FunctionRec record{};
+    record.name = name(function.getSymName());
     record.firstBuffer = buffers.size();
     record.firstStep = steps.size();
     bufferRecords(function);
@@ -455,6 +457,12 @@ ModelTable TableBuilder::run() {
   header.numPreparationImages = device.preparation.size();
   header.numKernels = kernels.size();
   header.numVariants = numVariants;
+  std::memcpy(table.words.data(), &header, sizeof(header));
+  auto bytesOf = [](const auto &list) {
+    return ArrayRef(reinterpret_cast<const uint8_t *>(list.data()), list.size() * sizeof(*list.data()));
+  };
+  header.digest =
+      int64_t(llvm::xxh3_64bits(bytesOf(table.words)) ^ llvm::rotl(llvm::xxh3_64bits(bytesOf(table.names)), 1));
   std::memcpy(table.words.data(), &header, sizeof(header));
   return std::move(table);
 }

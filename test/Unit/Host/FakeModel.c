@@ -188,9 +188,29 @@ static gnnc_status create_stream(gnnc_context *context, void **stream, gnnc_erro
 static void destroy_stream(gnnc_context *context, void *stream) { (void)context, (void)stream; }
 
 static const gnnc_api api = {
-    FAKE_ABI_VERSION, sizeof(gnnc_api), describe,       open_context, close_context, prepare, free_graph,
-    extent,           graph_bytes,      workspace_size, run,          allocate,      release, copy,
-    synchronize,      create_stream,    destroy_stream, NULL,         NULL,          NULL,    NULL,
+    FAKE_ABI_VERSION,
+    sizeof(gnnc_api),
+    describe,
+    open_context,
+    close_context,
+    prepare,
+    free_graph,
+    extent,
+    graph_bytes,
+    workspace_size,
+    run,
+    allocate,
+    release,
+    copy,
+    synchronize,
+    create_stream,
+    destroy_stream,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 __attribute__((visibility("default"))) const gnnc_api *gnnc_model(void);

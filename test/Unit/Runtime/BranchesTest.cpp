@@ -105,7 +105,7 @@ protected:
     buffers.push_back(record);
     PreparedBuffer place;
     place.offset = offset;
-    place.bytes = bytes;
+    place.bytes = place.room = bytes;
     prepared.push_back(place);
     return static_cast<int64_t>(buffers.size()) - 1;
   }

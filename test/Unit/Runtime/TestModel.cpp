@@ -176,7 +176,7 @@ runtime::Model ModelBuilder::build(int64_t level) {
     all.push_back(static_cast<int64_t>(i));
   int64_t needsAt = list(needs), buffersAt = list(all);
   std::vector<FunctionRec> functions = {
-      {0, header.numBuffers, 0, header.numSteps, needsAt, static_cast<int64_t>(needs.size())}};
+      {name("forward"), 0, header.numBuffers, 0, header.numSteps, needsAt, static_cast<int64_t>(needs.size())}};
   std::vector<ProgramRec> programs = {{name("forward"), 0, 0, header.numSteps, buffersAt, header.numBuffers}};
   records(functions, header.functionsAt, header.numFunctions);
   records(programs, header.programsAt, header.numPrograms);
@@ -192,6 +192,11 @@ runtime::Model ModelBuilder::build(int64_t level) {
 void GraphData::extent(const std::string &space, int64_t extent) {
   names.push_back(space);
   extents.push_back({names.back().c_str(), extent});
+}
+
+void GraphData::capacity(const std::string &space, int64_t extent) {
+  names.push_back(space);
+  capacities.push_back({names.back().c_str(), extent});
 }
 
 void GraphData::add(const std::string &map, const Words &values, int bits, gnnc_index_format format) {
@@ -216,8 +221,10 @@ void GraphData::rows(const std::string &map, const Words &pointers, int bits) {
 }
 
 const gnnc_graph_desc &GraphData::desc() {
-  result = {sizeof(gnnc_graph_desc), static_cast<int32_t>(extents.size()), extents.data(),
-            static_cast<int32_t>(indices.size()), indices.data()};
+  result = {sizeof(gnnc_graph_desc), static_cast<int32_t>(extents.size()),
+            extents.data(),          static_cast<int32_t>(indices.size()),
+            indices.data(),          static_cast<int32_t>(capacities.size()),
+            capacities.data(),       tuning};
   return result;
 }
 

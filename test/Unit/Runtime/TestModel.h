@@ -85,6 +85,7 @@ private:
 class GraphData {
 public:
   void extent(const std::string &space, int64_t extent);
+  void capacity(const std::string &space, int64_t extent);
   void each(const std::string &map, const Words &targets, int bits = 64);
   void rows(const std::string &map, const Words &pointers, int bits = 64);
   /// Valid until the next change.
@@ -92,6 +93,8 @@ public:
 
   std::vector<gnnc_extent> extents;
   std::vector<gnnc_index> indices;
+  std::vector<gnnc_extent> capacities;
+  const char *tuning = nullptr;
 
 private:
   void add(const std::string &map, const Words &values, int bits, gnnc_index_format format);

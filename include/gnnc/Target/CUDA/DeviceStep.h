@@ -65,6 +65,9 @@ struct Launch {
   int64_t mostBlocksPerProcessor = 0;
   /// Items: which of them, by their members (ModelTable.h). Powers of two or 0; `below` 0: however many.
   int64_t leastMembers = 0, belowMembers = 0;
+  /// Items: how many lanes share a row's features, how many groups of these an owner's members, and how many members
+  /// a group loads before it uses the first.
+  int64_t lanes = 0, groups = 0, flight = 0;
   bool isCounted = false; ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;
 

@@ -1,0 +1,103 @@
+//===- Schedule.cpp - Which items a launch takes --------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Schedule.h"
+#include "../Graph.h"
+#include "Worklist.h"
+
+namespace gnnc::runtime::cuda {
+
+using namespace table;
+
+ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least, int64_t below) {
+  if (list.bySize) {
+    auto atLeast = [&](int64_t size) {
+      if (size <= 0)
+        return list.numItems;
+      int k = 0;
+      while (k + 1 < kNumSizes && int64_t(1) << k < size)
+        ++k;
+      return list.largest[k];
+    };
+    int64_t first = below < 0 ? 0 : atLeast(below);
+    return {first, atLeast(least) - first};
+  }
+  int64_t items = list.numItems > 0 ? list.numItems : 1;
+  bool isOwn = members >= least * items && (below < 0 || members < below * items);
+  return {0, isOwn ? list.numItems : 0};
+}
+
+/// Which sizes the schedules of a step take.
+static void decideSizes(gnnc_graph &graph, int64_t step, const Tuning &tuning) {
+  const Model &model = graph.model;
+  DeviceGraph &result = *graph.device;
+  Schedules schedules = schedulesOf(model, step);
+  int64_t below = -1;
+  for (int64_t i = schedules.first; i < schedules.first + schedules.count; ++i) {
+    const LaunchRec &launch = model.launch(i);
+    bool bySize = result.worklists[launch.symbol].bySize;
+    bool isTuned = tuning.least && tuning.least[i] >= 0 && tuning.bySize[i] == bySize;
+    int64_t least = isTuned ? tuning.least[i] : launch.leastMembers;
+    result.items[i] =
+        chooseItems(result.worklists[launch.symbol], graph.extents[model.map(launch.symbol).from], least, below);
+    result.sizes[i] = {least, below, isTuned};
+    below = least;
+  }
+}
+
+gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &tuning, gnnc_error *error) {
+  const Model &model = graph.model;
+  const Header &header = model.header();
+  DeviceGraph &result = *graph.device;
+  for (int64_t i = 0; i < header.numLaunches; ++i)
+    result.items[i] = {}, result.sizes[i] = {};
+  for (int64_t i = 0; i < header.numSteps; ++i)
+    decideSizes(graph, i, tuning);
+  for (int64_t i = 0; i < header.numLaunches; ++i) {
+    const LaunchRec &launch = model.launch(i);
+    int64_t count = 1, mostCount = 1;
+    auto ofMap = [&](int64_t map, int64_t now, int64_t (*mostOf)(int64_t owners, int64_t members)) {
+      count = mostCount = now;
+      if (graph.capacities)
+        mostCount = mostOf(graph.capacities[model.map(map).to], graph.capacities[model.map(map).from]);
+    };
+    switch (launch.grid) {
+    case GridItems:
+      ofMap(launch.symbol, result.items[i].count, mostItems);
+      break;
+    case GridHeavyItems:
+      ofMap(launch.symbol, result.worklists[launch.symbol].numSlots, mostSlots);
+      break;
+    case GridHeavyOwners:
+      ofMap(launch.symbol, result.worklists[launch.symbol].numHeavy, mostHeavy);
+      break;
+    case GridElements:
+      if (launch.symbol >= 0) {
+        count = mostCount = graph.extents[launch.symbol];
+        if (graph.capacities)
+          mostCount = graph.capacities[launch.symbol];
+      }
+      break;
+    default:
+      break;
+    }
+    auto blocksFor = [&](int64_t elements) {
+      int64_t blocks = (elements * launch.perElement + launch.perBlock - 1) / launch.perBlock;
+      int64_t most = launch.mostBlocksPerProcessor * device.processors() / (launch.gridY * launch.gridZ);
+      most = most > 0 ? most : 1;
+      return launch.mostBlocksPerProcessor > 0 && blocks > most ? most : blocks;
+    };
+    result.blocks[i] = blocksFor(count);
+    result.mostBlocks[i] = blocksFor(mostCount);
+    if (result.mostBlocks[i] > INT32_MAX)
+      return fail(error, GNNC_UNSUPPORTED, "kernel '%s': %lld blocks are more than a GPU takes",
+                  model.name(launch.kernel), static_cast<long long>(result.mostBlocks[i]));
+  }
+  return GNNC_OK;
+}
+
+} // namespace gnnc::runtime::cuda
