@@ -30,7 +30,14 @@ llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const
 }
 
 gnnc_graph_desc BoundGraph::description() const {
-  return {sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()), indices.data()};
+  return {sizeof(gnnc_graph_desc),
+          int32_t(extents.size()),
+          extents.data(),
+          int32_t(indices.size()),
+          indices.data(),
+          0,
+          nullptr,
+          nullptr};
 }
 
 std::optional<int64_t> BoundGraph::extent(llvm::StringRef space) const {

@@ -88,25 +88,64 @@ llvm::Expected<DeviceChoice> gnnc::parseDevice(llvm::StringRef name) {
 }
 
 llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
-                                        DeviceChoice device) {
+                                        DeviceChoice device, std::string *ignored) {
   const gnnc_api &api = model.api();
   Session session(model);
   session.device = device;
   gnnc_error error = {};
-  gnnc_options options = {sizeof(gnnc_options), threads, nullptr, device.type, device.id};
+  gnnc_options options = {sizeof(gnnc_options), threads, nullptr, device.type, device.id, device.planOnly, 0};
   gnnc_context *context = nullptr;
   if (gnnc_status status = api.open(&options, &context, &error))
     return makeError(status, error);
   session.context = {context, Deleter{&api}};
   void *stream = nullptr;
-  if (gnnc_status status = api.create_stream(context, &stream, &error))
+  if (gnnc_status status = device.planOnly ? GNNC_OK : api.create_stream(context, &stream, &error))
     return makeError(status, error);
-  session.stream = {stream, [&api, context](void *made) { api.destroy_stream(context, made); }};
-  gnnc_graph *prepared = nullptr;
-  if (gnnc_status status = api.prepare(context, &graph, &prepared, &error))
-    return makeError(status, error);
-  session.graph = {prepared, Deleter{&api}};
+  session.stream = {stream, [&api, owner = session.context](void *made) { api.destroy_stream(owner.get(), made); }};
+  gnnc_status status;
+  llvm::Error failure = session.prepareGraph(graph, status);
+  if (failure && ignored && graph.tuning && status == GNNC_VERSION_MISMATCH) {
+    *ignored = llvm::toString(std::move(failure));
+    gnnc_graph_desc untuned = graph;
+    untuned.tuning = nullptr;
+    failure = session.prepareGraph(untuned, status);
+  }
+  if (failure)
+    return std::move(failure);
   return std::move(session);
+}
+
+llvm::Error Session::prepareGraph(const gnnc_graph_desc &description, gnnc_status &status) {
+  gnnc_error error = {};
+  gnnc_graph *prepared = nullptr;
+  if ((status = api->prepare(context.get(), &description, &prepared, &error)))
+    return makeError(status, error);
+  graph = {prepared, Deleter{api}};
+  return llvm::Error::success();
+}
+
+llvm::Expected<Session> Session::prepare(const gnnc_graph_desc &description) const {
+  Session session(*model);
+  session.device = device;
+  session.context = context;
+  session.stream = stream;
+  gnnc_status status;
+  if (llvm::Error failure = session.prepareGraph(description, status))
+    return std::move(failure);
+  return std::move(session);
+}
+
+llvm::Expected<std::string> Session::describeGraph() const {
+  gnnc_error error = {};
+  size_t length = 0;
+  std::string text;
+  for (int pass = 0; pass < 2; ++pass) {
+    if (gnnc_status status = api->describe_graph(graph.get(), text.data(), text.size(), &length, &error))
+      return makeError(status, error);
+    text.resize(length + 1);
+  }
+  text.resize(length);
+  return text;
 }
 
 llvm::Expected<size_t> Session::workspaceBytes(llvm::StringRef program) const {

@@ -194,6 +194,14 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.readIfThere("k", kernel.k);
     item.readIfThere("n", kernel.n);
     item.readIfThere("operations", kernel.operations);
+    item.each("schedules", kernel.schedules, [](Reader &way, ScheduleInfo &schedule) {
+      way.read("kernel", schedule.kernel);
+      way.readIfThere("lanes", schedule.lanes);
+      way.readIfThere("groups", schedule.groups);
+      way.readIfThere("flight", schedule.flight);
+      way.readIfThere("threads", schedule.threads);
+      way.readIfThere("least", schedule.least);
+    });
     readFormula(item, "flops", kernel.flops);
     readFormula(item, "bytes_read", kernel.read);
     readFormula(item, "bytes_written", kernel.written);

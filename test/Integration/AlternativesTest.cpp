@@ -57,7 +57,14 @@ gnnc_graph_desc describe(const Graph &graph, std::vector<gnnc_extent> &extents, 
     extents.push_back({name.c_str(), extent});
   for (const auto &[name, targets] : graph.maps)
     indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
-  return {sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()), indices.data()};
+  return {sizeof(gnnc_graph_desc),
+          int32_t(extents.size()),
+          extents.data(),
+          int32_t(indices.size()),
+          indices.data(),
+          0,
+          nullptr,
+          nullptr};
 }
 
 /// The bytes that a function's intermediate values have at least: those alive in its fullest step.

@@ -146,7 +146,7 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
   const gnnc_api &api = file.api();
   Blocks blocks;
   gnnc_allocator allocator = {allocate, release, &blocks};
-  gnnc_options options = {sizeof(gnnc_options), threads, &allocator, 0, 0};
+  gnnc_options options = {sizeof(gnnc_options), threads, &allocator, 0, 0, 0, 0};
   gnnc_error error = {};
   auto failure = [&] { return llvm::createStringError(llvm::Twine(error.message)); };
   gnnc_context *context = nullptr;
@@ -159,8 +159,14 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
   gnnc_graph *prepared = nullptr;
   {
     Indices indices(graph, file, variant); // Not kept after prepare.
-    gnnc_graph_desc description = {sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(),
-                                   int32_t(indices.list.size()), indices.list.data()};
+    gnnc_graph_desc description = {sizeof(gnnc_graph_desc),
+                                   int32_t(extents.size()),
+                                   extents.data(),
+                                   int32_t(indices.list.size()),
+                                   indices.list.data(),
+                                   0,
+                                   nullptr,
+                                   nullptr};
     if (api.prepare(context, &description, &prepared, &error)) {
       api.close(context);
       return failure();

@@ -165,8 +165,14 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
   std::vector<gnnc_index> indices;
   for (const auto &[name, targets] : graph.maps)
     indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
-  gnnc_graph_desc description{sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(), int32_t(indices.size()),
-                              indices.data()};
+  gnnc_graph_desc description{sizeof(gnnc_graph_desc),
+                              int32_t(extents.size()),
+                              extents.data(),
+                              int32_t(indices.size()),
+                              indices.data(),
+                              0,
+                              nullptr,
+                              nullptr};
   llvm::Expected<Session> session = Session::create(*model, description, threads, device);
   if (!session)
     return session.takeError();

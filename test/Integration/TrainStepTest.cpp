@@ -111,8 +111,14 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
       std::vector<gnnc_index> indices;
       for (const auto &[name, targets] : graph.maps)
         indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
-      gnnc_graph_desc description{sizeof(gnnc_graph_desc), int32_t(extents.size()), extents.data(),
-                                  int32_t(indices.size()), indices.data()};
+      gnnc_graph_desc description{sizeof(gnnc_graph_desc),
+                                  int32_t(extents.size()),
+                                  extents.data(),
+                                  int32_t(indices.size()),
+                                  indices.data(),
+                                  0,
+                                  nullptr,
+                                  nullptr};
       llvm::Expected<Session> session = Session::create(file, description, threads);
       ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());
       llvm::Expected<ProgramRun> program = session->program("train_step");

@@ -113,8 +113,8 @@ static void printText(const BenchArguments &arguments, const Job &job, const Mea
 }
 
 int gnnc::runBench(const BenchArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
+  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads,
+                                                         arguments.program, arguments.device, arguments.tuning);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);

@@ -41,7 +41,7 @@ struct CompileArguments {
 };
 
 struct RunArguments {
-  std::string model, graph, params, paramsMap, output;
+  std::string model, graph, params, paramsMap, output, tuning;
   std::string program = "forward";
   std::string device = "cpu";
   int threads = 0;
@@ -49,7 +49,7 @@ struct RunArguments {
 };
 
 struct TrainArguments {
-  std::string model, graph, paramsOut, log, checkpoint, select, device = "cpu";
+  std::string model, graph, paramsOut, log, checkpoint, select, tuning, device = "cpu";
   int64_t epochs = 200;
   int64_t patience = 0; ///< 0: never stop early
   int64_t runs = 1;
@@ -58,13 +58,21 @@ struct TrainArguments {
 };
 
 struct InspectArguments {
-  std::string model, graph;
+  std::string model, graph, tuning;
   bool json = false;
   bool cost = false; ///< what each kernel costs, instead of the rest
 };
 
+struct TuneArguments {
+  std::string model, graph, output;
+  std::string program = "forward";
+  std::string device = "cpu";
+  int threads = 0;
+  double seconds = 0.3; ///< to measure each choice for
+};
+
 struct BenchArguments {
-  std::string model, graph;
+  std::string model, graph, tuning;
   std::string program = "forward";
   std::string device = "cpu";
   int threads = 0;
@@ -76,6 +84,7 @@ int runCompile(const CompileArguments &arguments);
 int runModel(const RunArguments &arguments);
 int runTrain(const TrainArguments &arguments);
 int runInspect(const InspectArguments &arguments);
+int runTune(const TuneArguments &arguments);
 int runBench(const BenchArguments &arguments);
 
 } // namespace gnnc

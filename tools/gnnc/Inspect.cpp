@@ -8,12 +8,14 @@
 #include "Commands.h"
 #include "Job.h"
 #include "Report.h"
+#include "gnnc/Host/GraphInfo.h"
 #include "gnnc/Host/PlanInfo.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -23,10 +25,21 @@ using namespace gnnc;
 
 namespace {
 
-/// Prints one model's description; with a job also what it takes on that graph.
+/// A model prepared for a graph, without anything that could be run: for CPUs, and for GPUs if it has code for them.
+struct Plans {
+  std::string graphPath;
+  std::vector<Session> sessions;
+  std::vector<GraphInfo> infos; ///< parallel
+
+  /// Extents and alternatives are the same for all.
+  const Session &session() const { return sessions.front(); }
+};
+
+/// Prints one model's description; with plans also what it takes on their graph.
 class Inspector {
 public:
-  Inspector(const ModelFile &model, const Job *job, llvm::raw_ostream &out) : model(model), job(job), out(out) {}
+  Inspector(const ModelFile &model, const Plans *plans, llvm::raw_ostream &out)
+      : model(model), plans(plans), out(out) {}
   void printText();
   void printJSON();
   void printCost();
@@ -37,6 +50,8 @@ private:
   void printSpaces();
   void printKernels();
   void printAlternatives();
+  void printSchedules();
+  void printChosen(const GraphInfo &graph);
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string costOf(const SymbolicExpr &expression) const;
@@ -47,7 +62,7 @@ private:
   std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements) const;
 
   const ModelFile &model;
-  const Job *job;
+  const Plans *plans;
   llvm::raw_ostream &out;
 };
 
@@ -56,14 +71,14 @@ private:
 std::optional<int64_t> Inspector::extentOf(const std::optional<std::string> &space) const {
   if (!space)
     return 1;
-  if (job && job->session().extent(*space) >= 0)
-    return job->session().extent(*space);
+  if (plans && plans->session().extent(*space) >= 0)
+    return plans->session().extent(*space);
   const SpaceInfo *known = model.info().findSpace(*space);
   return known && known->kind == "static" ? known->extent : std::nullopt;
 }
 
 std::optional<size_t> Inspector::workspaceOf(const ProgramInfo &program) const {
-  llvm::Expected<size_t> bytes = job->session().workspaceBytes(program.name);
+  llvm::Expected<size_t> bytes = plans->session().workspaceBytes(program.name);
   if (bytes)
     return *bytes;
   llvm::consumeError(bytes.takeError());
@@ -161,19 +176,106 @@ void Inspector::printKernels() {
 void Inspector::printAlternatives() {
   if (model.info().alternatives.empty())
     return;
-  out << (job ? "alternatives on this graph, by cost\n" : "alternatives, chosen by cost when a graph is prepared\n");
   Table table;
-  auto extent = [&](llvm::StringRef space) { return extentOf(space.str()); };
+  if (plans) {
+    const GraphInfo &graph = plans->infos.front();
+    bool isTuned = llvm::any_of(graph.functions, [](const FunctionChoice &choice) { return choice.by == "tuning"; });
+    out << (isTuned ? "alternatives on this graph, by cost or as tuned\n" : "alternatives on this graph, by cost\n");
+    for (const FunctionChoice &choice : graph.functions)
+      for (auto [i, cost] : llvm::enumerate(choice.costs))
+        table.add({cost.function, formatCount(int64_t(cost.cost)),
+                   cost.function == choice.chosen ? (choice.by == "tuning" ? "chosen, as tuned" : "chosen")
+                   : i == 0
+                       ? ""
+                       : "if less than " + std::to_string(cost.percent) + "% of " + choice.costs.front().function});
+    table.print(out);
+    return;
+  }
+  out << "alternatives, chosen by cost when a graph is prepared\n";
   std::set<std::string> seen;
   for (const AlternativeInfo &alternative : model.info().alternatives) {
-    std::string chosen = job ? model.info().chooseFunction(alternative.insteadOf, extent) : "";
     if (seen.insert(alternative.insteadOf).second)
-      table.add(
-          {alternative.insteadOf, costOf(alternative.insteadCost), chosen == alternative.insteadOf ? "chosen" : ""});
+      table.add({alternative.insteadOf, costOf(alternative.insteadCost), ""});
     table.add({alternative.function, costOf(alternative.cost),
-               chosen == alternative.function
-                   ? "chosen"
-                   : "if less than " + std::to_string(alternative.percent) + "% of " + alternative.insteadOf});
+               "if less than " + std::to_string(alternative.percent) + "% of " + alternative.insteadOf});
+  }
+  table.print(out);
+}
+
+/// "2 owners a warp, 16 groups of 1 lane, 4 members in flight"
+static std::string describe(const ScheduleInfo &schedule) {
+  auto count = [](int64_t number, llvm::StringRef what) {
+    return std::to_string(number) + " " + what.str() + (number == 1 ? "" : "s");
+  };
+  int64_t owners = std::max<int64_t>(32 / std::max<int64_t>(schedule.lanes * schedule.groups, 1), 1);
+  return count(owners, "owner") + " a warp, " + count(schedule.groups, "group") + " of " +
+         count(schedule.lanes, "lane") + " each, " + count(schedule.flight, "member") + " in flight";
+}
+
+static std::string sizes(int64_t least, int64_t below) {
+  if (below < 0)
+    return least > 0 ? std::to_string(least) + " members or more" : "any number of members";
+  if (below <= least)
+    return "no number of members";
+  return std::to_string(least) + " to " + std::to_string(below - 1) + " members";
+}
+
+/// How sweeps divide owners among the lanes of a GPU.
+void Inspector::printSchedules() {
+  bool any = llvm::any_of(model.info().kernels, [](const KernelInfo &kernel) { return !kernel.schedules.empty(); });
+  if (!any)
+    return;
+  if (plans && plans->infos.back().device == "cuda")
+    return printChosen(plans->infos.back());
+  out << "schedules of sweeps on a GPU, by members of an owner\n";
+  Table table;
+  for (const KernelInfo &kernel : model.info().kernels) {
+    int64_t below = -1;
+    for (const ScheduleInfo &schedule : kernel.schedules) {
+      table.add({schedule.kernel, sizes(schedule.least, below), describe(schedule)});
+      below = schedule.least;
+    }
+  }
+  table.print(out);
+}
+
+void Inspector::printChosen(const GraphInfo &graph) {
+  out << "worklists on a GPU with " << graph.processors << " processors\n";
+  Table lists;
+  for (const WorklistInfo &list : graph.worklists) {
+    std::string average =
+        list.owners ? llvm::formatv("{0:f1} members each", double(list.members) / double(list.owners)).str() : "";
+    lists.add({list.map, formatCount(list.owners) + " owners", average,
+               "at most " + std::to_string(list.chunk) + " members an item",
+               list.heavyOwners ? formatCount(list.heavyOwners) + " heavy owners in " + formatCount(list.heavyItems) +
+                                      " items, merged in order"
+                                : "no owner is split",
+               list.bySize ? "items by falling size" : "items by owner"});
+  }
+  lists.print(out);
+  out << "schedules of sweeps on this graph\n";
+  Table table;
+  for (const SweepChoice &sweep : graph.sweeps) {
+    auto kernel = llvm::find_if(model.info().kernels, [&](const KernelInfo &k) {
+      return !k.schedules.empty() && k.schedules.front().kernel == sweep.kernel;
+    });
+    const WorklistInfo *list = graph.findWorklist(sweep.map);
+    for (auto [i, launch] : llvm::enumerate(sweep.launches)) {
+      std::string why;
+      if (sweep.by == "tuning")
+        why = "as tuned: ";
+      if (list && list->bySize)
+        why += "owners of " + sizes(launch.least, launch.below);
+      else if (list)
+        why += llvm::formatv("if an item has {0} on average, here {1:f1}", sizes(launch.least, launch.below),
+                             double(list->members) / double(std::max<int64_t>(list->items, 1)))
+                   .str();
+      table.add(
+          {launch.kernel, "along " + sweep.map, formatCount(launch.items) + " items",
+           formatCount(launch.blocks) + " blocks",
+           kernel != model.info().kernels.end() && i < kernel->schedules.size() ? describe(kernel->schedules[i]) : "",
+           why});
+    }
   }
   table.print(out);
 }
@@ -196,7 +298,7 @@ void Inspector::printPlan() {
   for (const PhaseInfo &phase : phasesOf(model.info()))
     if (phase.half.empty()) {
       std::optional<double> bytes;
-      if (job)
+      if (plans)
         bytes = phase.peak.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
       peaks.add({phase.program, phase.peak.str(), bytes ? formatBytes(uint64_t(*bytes)) : ""});
     }
@@ -225,29 +327,39 @@ void Inspector::printText() {
   printSpaces();
   printKernels();
   printAlternatives();
+  printSchedules();
   printPlan();
-  if (!job)
+  if (!plans)
     return;
-  out << "on " << job->graph().path() << "\n";
+  out << "on " << plans->graphPath << "\n";
   Table table;
-  table.add({"prepared graph", formatBytes(job->session().graphBytes())});
+  table.add({"prepared graph", formatBytes(plans->session().graphBytes())});
   for (const ProgramInfo &program : model.info().programs)
     if (std::optional<size_t> bytes = workspaceOf(program))
       table.add({"workspace of " + program.name, formatBytes(*bytes)});
+  if (plans->sessions.size() > 1) {
+    const Session &device = plans->sessions.back();
+    table.add({"prepared graph on a GPU", formatBytes(device.graphBytes())});
+    for (const ProgramInfo &program : model.info().programs)
+      if (llvm::Expected<size_t> bytes = device.workspaceBytes(program.name))
+        table.add({"workspace of " + program.name + " on a GPU", formatBytes(*bytes)});
+      else
+        llvm::consumeError(bytes.takeError());
+  }
   table.print(out);
 }
 
 /// A number for a graph, else a formula.
 std::string Inspector::costOf(const SymbolicExpr &expression) const {
   std::optional<double> value;
-  if (job)
+  if (plans)
     value = expression.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
   return value ? formatCount(int64_t(*value)) : expression.str();
 }
 
 std::string Inspector::costOf(const SymbolicMax &expression) const {
   std::optional<double> value;
-  if (job)
+  if (plans)
     value = expression.evaluate([&](llvm::StringRef space) { return extentOf(space.str()); });
   return value ? formatCount(int64_t(*value)) : expression.str();
 }
@@ -272,7 +384,7 @@ void Inspector::printCost() {
 }
 
 void Inspector::printJSON() {
-  if (!job) {
+  if (!plans) {
     out << model.description().rtrim() << "\n";
     return;
   }
@@ -282,32 +394,78 @@ void Inspector::printJSON() {
     json.rawValue(model.description());
     json.attributeEnd();
     json.attributeObject("graph", [&] {
-      json.attribute("path", llvm::json::fixUTF8(job->graph().path()));
+      json.attribute("path", llvm::json::fixUTF8(plans->graphPath));
       json.attributeObject("extents", [&] {
         for (const SpaceInfo &space : model.info().spaces)
-          json.attribute(space.name, job->session().extent(space.name));
+          json.attribute(space.name, plans->session().extent(space.name));
       });
-      json.attribute("graph_bytes", int64_t(job->session().graphBytes()));
+      json.attribute("graph_bytes", int64_t(plans->session().graphBytes()));
       json.attributeObject("workspace_bytes", [&] {
         for (const ProgramInfo &program : model.info().programs)
           if (std::optional<size_t> bytes = workspaceOf(program))
             json.attribute(program.name, int64_t(*bytes));
+      });
+      json.attributeArray("choices", [&] {
+        for (const Session &session : plans->sessions)
+          if (llvm::Expected<std::string> text = session.describeGraph())
+            json.rawValue(*text);
+          else
+            llvm::consumeError(text.takeError());
       });
     });
   });
   out << "\n";
 }
 
-int gnnc::runInspect(const InspectArguments &arguments) {
-  auto print = [&](const ModelFile &model, const Job *job) {
-    Inspector inspector(model, job, llvm::outs());
-    arguments.json ? inspector.printJSON() : arguments.cost ? inspector.printCost() : inspector.printText();
-    return ExitOk;
-  };
-  if (arguments.graph.empty()) {
-    llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
-    return model ? print(*model, nullptr) : fail(model.takeError());
+/// Plans for every target the model has code for.
+static llvm::Error makePlans(const ModelFile &model, const BoundGraph &graph, llvm::StringRef tuning, Plans &plans) {
+  bool hasCUDA =
+      llvm::any_of(model.info().kernels, [](const KernelInfo &kernel) { return kernel.launches.has_value(); });
+  llvm::Expected<TuningText> tuned = TuningText::read(tuning, model.path());
+  if (!tuned)
+    return tuned.takeError();
+  gnnc_graph_desc description = graph.description();
+  description.tuning = tuned->path.empty() ? nullptr : tuned->text.c_str();
+  std::string ignored;
+  for (int32_t type : {1, 2}) {
+    if (type == 2 && !hasCUDA)
+      continue;
+    DeviceChoice device{type, 0, /*planOnly=*/true};
+    llvm::Expected<Session> session = Session::create(model, description, /*threads=*/1, device, &ignored);
+    if (!session)
+      return session.takeError();
+    llvm::Expected<std::string> text = session->describeGraph();
+    if (!text)
+      return text.takeError();
+    llvm::Expected<GraphInfo> info = GraphInfo::parse(*text);
+    if (!info)
+      return info.takeError();
+    plans.infos.push_back(std::move(*info));
+    plans.sessions.push_back(std::move(*session));
   }
-  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, /*threads=*/1);
-  return job ? print((*job)->model(), job->get()) : fail(job.takeError());
+  if (!ignored.empty())
+    llvm::errs() << "gnnc: warning: '" << tuned->path << "' is not used: " << ignored << "\n";
+  return llvm::Error::success();
+}
+
+int gnnc::runInspect(const InspectArguments &arguments) {
+  llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
+  if (!model)
+    return fail(model.takeError());
+  Plans plans;
+  if (!arguments.graph.empty()) {
+    llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.graph);
+    if (!file)
+      return fail(file.takeError());
+    llvm::Expected<BoundGraph> graph = BoundGraph::create(*file, model->info());
+    if (!graph)
+      return fail(graph.takeError());
+    plans.graphPath = arguments.graph;
+    if (llvm::Error error = makePlans(*model, *graph, arguments.tuning, plans))
+      return fail(llvm::createStringError("'" + arguments.model + "' on '" + arguments.graph +
+                                          "': " + llvm::toString(std::move(error))));
+  }
+  Inspector inspector(*model, arguments.graph.empty() ? nullptr : &plans, llvm::outs());
+  arguments.json ? inspector.printJSON() : arguments.cost ? inspector.printCost() : inspector.printText();
+  return ExitOk;
 }

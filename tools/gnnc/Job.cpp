@@ -9,13 +9,17 @@
 #include "Report.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <random>
 
 using namespace gnnc;
 
 llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
-                                                 int threads, llvm::StringRef program, llvm::StringRef device) {
+                                                 int threads, llvm::StringRef program, llvm::StringRef device,
+                                                 llvm::StringRef tuning) {
   llvm::Expected<DeviceChoice> choice = parseDevice(device);
   if (!choice)
     return choice.takeError();
@@ -34,22 +38,64 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   job->boundGraph.emplace(std::move(*bound));
   job->secondsToLoad = secondsToLoad;
   job->secondsToRead = watch.lap();
-  llvm::Expected<Session> session = Session::create(job->modelFile, job->boundGraph->description(), threads, *choice);
+  llvm::Expected<TuningText> tuned = TuningText::read(tuning, modelPath);
+  if (!tuned)
+    return tuned.takeError();
+  gnnc_graph_desc description = job->boundGraph->description();
+  description.tuning = tuned->path.empty() ? nullptr : tuned->text.c_str();
+  std::string ignored;
+  llvm::Expected<Session> session = Session::create(job->modelFile, description, threads, *choice, &ignored);
   if (!session)
-    return job->explain(session.takeError());
+    return job->explain(session.takeError(), tuned->path);
+  if (!ignored.empty())
+    llvm::errs() << "gnnc: warning: '" << tuned->path << "' is not used: " << ignored << "\n";
   job->modelSession.emplace(std::move(*session));
   llvm::Expected<ProgramRun> run = job->modelSession->program(program);
   if (!run)
     return job->explain(run.takeError());
   job->programRun.emplace(std::move(*run));
+  job->programName = program.str();
   job->secondsToPrepare = watch.lap();
   return std::move(job);
 }
 
+llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::StringRef model) {
+  TuningText result;
+  if (choice == kNoTuning)
+    return result;
+  std::string path = choice.empty() ? (model + ".tune").str() : choice.str();
+  if (choice.empty() && !llvm::sys::fs::exists(path))
+    return result;
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return llvm::createStringError(buffer.getError(), "cannot read '" + path + "': " + buffer.getError().message());
+  result.path = path;
+  result.text = (*buffer)->getBuffer().str();
+  return result;
+}
+
 /// The model knows no file names.
-llvm::Error Job::explain(llvm::Error error) const {
-  return llvm::createStringError("'" + modelFile.path() + "' on '" + graphFile.path() +
-                                 "': " + llvm::toString(std::move(error)));
+llvm::Error Job::explain(llvm::Error error, llvm::StringRef tuning) const {
+  std::string message = llvm::toString(std::move(error));
+  if (!tuning.empty() && llvm::StringRef(message).starts_with("tuning"))
+    return llvm::createStringError("'" + tuning + "': " + message);
+  return llvm::createStringError("'" + modelFile.path() + "' on '" + graphFile.path() + "': " + message);
+}
+
+llvm::Error Job::prepareWith(const std::string &tuning, llvm::StringRef path) {
+  gnnc_graph_desc description = boundGraph->description();
+  description.tuning = tuning.c_str();
+  llvm::Expected<Session> session = modelSession->prepare(description);
+  if (!session)
+    return explain(session.takeError(), path);
+  recording.reset();
+  programRun.reset();
+  modelSession.emplace(std::move(*session));
+  llvm::Expected<ProgramRun> run = modelSession->program(programName);
+  if (!run)
+    return explain(run.takeError());
+  programRun.emplace(std::move(*run));
+  return llvm::Error::success();
 }
 
 ExtentLookup Job::extents() const {

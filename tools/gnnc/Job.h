@@ -14,12 +14,22 @@
 
 namespace gnnc {
 
+/// For --tuning: do without one. Empty: MODEL.so.tune where it is there.
+inline constexpr llvm::StringLiteral kNoTuning = "none";
+
+/// The tuning that --tuning asks for, with the path it was read from.
+struct TuningText {
+  std::string path, text; ///< both empty: there is none
+  static llvm::Expected<TuningText> read(llvm::StringRef choice, llvm::StringRef model);
+};
+
 /// A model file, a graph file and the model prepared for the graph, with the times that took.
 class Job {
 public:
   static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
                                                      int threads, llvm::StringRef program = "forward",
-                                                     llvm::StringRef device = "cpu");
+                                                     llvm::StringRef device = "cpu",
+                                                     llvm::StringRef tuning = kNoTuning);
   Job(const Job &) = delete;
   Job &operator=(const Job &) = delete;
 
@@ -39,13 +49,16 @@ public:
   llvm::Error bind(const Parameters &params);
   llvm::Error repeat(unsigned count);
 
+  /// Prepares the graph again, with this text, of the file `path`, as its tuning.
+  llvm::Error prepareWith(const std::string &tuning, llvm::StringRef path = "");
+
   double loadSeconds() const { return secondsToLoad; }
   double readSeconds() const { return secondsToRead; }
   double prepareSeconds() const { return secondsToPrepare; }
 
 private:
   Job(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
-  llvm::Error explain(llvm::Error error) const;
+  llvm::Error explain(llvm::Error error, llvm::StringRef tuning = "") const;
   std::vector<gnnc_binding> inputs(const Parameters &params) const;
 
   ModelFile modelFile;
@@ -55,6 +68,7 @@ private:
   std::optional<ProgramRun> programRun;
   Recording recording;
   std::vector<HostTensor> gradients;
+  std::string programName;
   double secondsToLoad = 0, secondsToRead = 0, secondsToPrepare = 0;
 };
 

@@ -115,6 +115,11 @@ static void addProgram(CLI::App &command, std::string &program) {
       ->capture_default_str();
 }
 
+static void addTuning(CLI::App &command, std::string &tuning) {
+  command.add_option("--tuning", tuning,
+                     "File that `gnnc tune` wrote; default: MODEL.so.tune where it is there; none: do without");
+}
+
 static void addRun(CLI::App &app, RunArguments &arguments) {
   CLI::App *command = app.add_subcommand("run", "Run a compiled model on a graph and say what came out");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
@@ -128,6 +133,7 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
   addProgram(*command, arguments.program);
   command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
   addDevice(*command, arguments.device);
+  addTuning(*command, arguments.tuning);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -164,6 +170,7 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
                    "Write everything to this file now and then, and go on from it where it is there already")
       ->excludes(runs);
   addDevice(*command, arguments.device);
+  addTuning(*command, arguments.tuning);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -173,7 +180,10 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
   CLI::App *command =
       app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
-  command->add_option("--graph", arguments.graph, "Also print extents and bytes for this graph (.safetensors)");
+  command->add_option("--graph", arguments.graph,
+                      "Also print extents and bytes for this graph (.safetensors), and which alternatives and "
+                      "schedules are chosen for it and why; needs no GPU");
+  addTuning(*command, arguments.tuning);
   CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
   command
       ->add_flag(
@@ -183,12 +193,31 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
       ->excludes(json);
 }
 
+static void addTune(CLI::App &app, TuneArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "tune", "Measure a compiled model's alternatives, and on a GPU its schedules, on a graph, and remember the best: "
+              "later commands take them for graphs of about the same extents. Sums may then be added in another order");
+  command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
+  command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
+  command->add_option("-o,--output", arguments.output,
+                      "File to write, where what it says of other graphs stays; default: MODEL.so.tune");
+  addDevice(*command, arguments.device);
+  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  addProgram(*command, arguments.program);
+  command->add_option("--seconds", arguments.seconds, "How long to measure each choice")
+      ->check(CLI::Range(0.001, 3600.0))
+      ->capture_default_str();
+}
+
 static void addBench(CLI::App &app, BenchArguments &arguments) {
   CLI::App *command = app.add_subcommand(
       "bench", "Measure a compiled model on a graph, with random parameters: cold start and repeated runs");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
   addDevice(*command, arguments.device);
+  addTuning(*command, arguments.tuning);
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -219,11 +248,13 @@ int main(int argc, char **argv) {
   TrainArguments trainArguments;
   InspectArguments inspectArguments;
   BenchArguments benchArguments;
+  TuneArguments tuneArguments;
   addCompile(app, compileArguments);
   addRun(app, runArguments);
   addTrain(app, trainArguments);
   addInspect(app, inspectArguments);
   addBench(app, benchArguments);
+  addTune(app, tuneArguments);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
@@ -240,5 +271,7 @@ int main(int argc, char **argv) {
     return finish(runTrain(trainArguments));
   if (app.got_subcommand("inspect"))
     return finish(runInspect(inspectArguments));
+  if (app.got_subcommand("tune"))
+    return finish(runTune(tuneArguments));
   return finish(runBench(benchArguments));
 }

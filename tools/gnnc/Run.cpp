@@ -108,8 +108,8 @@ static llvm::Error writeOutputs(const std::string &path, const Job &job) {
 }
 
 int gnnc::runModel(const RunArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> created =
-      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
+  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads,
+                                                             arguments.program, arguments.device, arguments.tuning);
   if (!created)
     return fail(created.takeError());
   Job &job = **created;

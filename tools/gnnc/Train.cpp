@@ -193,8 +193,8 @@ llvm::Error Training::run() {
 }
 
 int gnnc::runTrain(const TrainArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step", arguments.device);
+  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads,
+                                                         "train_step", arguments.device, arguments.tuning);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Trainer> trainer = Trainer::create((*job)->model(), (*job)->session(), (*job)->bound());

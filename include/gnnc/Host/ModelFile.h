@@ -49,6 +49,7 @@ class Session;
 struct DeviceChoice {
   int32_t type = 1;
   int32_t id = 0;
+  bool planOnly = false; ///< nothing is run: the device need not be there
   bool isCPU() const { return type == 1; }
 };
 
@@ -116,9 +117,15 @@ using Recording = std::unique_ptr<gnnc_recording, RecordingDeleter>;
 /// A model made ready for one graph: a context and a prepared graph. On a device all is done on one stream.
 class Session {
 public:
-  /// `threads`: 0 is one for each processor.
+  /// `threads`: 0 is one for each processor. Where the description's tuning is for another compilation of the model, it
+  /// is left out, and `ignored` says why; without `ignored` it is an error.
   static llvm::Expected<Session> create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
-                                        DeviceChoice device = {});
+                                        DeviceChoice device = {}, std::string *ignored = nullptr);
+  /// The same or another graph in the same context.
+  llvm::Expected<Session> prepare(const gnnc_graph_desc &graph) const;
+
+  /// What was chosen for the graph, as JSON; GraphInfo reads it.
+  llvm::Expected<std::string> describeGraph() const;
 
   /// Bytes of workspace a program needs; an error where the graph lacks something it needs.
   llvm::Expected<size_t> workspaceBytes(llvm::StringRef program) const;
@@ -156,8 +163,9 @@ private:
   const ModelFile *model;
   const gnnc_api *api;
   DeviceChoice device;
-  Handle<gnnc_context> context{nullptr, Deleter{nullptr}};
-  std::shared_ptr<void> stream; ///< null on a CPU
+  llvm::Error prepareGraph(const gnnc_graph_desc &graph, gnnc_status &status);
+  std::shared_ptr<gnnc_context> context; ///< goes after the graph and the stream
+  std::shared_ptr<void> stream;          ///< null on a CPU
   Handle<gnnc_graph> graph{nullptr, Deleter{nullptr}};
 };
 

@@ -54,6 +54,13 @@ struct SparseInfo {
   std::string name, entries, row, column, value;
 };
 
+/// A way in which a GPU divides a sweep's owners: `lanes` share a row's features, `groups` of them an owner's members,
+/// and each group loads `flight` members before it uses the first. It is for owners of at least `least` members.
+struct ScheduleInfo {
+  std::string kernel;
+  int64_t lanes = 0, groups = 0, flight = 0, threads = 0, least = 0;
+};
+
 /// One pass over the graph or one matrix product, in the order they run in.
 struct KernelInfo {
   std::string name, function, kind;      ///< "sweep", "product" or "outer_sum"
@@ -62,6 +69,7 @@ struct KernelInfo {
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
   int64_t k = 0, n = 0;                  ///< a product's inner and outer size
   int64_t operations = 0;                ///< in a sweep's body
+  std::vector<ScheduleInfo> schedules;   ///< of a sweep on a GPU, for the largest owners first
   SymbolicExpr flops, read, written;     ///< what it costs on a graph: operations, and bytes
 };
 

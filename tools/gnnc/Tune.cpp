@@ -1,0 +1,354 @@
+//===- Tune.cpp - gnnc tune -----------------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a program with each alternative of its function, and on a GPU with each way to share a sweep's owners among its
+// schedules, one sweep after the other. What is at least a few hundredths faster than the runtime's own choice is
+// written to a file, in the form that lib/Runtime/Tuning.h states.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Commands.h"
+#include "Job.h"
+#include "Report.h"
+#include "gnnc/Host/GraphInfo.h"
+#include "gnnc/Support/OutputFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/LineIterator.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <limits>
+#include <map>
+
+using namespace gnnc;
+
+/// A choice must be so much faster than what it replaces to be remembered.
+constexpr double kWorthwhile = 0.97;
+/// More members than any item has: a schedule from there on gets none but shares of heavy owners.
+constexpr int64_t kNever = 1 << 20;
+
+static std::string outputPath(const TuneArguments &arguments) {
+  return arguments.output.empty() ? arguments.model + ".tune" : arguments.output;
+}
+
+namespace {
+
+/// What a tuning says of one graph.
+struct Choices {
+  std::map<std::string, std::string> functions;
+  struct Sweep {
+    bool bySize = false;
+    std::vector<int64_t> least; ///< for each schedule but the last
+  };
+  std::map<std::string, Sweep> sweeps;
+};
+
+class Tuner {
+public:
+  Tuner(const TuneArguments &arguments, Job &job, const Parameters &params)
+      : arguments(arguments), job(job), params(params) {}
+
+  llvm::Error run();
+
+private:
+  std::string head() const { return "gnnc-tune 1 " + plain.digest + "\n"; }
+  std::string section(const Choices &choices) const;
+  llvm::Expected<GraphInfo> describe() const;
+  /// Seconds of the fastest runs with these choices.
+  llvm::Expected<double> measure(const Choices &choices);
+  llvm::Error tryChoice(const llvm::Twine &what, Choices with);
+  llvm::Error tryFunctions();
+  llvm::Error trySweeps();
+  std::vector<std::vector<int64_t>> optionsOf(const SweepChoice &sweep, const KernelInfo &kernel, bool bySize) const;
+  llvm::Error confirm();
+  llvm::Error write();
+  std::string keptFrom(llvm::StringRef text) const;
+
+  const TuneArguments &arguments;
+  Job &job;
+  const Parameters &params;
+  Table table;
+  Progress progress;
+  GraphInfo plain; ///< what the runtime chooses by itself
+  std::string function;
+  std::string before; ///< what the file said
+  Choices best;
+  double plainSeconds = 0, bestSeconds = 0;
+};
+
+} // namespace
+
+std::string Tuner::section(const Choices &choices) const {
+  std::string text = "graph " + plain.device;
+  if (plain.device == "cuda")
+    text += " " + std::to_string(plain.architecture);
+  text += "\n";
+  for (const auto &[space, extent] : plain.extents)
+    text += "extent " + space + " " + std::to_string(extent) + "\n";
+  for (const auto &[name, chosen] : choices.functions)
+    text += "function " + name + " " + chosen + "\n";
+  for (const auto &[kernel, sweep] : choices.sweeps) {
+    text += "sweep " + kernel + (sweep.bySize ? " by_size" : " by_owner");
+    for (int64_t least : sweep.least)
+      text += " " + std::to_string(least);
+    text += "\n";
+  }
+  return text;
+}
+
+llvm::Expected<GraphInfo> Tuner::describe() const {
+  llvm::Expected<std::string> text = job.session().describeGraph();
+  return text ? GraphInfo::parse(*text) : text.takeError();
+}
+
+llvm::Expected<double> Tuner::measure(const Choices &choices) {
+  if (llvm::Error error = job.prepareWith(head() + section(choices)))
+    return std::move(error);
+  if (llvm::Error error = job.run(params))
+    return std::move(error);
+  if (llvm::Error error = job.bind(params))
+    return std::move(error);
+  unsigned batch = job.session().isOnCPU() ? 1 : 20;
+  double least = std::numeric_limits<double>::infinity(), total = 0;
+  Stopwatch watch;
+  for (int count = 0; count < 5 || total < arguments.seconds; ++count) {
+    watch.lap();
+    if (llvm::Error error = job.repeat(batch))
+      return std::move(error);
+    double seconds = watch.lap();
+    total += seconds;
+    least = std::min(least, seconds / batch);
+  }
+  return least;
+}
+
+/// Keeps the choice if it is the fastest so far.
+llvm::Error Tuner::tryChoice(const llvm::Twine &what, Choices with) {
+  progress.show(what);
+  llvm::Expected<double> seconds = measure(with);
+  if (!seconds)
+    return seconds.takeError();
+  bool better = *seconds < bestSeconds * kWorthwhile;
+  table.add({what.str(), formatSeconds(*seconds), better ? "the fastest so far" : ""});
+  if (better) {
+    best = std::move(with);
+    bestSeconds = *seconds;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error Tuner::tryFunctions() {
+  for (const FunctionChoice &choice : plain.functions)
+    for (const FunctionCost &cost : choice.costs)
+      if (choice.function == function && cost.function != choice.chosen) {
+        Choices with;
+        with.functions[function] = cost.function;
+        if (llvm::Error error = tryChoice(cost.function, std::move(with)))
+          return error;
+      }
+  return llvm::Error::success();
+}
+
+/// For each schedule, all owners; where owners are sorted by their sizes also other limits between schedules.
+std::vector<std::vector<int64_t>> Tuner::optionsOf(const SweepChoice &sweep, const KernelInfo &kernel,
+                                                   bool bySize) const {
+  size_t count = sweep.launches.size() - 1;
+  std::vector<std::vector<int64_t>> options;
+  for (size_t only = 0; only <= count; ++only) {
+    std::vector<int64_t> least(count, 0);
+    std::fill_n(least.begin(), only, kNever);
+    options.push_back(std::move(least));
+  }
+  for (double factor : {0.25, 0.5, 2.0, 4.0}) {
+    std::vector<int64_t> least;
+    for (size_t i = 0; bySize && i < count; ++i)
+      least.push_back(std::max<int64_t>(int64_t(double(kernel.schedules[i].least) * factor), 1));
+    if (bySize)
+      options.push_back(std::move(least));
+  }
+  return options;
+}
+
+llvm::Error Tuner::trySweeps() {
+  // The sweeps are those of the function that is the fastest so far.
+  if (llvm::Error error = job.prepareWith(head() + section(best)))
+    return error;
+  llvm::Expected<GraphInfo> graph = describe();
+  if (!graph)
+    return graph.takeError();
+  std::string running = best.functions.count(function) ? best.functions[function] : function;
+  for (const FunctionChoice &choice : plain.functions)
+    if (choice.function == function && !best.functions.count(function))
+      running = choice.chosen;
+  for (const SweepChoice &sweep : graph->sweeps) {
+    auto kernel = llvm::find_if(job.model().info().kernels, [&](const KernelInfo &k) {
+      return !k.schedules.empty() && k.schedules.front().kernel == sweep.kernel;
+    });
+    const WorklistInfo *list = graph->findWorklist(sweep.map);
+    if (sweep.function != running || sweep.launches.size() < 2 || !list || kernel == job.model().info().kernels.end() ||
+        kernel->schedules.size() != sweep.launches.size())
+      continue;
+    for (std::vector<int64_t> &least : optionsOf(sweep, *kernel, list->bySize)) {
+      // What the rule does anyway was measured.
+      bool isOwn = !list->bySize;
+      for (size_t i = 0; isOwn && i < sweep.launches.size(); ++i) {
+        bool takesAll = (i == 0 || least[i - 1] >= kNever) && (i == least.size() || least[i] == 0);
+        isOwn = (sweep.launches[i].items > 0) == takesAll;
+      }
+      if (isOwn)
+        continue;
+      Choices with = best;
+      std::string limits = llvm::join(
+          llvm::map_range(least,
+                          [](int64_t m) { return m >= kNever ? std::string("never") : "from " + std::to_string(m); }),
+          ", ");
+      with.sweeps[sweep.kernel] = {list->bySize, std::move(least)};
+      if (llvm::Error error = tryChoice(sweep.kernel + ", " + limits, std::move(with)))
+        return error;
+    }
+  }
+  return llvm::Error::success();
+}
+
+/// Once more, one beside the other: a winner among many may have been lucky.
+llvm::Error Tuner::confirm() {
+  if (best.functions.empty() && best.sweeps.empty())
+    return llvm::Error::success();
+  double least[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
+  for (int round = 0; round < 4; ++round) {
+    progress.show("once more");
+    llvm::Expected<double> seconds = measure(round % 2 ? best : Choices());
+    if (!seconds)
+      return seconds.takeError();
+    least[round % 2] = std::min(least[round % 2], *seconds);
+  }
+  plainSeconds = least[0], bestSeconds = least[1];
+  if (bestSeconds >= plainSeconds * kWorthwhile)
+    best = Choices(), bestSeconds = plainSeconds;
+  return llvm::Error::success();
+}
+
+/// What a file of the same compilation says of other graphs, and of this graph's other functions.
+std::string Tuner::keptFrom(llvm::StringRef text) const {
+  std::string kept, own, identity = section(Choices());
+  llvm::SmallVector<llvm::StringRef> lines;
+  text.split(lines, '\n');
+  if (lines.empty() || lines.front().split('#').first.rtrim() != llvm::StringRef(head()).rtrim())
+    return "";
+  auto isOfOther = [&](llvm::StringRef line) {
+    llvm::StringRef key = line.split(' ').first, name = line.split(' ').second.split(' ').first;
+    if (key == "function")
+      return name != function;
+    auto kernel = llvm::find_if(job.model().info().kernels, [&](const KernelInfo &k) {
+      return !k.schedules.empty() && k.schedules.front().kernel == name;
+    });
+    return key == "sweep" && kernel != job.model().info().kernels.end() && kernel->function != function &&
+           !llvm::StringRef(kernel->function).starts_with(function + ".");
+  };
+  for (size_t i = 1; i < lines.size();) {
+    std::string same, rest;
+    bool isFirst = true;
+    for (; i < lines.size() && (isFirst || !lines[i].starts_with("graph ")); ++i) {
+      llvm::StringRef line = lines[i].split('#').first.rtrim();
+      isFirst = false;
+      if (!line.empty())
+        (line.starts_with("graph ") || line.starts_with("extent ") ? same : rest) += line.str() + "\n";
+    }
+    if (same != identity) {
+      kept += same + rest;
+      continue;
+    }
+    llvm::SmallVector<llvm::StringRef> choices;
+    llvm::StringRef(rest).split(choices, '\n', -1, /*KeepEmpty=*/false);
+    for (llvm::StringRef choice : choices)
+      if (isOfOther(choice))
+        own += choice.str() + "\n";
+  }
+  // This graph's section stands last, so that what is added next belongs to it.
+  return kept + identity + own;
+}
+
+llvm::Error Tuner::write() {
+  std::string path = outputPath(arguments);
+  std::string kept = keptFrom(before);
+  if (kept.empty())
+    kept = section(Choices());
+  // An alternative that was measured stays chosen, whatever the formulas say.
+  for (const FunctionChoice &choice : plain.functions)
+    if (choice.function == function)
+      best.functions.try_emplace(function, choice.chosen);
+  std::string text = head() + kept + section(best).substr(section(Choices()).size());
+  text += llvm::formatv("# {0}: {1}, {2} as the runtime chooses\n", arguments.program, formatSeconds(bestSeconds),
+                        formatSeconds(plainSeconds))
+              .str();
+  // Nobody shall find later that it cannot be read.
+  if (llvm::Error error = job.prepareWith(text))
+    return error;
+  if (llvm::Error error = writeOutputFile(path, text))
+    return error;
+  llvm::outs() << "wrote " << path << "\n";
+  return llvm::Error::success();
+}
+
+llvm::Error Tuner::run() {
+  llvm::Expected<GraphInfo> graph = describe();
+  if (!graph)
+    return graph.takeError();
+  plain = std::move(*graph);
+  // What a file of the same compilation says already is kept, so it must be right.
+  std::string path = outputPath(arguments);
+  if (auto buffer = llvm::MemoryBuffer::getFile(path))
+    before = (*buffer)->getBuffer().str();
+  if (!keptFrom(before).empty())
+    if (llvm::Error error = job.prepareWith(before, path))
+      return error;
+  // The halves of a gradient are parts of one function.
+  function = llvm::StringRef(arguments.program).split('.').first.str();
+  llvm::Expected<double> seconds = measure(Choices());
+  if (!seconds)
+    return seconds.takeError();
+  plainSeconds = bestSeconds = *seconds;
+  table.add({"as the runtime chooses", formatSeconds(plainSeconds), ""});
+  if (llvm::Error error = tryFunctions())
+    return error;
+  if (llvm::Error error = trySweeps())
+    return error;
+  if (llvm::Error error = confirm())
+    return error;
+  table.print(llvm::outs());
+  for (const auto &[name, chosen] : best.functions)
+    llvm::outs() << name << ": " << chosen << "\n";
+  for (const auto &[kernel, sweep] : best.sweeps)
+    llvm::outs() << kernel << ": schedules "
+                 << llvm::join(llvm::map_range(sweep.least, [](int64_t m) { return std::to_string(m); }), ", ") << "\n";
+  if (best.functions.empty() && best.sweeps.empty())
+    llvm::outs() << "nothing is faster than what the runtime chooses, " << formatSeconds(plainSeconds) << "\n";
+  else
+    llvm::outs() << formatSeconds(bestSeconds) << ", not " << formatSeconds(plainSeconds) << "\n";
+  return write();
+}
+
+int gnnc::runTune(const TuneArguments &arguments) {
+  if (llvm::Error error = checkOutputFile(outputPath(arguments)))
+    return fail(std::move(error));
+  llvm::Expected<std::unique_ptr<Job>> job =
+      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
+  if (!job)
+    return fail(job.takeError());
+  llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
+  if (!params)
+    return fail(params.takeError());
+  if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
+    return fail(std::move(error));
+  if (llvm::Error error = Tuner(arguments, **job, *params).run())
+    return fail(std::move(error));
+  return ExitOk;
+}
