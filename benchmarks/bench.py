@@ -2,7 +2,7 @@
 
     ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS] [--threads N | --processor-time]
 
-Parts: spmm, products, cora, layers, gradients and typed (these need --pyg). Results go to the terminal and, as results.md and results.json, to the
+Parts: spmm, products, cora, sweeps, layers, gradients and typed (the last three need --pyg). Results go to the terminal and, as results.md and results.json, to the
 output directory. Nothing is measured before its result has been compared with the peers'.
 """
 
@@ -14,7 +14,7 @@ import os
 import sys
 from pathlib import Path
 
-PARTS = ("spmm", "products", "cora", "layers", "gradients", "typed")
+PARTS = ("spmm", "products", "cora", "sweeps", "layers", "gradients", "typed")
 WITH_PYG = ("layers", "gradients", "typed")
 
 

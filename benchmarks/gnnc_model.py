@@ -216,8 +216,11 @@ class Graph:
         first = [self.extent(value["space"])] if value["space"] else []
         return tuple(first + value["dims"])
 
-    def bind(self, inputs: dict[str, np.ndarray], program: str = "forward") -> Run:
-        return Run(self, inputs, program)
+    def bind(
+        self, inputs: dict[str, np.ndarray], program: str = "forward", other: Run | None = None
+    ) -> Run:
+        """`other`: a run whose half this is, on the same workspace and outputs."""
+        return Run(self, inputs, program, other)
 
     def free(self) -> None:
         self.model.api.free_graph(self.handle)
@@ -226,13 +229,17 @@ class Graph:
 class Run:
     """A call of a program of the model with everything bound; its outputs are overwritten by each call."""
 
-    def __init__(self, graph: Graph, inputs: dict[str, np.ndarray], program: str) -> None:
+    def __init__(
+        self, graph: Graph, inputs: dict[str, np.ndarray], program: str, other: Run | None = None
+    ) -> None:
         info = graph.model.info
         found = next(entry for entry in info["programs"] if entry["name"] == program)
         bits = {"f32": "f4", "f64": "f8"}[info["dtype"]]
         self.graph = graph
-        self.outputs = {value["name"]: aligned(graph.shape(value), bits) for value in found["outputs"]}
-        self.workspace = aligned(graph.workspace_bytes(program), "u1")
+        shapes = {value["name"]: graph.shape(value) for value in found["outputs"]}
+        shared = other.outputs if other else {}
+        self.outputs = {name: shared[name] if name in shared else aligned(shapes[name], bits) for name in shapes}
+        self.workspace = other.workspace if other else aligned(graph.workspace_bytes(program), "u1")
         self._kept: list[object] = [inputs]
         self._inputs = self._bindings(inputs)
         self._outputs = self._bindings(self.outputs)
