@@ -90,6 +90,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"
                         "output y = mean(square(x.src - m.dst)) }"},
+        // Narrow work on operands alone, for the members of many owners at once; rows that are no power of two.
+        Wide{"Gates", "model M { input x: node[heads = 2, out = 7], s: node[heads], e: edge[]\n"
+                      "output y = sum(exp(sigmoid(s.src + s.dst) * tanh(e)) * x.src) }"},
+        Wide{"WideGates", "model M { input x: node[heads = 8, out = 3], s: node[heads], e: edge[]\n"
+                          "output y = sum(exp(sigmoid(s.src - s.dst) * tanh(e)) * x.src) / 8 }"},
+        Wide{"GatedSoftmax", "model M { input x: node[out = 21], s: node[], e: edge[]\n"
+                             "output y = sum(softmax(exp(tanh(s.src * e)) + s.dst) * tanh(exp(-square(e))) * x.src) }"},
+        Wide{"Numbers", "model M { input s: node[], e: edge[3]\n"
+                        "output y = sum(exp(tanh(s.src)) * sigmoid(s.dst) * e)\n"
+                        "output z = tanh(exp(-square(s))) }"},
         // The first of two walks is cut along an axis that the second one folds.
         Wide{"Folded", "model M(a: int = 9, z: int = 12, node_type: int = 3) {\n"
                        "input s: node[a, b = 8, c = 7], t: node[b], u: node[z]\n"

@@ -432,8 +432,8 @@ def IsElementOp : MPDFG_RowOp<"is_element"> {
 def RandomOp : MPDFG_RowOp<"random"> {
   let summary = "uniform random numbers in [0, 1), recomputed wherever they are needed";
   let description = [{
-    A multiple of 2^-24 from the first word of Philox4x32-7 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011; seven
-    rounds are the fewest that pass BigCrush) with counter (element, feature, site, step) and key (seed_low, seed_high). `element` and `feature` are
+    A multiple of 2^-24 from word feature mod 4 of Philox4x32-7 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011; seven
+    rounds are the fewest that pass BigCrush) with counter (element, feature / 4, site, step) and key (seed_low, seed_high). `element` and `feature` are
     numbers as `element` and `iota` write them; seeds and step hold integers from 0 to 2^24 - 1. So a number depends neither on the
     schedule nor on how often it is computed. `site` is the place in the program: no two have the same. Operands are aligned as for `binary`.
 

@@ -34,9 +34,12 @@ constexpr std::array<uint32_t, 4> philox(std::array<uint32_t, 4> counter, std::a
   return counter;
 }
 
-/// A multiple of 2^-24 in [0, 1), exact in single precision.
+/// A multiple of 2^-24 in [0, 1), exact in single precision: the four words of a counter are the numbers of four
+/// features, so that a row takes a quarter of the work. `counter` is (element, feature, site, step).
 constexpr double philoxUniform(std::array<uint32_t, 4> counter, std::array<uint32_t, 2> key) {
-  return double(philox(counter, key)[0] >> 8) * 0x1p-24;
+  uint32_t word = counter[1] % 4;
+  counter[1] /= 4;
+  return double(philox(counter, key)[word] >> 8) * 0x1p-24;
 }
 
 } // namespace gnnc

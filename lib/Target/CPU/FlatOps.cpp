@@ -149,33 +149,41 @@ Value FlatOps::isElement(Value numbers, Value others) {
   return arith::SelectOp::create(b, loc, same, splat(1, n), splat(0, n));
 }
 
-/// The rounds of Support/Philox.h on vectors; only the first word of the result is used. Each word is the lower half of a
-/// 64-bit lane, whose upper half is whatever an earlier product left there: then a product's two words need no more than
-/// a shift, and nothing is packed or unpacked between rounds.
-Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements, Value features, int64_t site) {
-  int64_t n = count(elements);
+/// The rounds of Support/Philox.h on vectors. Each word is the lower half of a 64-bit lane, whose upper half is
+/// whatever an earlier product left there: then a product's two words need no more than a shift, and nothing is packed
+/// or unpacked between rounds.
+Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements, Value features, int64_t site,
+                      bool inFours) {
+  int64_t numbers = count(elements), n = inFours ? numbers / 4 : numbers;
   auto words = VectorType::get({n}, b.getI32Type()), wide = VectorType::get({n}, b.getI64Type());
   auto constant = [&](uint64_t value) -> Value {
     return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(wide, APInt(64, value)));
   };
   auto widen = [&](Value x) -> Value { return arith::ExtUIOp::create(b, loc, wide, x); };
+  SmallVector<int64_t> firsts;
+  for (int64_t i = 0; i < numbers; i += 4)
+    firsts.push_back(i);
+  auto counters = [&](Value x) { return inFours ? shuffle(x, firsts) : x; };
   auto integer = [&](Value x) -> Value { // Anything out of range gives some number, but no undefined behaviour.
-    Value bounded = min(max(x, splat(0, n)), splat(double((1 << 24) - 1), n));
+    Value number = counters(x), zero = splat(0, n), most = splat(double((1 << 24) - 1), n);
+    number = arith::SelectOp::create(b, loc, greater(number, zero), number, zero);
+    Value bounded = arith::SelectOp::create(b, loc, greater(most, number), number, most);
     return widen(arith::FPToSIOp::create(b, loc, words, bounded));
   };
   auto bits = [&](Value x) -> Value {
     auto integers = VectorType::get({n}, b.getIntegerType(element.getIntOrFloatBitWidth()));
-    Value raw = arith::BitcastOp::create(b, loc, integers, x);
+    Value raw = arith::BitcastOp::create(b, loc, integers, counters(x));
     return integers == words ? widen(raw) : raw;
   };
   auto exclusive = [&](Value x, Value y) -> Value { return arith::XOrIOp::create(b, loc, x, y); };
+  auto lower = [&](Value x) -> Value { return arith::AndIOp::create(b, loc, x, constant(0xffffffff)); };
   auto product = [&](Value x, uint32_t factor) -> Value {
-    Value lower = arith::AndIOp::create(b, loc, x, constant(0xffffffff));
-    return arith::MulIOp::create(b, loc, lower, constant(factor));
+    return arith::MulIOp::create(b, loc, lower(x), constant(factor));
   };
   auto high = [&](Value x) -> Value { return arith::ShRUIOp::create(b, loc, x, constant(32)); };
-  Value key0 = integer(seedLow), key1 = integer(seedHigh);
-  Value counter[4] = {bits(elements), bits(features), constant(uint32_t(site)), integer(step)};
+  Value key0 = integer(seedLow), key1 = integer(seedHigh), feature = bits(features);
+  Value counter[4] = {bits(elements), arith::ShRUIOp::create(b, loc, lower(feature), constant(2)),
+                      constant(uint32_t(site)), integer(step)};
   for (int round = 0; round < kPhiloxRounds; ++round) {
     Value product0 = product(counter[0], kPhiloxMultiplier0), product1 = product(counter[2], kPhiloxMultiplier1);
     counter[0] = exclusive(high(product1), exclusive(counter[1], key0));
@@ -185,10 +193,32 @@ Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements,
     key0 = arith::AddIOp::create(b, loc, key0, constant(kPhiloxWeyl0));
     key1 = arith::AddIOp::create(b, loc, key1, constant(kPhiloxWeyl1));
   }
-  Value top = arith::ShRUIOp::create(b, loc, arith::TruncIOp::create(b, loc, words, counter[0]),
-                                     arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, APInt(32, 8))));
-  Value whole = arith::SIToFPOp::create(b, loc, type(n), top);
-  return arith::MulFOp::create(b, loc, whole, splat(0x1p-24, n));
+  auto integers = VectorType::get({numbers}, b.getI32Type());
+  Value result;
+  if (inFours) { // Two words share a lane, two lanes are neighbours.
+    auto pair = [&](Value low, Value high) -> Value {
+      return arith::OrIOp::create(b, loc, lower(low), arith::ShLIOp::create(b, loc, high, constant(32)));
+    };
+    SmallVector<int64_t> lanes;
+    for (int64_t i = 0; i < n; ++i)
+      lanes.append({i, n + i});
+    Value pairs = shuffle(pair(counter[0], counter[1]), pair(counter[2], counter[3]), lanes);
+    result = vector::BitCastOp::create(b, loc, integers, pairs);
+  } else {
+    auto has = [&](uint64_t bit) -> Value {
+      Value masked = arith::AndIOp::create(b, loc, feature, constant(bit));
+      return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, masked, constant(0));
+    };
+    auto choose = [&](Value condition, Value yes, Value no) -> Value {
+      return arith::SelectOp::create(b, loc, condition, yes, no);
+    };
+    Value odd = has(1);
+    Value word = choose(has(2), choose(odd, counter[3], counter[2]), choose(odd, counter[1], counter[0]));
+    result = arith::TruncIOp::create(b, loc, integers, word);
+  }
+  Value eight = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(integers, APInt(32, 8)));
+  Value whole = arith::SIToFPOp::create(b, loc, type(numbers), arith::ShRUIOp::create(b, loc, result, eight));
+  return arith::MulFOp::create(b, loc, whole, splat(0x1p-24, numbers));
 }
 
 Value FlatOps::select(Value condition, Value x, Value y) {

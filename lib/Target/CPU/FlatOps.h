@@ -72,9 +72,9 @@ public:
   mlir::Value elementNumbers(mlir::Value first, int64_t count);
   /// Whether element numbers are the same: 1 or 0.
   mlir::Value isElement(mlir::Value numbers, mlir::Value others);
-  /// mpdfg.random.
+  /// mpdfg.random. `inFours`: every four lanes from the first on have features 4 i to 4 i + 3, and all else in common.
   mlir::Value random(mlir::Value seedLow, mlir::Value seedHigh, mlir::Value step, mlir::Value elementNumbers,
-                     mlir::Value features, int64_t site);
+                     mlir::Value features, int64_t site, bool inFours = false);
 
   mlir::VectorType type(int64_t count) { return mlir::VectorType::get({count}, element); }
   static int64_t count(mlir::Value value) { return mlir::cast<mlir::VectorType>(value.getType()).getNumElements(); }

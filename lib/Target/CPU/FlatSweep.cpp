@@ -202,10 +202,32 @@ Value FlatSweep::elementwise(Operation *op, function_ref<Value(Value)> get) {
       })
       .Case<RandomOp>([&](RandomOp r) {
         Value low = get(r.getSeedLow()), high = get(r.getSeedHigh()), step = get(r.getStep()), at = get(r.getElement());
-        return flat.random(low, high, step, at, get(r.getFeature()), r.getSite());
+        return flat.random(low, high, step, at, get(r.getFeature()), r.getSite(), isInFours(r));
       })
       .Case<ReshapeOp, DetachOp>([&](Operation *same) { return get(same->getOperand(0)); })
       .Default([](Operation *) { return Value(); });
+}
+
+/// Whether the features of a row are counted on, in groups of four that begin at multiples of four.
+bool FlatSweep::isInFours(RandomOp op) {
+  Value features = op.getFeature();
+  if (!features.getDefiningOp<IotaOp>() || width(features) != width(op.getResult()))
+    return false;
+  for (Value other : {op.getSeedLow(), op.getSeedHigh(), op.getStep(), op.getElement()})
+    if (width(other) != 1)
+      return false;
+  // Axes that are whole, from the last on, and the one before them are a run; its neighbours begin where a whole axis
+  // ends.
+  ArrayRef<int64_t> whole = shapeOf(features);
+  SmallVector<int64_t> part = shape(features);
+  int64_t run = 1, next = 1;
+  for (size_t axis = whole.size(); axis-- > 0;) {
+    run *= part[axis];
+    next *= whole[axis];
+    if (part[axis] != whole[axis])
+      break;
+  }
+  return run % 4 == 0 && next % 4 == 0;
 }
 
 void FlatSweep::compute(Operation *op, Values &values, Value owner, Value position) {
@@ -375,7 +397,22 @@ void FlatSweep::emitTile() {
     Value first = kernel.loadIndex(kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}}), kernel.begin());
     init.append({first, first});
   }
-  auto owners = loop(kernel.begin(), kernel.end(), init);
+  Value from = kernel.begin();
+  if (unsigned count = sweep.getAlongAttr() ? 1 : OwnerGroup::chooseCount(*this); count > 1) {
+    Value rows = arith::SubIOp::create(b, loc, kernel.end(), from);
+    Value middle = kernel.add(from, arith::AndIOp::create(b, loc, rows, kernel.i64(-int64_t(count))));
+    auto groups = loop(from, middle, init, count);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(groups.getBody());
+    OwnerGroup group(*this, values, count, groups.getInductionVar());
+    SmallVector<Value> next = group.accumulate(groups.getRegionIterArgs());
+    group.writeResults();
+    if (!next.empty())
+      scf::YieldOp::create(b, loc, next);
+    init.assign(groups.getResults().begin(), groups.getResults().end());
+    from = middle;
+  }
+  auto owners = loop(from, kernel.end(), init);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(owners.getBody());
@@ -457,8 +494,35 @@ void FlatSweep::emitTile() {
   }
 }
 
+bool FlatSweep::isCut() const {
+  for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
+    if (full.tile[cls] != plan.axes.extent(cls))
+      return true;
+  return llvm::any_of(cuts, [](const WalkCut &own) { return own.cut.cls >= 0; });
+}
+
+bool FlatSweep::readsStaged(unsigned walk) {
+  SmallVector<Operation *> operations = operationsOfWalk(walk);
+  for (const AccumulatePlan &accumulate : plan.accumulates)
+    if (accumulate.perMember && accumulate.walk == walk)
+      operations.push_back(accumulate.op);
+  auto isAtHand = [&](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument && kernel.isAtHand(sweep.getInputs()[argument.getArgNumber()]);
+  };
+  return llvm::any_of(operations, [&](Operation *op) { return llvm::any_of(op->getOperands(), isAtHand); }) ||
+         llvm::any_of(memberResultsOfWalk(walk), [&](unsigned i) { return isAtHand(yield.getValues()[i]); }) ||
+         llvm::any_of(plan.softmaxes, [&](const SoftmaxPlan &softmax) {
+           return softmax.walk == walk && isAtHand(mpk::SoftmaxOp(softmax.op).getInput());
+         });
+}
+
 bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target) {
   return isNarrowEnough(sweep, plan, chooseTiles(sweep, plan, target));
+}
+
+bool cpu::fitsUncut(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel) {
+  return !FlatSweep(sweep, plan, kWidestTarget, kernel, nullptr).isCut();
 }
 
 void cpu::emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,

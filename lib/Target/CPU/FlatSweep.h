@@ -35,19 +35,26 @@ public:
   FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
             const Staging *staging);
   void run();
+  /// Whether the sweep or one of its walks is cut into tiles.
+  bool isCut() const;
 
 private:
   friend class FlatWalk;
   friend class MemberStep;
+  friend class RowGroup;
+  friend class OwnerGroup;
   using Values = llvm::DenseMap<Value, Value>;
   using Range = std::pair<Value, Value>;
 
+  /// Whether a walk reads rows that are made a few members at a time.
+  bool readsStaged(unsigned walk);
   void emitTiles(unsigned cls);
   void emitTile();
   void emitWalk(unsigned walk, Value owner, Range range, Values &values);
   void compute(mlir::Operation *op, Values &values, Value owner, Value position);
   /// An operation that works number by number, on operands that are as wide as its result; null for others.
   Value elementwise(mlir::Operation *op, llvm::function_ref<Value(Value)> get);
+  bool isInFours(mpdfg::RandomOp op);
   Value loadOperand(unsigned operand, Value owner, Value position);
   Value loadRow(Value buffer, Value start, Value shapeSource);
   Value iota(Value shapeSource);

@@ -194,8 +194,11 @@ void FlatWalk::visit(Value from, Value to, unsigned members, SmallVector<Value> 
 
 void FlatWalk::visitStaged(unsigned members, SmallVector<Value> &carried) {
   KernelBuilder &kernel = sweep.kernel;
-  // With several walks each makes the rows of its owner again; else rows serve the owners that follow.
-  bool ownRows = plan.walks > 1;
+  // Of several walks that read them each makes the rows of its owner again; else rows serve the owners that follow.
+  unsigned readers = 0;
+  for (unsigned other = 0; other < plan.walks; ++other)
+    readers += sweep.readsStaged(other);
+  bool ownRows = readers > 1;
   Value from = ownRows ? range.first : sweep.stagedFrom, to = ownRows ? range.first : sweep.stagedTo;
   SmallVector<Value> init{range.first, from, to};
   llvm::append_range(init, carried);
@@ -234,10 +237,11 @@ void FlatWalk::visitStaged(unsigned members, SmallVector<Value> &carried) {
 
 FlatWalk::Results FlatWalk::run() {
   unsigned members = chooseMembers();
+  bool staged = sweep.staging && sweep.readsStaged(walk);
   SmallVector<Value> carried;
   for (const Slot &slot : slots)
-    carried.push_back(startOf(slot, sweep.staging ? 1 : members));
-  if (sweep.staging)
+    carried.push_back(startOf(slot, staged ? 1 : members));
+  if (staged)
     visitStaged(members, carried);
   else
     visit(range.first, range.second, members, carried);

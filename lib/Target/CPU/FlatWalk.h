@@ -17,12 +17,13 @@
 #ifndef GNNC_LIB_TARGET_CPU_FLATWALK_H
 #define GNNC_LIB_TARGET_CPU_FLATWALK_H
 
-#include "FlatSweep.h"
+#include "RowGroup.h"
 
 namespace gnnc::cpu {
 
-/// How many members ahead rows are asked for.
-constexpr int64_t kMembersAhead = 16;
+/// How far ahead rows are asked for: so many bytes, which leaves the first-level cache to what is being used, and the
+/// fewest and most members.
+constexpr int64_t kBytesAhead = 8 << 10, kLeastAhead = 4, kMostAhead = 16;
 
 class FlatWalk {
 public:
@@ -63,7 +64,7 @@ private:
   /// From a vector for each of `members` to one.
   Value collapse(const Slot &slot, Value value, unsigned members);
   Results finish(mlir::ValueRange done);
-  bool isNarrow(int64_t width) const { return width < lanes; }
+  bool isNarrow(int64_t width) const { return isNarrowRow(width, lanes); }
   /// Whether members use an operand of the sweep in this walk.
   bool reads(Value argument) const;
 

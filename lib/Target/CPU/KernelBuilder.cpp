@@ -9,6 +9,9 @@
 #include "dialects/mpdfg/IR/MPDFG.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace gnnc;
@@ -112,12 +115,62 @@ Value KernelBuilder::address(Value base, Value elements, Type element) {
   return LLVM::GEPOp::create(b, location, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{elements});
 }
 
+/// Lanes that are moved with a mask: those after the last whole register of a vector, where they are no power of two,
+/// which would be moved in pieces.
+static int64_t maskedLanes(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  if (!vector)
+    return 0;
+  int64_t lanes = 512 / vector.getElementTypeBitWidth(), rest = vector.getNumElements() % lanes;
+  return llvm::isPowerOf2_64(rest) ? 0 : rest;
+}
+
+/// The first `count` of as many lanes as the next power of two.
+static Value laneMask(OpBuilder &b, Location loc, int64_t count) {
+  SmallVector<bool> lanes(llvm::PowerOf2Ceil(count), false);
+  std::fill_n(lanes.begin(), count, true);
+  auto type = VectorType::get({int64_t(lanes.size())}, b.getI1Type());
+  return arith::ConstantOp::create(b, loc, DenseElementsAttr::get(type, lanes));
+}
+
+static SmallVector<int64_t> lanesFrom(int64_t first, int64_t count) {
+  SmallVector<int64_t> lanes(count);
+  std::iota(lanes.begin(), lanes.end(), first);
+  return lanes;
+}
+
 Value KernelBuilder::load(Type type, Value pointer, Type element) {
-  return LLVM::LoadOp::create(b, location, type, pointer, element.getIntOrFloatBitWidth() / 8);
+  int64_t masked = maskedLanes(type), bytes = element.getIntOrFloatBitWidth() / 8;
+  if (masked == 0)
+    return LLVM::LoadOp::create(b, location, type, pointer, bytes);
+  auto vector = cast<VectorType>(type);
+  int64_t whole = vector.getNumElements() - masked;
+  Value mask = laneMask(b, location, masked);
+  auto wide = vector.cloneWith(cast<VectorType>(mask.getType()).getShape(), element);
+  Value none = arith::ConstantOp::create(b, location, b.getZeroAttr(wide));
+  Value rest = LLVM::MaskedLoadOp::create(b, location, wide, address(pointer, i64(whole), element), mask, none, bytes);
+  rest = vector::ShuffleOp::create(b, location, rest, rest, lanesFrom(0, masked));
+  if (whole == 0)
+    return rest;
+  Value first = LLVM::LoadOp::create(b, location, vector.cloneWith({whole}, element), pointer, bytes);
+  return vector::ShuffleOp::create(b, location, first, rest, lanesFrom(0, whole + masked));
 }
 
 void KernelBuilder::store(Value value, Value pointer, Type element) {
-  LLVM::StoreOp::create(b, location, value, pointer, element.getIntOrFloatBitWidth() / 8);
+  int64_t masked = maskedLanes(value.getType()), bytes = element.getIntOrFloatBitWidth() / 8;
+  if (masked == 0) {
+    LLVM::StoreOp::create(b, location, value, pointer, bytes);
+    return;
+  }
+  int64_t whole = cast<VectorType>(value.getType()).getNumElements() - masked;
+  if (whole > 0)
+    LLVM::StoreOp::create(b, location, vector::ShuffleOp::create(b, location, value, value, lanesFrom(0, whole)),
+                          pointer, bytes);
+  Value mask = laneMask(b, location, masked);
+  SmallVector<int64_t> lanes = lanesFrom(whole, masked);
+  lanes.resize(cast<VectorType>(mask.getType()).getNumElements(), whole); // Whatever is not written.
+  Value rest = vector::ShuffleOp::create(b, location, value, value, lanes);
+  LLVM::MaskedStoreOp::create(b, location, rest, address(pointer, i64(whole), element), mask, bytes);
 }
 
 Value KernelBuilder::scratch(int64_t count, Type element) {

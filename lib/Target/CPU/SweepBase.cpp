@@ -207,7 +207,10 @@ FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, cons
     if (failed(emitTileSweep(sweep, plan, target, kernel)))
       return failure();
   } else if (fitsFlat(sweep, plan, target)) {
-    emitFlatSweep(sweep, plan, target, kernel);
+    if (SmallVector<Value> staged = chooseStaged(sweep, plan, kernel); !staged.empty())
+      emitStagedSweep(sweep, plan, staged, target, kernel);
+    else
+      emitFlatSweep(sweep, plan, target, kernel);
   } else {
     emitRowSweep(sweep, plan, target, kernel);
   }

@@ -96,8 +96,18 @@ struct Staging {
 bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
 void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
                    const Staging *staging = nullptr);
+/// Whether neither the sweep nor any of its walks has to be cut into tiles, on the target with the largest registers.
+bool fitsUncut(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel);
 /// A sweep with contractions that are marked `mpk.tile`.
 bool isTiled(mpk::SweepOp sweep);
+/// Narrow values of members that are worth computing for the members of many owners at once; see NarrowStage.cpp. The
+/// same for all targets, because index arrays follow from it.
+llvm::SmallVector<mlir::Value> chooseStaged(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel);
+/// The processor level that choices go by which must be the same for all levels.
+inline constexpr CPUTarget kWidestTarget{4};
+/// A sweep whose values `staged` are made so.
+void emitStagedSweep(mpk::SweepOp sweep, const SweepPlan &plan, llvm::ArrayRef<mlir::Value> staged,
+                     const CPUTarget &target, KernelBuilder &kernel);
 mlir::LogicalResult emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target,
                                   KernelBuilder &kernel);
 void emitRowSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);

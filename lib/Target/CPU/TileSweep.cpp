@@ -37,11 +37,15 @@ namespace {
 
 /// Scratch memory of a tile, and its rows: whole register tiles of products where possible.
 constexpr int64_t kTileBytes = 192 << 10, kMostTileRows = 72, kLeastTileRows = 6;
+/// The same where there are no products: whole registers of narrow rows, which the first-level cache keeps.
+constexpr int64_t kStageBytes = 8 << 10, kMostStageRows = 128, kLeastStageRows = 32;
 
 class TileSweep {
 public:
   TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
   LogicalResult run();
+  /// A sweep along a map without products, of whose values `staged` are made a tile at a time.
+  void runStaged(ArrayRef<Value> staged);
 
 private:
   /// Rows in scratch memory: the value that stands for them in pieces.
@@ -465,6 +469,24 @@ LogicalResult TileSweep::run() {
   else
     emitTiles();
   return success();
+}
+
+void TileSweep::runStaged(ArrayRef<Value> staged) {
+  rounds.emplace_back().made.assign(staged.begin(), staged.end());
+  requestMemory();
+  allocate();
+  int64_t width = 0;
+  for (auto &[value, memory] : rows)
+    width += memory.width * element.getIntOrFloatBitWidth() / 8;
+  tileRows = std::clamp(kStageBytes / width, kLeastStageRows, kMostStageRows) / 32 * 32;
+  for (auto &[value, memory] : rows)
+    memory.pointer = kernel.scratch(tileRows * memory.width, element);
+  emitSums();
+}
+
+void cpu::emitStagedSweep(mpk::SweepOp sweep, const SweepPlan &plan, ArrayRef<Value> staged, const CPUTarget &target,
+                          KernelBuilder &kernel) {
+  TileSweep(sweep, plan, target, kernel).runStaged(staged);
 }
 
 LogicalResult cpu::emitTileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target,

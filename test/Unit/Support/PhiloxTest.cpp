@@ -22,6 +22,13 @@ TEST(Philox, KnownAnswers) {
             (Words{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
 }
 
+TEST(Philox, FourFeaturesShareACounter) {
+  for (uint32_t feature = 0; feature < 12; ++feature) {
+    std::array<uint32_t, 4> words = philox({9, feature / 4, 3, 5}, {1, 2});
+    EXPECT_EQ(philoxUniform({9, feature, 3, 5}, {1, 2}), double(words[feature % 4] >> 8) * 0x1p-24);
+  }
+}
+
 TEST(Philox, UniformNumbersFillTheUnitInterval) {
   double sum = 0, squares = 0;
   int count = 100000;

@@ -173,20 +173,22 @@ template <typename T> GNNC_DEVICE T isElement(T number, T other) {
   return elementOf(number) == elementOf(other) ? T(1) : T(0);
 }
 
-/// A multiple of 2^-24 in [0, 1): Philox4x32-7, with the key (seedLow, seedHigh) and the counter (element, feature, site,
-/// step). The seed's halves and the step are numbers of at most 24 bits.
+/// A multiple of 2^-24 in [0, 1): word feature mod 4 of Philox4x32-7, with the key (seedLow, seedHigh) and the counter
+/// (element, feature / 4, site, step). The seed's halves and the step are numbers of at most 24 bits.
 template <typename T>
 GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsigned site) {
   auto word = [](T x) { return unsigned(x > T(0) ? (x < T(16777215) ? x : T(16777215)) : T(0)); };
   unsigned key0 = word(seedLow), key1 = word(seedHigh);
-  unsigned c0 = unsigned(elementOf(element)), c1 = unsigned(elementOf(feature)), c2 = site, c3 = word(step);
+  unsigned number = unsigned(elementOf(feature));
+  unsigned c0 = unsigned(elementOf(element)), c1 = number / 4, c2 = site, c3 = word(step);
   GNNC_FOR(round, 7) {
     unsigned high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
     unsigned high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
     c0 = high1 ^ c1 ^ key0, c1 = low1, c2 = high0 ^ c3 ^ key1, c3 = low0;
     key0 += 0x9E3779B9u, key1 += 0xBB67AE85u;
   }
-  return T(c0 >> 8) * T(5.9604644775390625e-8);
+  unsigned low = number & 1 ? c1 : c0, high = number & 1 ? c3 : c2;
+  return T((number & 2 ? high : low) >> 8) * T(5.9604644775390625e-8);
 }
 
 //===----------------------------------------------------------------------===//
