@@ -127,10 +127,10 @@ typedef struct gnnc_graph_desc {
   int32_t num_capacities;
   const gnnc_extent *capacities;
   /** The contents of a file that `gnnc tune` wrote for this object, zero-terminated; null: none. Where it knows a graph
-      like this one (the same kind of device, no extent more than a quarter away), its choices are taken: other kernels,
-      which may add in another order, so results may differ in their last bits from those without it.
-     GNNC_VERSION_MISMATCH if it was made for another compilation of the model, GNNC_INVALID_ARGUMENT if it is no such
-     text. */
+      like this one (the same kind of device; no extent, or capacity where there are any, more than a quarter away), its
+      choices are taken: other kernels, which may add in another order, so results may differ in their last bits from
+      those without it. GNNC_VERSION_MISMATCH if it was made for another compilation of the model,
+      GNNC_INVALID_ARGUMENT if it is no such text. */
   const char *tuning;
 } gnnc_graph_desc;
 

@@ -446,7 +446,9 @@ void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, De
     made[i].firstSlots = sumsBefore(slots, owners, own);
     made[i].numbers = sumsBefore(isHeavy, owners, own + 1);
     copy(own + 2, place ? reinterpret_cast<const int32_t *>(&place->sum) : nullptr, 2);
-    each(CountSizes, owners, grouping.pointers, owners, chunk, own + 4);
+    // Few blocks: each warp adds to the same twelve numbers.
+    int64_t blocks = divideUp(owners, kThreads), most = 2 * device.processors();
+    launch(CountSizes, blocks < most ? blocks : most, grouping.pointers, owners, chunk, own + 4);
     release(slots);
     release(isHeavy);
   }
