@@ -2,8 +2,9 @@
 
     ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS] [--threads N | --processor-time]
 
-Parts: spmm, products, cora, sweeps, layers, gradients and typed (the last three need --pyg). Results go to the terminal and, as results.md and results.json, to the
-output directory. Nothing is measured before its result has been compared with the peers'.
+Parts: spmm, products, cora, sweeps, passes, layers, gradients and typed (the last three need --pyg). Results go to the
+terminal and, as results.md and results.json, to the output directory. Nothing is measured before its result has been
+compared with the peers'.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-PARTS = ("spmm", "products", "cora", "sweeps", "layers", "gradients", "typed")
+PARTS = ("spmm", "products", "cora", "sweeps", "passes", "layers", "gradients", "typed")
 WITH_PYG = ("layers", "gradients", "typed")
 
 
@@ -45,8 +46,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument(
         "--processor-time", action="store_true", help="of one thread, for machines that are never quiet"
     )
-    parser.add_argument("--layers", nargs="+", default=(), help="of parts layers, gradients and typed, only these")
-    parser.add_argument("--graphs", nargs="+", default=(), help="of parts layers, gradients and typed, only these")
+    parser.add_argument("--layers", nargs="+", default=(), help="of parts passes, layers, gradients and typed, only these")
+    parser.add_argument("--graphs", nargs="+", default=(), help="of parts passes, layers, gradients and typed, only these")
     parser.add_argument("--brief", action="store_true", help="without arrangements of PyG that are never the best")
     parser.add_argument("--gnnc", type=Path, default=root / "build/bin/gnnc", help="the compiler")
     parser.add_argument("--out", type=Path, default=root / "build/benchmarks", help="where results go")

@@ -260,5 +260,6 @@ bool gnnc::isHarmless(Operation *op) {
 }
 
 bool gnnc::isFinite(Value value) { return finite(value, kDepth); }
+bool gnnc::isNeverNegative(Value value) { return atLeastZero(value, kDepth); }
 bool gnnc::isPositive(Value value) { return positive(value, kDepth); }
 bool gnnc::isNonZero(Value value) { return nonZero(value, kDepth); }

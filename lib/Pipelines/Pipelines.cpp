@@ -53,6 +53,7 @@ void rewrite(PhaseBuilder &phase, Extents extents) {
   // ... and made before these move.
   phase.add(2, createReorderBroadcast());
   phase.add(2, createGroupTerms());
+  phase.add(2, createSplitFactors());
   phase.add(2, createHoistElementwise());
   // What remains in sums and is the same for all members.
   phase.add(2, createFactorSums());
@@ -134,10 +135,9 @@ constexpr PassPhase kPhases[] = {
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {
-      "recognize-patterns", "split-concats",     "distribute-linear", "reorder-broadcast",
-      "group-terms",        "hoist-elementwise", "factor-sums",       "order-aggregation",
-      "group-types",        "reuse-sums",        "split-sums",        "spread-shared",
-      "tile-products",      "read-degrees",      "fuse-epilogues",    "alternatives"};
+      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms", "split-factors",
+      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",  "split-sums",
+      "spread-shared",      "tile-products", "read-degrees",      "fuse-epilogues",    "alternatives"};
   return names;
 }
 

@@ -22,6 +22,8 @@ namespace gnnc {
 bool isFinite(mlir::Value value);
 /// Every number is above 0.
 bool isPositive(mlir::Value value);
+/// No number is below 0.
+bool isNeverNegative(mlir::Value value);
 /// No number is 0 or NaN.
 bool isNonZero(mlir::Value value);
 

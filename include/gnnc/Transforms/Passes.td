@@ -103,6 +103,16 @@ def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SplitFactors : Pass<"split-factors", "::mlir::ModuleOp"> {
+  let summary = "Parts factors by the spaces they come from (R2)";
+  let description = [{
+    A row that is multiplied or divided by numbers from both ends of an edge is scaled first by those that it moves with; roots and
+    reciprocals of products of such numbers become products of roots and reciprocals. Products change in the last bits.
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Products put in another order">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
   let summary = "Makes products with weights of types once for each pair that occurs (R3)";
   let description = [{
