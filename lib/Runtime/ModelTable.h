@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 6;
+constexpr int64_t kTableVersion = 7;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -112,13 +112,16 @@ struct ScratchRec {
 // a partial result in each block. Where items go by falling size, a launch of items has those of at least leastMembers
 // and (unless it is 0) fewer than belowMembers members, which are powers of two; else it has all of them if their
 // average is such, or none. So several schedules of one sweep share its items. Items with a slot are as large as any.
+// `wholeBlocks`: each item has a block, which is for the longest, or for few. `isJoined`: it is not launched, its
+// blocks come before those of the launch that follows, whose kernel knows the parts.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
   int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
-      leastMembers, belowMembers, isCounted, wordsAt, numWords;
+      leastMembers, belowMembers, wholeBlocks, isJoined, isCounted, wordsAt, numWords;
 };
 // Each word is a pair (kind, number): of a buffer, an index array, a space (-1: 1 element), a map whose worklist it is
-// about, a scratch record; blocks of the step's counted launches before its launch `number`, or of all of them.
+// about, a scratch record; blocks of the step's counted launches before its launch `number`, or of all of them; items
+// of its launch `number`, how many, and in how many blocks.
 enum WordKind : int64_t {
   WordBuffer,
   WordIndex,
@@ -132,6 +135,9 @@ enum WordKind : int64_t {
   WordScratch,
   WordBlocksBefore,
   WordBlocks,
+  WordPartItems,
+  WordPartNumItems,
+  WordPartBlocks,
   WordZero
 };
 

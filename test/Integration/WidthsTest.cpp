@@ -29,6 +29,18 @@ void PrintTo(const Wide &wide, std::ostream *out) { *out << wide.name; }
 
 class Widths : public testing::TestWithParam<Wide> {};
 
+/// Two nodes have most edges, at either end: several items each on a GPU, and light owners that are long beside others.
+Graph withHubs() {
+  Graph graph = randomGraph(60, 2000, 3);
+  for (size_t i = 0; i < 2000; ++i) {
+    if (i % 3)
+      graph.maps["dst"][i] = int32_t(i % 2 + (i % 16 == 0));
+    if (i % 5 < 3)
+      graph.maps["src"][i] = int32_t(3 + i % 2 + (i % 16 == 0));
+  }
+  return graph;
+}
+
 } // namespace
 
 TEST_P(Widths, MatchTheInterpreter) {
@@ -36,7 +48,7 @@ TEST_P(Widths, MatchTheInterpreter) {
   ASSERT_TRUE(model);
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
   Program forward(*model);
-  for (const Graph &graph : {randomGraph(45, 260, 1), randomGraph(9, 1100, 2)}) {
+  for (const Graph &graph : {randomGraph(45, 260, 1), randomGraph(9, 1100, 2), withHubs()}) {
     Tensors tensors = randomTensors(*model, graph, 7);
     llvm::Expected<Tensors> outputs = forward.run(graph, tensors);
     ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());

@@ -27,7 +27,7 @@ constexpr int64_t kMostWords = 512;
 
 } // namespace
 
-int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t launch, int64_t kind, int64_t number) {
+int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t kind, int64_t number) {
   const Model &model = of.model;
   const DeviceGraph &graph = *of.device;
   auto address = [](Address at) { return static_cast<int64_t>(at); };
@@ -36,13 +36,10 @@ int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t launch, int64_t ki
     return address(graph.indices[number]);
   case WordExtent:
     return number < 0 ? 1 : of.extents[number];
-  case WordItems: {
-    bool isPart = model.launch(launch).grid == GridItems;
-    return address(graph.worklists[number].items) +
-           (isPart ? graph.items[launch].first * static_cast<int64_t>(sizeof(Item)) : 0);
-  }
+  case WordItems:
+    return address(graph.worklists[number].items);
   case WordNumItems:
-    return model.launch(launch).grid == GridItems ? graph.items[launch].count : graph.worklists[number].numItems;
+    return graph.worklists[number].numItems;
   case WordNumHeavyItems:
     return graph.worklists[number].numSlots;
   case WordHeavy:
@@ -60,15 +57,33 @@ int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t launch, int64_t ki
         blocks += graph.blocks[record.firstLaunch + k];
     return blocks;
   }
+  case WordPartItems: {
+    int64_t part = model.deviceStep(step).firstLaunch + number;
+    return address(graph.worklists[model.launch(part).symbol].items) +
+           graph.items[part].first * static_cast<int64_t>(sizeof(Item));
+  }
+  case WordPartNumItems:
+    return graph.items[model.deviceStep(step).firstLaunch + number].count;
+  case WordPartBlocks:
+    return graph.blocks[model.deviceStep(step).firstLaunch + number];
   default:
     return 0;
   }
 }
 
+int64_t gridBlocks(const gnnc_graph &graph, int64_t step, int64_t launch) {
+  int64_t blocks = graph.device->blocks[launch], first = graph.model.deviceStep(step).firstLaunch;
+  for (int64_t k = launch; k > first && graph.model.launch(k - 1).isJoined; --k)
+    blocks += graph.device->blocks[k - 1];
+  return blocks;
+}
+
 gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handle stream) const {
   const Model &model = call.graph.model;
   const LaunchRec &record = model.launch(number);
-  int64_t blocks = call.graph.device->blocks[number];
+  if (record.isJoined)
+    return GNNC_OK;
+  int64_t blocks = gridBlocks(call.graph, step, number);
   if (blocks == 0 && !call.recorder)
     return GNNC_OK;
   int64_t words[kMostWords];
@@ -82,7 +97,7 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
         kind == WordBuffer ? reinterpret_cast<int64_t>(call.pointer(of))
         : kind == WordScratch
             ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt + call.graph.device->scratch[of])
-            : graphWord(call.graph, step, number, kind, of);
+            : graphWord(call.graph, step, kind, of);
   }
   // CU_LAUNCH_PARAM_BUFFER_POINTER, ..._SIZE, ..._END
   size_t size = static_cast<size_t>(record.numWords) * sizeof(int64_t);

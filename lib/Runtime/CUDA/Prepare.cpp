@@ -442,7 +442,7 @@ void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, De
     int32_t *own = all ? all + i * kWords : nullptr;
     int32_t *slots = array(owners), *isHeavy = array(owners);
     Findings *place = newFindings();
-    each(CountItems, owners, grouping.pointers, owners, chunk, slots, isHeavy, place);
+    each(CountItems, owners, grouping.pointers, owners, chunk, longFrom(grouping.count, owners), slots, isHeavy, place);
     made[i].firstSlots = sumsBefore(slots, owners, own);
     made[i].numbers = sumsBefore(isHeavy, owners, own + 1);
     copy(own + 2, place ? reinterpret_cast<const int32_t *>(&place->sum) : nullptr, 2);
@@ -462,7 +462,7 @@ void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, De
     result.chunk = chunk;
     result.numSlots = found[i].slots;
     result.numHeavy = found[i].heavy;
-    result.bySize = isMostlyHeavy(static_cast<int64_t>(found[i].heavyMembers), grouping.count);
+    result.bySize = isUneven(static_cast<int64_t>(found[i].heavyMembers), grouping.count);
     int64_t light = owners - result.numHeavy;
     result.numItems = light + result.numSlots;
     auto *items = static_cast<Item *>(allocate(result.numItems * int64_t(sizeof(Item))));

@@ -137,9 +137,9 @@ gnnc_status Device::refresh(gnnc_recording &recording, gnnc_error *error) const 
       if (note->isFill[i])
         note->words[i] = static_cast<int64_t>(graph.device->fills[number]);
       else if (kind != WordBuffer && kind != WordScratch)
-        note->words[i] = graphWord(graph, note->step, note->launch, kind, number);
+        note->words[i] = graphWord(graph, note->step, kind, number);
     }
-    int64_t blocks = graph.device->blocks[note->launch];
+    int64_t blocks = gridBlocks(graph, note->step, note->launch);
     bool isEnabled = blocks > 0;
     size_t size = static_cast<size_t>(record.numWords) * sizeof(int64_t);
     void *extra[] = {reinterpret_cast<void *>(1), note->words, reinterpret_cast<void *>(2), &size, nullptr};

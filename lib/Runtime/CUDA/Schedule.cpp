@@ -13,6 +13,9 @@ namespace gnnc::runtime::cuda {
 
 using namespace table;
 
+/// Items for each processor that are few.
+constexpr int64_t kFewItems = 16;
+
 ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least, int64_t below) {
   if (list.bySize) {
     auto atLeast = [&](int64_t size) {
@@ -32,7 +35,7 @@ ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least
 }
 
 /// Which sizes the schedules of a step take.
-static void decideSizes(gnnc_graph &graph, int64_t step, const Tuning &tuning) {
+static void decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, const Tuning &tuning) {
   const Model &model = graph.model;
   DeviceGraph &result = *graph.device;
   Schedules schedules = schedulesOf(model, step);
@@ -42,6 +45,9 @@ static void decideSizes(gnnc_graph &graph, int64_t step, const Tuning &tuning) {
     bool bySize = result.worklists[launch.symbol].bySize;
     bool isTuned = tuning.least && tuning.least[i] >= 0 && tuning.bySize[i] == bySize;
     int64_t least = isTuned ? tuning.least[i] : launch.leastMembers;
+    // By owner, items are of much the same size: they keep the GPU busy with a warp each, unless they are few.
+    if (launch.wholeBlocks && !isTuned && !bySize && result.worklists[launch.symbol].numItems >= kFewItems * processors)
+      least = INT32_MAX;
     result.items[i] =
         chooseItems(result.worklists[launch.symbol], graph.extents[model.map(launch.symbol).from], least, below);
     result.sizes[i] = {least, below, isTuned};
@@ -56,7 +62,7 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
   for (int64_t i = 0; i < header.numLaunches; ++i)
     result.items[i] = {}, result.sizes[i] = {};
   for (int64_t i = 0; i < header.numSteps; ++i)
-    decideSizes(graph, i, tuning);
+    decideSizes(graph, i, device.processors(), tuning);
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
     int64_t count = 1, mostCount = 1;

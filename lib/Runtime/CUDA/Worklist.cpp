@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The size of chunks grows with the number of members, so that there are always several items for each warp that a GPU
-// holds, and few partial sums. Where heavy owners hold a good part of the members, items go by falling size, so that
-// long ones do not begin last and neighbours in a block are alike; else by owner, which finds more in caches.
+// holds, and few partial sums. Where owners that are long beside the average hold a good part of the members, items go
+// by falling size, so that long ones do not begin last and neighbours in a block are alike; else by owner, which finds
+// more in caches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,8 +20,10 @@ namespace gnnc::runtime::cuda {
 constexpr int64_t kLeastChunk = 256, kMostChunk = 2048;
 /// Items that a large GPU has at work at a time: 132 processors with 64 warps.
 constexpr int64_t kItemsInFlight = 8192;
-/// Falling size if the heavy owners hold more than one in this many members.
-constexpr int64_t kHeavyShare = 256;
+/// Falling size if the long owners hold more than one in this many members.
+constexpr int64_t kLongShare = 256;
+/// So many times the average is long, but not fewer members than these.
+constexpr int64_t kLong = 8, kLeastLong = 32;
 
 int64_t chunkFor(int64_t members) {
   int64_t chunk = kLeastChunk;
@@ -44,11 +47,18 @@ int64_t mostHeavy(int64_t owners, int64_t members) {
 
 int64_t mostItems(int64_t owners, int64_t members) { return owners + mostSlots(owners, members); }
 
-bool isMostlyHeavy(int64_t heavyMembers, int64_t members) { return heavyMembers * kHeavyShare > members; }
+int64_t longFrom(int64_t members, int64_t owners) {
+  int64_t least = kLong * members / (owners > 0 ? owners : 1), chunk = chunkFor(members);
+  least = least < kLeastLong ? kLeastLong : least;
+  // Where there are many items, no light one is at work when all others are done.
+  return chunk > kLeastChunk || least > chunk ? chunk : least;
+}
+
+bool isUneven(int64_t membersOfLong, int64_t members) { return membersOfLong * kLongShare > members; }
 
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
   const int32_t *pointers = grouping.pointers;
-  int64_t chunk = chunkFor(grouping.count), heavyMembers = 0;
+  int64_t chunk = chunkFor(grouping.count), membersOfLong = 0, isLong = longFrom(grouping.count, grouping.owners);
   result.chunk = chunk;
   for (int64_t owner = 0; owner < grouping.owners; ++owner) {
     int64_t members = pointers[owner + 1] - pointers[owner];
@@ -57,8 +67,9 @@ bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
     if (chunks > 1) {
       result.numSlots += chunks;
       ++result.numHeavy;
-      heavyMembers += members;
     }
+    if (members > isLong)
+      membersOfLong += members;
   }
   Item *items = memory.array<Item>(result.numItems);
   Heavy *heavy = memory.array<Heavy>(result.numHeavy);
@@ -84,7 +95,7 @@ bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
 
   Item *light = items + slot;
   int64_t next = 0;
-  bool bySize = isMostlyHeavy(heavyMembers, grouping.count);
+  bool bySize = isUneven(membersOfLong, grouping.count);
   int64_t places[kMostChunk + 2];
   if (bySize) { // Counting sort by falling size, stable.
     memset(places, 0, sizeof places);

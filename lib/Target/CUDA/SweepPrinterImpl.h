@@ -74,7 +74,12 @@ private:
   int64_t sumsWords(unsigned walk);
   int64_t totalsWords();
   void deferFolds();
-  llvm::SmallVector<int64_t> splits() const;
+  /// How an item is shared out.
+  struct Way {
+    int64_t warps, splits; ///< warps: 1 or all of a block
+  };
+  llvm::SmallVector<Way> ways();
+  bool canShareBlocks();
   void configuration();
   void launches();
 

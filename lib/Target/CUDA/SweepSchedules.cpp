@@ -66,14 +66,16 @@ void SweepPrinter::configuration() {
   for (size_t i = 0; i < extents.size(); ++i)
     out.line("gnnc::int64 n" + Twine(i) + ";");
   out.line("gnnc::Work work;");
+  if (plan.walks > 0)
+    out.line("gnnc::Part parts[" + Twine(ways().size()) + "];");
   out.close("};");
   out.open("struct Body");
   out.line("using Real = " + kernel + "_::Real;");
   out.line("using Args = " + kernel + "_::Args;");
   out.line("static constexpr int kLanes = " + Twine(layout.lanes) +
-           ", kSplits = " + Twine(plan.walks ? 32 / layout.lanes : 1) + ", kFlight = " + Twine(layout.flight) +
-           ", kThreads = " + Twine(layout.threads) + ", kTiles = " + Twine(layout.tiles) +
-           ", kWalks = " + Twine(plan.walks) + ";");
+           ", kSplits = " + Twine(plan.walks ? 32 / layout.lanes : 1) +
+           ", kWarps = 1, kFlight = " + Twine(layout.flight) + ", kThreads = " + Twine(layout.threads) +
+           ", kTiles = " + Twine(layout.tiles) + ", kWalks = " + Twine(plan.walks) + ";");
   std::string starts;
   int64_t states = 0;
   for (unsigned walk = 0; walk + 1 < plan.walks; ++walk) {
@@ -91,15 +93,26 @@ void SweepPrinter::configuration() {
   out.close("} // namespace " + kernel + "_");
 }
 
-/// How many groups of a warp may share an owner's members, most first. Where owners have few members, fewer groups
-/// leave fewer idle, and a warp has several owners.
-SmallVector<int64_t> SweepPrinter::splits() const {
+/// Whether the warps of a block can merge what they have of an item's sums: in shared memory, beside the totals'.
+bool SweepPrinter::canShareBlocks() {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, warps = layout.threads / 32, words = totalsWords();
+  for (unsigned walk = 0; walk < plan.walks; ++walk)
+    words += sumsWords(walk);
+  return warps > 1 && warps * words * layout.lanes * bytes <= kMostSharedMemory;
+}
+
+/// How items may be shared out, most groups first. Where owners have few members, fewer groups leave fewer idle, and a
+/// warp has several owners.
+SmallVector<SweepPrinter::Way> SweepPrinter::ways() {
   int64_t most = 32 / layout.lanes;
-  SmallVector<int64_t> found{most};
+  SmallVector<Way> found;
+  if (canShareBlocks())
+    found.push_back({layout.threads / 32, most});
+  found.push_back({1, most});
   if (most > 2)
-    found.push_back(2);
+    found.push_back({1, 2});
   if (most > 1)
-    found.push_back(1);
+    found.push_back({1, 1});
   return found;
 }
 
@@ -119,12 +132,15 @@ void SweepPrinter::launches() {
     return Word{WordKind::Scratch, scratchNumber++, {}};
   };
   Word zero{WordKind::Zero, 0, {}};
+  unsigned numWays = along ? ways().size() : 0;
   Word slots = along ? scratch(ScratchKind::Slots, slotBytes) : zero;
   Word states = along ? scratch(ScratchKind::HeavyOwners, stateBytes) : zero;
   Word partials =
       hasTotals() ? scratch(ScratchKind::Blocks, totalsWords() * layout.lanes * layout.tiles * bytes) : zero;
   auto words = [&] {
     SmallVector<Word> list;
+    // The blocks of all ways are counted as they lie in one grid.
+    unsigned before = step.launches.size() < numWays ? 0 : step.launches.size();
     for (size_t i = 0; i < step.buffers.size(); ++i)
       list.push_back({WordKind::Buffer, unsigned(i), {}});
     for (size_t i = 0; i < step.indices.size(); ++i)
@@ -138,57 +154,77 @@ void SweepPrinter::launches() {
     } else {
       list.append({zero, Word{WordKind::Extent, 0, sweep.getOverAttr()}, zero, zero, zero, zero});
     }
-    list.append({slots, states, partials, Word{WordKind::BlocksBefore, unsigned(step.launches.size()), {}},
-                 Word{WordKind::Blocks, 0, {}}});
+    list.append({slots, states, partials, Word{WordKind::BlocksBefore, before, {}}, Word{WordKind::Blocks, 0, {}}});
+    for (unsigned part = 0; along && part < numWays; ++part)
+      for (WordKind kind : {WordKind::PartItems, WordKind::PartNumItems, WordKind::PartBlocks})
+        list.push_back({kind, part, {}});
     return list;
+  };
+  auto record = [&](const std::string &suffix, GridKind grid, int64_t perBlock, bool isCounted,
+                    int64_t threads) -> Launch & {
+    Launch launch;
+    launch.kernel = kernel + suffix;
+    launch.grid = grid;
+    launch.symbol = grid == GridKind::Elements ? sweep.getOverAttr() : along;
+    launch.perBlock = perBlock;
+    launch.spread(layout.tiles);
+    launch.threads = threads;
+    launch.sharedBytes = threads / layout.lanes * print.stagingNumbers() * bytes;
+    if (threads > 32 && hasTotals())
+      launch.staticSharedBytes = threads / 32 * totalsWords() * layout.lanes * bytes;
+    launch.isCounted = isCounted;
+    launch.mostBlocksPerProcessor = isCounted ? 12 : 0;
+    launch.words = words();
+    step.launches.push_back(std::move(launch));
+    return step.launches.back();
+  };
+  auto entry = [&](const std::string &suffix, const std::string &code, int64_t threads) {
+    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + kernel + suffix +
+             "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
   };
   auto launch = [&](const std::string &suffix, const std::string &code, GridKind grid, int64_t perBlock, bool isCounted,
                     int64_t threads) -> Launch & {
-    std::string name = kernel + suffix;
-    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + name +
-             "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
-    Launch record;
-    record.kernel = name;
-    record.grid = grid;
-    record.symbol = grid == GridKind::Elements ? sweep.getOverAttr() : along;
-    record.perBlock = perBlock;
-    record.spread(layout.tiles);
-    record.threads = threads;
-    record.sharedBytes = threads / layout.lanes * print.stagingNumbers() * bytes;
-    if (threads > 32 && hasTotals())
-      record.staticSharedBytes = threads / 32 * totalsWords() * layout.lanes * bytes;
-    record.isCounted = isCounted;
-    record.mostBlocksPerProcessor = isCounted ? 12 : 0;
-    record.words = words();
-    step.launches.push_back(std::move(record));
-    return step.launches.back();
+    entry(suffix, code, threads);
+    return record(suffix, grid, perBlock, isCounted, threads);
   };
   std::string type = kernel + "_::Body";
   int64_t groups = layout.threads / layout.lanes;
   if (!along) {
     launch("", "rows<" + type + ">", GridKind::Elements, groups, hasTotals(), layout.threads);
   } else {
+    auto inWay = [&](Way way) {
+      return "gnnc::InWay<" + type + ", " + std::to_string(way.warps) + ", " + std::to_string(way.splits) + ">";
+    };
+    SmallVector<Way> all = ways();
+    std::string bodies;
+    for (Way way : all)
+      bodies += (bodies.empty() ? "" : ", ") + inWay(way);
+    entry("", "sweep<" + bodies + ">", layout.threads);
+    // Each has the items, or the worklists, with a step's worth of members for each of its groups, and whole blocks
+    // those with two.
+    int64_t below = 0;
+    for (auto [i, way] : llvm::enumerate(all)) {
+      bool isLast = i + 1 == all.size(), whole = way.warps > 1;
+      Launch &part = record("", GridKind::Items, whole ? 1 : layout.threads / layout.lanes / way.splits, hasTotals(),
+                            layout.threads);
+      part.leastMembers = isLast ? 0 : llvm::PowerOf2Ceil((whole ? 2 : 1) * way.warps * way.splits * layout.flight);
+      part.belowMembers = below;
+      part.lanes = layout.lanes;
+      part.groups = way.warps * way.splits;
+      part.flight = layout.flight;
+      part.wholeBlocks = whole;
+      part.isJoined = !isLast;
+      below = part.leastMembers;
+    }
+    // Owners with several items.
+    Way most = all.front();
     for (unsigned walk = 0; walk < plan.walks; ++walk) {
-      std::string suffix = walk == 0 ? "" : "_walk" + std::to_string(walk), number = std::to_string(walk);
-      auto sweepWith = [&](const std::string &body, int64_t splits, const std::string &end) -> Launch & {
-        return launch(suffix + end, "sweep<" + body + ", " + number + ">",
-                      walk == 0 ? GridKind::Items : GridKind::HeavyItems, layout.threads / layout.lanes / splits,
-                      hasTotals() && walk == 0, layout.threads);
-      };
-      // Each has the items, or the worklists, with a step's worth of members for each of its groups.
-      int64_t below = 0;
-      SmallVector<int64_t> ways = walk == 0 ? splits() : SmallVector<int64_t>{32 / layout.lanes};
-      for (auto [i, way] : llvm::enumerate(ways)) {
-        std::string name = i == 0 ? type : "gnnc::WithSplits<" + type + ", " + std::to_string(way) + ">";
-        Launch &record = sweepWith(name, way, i == 0 ? "" : "_by" + std::to_string(way));
-        record.leastMembers = i + 1 < ways.size() ? llvm::PowerOf2Ceil(way * layout.flight) : 0;
-        record.belowMembers = below;
-        record.lanes = layout.lanes;
-        record.groups = way;
-        record.flight = layout.flight;
-        below = record.leastMembers;
-      }
-      launch(suffix + "_merge", "mergeSlots<" + type + ", " + number + ">", GridKind::HeavyOwners, groups,
+      std::string suffix = walk == 0 ? "" : "_walk" + std::to_string(walk);
+      std::string code = "<" + inWay(most) + ", " + std::to_string(walk) + ">";
+      if (walk > 0)
+        launch(suffix, "sweepHeavy" + code, GridKind::HeavyItems,
+               most.warps > 1 ? 1 : layout.threads / layout.lanes / most.splits, false, layout.threads);
+      launch(suffix + "_merge", "mergeSlots" + code, GridKind::HeavyOwners, most.warps > 1 ? 1 : layout.threads / 32,
              hasTotals() && walk + 1 == plan.walks, layout.threads);
     }
   }

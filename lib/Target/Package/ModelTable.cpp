@@ -389,6 +389,8 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step, Operation *ker
     entry.mostBlocksPerProcessor = launch.mostBlocksPerProcessor;
     entry.leastMembers = launch.leastMembers;
     entry.belowMembers = launch.belowMembers;
+    entry.wholeBlocks = launch.wholeBlocks;
+    entry.isJoined = launch.isJoined;
     entry.isCounted = launch.isCounted;
     entry.wordsAt = list(words);
     entry.numWords = launch.words.size();

@@ -21,8 +21,11 @@ std::vector<DeviceStep> stepsOf(mlir::MLIRContext &context, mlir::OwningOpRef<ml
                                 const std::string &signature, const std::string &text,
                                 ProductArithmetic products = ProductArithmetic::TF32x3) {
   context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
-  module = mlir::parseSourceString<mlir::ModuleOp>(
-      "module { mpdfg.space @node root\n func.func @forward" + signature + " {\n" + text + "\n}\n}", &context);
+  module = mlir::parseSourceString<mlir::ModuleOp>("module { mpdfg.space @node root\n mpdfg.space @edge root\n"
+                                                   " mpdfg.map @src root from @edge to @node\n"
+                                                   " mpdfg.map @dst root from @edge to @node\n func.func @forward" +
+                                                       signature + " {\n" + text + "\n}\n}",
+                                                   &context);
   EXPECT_TRUE(module);
   if (!module)
     return {};
@@ -66,6 +69,48 @@ TEST(CUDALaunches, WeightsOfAnySize) {
       EXPECT_GT(sum.mostBlocksPerProcessor, 0);
       EXPECT_LE(sum.mostBlocksPerProcessor * 132 * 128 * 128 * 4, int64_t(256) << 20);
     }
+}
+
+/// The ways in which a sweep shares out its items are parts of one grid: all but the last are joined to it, sizes fall,
+/// and partial totals are counted from the grid's first block.
+TEST(CUDALaunches, WaysOfOneSweep) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string node = "tensor<?x16xf32, #mpdfg.on<@node>>";
+  std::vector<DeviceStep> steps =
+      stepsOf(context, module, "(%x: " + node + ") -> (" + node + ", tensor<16xf32>)",
+              "%y:2 = mpk.sweep over @node along @dst (%x) access [#mpk.access<gather_member @src>] "
+              "yields [#mpk.access<owner>, #mpk.access<shared>] {\n^bb0(%a: tensor<16xf32>):\n"
+              "%s = mpk.accumulate sum %a : tensor<16xf32>\n%t = mpk.accumulate sum %s shared : tensor<16xf32>\n"
+              "mpk.yield %s, %t : tensor<16xf32>, tensor<16xf32>\n} : (" +
+                  node + ") -> (" + node +
+                  ", tensor<16xf32>)\n"
+                  "return %y#0, %y#1 : " +
+                  node + ", tensor<16xf32>");
+  ASSERT_EQ(steps.size(), 1u);
+  std::vector<Launch> parts;
+  for (const Launch &launch : steps[0].launches)
+    if (launch.grid == GridKind::Items)
+      parts.push_back(launch);
+  ASSERT_EQ(parts.size(), 4u);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i].kernel, "gnnc_kernel0");
+    EXPECT_EQ(parts[i].isJoined, i + 1 < parts.size());
+    EXPECT_EQ(parts[i].wholeBlocks, i == 0);
+    EXPECT_EQ(parts[i].threads, parts[0].threads);
+    EXPECT_TRUE(parts[i].isCounted);
+    EXPECT_EQ(parts[i].belowMembers, i ? parts[i - 1].leastMembers : 0);
+    EXPECT_LT(parts[i].leastMembers, i ? parts[i - 1].leastMembers : 1 << 20);
+    for (const Word &word : parts[i].words)
+      if (word.kind == WordKind::BlocksBefore)
+        EXPECT_EQ(word.number, 0u);
+  }
+  EXPECT_EQ(parts.back().leastMembers, 0);
+  // What merges the slots of heavy owners leaves its totals behind theirs.
+  const Launch &merge = steps[0].launches[4];
+  EXPECT_EQ(merge.grid, GridKind::HeavyOwners);
+  EXPECT_TRUE(llvm::any_of(merge.words,
+                           [](const Word &word) { return word.kind == WordKind::BlocksBefore && word.number == 4; }));
 }
 
 TEST(CUDALaunches, RefusesWhatNoGPUHas) {

@@ -31,6 +31,9 @@ enum class WordKind {
   Scratch,       ///< address of DeviceStep::scratch[number]
   BlocksBefore,  ///< blocks of the step's counted launches before number `number`
   Blocks,        ///< blocks of all counted launches
+  PartItems,     ///< address of the items of the step's launch `number`,
+  PartNumItems,  ///< their number,
+  PartBlocks,    ///< and its blocks
   Zero,          ///< 0
 };
 
@@ -68,7 +71,9 @@ struct Launch {
   /// Items: how many lanes share a row's features, how many groups of these an owner's members, and how many members
   /// a group loads before it uses the first.
   int64_t lanes = 0, groups = 0, flight = 0;
-  bool isCounted = false; ///< each of its blocks leaves a partial total
+  bool wholeBlocks = false; ///< each of its items has a block
+  bool isJoined = false;    ///< not launched: its blocks come before those of the launch that follows
+  bool isCounted = false;   ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;
 
   /// This many parts of the work along y, and z where these are too many: kMostAlongY of Kernels/Sweep.cuh. The last of

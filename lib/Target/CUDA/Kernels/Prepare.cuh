@@ -235,8 +235,8 @@ GNNC_PREPARE gnnc_tuple_classes(const int *order, const int *flags, const int *b
 // Worklists
 //===----------------------------------------------------------------------===//
 
-/// For each owner its items if it has several, and whether it has; the members of those that have.
-GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, int *slots, int *isHeavy,
+/// For each owner its items if it has several, and whether it has; the members of those that have more than `isLong`.
+GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, int64 isLong, int *slots, int *isHeavy,
                               Findings *findings) {
   int64 sum = 0;
   GNNC_EACH(owner, owners) {
@@ -244,7 +244,7 @@ GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, in
     bool heavy = members > chunk;
     slots[owner] = heavy ? int((members + chunk - 1) / chunk) : 0;
     isHeavy[owner] = heavy;
-    sum += heavy ? members : 0;
+    sum += members > isLong ? members : 0;
   }
   if (sum)
     atomicAdd(&findings->sum, static_cast<unsigned long long>(sum));

@@ -6,16 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // Owners are cut into *items* of a bounded number of members, made when the graph is prepared. An item belongs to
-// kLanes * kSplits lanes: kLanes share the features of a row, and kSplits such groups take every kSplits-th member.
+// kLanes * kSplits lanes: kLanes share the features of a row, and kSplits such groups take every kSplits-th member. So do
+// the groups of kWarps warps where items are long: else the longest one would be at work when all others are done.
 // kFlight members are loaded before the first is used. What is accumulated is a struct of numbers in registers (Sums),
 // which knows how two become one; so the groups of an item, and the items of an owner with more than one, are merged by
 // the same code, always in the same order. There are no atomics.
 //
 // A Body (printed by the compiler) has
-//   Real, kLanes, kSplits, kFlight, kThreads, kStaging (numbers of shared memory for one group), kTiles, kWalks,
-//   kCombineThreads (threads of the block that adds up totals), kStateWords and stateAt(K) (where the sums of walk K are
-//   among the merged sums that a heavy owner keeps)
-//   Args: operands, and `Work work`
+//   Real, kLanes, kSplits, kWarps (that share an item: 1 or all of a block), kFlight, kThreads, kStaging (numbers of shared
+//   memory for one group), kTiles, kWalks, kCombineThreads (threads of the block that adds up totals), kStateWords and
+//   stateAt(K) (where the sums of walk K are among the merged sums that a heavy owner keeps)
+//   Args: operands, `Work work`, and `Part parts[]` for each way of walk 0
 //   Body(args, lane of the group, tile, staging)   reads what is shared by all owners
 //   begin(owner)                                   what an owner's walk needs
 //   Walk K: types Sums<K> (reset, merge) and Member<K> (live), and
@@ -57,6 +58,12 @@ struct Work {
   void *states;  ///< merged sums of each heavy owner, for each walk but the last
   void *partials; ///< totals of each block
   int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
+};
+
+/// Blocks of a launch that go through some of the items in one way.
+struct Part {
+  const Item *items;
+  int64 numItems, numBlocks;
 };
 
 /// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of the
@@ -141,22 +148,50 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
 // Walks
 //===----------------------------------------------------------------------===//
 
-/// The same body with another number of groups that share an owner's members.
-template <class Base, int Splits> struct WithSplits : Base {
-  static constexpr int kSplits = Splits;
-  GNNC_DEVICE WithSplits(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
+/// The same body in another way: so many warps share an item, and so many groups of each. Several warps are all of a block.
+template <class Base, int Warps, int Splits> struct InWay : Base {
+  static constexpr int kWarps = Warps, kSplits = Splits;
+  GNNC_DEVICE InWay(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
       : Base(args, lane, tile, staging) {}
 };
+
+/// Merges the sums of a block's warps, of which each has its own: all have the whole then.
+template <int Warps, class Body, typename S> GNNC_DEVICE void mergeWarps(const Body &body, S &sums) {
+  if constexpr (Warps > 1 && wordsOf<typename Body::Real, S> > 0) {
+    using Real = typename Body::Real;
+    constexpr int kWords = wordsOf<Real, S> * Body::kLanes;
+    __shared__ Real parts[Warps][kWords];
+    const int groupLane = lane() % Body::kLanes;
+    if (lane() < Body::kLanes)
+      saveWords<Real, Body::kLanes>(parts[threadIdx.x / 32], sums, groupLane);
+    __syncthreads();
+    loadWords<Real, Body::kLanes>(sums, parts[0], groupLane);
+    for (int other = 1; other < Warps; ++other) {
+      S next;
+      loadWords<Real, Body::kLanes>(next, parts[other], groupLane);
+      body.merge(sums, next);
+    }
+    __syncthreads(); // Now the place may be used again.
+  }
+}
 
 template <class Body> struct Group {
   static constexpr int kItemLanes = Body::kLanes * Body::kSplits;
   static constexpr int kItemsOfWarp = 32 / kItemLanes;
   static_assert(kItemLanes <= 32 && Body::kThreads % 32 == 0);
+  static_assert(Body::kWarps == 1 || (Body::kWarps == Body::kThreads / 32 && kItemsOfWarp == 1));
   GNNC_DEVICE static int groupLane() { return lane() % Body::kLanes; }
-  GNNC_DEVICE static int split() { return lane() / Body::kLanes % Body::kSplits; }
+  /// Among the groups that share an item.
+  GNNC_DEVICE static int split() {
+    int ofWarp = lane() / Body::kLanes % Body::kSplits;
+    return Body::kWarps > 1 ? threadIdx.x / 32 * Body::kSplits + ofWarp : ofWarp;
+  }
   GNNC_DEVICE static int itemOfWarp() { return lane() / kItemLanes; }
   GNNC_DEVICE static int warp() { return blockIdx.x * (Body::kThreads / 32) + threadIdx.x / 32; }
   GNNC_DEVICE static int warps() { return gridDim.x * (Body::kThreads / 32); }
+  /// Who takes turns in a block: its warps, or all of it.
+  static constexpr unsigned kTakers = Body::kWarps > 1 ? 1 : Body::kThreads / 32;
+  GNNC_DEVICE static unsigned taker(unsigned block) { return block * kTakers + (kTakers > 1 ? threadIdx.x / 32 : 0); }
   /// Shared memory of this thread's group.
   GNNC_DEVICE static typename Body::Real *staging() {
     if constexpr (Body::kStaging == 0) {
@@ -170,7 +205,7 @@ template <class Body> struct Group {
 
 /// All groups of a warp go round equally often, so that all lanes meet at every exchange between lanes.
 template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &sums, int begin, int end) {
-  constexpr int kFlight = Body::kFlight, kStep = kFlight * Body::kSplits;
+  constexpr int kFlight = Body::kFlight, kGroups = Body::kSplits * Body::kWarps, kStep = kFlight * kGroups;
   int rounds = (end - begin + kStep - 1) / kStep;
   if constexpr (Group<Body>::kItemsOfWarp > 1)
     rounds = maxLanes<1, 32>(rounds);
@@ -179,7 +214,7 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
   for (int round = 0; round < rounds; ++round, first += kStep) {
     MemberOf<Body, K> members[kFlight];
     GNNC_FOR(u, kFlight) {
-      int position = first + u * Body::kSplits;
+      int position = first + u * kGroups;
       members[u].live = position < end;
       body.find(members[u], members[u].live ? position : last);
     }
@@ -189,6 +224,7 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
     GNNC_FOR(u, kFlight) body.add(sums, members[u]);
   }
   mergeLanes<typename Body::Real, Body::kLanes, Group<Body>::kItemLanes>(body, sums);
+  mergeWarps<Body::kWarps>(body, sums);
 }
 
 template <class Body, int K> GNNC_DEVICE typename Body::Real *slotOf(const Work &work, int slot) {
@@ -237,22 +273,20 @@ GNNC_DEVICE void replay(Body &body, const Work &work, int64 heavy, int members) 
   }
 }
 
-/// Walk 0: all items, and all walks of light owners. Later walks: the items of heavy owners.
-template <class Body, int K> GNNC_DEVICE void sweep(const typename Body::Args &args) {
-  if (!isTile<Body::kTiles>())
-    return;
+/// Walk 0: all items, and all walks of light owners. Later walks: the items of heavy owners. `block` of `part.numBlocks`.
+template <class Body, int K> GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, unsigned block) {
   using G = Group<Body>;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
   // Unsigned: the last step may leave what an int holds.
-  unsigned number = unsigned(K == 0 ? work.numItems : work.numHeavyItems);
-  for (unsigned first = G::warp() * G::kItemsOfWarp; first < number; first += G::warps() * G::kItemsOfWarp) {
+  const unsigned number = unsigned(part.numItems), step = unsigned(part.numBlocks) * G::kTakers * G::kItemsOfWarp;
+  for (unsigned first = G::taker(block) * G::kItemsOfWarp; first < number; first += step) {
     unsigned at = first + G::itemOfWarp();
     Item item{0, 0, 0, -2};
     if (at < number) {
-      int4 words = __ldg(reinterpret_cast<const int4 *>(work.items) + at);
+      int4 words = __ldg(reinterpret_cast<const int4 *>(part.items) + at);
       item = {words.x, words.y, words.z, words.w};
     }
     body.begin(item.owner);
@@ -268,7 +302,27 @@ template <class Body, int K> GNNC_DEVICE void sweep(const typename Body::Args &a
     leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials), work.partialsAt + blockIdx.x);
 }
 
-/// Merges the slots of heavy owners after walk K; after the last one, finishes them.
+/// Each part of the blocks its own items, in its own way: by falling size of the items, so that the last to begin are short.
+template <int I, class Body, class... Rest>
+GNNC_DEVICE void sweepInWays(const typename Body::Args &args, unsigned block) {
+  const Part part = args.parts[I];
+  if (sizeof...(Rest) == 0 || block < unsigned(part.numBlocks))
+    return sweepPart<Body, 0>(args, part, block);
+  if constexpr (sizeof...(Rest) > 0)
+    sweepInWays<I + 1, Rest...>(args, block - unsigned(part.numBlocks));
+}
+template <class Body, class... Rest> GNNC_DEVICE void sweep(const typename Body::Args &args) {
+  if (isTile<Body::kTiles>())
+    sweepInWays<0, Body, Rest...>(args, blockIdx.x);
+}
+
+/// A later walk of heavy owners.
+template <class Body, int K> GNNC_DEVICE void sweepHeavy(const typename Body::Args &args) {
+  if (isTile<Body::kTiles>())
+    sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x}, blockIdx.x);
+}
+
+/// Merges the slots of heavy owners after walk K, a block or a warp each; after the last one, finishes them.
 template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
@@ -278,28 +332,31 @@ template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Ar
   Body body(args, G::groupLane(), tile(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
-  // One group an owner: kSplits does not matter here.
-  constexpr int kGroups = 32 / Body::kLanes;
-  for (unsigned first = G::warp() * kGroups; first < work.numHeavy; first += G::warps() * kGroups) {
-    unsigned at = first + lane() / Body::kLanes;
-    bool live = at < work.numHeavy;
-    int4 heavy = __ldg(reinterpret_cast<const int4 *>(work.heavy) + (live ? at : 0));
+  constexpr int kFlight = 4, kGroups = Body::kWarps * Body::kSplits;
+  for (unsigned at = G::taker(blockIdx.x); at < work.numHeavy; at += gridDim.x * G::kTakers) {
+    int4 heavy = __ldg(reinterpret_cast<const int4 *>(work.heavy) + at);
+    // Each group takes slots that lie side by side.
+    int each = (heavy.z - heavy.y + kGroups - 1) / kGroups, slot = heavy.y + G::split() * each;
+    int end = slot + each < heavy.z ? slot + each : heavy.z;
     SumsOf<Body, K> sums;
     body.reset(sums);
-    for (int slot = heavy.y; slot < heavy.z; ++slot) {
-      SumsOf<Body, K> next;
-      loadWords<Real, Body::kLanes>(next, slotOf<Body, K>(work, slot), G::groupLane());
-      body.merge(sums, next);
+    for (; slot < end; slot += kFlight) {
+      SumsOf<Body, K> next[kFlight];
+      GNNC_FOR(u, kFlight)
+      loadWords<Real, Body::kLanes>(next[u], slotOf<Body, K>(work, slot + u < end ? slot + u : slot), G::groupLane());
+      GNNC_FOR(u, kFlight) if (slot + u < end) body.merge(sums, next[u]);
     }
     __syncwarp();
+    mergeLanes<Real, Body::kLanes, 32>(body, sums);
+    mergeWarps<Body::kWarps>(body, sums);
     if constexpr (K + 1 < Body::kWalks) {
-      if (live)
+      if (G::split() == 0)
         saveWords<Real, Body::kLanes>(stateOf<Body, K>(work, at), sums, G::groupLane());
     } else {
       body.begin(heavy.x);
-      replay<Body, 0, K>(body, work, live ? at : 0, heavy.w);
+      replay<Body, 0, K>(body, work, at, heavy.w);
       body.after(sums, heavy.w);
-      if (live) {
+      if (G::split() == 0) {
         body.store();
         body.add(totals);
       }
