@@ -152,7 +152,7 @@ def floor_ms(info: dict, program: str, extent: Callable[[str], int], rates: dict
         count = extent(value["space"]) if value["space"] else 1
         for size in value["dims"]:
             count *= size
-        moved += 4 * count
+        moved += (2 if "dtype" in value else 4) * count
     return 1e3 * max(moved / rates["copy"], seen / rates["cache"], operations / rates["product"])
 
 

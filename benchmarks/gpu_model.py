@@ -14,6 +14,15 @@ from gnnc_model import Tensor as CTensor
 from gpu_graphs import Graph as Edges
 
 
+# What a tensor is stored as where the description says so: PyTorch's type, DLPack's code and bits.
+STORED = {"bf16": (torch.bfloat16, 4, 16), "f16": (torch.float16, DLPACK_FLOAT, 16)}
+FLOAT32 = (torch.float32, DLPACK_FLOAT, 32)
+
+
+def stored(value: dict) -> tuple[torch.dtype, int, int]:
+    return STORED[value["dtype"]] if "dtype" in value else FLOAT32
+
+
 def open_model(path: str) -> Model:
     return Model(path, 1, DLPACK_CUDA)
 
@@ -37,7 +46,7 @@ def random_tensors(graph: Graph, program: str, seed: int = 0) -> dict[str, Tenso
         value, kind = known[name] if name in known else (results[name], "inputs")
         shape = graph.shape(value)
         tensor = torch.randn(shape, generator=generator, device="cuda")
-        tensors[name] = tensor * 0.1 if kind == "params" else tensor
+        tensors[name] = (tensor * 0.1 if kind == "params" else tensor).to(stored(value)[0])
     return tensors
 
 
@@ -49,7 +58,8 @@ class DeviceRun:
         found = next(entry for entry in info["programs"] if entry["name"] == program)
         self.graph, self.program, self.inputs = graph, program.encode(), inputs
         self.outputs = {
-            value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda") for value in found["outputs"]
+            value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda", dtype=stored(value)[0])
+            for value in found["outputs"]
         }
         self.workspace = torch.empty(max(graph.workspace_bytes(program), 1), dtype=torch.uint8, device="cuda")
         self._kept: list[object] = []
@@ -59,12 +69,13 @@ class DeviceRun:
     def _bindings(self, tensors: dict[str, Tensor]) -> ctypes.Array:
         bindings = (Binding * len(tensors))()
         for binding, (name, tensor) in zip(bindings, tensors.items()):
-            assert tensor.is_contiguous() and tensor.dtype == torch.float32, name
+            _, code, bits = next(form for form in (FLOAT32, *STORED.values()) if form[0] == tensor.dtype)
+            assert tensor.is_contiguous(), name
             shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
             self._kept.append(shape)
             binding.name = name.encode()
             binding.tensor = CTensor(
-                tensor.data_ptr(), DLPACK_CUDA, 0, tensor.dim(), DLPACK_FLOAT, 32, 1, shape, None, 0
+                tensor.data_ptr(), DLPACK_CUDA, 0, tensor.dim(), code, bits, 1, shape, None, 0
             )
         return bindings
 

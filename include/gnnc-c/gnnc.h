@@ -60,7 +60,7 @@ typedef struct gnnc_tensor {
   int32_t device_type;
   int32_t device_id;
   int32_t ndim;
-  uint8_t dtype_code; /**< DLPack: 0 int, 1 uint, 2 float */
+  uint8_t dtype_code; /**< DLPack: 0 int, 1 uint, 2 float, 4 bfloat. `describe` says what a tensor is */
   uint8_t dtype_bits;
   uint16_t dtype_lanes; /**< 1 */
   const int64_t *shape;

@@ -250,15 +250,16 @@ llvm::Error BoundGraph::bindInputs() {
 
 llvm::Error BoundGraph::addValues(llvm::StringRef name, const FileTensor &tensor) {
   if (!tensor.type)
-    return wrong("tensor '" + tensor.name + "': expected dtype F32, F64, I32 or I64, found " + tensor.typeName);
+    return wrong("tensor '" + tensor.name + "': expected dtype F32, F64, BF16, F16, I32 or I64, found " +
+                 tensor.typeName);
   // Names are taken from the description, which outlives this object; a file's tensor may have another.
   auto info = llvm::find_if(model->inputs, [&](const TensorInfo &input) { return input.name == name; });
   const char *cName = info->name.c_str();
-  if (*tensor.type == model->type) {
+  if (*tensor.type == info->type) {
     inputBindings.push_back({cName, viewOf(tensor)});
     return llvm::Error::success();
   }
-  llvm::Expected<HostTensor> other = HostTensor::convert(tensor, model->type);
+  llvm::Expected<HostTensor> other = HostTensor::convert(tensor, info->type);
   if (!other)
     return other.takeError();
   converted.push_back(std::move(*other));
@@ -281,7 +282,8 @@ static int64_t indexAt(const FileTensor &tensor, int64_t i) {
 llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
   const SpaceInfo *entries = model->findSpace(sparse.entries);
   const MapInfo *row = model->findMap(sparse.row), *column = model->findMap(sparse.column);
-  bool hasValue = llvm::any_of(model->inputs, [&](const TensorInfo &input) { return input.name == sparse.value; });
+  auto value = llvm::find_if(model->inputs, [&](const TensorInfo &input) { return input.name == sparse.value; });
+  bool hasValue = value != model->inputs.end();
   const SpaceInfo *columns = column ? model->findSpace(column->to) : nullptr;
   int64_t width = columns && columns->extent ? *columns->extent : -1;
   if (width >= 0)
@@ -327,7 +329,7 @@ llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
     pointers.push_back(int32_t(places.size()));
   }
   int64_t count = int64_t(values.size());
-  llvm::Expected<HostTensor> made = HostTensor::create(sparse.value, model->type, {count});
+  llvm::Expected<HostTensor> made = HostTensor::create(sparse.value, hasValue ? value->type : model->type, {count});
   if (!made)
     return made.takeError();
   for (int64_t i = 0; i < count; ++i)
@@ -359,7 +361,7 @@ llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
   int64_t width = input.dims[0];
   if (const std::string *found = otherFeatureCount(*file, input.name, width))
     return wrong("input '" + input.name + "': expected " + llvm::Twine(width) + " features, found " + *found);
-  llvm::Expected<HostTensor> dense = HostTensor::create(input.name, model->type, {(*rows)->rows(), width});
+  llvm::Expected<HostTensor> dense = HostTensor::create(input.name, input.type, {(*rows)->rows(), width});
   if (!dense)
     return dense.takeError();
   std::optional<HostTensor> values;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Host/HostTensor.h"
+#include "gnnc/Support/Half.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/MathExtras.h"
@@ -35,20 +36,54 @@ llvm::Expected<HostTensor> HostTensor::create(llvm::StringRef name, ElementType 
   return std::move(tensor);
 }
 
+namespace {
+
+/// Numbers of 16 bits in memory, which convert as arithmetic types do.
+struct BF16 {
+  uint16_t bits;
+  explicit BF16(double x) : bits(encodeBF16(float(x))) {}
+  explicit operator double() const { return decodeBF16(bits); }
+};
+struct F16 {
+  uint16_t bits;
+  explicit F16(double x) : bits(encodeF16(float(x))) {}
+  explicit operator double() const { return decodeF16(bits); }
+};
+
+} // namespace
+
+/// Calls `body` with a null pointer to the C++ type of a floating-point type.
+template <typename Body> static auto withFloat(ElementType type, Body body) {
+  switch (type) {
+  case ElementType::F64:
+    return body(static_cast<double *>(nullptr));
+  case ElementType::BF16:
+    return body(static_cast<BF16 *>(nullptr));
+  case ElementType::F16:
+    return body(static_cast<F16 *>(nullptr));
+  default:
+    assert(type == ElementType::F32 && "expected a floating-point type");
+    return body(static_cast<float *>(nullptr));
+  }
+}
+
 template <typename From, typename To> static void convertElements(const FileTensor &from, const HostTensor &to) {
-  std::copy_n(static_cast<const From *>(from.data), from.elements, static_cast<To *>(to.data()));
+  const auto *source = static_cast<const From *>(from.data);
+  auto *target = static_cast<To *>(to.data());
+  for (int64_t i = 0; i < from.elements; ++i)
+    target[i] = To(double(source[i]));
 }
 
 template <typename To> static void convertTo(const FileTensor &from, const HostTensor &to) {
   switch (*from.type) {
-  case ElementType::F32:
-    return convertElements<float, To>(from, to);
-  case ElementType::F64:
-    return convertElements<double, To>(from, to);
   case ElementType::I32:
     return convertElements<int32_t, To>(from, to);
   case ElementType::I64:
     return convertElements<int64_t, To>(from, to);
+  default:
+    return withFloat(*from.type, [&](auto *source) {
+      return convertElements<std::remove_pointer_t<decltype(source)>, To>(from, to);
+    });
   }
 }
 
@@ -57,10 +92,7 @@ llvm::Expected<HostTensor> HostTensor::convert(const FileTensor &tensor, Element
   llvm::Expected<HostTensor> result = create(tensor.name, type, tensor.shape);
   if (!result)
     return result.takeError();
-  if (type == ElementType::F32)
-    convertTo<float>(tensor, *result);
-  else
-    convertTo<double>(tensor, *result);
+  withFloat(type, [&](auto *target) { convertTo<std::remove_pointer_t<decltype(target)>>(tensor, *result); });
   return result;
 }
 
@@ -71,15 +103,14 @@ void HostTensor::setShape(llvm::ArrayRef<int64_t> shape) {
 
 double HostTensor::at(int64_t i) const {
   assert(isFloat(elementType) && i >= 0 && i < count);
-  return elementType == ElementType::F32 ? double(as<float>()[i]) : as<double>()[i];
+  return withFloat(elementType, [&](auto *type) { return double(static_cast<decltype(type)>(memory.get())[i]); });
 }
 
 void HostTensor::set(int64_t i, double value) const {
   assert(isFloat(elementType) && i >= 0 && i < count);
-  if (elementType == ElementType::F32)
-    as<float>()[i] = float(value);
-  else
-    as<double>()[i] = value;
+  withFloat(elementType, [&](auto *type) {
+    static_cast<decltype(type)>(memory.get())[i] = std::remove_pointer_t<decltype(type)>(value);
+  });
 }
 
 static gnnc_tensor makeView(void *data, ElementType type, llvm::ArrayRef<int64_t> shape) {
@@ -87,7 +118,7 @@ static gnnc_tensor makeView(void *data, ElementType type, llvm::ArrayRef<int64_t
   view.data = data;
   view.device_type = 1;
   view.ndim = int32_t(shape.size());
-  view.dtype_code = isFloat(type) ? 2 : 0;
+  view.dtype_code = type == ElementType::BF16 ? 4 : isFloat(type) ? 2 : 0;
   view.dtype_bits = uint8_t(8 * elementBytes(type));
   view.dtype_lanes = 1;
   view.shape = shape.data();

@@ -191,7 +191,7 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
     llvm::Expected<std::vector<int64_t>> shape = shapeOf(output, extents);
     if (!shape)
       return shape.takeError();
-    llvm::Expected<HostTensor> tensor = HostTensor::create(output.name, model->info().type, *shape);
+    llvm::Expected<HostTensor> tensor = HostTensor::create(output.name, output.type, *shape);
     if (!tensor)
       return tensor.takeError();
     program.outputTensors.push_back(std::move(*tensor));

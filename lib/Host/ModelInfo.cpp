@@ -8,6 +8,7 @@
 #include "gnnc/Host/ModelInfo.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
 
 #include <nlohmann/json.hpp>
@@ -59,6 +60,19 @@ public:
   void readIfThere(const char *key, std::string &value) {
     if (const auto *text = get(key).get_ptr<const std::string *>())
       value = *text;
+  }
+  void readIfThere(const char *key, ElementType &value) {
+    const auto *text = get(key).get_ptr<const std::string *>();
+    auto found = llvm::StringSwitch<std::optional<ElementType>>(text ? *text : "")
+                     .Case("f32", ElementType::F32)
+                     .Case("f64", ElementType::F64)
+                     .Case("bf16", ElementType::BF16)
+                     .Case("f16", ElementType::F16)
+                     .Default(std::nullopt);
+    if (found)
+      value = *found;
+    else if (!get(key).is_null())
+      complain(key, "f32, f64, bf16 or f16", get(key));
   }
   void readIfThere(const char *key, bool &value) {
     if (const auto *flag = get(key).get_ptr<const bool *>())
@@ -120,7 +134,8 @@ private:
 
 } // namespace
 
-static void readTensor(Reader &reader, TensorInfo &tensor) {
+/// `computed`: the type of tensors that are stored as they are computed with.
+static void readTensor(Reader &reader, TensorInfo &tensor, ElementType computed) {
   reader.read("name", tensor.name);
   reader.read("space", tensor.space);
   reader.read("dims", tensor.dims);
@@ -129,6 +144,8 @@ static void readTensor(Reader &reader, TensorInfo &tensor) {
   reader.readIfThere("optional", tensor.optional);
   reader.readIfThere("fill", tensor.fill);
   reader.readIfThere("gradient", tensor.gradient);
+  tensor.type = computed;
+  reader.readIfThere("dtype", tensor.type);
 }
 
 /// Absent in descriptions by older compilers.
@@ -160,6 +177,8 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   if (complaint.empty() && type != "f32" && type != "f64")
     complaint = "/dtype: expected f32 or f64, found " + type;
   model.type = type == "f64" ? ElementType::F64 : ElementType::F32;
+  reader.readIfThere("storage", model.storage);
+  auto readTensor = [&](Reader &item, TensorInfo &tensor) { ::readTensor(item, tensor, model.type); };
 
   reader.each("spaces", model.spaces, [](Reader &item, SpaceInfo &space) {
     item.read("name", space.name);
@@ -206,7 +225,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     readFormula(item, "bytes_read", kernel.read);
     readFormula(item, "bytes_written", kernel.written);
   });
-  reader.each("buffers", model.buffers, [](Reader &item, BufferInfo &buffer) {
+  reader.each("buffers", model.buffers, [&](Reader &item, BufferInfo &buffer) {
     item.read("name", buffer.name);
     item.read("kind", buffer.kind);
     item.read("space", buffer.space);
@@ -215,6 +234,8 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.read("first", buffer.first);
     item.read("last", buffer.last);
     item.readIfThere("saved", buffer.saved);
+    buffer.type = model.type;
+    item.readIfThere("dtype", buffer.type);
   });
   reader.each("alternatives", model.alternatives, [](Reader &item, AlternativeInfo &alternative) {
     item.read("function", alternative.function);
@@ -223,7 +244,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     readFormula(item, "instead_cost", alternative.insteadCost);
     item.read("percent", alternative.percent);
   });
-  reader.each("programs", model.programs, [](Reader &item, ProgramInfo &program) {
+  reader.each("programs", model.programs, [&](Reader &item, ProgramInfo &program) {
     item.read("name", program.name);
     item.readIfThere("inputs", program.inputs);
     item.readIfThere("needs", program.needs);

@@ -215,7 +215,7 @@ llvm::Expected<HostTensor> Maker::take(const std::string &name) {
   if (!source)
     return fail("expected a tensor '" + name + "', found none");
   if (!source->type)
-    return fail("tensor '" + name + "': expected dtype F32, F64, I32 or I64, found " + source->typeName);
+    return fail("tensor '" + name + "': expected dtype F32, F64, BF16, F16, I32 or I64, found " + source->typeName);
   llvm::Expected<HostTensor> tensor = HostTensor::convert(*source, type);
   for (const Step &step : rule.steps) {
     if (!tensor)

@@ -142,7 +142,7 @@ llvm::Expected<Parameters> Parameters::random(const ModelInfo &model, const Exte
     llvm::Expected<std::vector<int64_t>> shape = shapeOf(info, extents);
     if (!shape)
       return shape.takeError();
-    llvm::Expected<HostTensor> tensor = HostTensor::create(info.name, model.type, *shape);
+    llvm::Expected<HostTensor> tensor = HostTensor::create(info.name, info.type, *shape);
     if (!tensor)
       return tensor.takeError();
     result.list.push_back(std::move(*tensor));

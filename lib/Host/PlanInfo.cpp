@@ -50,7 +50,7 @@ std::optional<double> SymbolicMax::evaluate(ExtentFunction extent) const {
 }
 
 SymbolicExpr gnnc::bytesOf(const ModelInfo &model, const BufferInfo &buffer) {
-  int64_t bytes = buffer.rowElements * elementBytes(model.type);
+  int64_t bytes = buffer.rowElements * elementBytes(buffer.type);
   return buffer.space ? SymbolicExpr::of(*buffer.space, bytes) : SymbolicExpr(bytes);
 }
 

@@ -50,11 +50,15 @@ std::string print(ModuleOp module) {
   return text + "\n";
 }
 
+bool isForCUDA(EmitKind emit) { return emit == EmitKind::CUDA || emit == EmitKind::PTX || emit == EmitKind::Cubin; }
+
 /// How a model was compiled, in a line.
 std::string describe(const CompileOptions &options) {
   std::string text = "-O" + std::to_string(options.optLevel) + ", target " + llvm::join(options.targets, " and ");
   if (options.save != SaveKind::Auto)
     text += options.save == SaveKind::None ? ", --save=none" : ", --save=all";
+  if (options.storage != Storage::AsComputed)
+    text += options.storage == Storage::BF16 ? ", stored as bf16" : ", stored as f16";
   if (options.gradient)
     text += ", with gradients";
   if (!options.without.empty())
@@ -118,6 +122,16 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
       return error("expected processor level 0, 2, 3 or 4, found " + llvm::Twine(level));
   if (options.architectures.empty())
     return error("expected at least one GPU architecture");
+  if (options.storage != Storage::AsComputed && model.doublePrecision)
+    return error(
+        "expected a model in float32: numbers of 16 bits are computed with in float32, and this model asks for "
+        "float64");
+  if (options.storage == Storage::F16 && forCPU && llvm::any_of(options.cpuLevels, [](int level) { return level < 3; }))
+    return error("expected bf16, or the processor levels v3 and v4 alone: older x86-64 processors cannot convert f16");
+  if (options.storage != Storage::AsComputed && *llvm::min_element(options.architectures) < 80 &&
+      (forCUDA || isForCUDA(options.emit)))
+    return error("expected GPU architectures from sm_80 on: earlier ones cannot convert numbers of 16 bits, found sm_" +
+                 llvm::Twine(*llvm::min_element(options.architectures)));
   std::vector<int> levels = options.cpuLevels;
   llvm::sort(levels, std::greater<int>());
   levels.erase(llvm::unique(levels), levels.end());
@@ -167,12 +181,13 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   if (options.onReport)
     report.addPhase(kImport, *module);
   PhaseOptions phaseOptions(options.optLevel, options.gradient);
+  phaseOptions.storage = options.storage;
   phaseOptions.without = options.without;
   phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
                       : options.save == SaveKind::All ? SaveMode::All
                                                       : SaveMode::Auto;
   // The rows of a product are spread over threads there, and sweeps make no products.
-  if (forCUDA || options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin) {
+  if (forCUDA || isForCUDA(options.emit)) {
     phaseOptions.elementwiseEpilogues = true;
     phaseOptions.without.push_back("tile-products");
   }
@@ -223,7 +238,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     llvm::consumeError(std::move(failure));
     return error(message);
   };
-  bool wantCUDA = options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin;
+  bool wantCUDA = isForCUDA(options.emit);
   bool wantText = options.emit == EmitKind::LLVM || options.compileTo == kCodegen;
   DeviceCode device;
   if (wantCUDA || (forCUDA && !wantText)) {

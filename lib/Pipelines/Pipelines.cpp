@@ -116,6 +116,11 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   FuseEpiloguesOptions epilogues;
   epilogues.elementwise = options.elementwiseEpilogues;
   PhaseBuilder(pm, options).add(1, createFuseEpilogues(epilogues));
+  // What is kept in memory is known now.
+  NarrowStorageOptions narrow;
+  narrow.storage = options.storage;
+  if (options.storage != Storage::AsComputed)
+    pm.addPass(createNarrowStorage(narrow));
 }
 
 void planMemory(OpPassManager &pm, const PhaseOptions &options) {

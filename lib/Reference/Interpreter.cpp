@@ -13,6 +13,7 @@
 #include "gnnc/Reference/Interpreter.h"
 #include "Kernels.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Support/Half.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -59,6 +60,17 @@ std::string nameOf(DictionaryAttr attributes, StringRef prefix, unsigned number)
   return (prefix + Twine(number)).str();
 }
 
+/// Rounds numbers to what memory holds of them.
+void roundTo(RefTensor &tensor, Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  if (element.isBF16())
+    for (double &x : tensor.data)
+      x = decodeBF16(encodeBF16(float(x)));
+  else if (element.isF16())
+    for (double &x : tensor.data)
+      x = decodeF16(encodeF16(float(x)));
+}
+
 Expected<RefTensor> bindArgument(func::FuncOp function, unsigned i, const GraphData &graph,
                                  const llvm::StringMap<RefTensor> &inputs) {
   Type type = function.getArgumentTypes()[i];
@@ -73,6 +85,7 @@ Expected<RefTensor> bindArgument(func::FuncOp function, unsigned i, const GraphD
       return makeError("no value is given for '{0}', expected {1}", name,
                        shapeText(expected.shared, expected.rows, expected.dims));
     expected.data.assign(expected.data.size(), fill.getValueAsDouble());
+    roundTo(expected, type);
     return expected;
   }
   const RefTensor &found = it->second;
@@ -81,7 +94,9 @@ Expected<RefTensor> bindArgument(func::FuncOp function, unsigned i, const GraphD
                      shapeText(found.shared, found.rows, found.dims));
   if (found.data.size() != expected.data.size())
     return makeError("'{0}': expected {1} numbers, found {2}", name, expected.data.size(), found.data.size());
-  return found;
+  RefTensor value = found;
+  roundTo(value, type);
+  return value;
 }
 
 /// Evaluates one operation and enters its results into the table.
@@ -122,6 +137,7 @@ Error step(Operation &op, const GraphData &graph, DenseMap<Value, RefTensor> &va
     if (result.shared != shared || result.rows != rows || ArrayRef<int64_t>(result.dims) != dims)
       return makeError("result of {0}: expected {1}, found {2}", op.getName().getStringRef(),
                        shapeText(shared, rows, dims), shapeText(result.shared, result.rows, result.dims));
+    roundTo(result, value.getType());
     values[value] = std::move(result);
   }
   return Error::success();

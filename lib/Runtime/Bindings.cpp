@@ -15,6 +15,8 @@ using namespace table;
 static const char unboundPlace = 0;
 static void *const unbound = const_cast<char *>(&unboundPlace);
 
+static const char *typeName(const BufferRec &record) { return record.isBFloat ? "bfloat" : "float"; }
+
 static const char *kindName(const BufferRec &record) {
   switch (record.kind) {
   case BufferParam:
@@ -73,8 +75,8 @@ void TensorCheck::addShape(Text &text) const {
 gnnc_status TensorCheck::missing() {
   Text shape;
   addShape(shape);
-  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s' is missing: expected float%d %s", kindName(record), name,
-              static_cast<int>(record.dtypeBits), shape.c_str());
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s' is missing: expected %s%d %s", kindName(record), name,
+              typeName(record), static_cast<int>(record.dtypeBits), shape.c_str());
 }
 
 gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
@@ -94,8 +96,9 @@ gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
 }
 
 gnnc_status TensorCheck::checkType(const gnnc_tensor &tensor) {
-  constexpr uint8_t kFloat = 2;
-  if (tensor.dtype_code == kFloat && tensor.dtype_bits == record.dtypeBits && tensor.dtype_lanes == 1)
+  constexpr uint8_t kFloat = 2, kBFloat = 4;
+  if (tensor.dtype_code == (record.isBFloat ? kBFloat : kFloat) && tensor.dtype_bits == record.dtypeBits &&
+      tensor.dtype_lanes == 1)
     return GNNC_OK;
   constexpr const char *kinds[] = {"int", "uint", "float", "handle", "bfloat", "complex", "bool"};
   Text found;
@@ -105,8 +108,8 @@ gnnc_status TensorCheck::checkType(const gnnc_tensor &tensor) {
     found.add("type code %d with %d bits", tensor.dtype_code, tensor.dtype_bits);
   if (tensor.dtype_lanes != 1)
     found.add(" in %d lanes", tensor.dtype_lanes);
-  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected float%d, found %s", kindName(record), name,
-              static_cast<int>(record.dtypeBits), found.c_str());
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected %s%d, found %s", kindName(record), name,
+              typeName(record), static_cast<int>(record.dtypeBits), found.c_str());
 }
 
 /// The stride of an axis of one element says nothing, nor does any in a tensor without elements.

@@ -328,7 +328,9 @@ gnnc_status Preparation::fillDefaults() {
       return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the default of input '%s'", model.name(record.name));
     double value;
     memcpy(&value, &record.fill, sizeof value);
-    if (record.dtypeBits == 32)
+    if (record.dtypeBits == 16)
+      fillWith(data, bytes / 2, static_cast<uint16_t>(record.fill));
+    else if (record.dtypeBits == 32)
       fillWith(data, bytes / 4, static_cast<float>(value));
     else
       fillWith(data, bytes / 8, value);

@@ -50,11 +50,13 @@ struct IndexRec {
 
 enum BufferKind : int64_t { BufferInput, BufferParam, BufferState, BufferOutput, BufferArena, BufferConstant };
 // A function's buffers are its own. `rowElements` elements for each element of `space` (-1: shared, one row). Shape =
-// [extent,] dims. dtypeBits 32/64 float. Optional inputs: absent means `fill` (bits of a double) everywhere. Arena:
-// live in steps [first, last] of the function; Constant: `constantAt` bytes into gnnc_model_constants. Output: written
-// in place of the parameter or state with buffer number `replaces`, and not bound by the caller; else -1.
+// [extent,] dims. dtypeBits 16/32/64 float, or bfloat (16, `isBFloat`). Optional inputs: absent means `fill`
+// everywhere: the bits of a double, or of the 16-bit number itself. Arena: live in steps [first, last] of the function;
+// Constant: `constantAt` bytes into gnnc_model_constants. Output: written in place of the parameter or state with
+// buffer number `replaces`, and not bound by the caller; else -1.
 struct BufferRec {
   int64_t name, kind, space, rowElements, dimsAt, numDims, dtypeBits, optional, fill, first, last, constantAt, replaces;
+  int64_t isBFloat;
 };
 
 enum StepKind : int64_t {

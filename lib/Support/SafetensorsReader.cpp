@@ -37,9 +37,22 @@ static constexpr uint64_t kMaxHeaderBytes = 100'000'000;
 // Element types and shapes
 //===----------------------------------------------------------------------===//
 
-int64_t gnnc::elementBytes(ElementType type) { return type == ElementType::F32 || type == ElementType::I32 ? 4 : 8; }
+int64_t gnnc::elementBytes(ElementType type) {
+  switch (type) {
+  case ElementType::BF16:
+  case ElementType::F16:
+    return 2;
+  case ElementType::F32:
+  case ElementType::I32:
+    return 4;
+  case ElementType::F64:
+  case ElementType::I64:
+    return 8;
+  }
+  llvm_unreachable("unknown element type");
+}
 
-bool gnnc::isFloat(ElementType type) { return type == ElementType::F32 || type == ElementType::F64; }
+bool gnnc::isFloat(ElementType type) { return type != ElementType::I32 && type != ElementType::I64; }
 
 llvm::StringRef gnnc::elementTypeName(ElementType type) {
   switch (type) {
@@ -47,6 +60,10 @@ llvm::StringRef gnnc::elementTypeName(ElementType type) {
     return "F32";
   case ElementType::F64:
     return "F64";
+  case ElementType::BF16:
+    return "BF16";
+  case ElementType::F16:
+    return "F16";
   case ElementType::I32:
     return "I32";
   case ElementType::I64:
@@ -88,7 +105,8 @@ static uint64_t bytesOfTypeName(llvm::StringRef name) {
 }
 
 static std::optional<ElementType> elementTypeOfName(llvm::StringRef name) {
-  for (ElementType type : {ElementType::F32, ElementType::F64, ElementType::I32, ElementType::I64})
+  for (ElementType type :
+       {ElementType::F32, ElementType::F64, ElementType::BF16, ElementType::F16, ElementType::I32, ElementType::I64})
     if (elementTypeName(type) == name)
       return type;
   return std::nullopt;
@@ -268,7 +286,7 @@ llvm::Expected<const FileTensor *> SafetensorsFile::get(llvm::StringRef name) co
     return llvm::createStringError("'" + filePath + "' has no tensor '" + name + "'");
   if (!tensor->type)
     return llvm::createStringError("'" + filePath + "': tensor '" + name +
-                                   "': expected dtype F32, F64, I32 or I64, found " + tensor->typeName);
+                                   "': expected dtype F32, F64, BF16, F16, I32 or I64, found " + tensor->typeName);
   return tensor;
 }
 

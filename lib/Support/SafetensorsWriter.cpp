@@ -35,7 +35,7 @@ llvm::Error SafetensorsWriter::add(llvm::StringRef name, ElementType type, llvm:
 llvm::Error SafetensorsWriter::write(llvm::StringRef path) const {
   // Wider elements first: then every tensor is aligned without padding, and the first one to 64 bytes.
   std::vector<const Entry *> order;
-  for (int64_t width : {8, 4})
+  for (int64_t width : {8, 4, 2})
     for (const Entry &entry : entries)
       if (elementBytes(entry.type) == width)
         order.push_back(&entry);

@@ -18,11 +18,12 @@ using namespace gnnc;
 using namespace gnnc::test;
 
 llvm::Expected<std::string> test::compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
-                                                bool doublePrecision) {
+                                                bool doublePrecision, Storage storage) {
   CompileOptions options;
   model.doublePrecision |= doublePrecision;
   options.gradient = gradient;
   options.optLevel = optLevel;
+  options.storage = storage;
   options.targets = {"cuda"};
   options.architectures = {90};
   return compile(model, options);
@@ -30,6 +31,40 @@ llvm::Expected<std::string> test::compileForGPU(spec::ModelSpec model, unsigned 
 
 llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
                                                                        bool unfused) {
+  Form forms[] = {{2, false, Storage::AsComputed}, {2, true, Storage::AsComputed}, {0, false, Storage::AsComputed}};
+  return create(model, gradient, llvm::ArrayRef(forms).drop_back(unfused ? 0 : 1));
+}
+
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+                                                                       unsigned optLevel, Storage storage) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = create(model, gradient, Form{optLevel, false, storage});
+  if (!recorder || !*recorder)
+    return recorder;
+  (*recorder)->storage = storage;
+  auto isShared = [&](spec::Id value) {
+    spec::Id space = model.values[value].residency;
+    return space == spec::kNone || model.spaces[space].kind == spec::Space::Kind::Static;
+  };
+  for (spec::Id id = 0; id < spec::Id(model.values.size()); ++id) {
+    const spec::Value &value = model.values[id];
+    bool isInput = value.op == spec::OpCode::Input;
+    if (isInput || value.op == spec::OpCode::Param || value.op == spec::OpCode::State) {
+      if (!isInput || isShared(id)) {
+        (*recorder)->shared.push_back(value.name);
+        (*recorder)->shared.push_back("grad." + value.name);
+      }
+    }
+  }
+  for (const spec::Output &output : model.outputs)
+    if (isShared(output.value)) {
+      (*recorder)->shared.push_back(output.name);
+      (*recorder)->shared.push_back("grad." + output.name);
+    }
+  return recorder;
+}
+
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+                                                                       llvm::ArrayRef<Form> forms) {
   const char *folder = std::getenv("GNNC_DEVICE_CASES");
   if (!folder)
     return nullptr;
@@ -38,16 +73,17 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spe
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
   std::replace(stem.begin(), stem.end(), '/', '-');
-  const std::pair<unsigned, bool> forms[] = {{0, false}, {2, false}, {2, true}};
-  for (auto [optLevel, doublePrecision] : forms) {
-    if (optLevel == 0 && !unfused)
-      continue;
-    llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient, doublePrecision);
+  for (const Form &form : forms) {
+    llvm::Expected<std::string> bytes =
+        compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
     if (!bytes)
       return bytes.takeError();
     static std::atomic<unsigned> count{0};
-    recorder->models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(optLevel) +
-                               (doublePrecision ? "d" : ""));
+    recorder->models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(form.optLevel) +
+                               (form.doublePrecision            ? "d"
+                                : form.storage == Storage::BF16 ? "b"
+                                : form.storage == Storage::F16  ? "h"
+                                                                : ""));
     if (llvm::Error error = writeOutputFile(recorder->folder + "/" + recorder->models.back() + ".so", *bytes))
       return std::move(error);
   }
@@ -68,7 +104,7 @@ llvm::Error DeviceRecorder::add(llvm::StringRef program, const Graph &graph, con
     word(int64_t(size));
     bytes.append(static_cast<const char *>(data), size);
   };
-  // The kinds are Replay.cpp's.
+  // The kinds are Replay.cpp's; beside them, what a tensor is stored as.
   entry(0, program, {}, nullptr, 0);
   for (const auto &[name, extent] : graph.extents)
     entry(1, name, extent, nullptr, 0);
@@ -77,7 +113,8 @@ llvm::Error DeviceRecorder::add(llvm::StringRef program, const Graph &graph, con
   const std::pair<int64_t, const Tensors *> lists[] = {{3, &tensors}, {4, &outputs}, {5, &updates}};
   for (auto [kind, list] : lists)
     for (const auto &[name, tensor] : *list)
-      entry(kind, name, tensor.shape, tensor.data.data(), tensor.data.size() * sizeof(double));
+      entry(kind | int64_t(llvm::is_contained(shared, name) ? Storage::AsComputed : storage) << 8, name, tensor.shape,
+            tensor.data.data(), tensor.data.size() * sizeof(double));
   for (const std::string &model : models)
     if (llvm::Error error = writeOutputFile(folder + "/" + model + "." + std::to_string(cases) + ".case", bytes))
       return error;

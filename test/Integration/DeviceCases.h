@@ -14,12 +14,13 @@
 #define GNNC_TEST_INTEGRATION_DEVICECASES_H
 
 #include "TestModel.h"
+#include "gnnc/Support/Half.h"
 
 namespace gnnc::test {
 
 /// Compiled for GPUs of Hopper's generation, and by the driver for newer ones.
 llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
-                                          bool doublePrecision = false);
+                                          bool doublePrecision = false, Storage storage = Storage::AsComputed);
 
 /// Writes cases of one model. Files are named after the running test.
 class DeviceRecorder {
@@ -30,12 +31,26 @@ public:
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
                                                                 bool unfused = true);
 
+  /// At one level, with rows stored in 16 bits: what memory holds between kernels depends on the level.
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+                                                                unsigned optLevel, Storage storage);
+
   /// `outputs` of the program, and what it makes of parameters and states.
   llvm::Error add(llvm::StringRef program, const Graph &graph, const Tensors &tensors, const Tensors &outputs,
                   const Tensors &updates = {});
 
 private:
+  struct Form {
+    unsigned optLevel;
+    bool doublePrecision;
+    Storage storage;
+  };
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+                                                                llvm::ArrayRef<Form> forms);
+
   std::string folder;
+  Storage storage = Storage::AsComputed;
+  std::vector<std::string> shared; ///< tensors that are not stored in 16 bits
   std::vector<std::string> models;
   unsigned cases = 0;
 };

@@ -158,6 +158,12 @@ static llvm::Error runApart(const Session &session, llvm::ArrayRef<gnnc_binding>
   return llvm::Error::success();
 }
 
+/// What an input is stored as; parameters and states are as they are computed with.
+static ElementType typeOf(const ModelInfo &info, llvm::StringRef name) {
+  auto found = llvm::find_if(info.inputs, [&](const TensorInfo &input) { return input.name == name; });
+  return found == info.inputs.end() ? info.type : found->type;
+}
+
 llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &tensors) {
   std::vector<gnnc_extent> extents;
   for (const auto &[name, extent] : graph.extents)
@@ -179,7 +185,7 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
 
   std::vector<HostTensor> inputs;
   for (const auto &[name, tensor] : tensors) {
-    llvm::Expected<HostTensor> input = HostTensor::create(name, model->info().type, tensor.shape);
+    llvm::Expected<HostTensor> input = HostTensor::create(name, typeOf(model->info(), name), tensor.shape);
     if (!input)
       return input.takeError();
     for (size_t i = 0; i < tensor.data.size(); ++i)

@@ -61,9 +61,16 @@ static llvm::Expected<std::vector<int>> architectures(const std::vector<std::str
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model,
                                            std::string &report) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
+  CompileOptions options;
+  options.storage = llvm::StringSwitch<Storage>(arguments.dtype)
+                        .Case("bf16", Storage::BF16)
+                        .Case("f16", Storage::F16)
+                        .Default(Storage::AsComputed);
+  if (wantsJSON && options.storage != Storage::AsComputed)
+    return llvm::createStringError("the JSON form of a model does not say what memory holds: with --emit json, --dtype "
+                                   "must be f32 or f64");
   if (wantsJSON)
     return spec::writeJSON(model);
-  CompileOptions options;
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
   options.save = llvm::StringSwitch<SaveKind>(arguments.save)

@@ -59,7 +59,7 @@ private:
   std::string typeOf(const TensorInfo &tensor) const;
   /// Nothing where the graph lacks what the program needs.
   std::optional<size_t> workspaceOf(const ProgramInfo &program) const;
-  std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements) const;
+  std::string bytesOf(const std::optional<std::string> &space, int64_t rowElements, ElementType type) const;
 
   const ModelFile &model;
   const Plans *plans;
@@ -86,10 +86,9 @@ std::optional<size_t> Inspector::workspaceOf(const ProgramInfo &program) const {
 }
 
 /// Empty where the extent is not known.
-std::string Inspector::bytesOf(const std::optional<std::string> &space, int64_t rowElements) const {
+std::string Inspector::bytesOf(const std::optional<std::string> &space, int64_t rowElements, ElementType type) const {
   std::optional<int64_t> extent = extentOf(space);
-  std::optional<int64_t> bytes =
-      extent ? llvm::checkedMul(*extent, rowElements * elementBytes(model.info().type)) : std::nullopt;
+  std::optional<int64_t> bytes = extent ? llvm::checkedMul(*extent, rowElements * elementBytes(type)) : std::nullopt;
   return bytes ? formatBytes(uint64_t(*bytes)) : "";
 }
 
@@ -115,7 +114,8 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
     std::string absent;
     if (tensor.optional)
       llvm::raw_string_ostream(absent) << "optional, " << llvm::format("%g", tensor.fill) << " where absent";
-    table.add({tensor.name, typeOf(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0)), absent});
+    table.add({tensor.name, typeOf(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0), tensor.type),
+               absent});
   }
   table.print(out);
 }
@@ -290,7 +290,7 @@ void Inspector::printPlan() {
     if (buffer.kind == "arena")
       table.add({buffer.name, buffer.function,
                  buffer.space.value_or("") + "[" + std::to_string(buffer.rowElements) + "]",
-                 bytesOf(buffer.space, buffer.rowElements),
+                 bytesOf(buffer.space, buffer.rowElements, buffer.type),
                  "kernels " + std::to_string(buffer.first.value_or(0)) + " to " +
                      std::to_string(buffer.last.value_or(0)) + (buffer.saved ? ", kept for the backward half" : "")});
   table.print(out);
@@ -308,8 +308,9 @@ void Inspector::printPlan() {
 
 void Inspector::printText() {
   const ModelInfo &info = model.info();
-  out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32") << ", ABI version "
-      << model.api().abi_version << "\n";
+  out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32")
+      << (info.storage.empty() ? "" : ", rows stored as " + info.storage) << ", ABI version " << model.api().abi_version
+      << "\n";
   printTensors("inputs", info.inputs);
   printTensors("parameters", info.params);
   int64_t numbers = 0;

@@ -114,7 +114,7 @@ llvm::Error Job::fillGradients(uint64_t seed) {
     llvm::Expected<std::vector<int64_t>> shape = shapeOf(input, extents());
     if (!shape)
       return shape.takeError();
-    llvm::Expected<HostTensor> tensor = HostTensor::create(input.name, modelFile.info().type, *shape);
+    llvm::Expected<HostTensor> tensor = HostTensor::create(input.name, input.type, *shape);
     if (!tensor)
       return tensor.takeError();
     for (int64_t i = 0; i < tensor->elements(); ++i)

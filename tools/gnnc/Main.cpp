@@ -47,8 +47,12 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::Range(0, 2))
       ->type_name("LEVEL")
       ->capture_default_str();
-  command->add_option("--dtype", arguments.dtype, "Type of all numbers")
-      ->check(CLI::IsMember({"f32", "f64"}))
+  command
+      ->add_option(
+          "--dtype", arguments.dtype,
+          "f32, f64: type of all numbers; bf16, f16: what rows of nodes, edges and other spaces are kept as in "
+          "memory, while everything is computed in f32 and parameters are f32")
+      ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str();
   CLI::Option *emit =
       command

@@ -22,7 +22,8 @@
 
 namespace gnnc::mpdfg {
 
-/// Whether values may have this type: a ranked tensor of f32 or f64, shared and static or on a space.
+/// Whether values may have this type: a ranked tensor of f32, f64, or what is only stored (bf16, f16), shared and
+/// static or on a space.
 bool isValueType(mlir::Type type);
 
 /// See MPDFG_RowFunction.
@@ -55,7 +56,13 @@ int64_t getFeatureElements(mlir::Type type);
 mlir::RankedTensorType getTensorOn(mlir::FlatSymbolRefAttr space, int64_t extent, llvm::ArrayRef<int64_t> features,
                                    mlir::Type element);
 
-/// The type of one row: feature axes only, no residency.
+/// Whether numbers of this type are only kept in memory, by kernels: bf16 and f16.
+bool isStorageOnly(mlir::Type element);
+
+/// What numbers of this type are computed with: f32 for bf16 and f16, else the type itself.
+mlir::Type getComputedType(mlir::Type element);
+
+/// The type of one row as it is computed with: feature axes only, no residency.
 mlir::RankedTensorType getElementType(mlir::Type type);
 
 /// Shared values above this many numbers are computed once and kept, not once in each block of each kernel.

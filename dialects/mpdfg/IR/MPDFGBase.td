@@ -48,7 +48,7 @@ def MPDFG_OnAttr : MPDFG_Attr<"On", "on", [DeclareAttrInterfaceMethods<Verifiabl
 }
 
 def MPDFG_Tensor : Type<CPred<"::gnnc::mpdfg::isValueType($_self)">,
-    "tensor of f32 or f64 that is static but for the rows of its space", "::mlir::RankedTensorType">;
+    "tensor of f32, f64, bf16 or f16 that is static but for the rows of its space", "::mlir::RankedTensorType">;
 
 class MPDFG_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::gnnc::mpdfg";

@@ -39,14 +39,17 @@ LogicalResult OnAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
   for (auto [i, size] : llvm::enumerate(shape.drop_front()))
     if (ShapedType::isDynamic(size))
       return emitError() << "feature axis " << i << " must be static";
-  if (!elementType.isF32() && !elementType.isF64())
-    return emitError() << "expected f32 or f64 elements, found " << elementType;
+  if (!elementType.isF32() && !elementType.isF64() && !isStorageOnly(elementType))
+    return emitError() << "expected f32, f64, bf16 or f16 elements, found " << elementType;
   return success();
 }
 
 bool mpdfg::isValueType(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
-  if (!tensor || (!tensor.getElementType().isF32() && !tensor.getElementType().isF64()))
+  if (!tensor)
+    return false;
+  Type element = getComputedType(tensor.getElementType());
+  if (!element.isF32() && !element.isF64())
     return false;
   // The residency has checked its own tensor.
   return tensor.getEncoding() ? isa<OnAttr>(tensor.getEncoding()) : tensor.hasStaticShape();
@@ -91,6 +94,12 @@ Value mpdfg::getViewed(Value value) {
   return value;
 }
 
+bool mpdfg::isStorageOnly(Type element) { return element.isBF16() || element.isF16(); }
+
+Type mpdfg::getComputedType(Type element) {
+  return isStorageOnly(element) ? Type(Float32Type::get(element.getContext())) : element;
+}
+
 RankedTensorType mpdfg::getElementType(Type type) {
-  return RankedTensorType::get(getFeatureShape(type), cast<RankedTensorType>(type).getElementType());
+  return RankedTensorType::get(getFeatureShape(type), getComputedType(cast<RankedTensorType>(type).getElementType()));
 }

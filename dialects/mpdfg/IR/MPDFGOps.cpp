@@ -44,6 +44,9 @@ LogicalResult verifyResidency(Operation *op) {
     return result ? diag << result : diag << "shared";
   }
   Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+  if (isStorageOnly(element))
+    return op->emitOpError() << "computes in f32 or f64, found " << element
+                             << ", which only operands and results of kernels are";
   for (Value operand : op->getOperands())
     if (cast<RankedTensorType>(operand.getType()).getElementType() != element)
       return op->emitOpError() << "expected " << element << " elements, found " << operand.getType();

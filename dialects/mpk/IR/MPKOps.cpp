@@ -164,12 +164,13 @@ LogicalResult ProductOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (mpdfg::getResidency(getLhs().getType()) != rowSpace || mpdfg::getResidency(getRhs().getType()) != weightSpace ||
       llvm::any_of(getResultTypes(), [&](Type type) { return mpdfg::getResidency(type) != getOverAttr(); }))
     return emitOpError() << "operands or result reside elsewhere than its maps say";
-  Type element = getLhs().getType().getElementType();
-  SmallVector<Type> types(getResultTypes());
-  types.push_back(getRhs().getType());
-  for (Type type : types)
-    if (cast<RankedTensorType>(type).getElementType() != element)
+  // A weight is as it is computed with; rows may be narrower in memory.
+  Type element = mpdfg::getComputedType(getLhs().getType().getElementType());
+  for (Type type : getResultTypes())
+    if (mpdfg::getComputedType(cast<RankedTensorType>(type).getElementType()) != element)
       return emitOpError() << "expected " << element << " elements, found " << type;
+  if (Type type = getRhs().getType(); getRhs().getType().getElementType() != element)
+    return emitOpError() << "expected " << element << " elements, found " << type;
   int64_t batch = getBatch(), rows = getRows(), k = getK(), n = getN();
   if (batch < 1 || rows < 1 || k < 0 || n < 0 || (batch > 1 && rows > 1))
     return emitOpError() << "expected batch 1 or rows 1";
@@ -247,8 +248,8 @@ LogicalResult OuterSumOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (mpdfg::getResidency(getLhs().getType()) != lhsSpace || mpdfg::getResidency(getRhs().getType()) != rhsSpace ||
       mpdfg::getResidency(getResult().getType()) != owner)
     return emitOpError() << "operands or result reside elsewhere than its maps say";
-  Type element = getLhs().getType().getElementType();
-  for (RankedTensorType type : {getRhs().getType(), getResult().getType()})
+  Type element = mpdfg::getComputedType(getLhs().getType().getElementType());
+  for (RankedTensorType type : {mpdfg::getElementType(getRhs().getType()), getResult().getType()})
     if (type.getElementType() != element)
       return emitOpError() << "expected " << element << " elements, found " << type;
   int64_t batch = getBatch(), k = getK(), n = getN();

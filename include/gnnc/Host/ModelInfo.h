@@ -46,6 +46,7 @@ struct TensorInfo {
   bool optional = false;         ///< absent means `fill` everywhere
   double fill = 0;
   bool gradient = false; ///< an input that is the gradient of an output
+  ElementType type = ElementType::F32;
 };
 
 /// An input declared `sparse`: the names of its space of entries, of its two maps and of its values; empty for what the
@@ -81,6 +82,7 @@ struct BufferInfo {
   int64_t rowElements = 0;
   std::optional<int64_t> first, last;
   bool saved = false; ///< made by the forward half of its program and read by the backward half
+  ElementType type = ElementType::F32;
 };
 
 /// What a model can be asked to run. `inputs`: the inputs, parameters and states it needs or updates; `needs`: the root
@@ -101,7 +103,8 @@ struct AlternativeInfo {
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
-  ElementType type = ElementType::F32;
+  ElementType type = ElementType::F32; ///< what is computed with; tensors may be stored as another
+  std::string storage;                 ///< "bf16" or "f16" where rows of spaces are stored as such; else empty
   std::vector<SpaceInfo> spaces;
   std::vector<MapInfo> maps;
   std::vector<TensorInfo> inputs, params, states, outputs;

@@ -14,6 +14,7 @@
 #define GNNC_PIPELINES_COMPILER_H
 
 #include "gnnc/Spec/ModelSpec.h"
+#include "gnnc/Support/Half.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -51,6 +52,9 @@ struct CompileOptions {
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
   SaveKind save = SaveKind::Auto;
+  /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory. Not
+  /// `AsComputed`: only for models that compute in float32, which everything still does.
+  Storage storage = Storage::AsComputed;
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture

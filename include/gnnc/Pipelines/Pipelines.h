@@ -28,6 +28,8 @@ struct PhaseOptions {
   std::vector<std::string> without;
   /// What to assume where only the graph can tell.
   Extents extents = Extents::Unknown;
+  /// What rows of spaces are kept as in memory.
+  Storage storage = Storage::AsComputed;
   /// Only elementwise work joins the product before it: for targets that spread the rows of a product over threads.
   bool elementwiseEpilogues = false;
 };

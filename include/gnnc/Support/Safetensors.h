@@ -29,8 +29,8 @@
 
 namespace gnnc {
 
-/// The element types gnnc computes with or indexes by.
-enum class ElementType { F32, F64, I32, I64 };
+/// The element types gnnc computes with, stores or indexes by.
+enum class ElementType { F32, F64, BF16, F16, I32, I64 };
 
 int64_t elementBytes(ElementType type);
 bool isFloat(ElementType type);
@@ -45,7 +45,7 @@ std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 struct FileTensor {
   std::string name;
   std::string typeName;            ///< as written in the file
-  std::optional<ElementType> type; ///< none for types gnnc does not compute with (BF16, BOOL, ...)
+  std::optional<ElementType> type; ///< none for types gnnc does not know (BOOL, U8, ...)
   std::vector<int64_t> shape;
   int64_t elements = 0;
   const void *data = nullptr;

@@ -9,6 +9,7 @@
 #define GNNC_TRANSFORMS_PASSES_H
 
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Support/Half.h"
 #include "mlir/Pass/Pass.h"
 
 namespace gnnc {

@@ -325,6 +325,22 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def NarrowStorage : Pass<"narrow-storage", "::mlir::ModuleOp"> {
+  let summary = "Keeps rows of spaces as numbers of 16 bits in memory (R1)";
+  let description = [{
+    Inputs, outputs and intermediate tensors that have a row for each element of a space of the graph become tensors of bf16 or f16; bodies of kernels,
+    which compute in f32, stay as they are. Kernels convert where they read and write. These stay f32: whatever is shared (parameters,
+    states, losses, sums over everything) or on a space of fixed extent, parameters on a space of the graph and their gradients, weights of products and their gradients, views and what they view, element numbers, log-sum-exps, and
+    intermediate rows of at most 32 bytes, which a gather reads as one sector of memory in any case. A remark on each of the latter three says so.
+  }];
+  let options = [Option<"storage", "storage", "::gnnc::Storage", "::gnnc::Storage::BF16", "bf16 or f16",
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Storage::AsComputed, "as-computed", "as numbers are computed"),
+                                             clEnumValN(::gnnc::Storage::BF16, "bf16", "8 bits of significand"),
+                                             clEnumValN(::gnnc::Storage::F16, "f16", "11 bits of significand"))}]>];
+  let statistics = [Statistic<"numNarrowed", "narrowed", "Values kept in 16 bits">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
   let summary = "Sees to it that parameters and states can be replaced in place";
   let description = [{

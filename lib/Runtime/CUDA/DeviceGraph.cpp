@@ -210,13 +210,15 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
     for (int64_t j = i; j < header.numBuffers; ++j)
       if (alike(j) && graph.buffers[j].bytes > bytes)
         bytes = graph.buffers[j].bytes;
-    void *data = builder.allocate(bytes);
+    void *data = builder.allocate((bytes + 3) / 4 * 4);
     double value;
     memcpy(&value, &record.fill, sizeof value);
     float narrow = static_cast<float>(value);
     uint32_t word;
     memcpy(&word, &narrow, sizeof word);
-    if (record.dtypeBits == 32)
+    if (record.dtypeBits == 16) // Two at a time.
+      builder.fill(data, (bytes + 3) / 4, uint32_t(record.fill) * 0x10001u);
+    else if (record.dtypeBits == 32)
       builder.fill(data, bytes / 4, word);
     else
       builder.fill64(data, bytes / 8, record.fill);

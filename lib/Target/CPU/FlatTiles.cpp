@@ -22,7 +22,7 @@ class TileChooser {
 public:
   TileChooser(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target)
       : sweep(sweep), plan(plan), target(target) {
-    auto element = cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType();
+    auto element = mpdfg::getElementType(sweep.getResult(0).getType()).getElementType();
     lanes = target.registerBytes() * 8 / element.getIntOrFloatBitWidth();
     for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
       tiling.tile.push_back(plan.axes.extent(cls));

@@ -54,6 +54,7 @@ Value KernelBuilder::buffer(Value value) {
   if (it == info.buffers.end()) {
     info.buffers.push_back(value);
     bufferPointers.push_back(frameField(0, slot));
+    setHeld(bufferPointers.back(), cast<RankedTensorType>(value.getType()).getElementType());
   }
   return bufferPointers[slot];
 }
@@ -112,7 +113,62 @@ Value KernelBuilder::loadIndex(Value array, Value at) {
 }
 
 Value KernelBuilder::address(Value base, Value elements, Type element) {
-  return LLVM::GEPOp::create(b, location, base.getType(), element, base, ArrayRef<LLVM::GEPArg>{elements});
+  Type held = heldAt(base, element);
+  Value pointer = LLVM::GEPOp::create(b, location, base.getType(), held, base, ArrayRef<LLVM::GEPArg>{elements});
+  setHeld(pointer, held);
+  return pointer;
+}
+
+Type KernelBuilder::heldAt(Value pointer, Type element) const {
+  Type held = narrowHeld.lookup(pointer);
+  return held ? held : element;
+}
+
+void KernelBuilder::setHeld(Value pointer, Type held) {
+  if (mpdfg::isStorageOnly(held))
+    narrowHeld[pointer] = held;
+}
+
+/// `type` with other elements: of a number or a vector.
+static Type withElement(Type type, Type element) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? Type(vector.clone(element)) : element;
+}
+
+static Value constantLike(OpBuilder &b, Location loc, Type type, int64_t number) {
+  auto vector = dyn_cast<VectorType>(type);
+  IntegerAttr one = b.getIntegerAttr(getElementTypeOrSelf(type), number);
+  return arith::ConstantOp::create(b, loc, vector ? TypedAttr(DenseElementsAttr::get(vector, one)) : TypedAttr(one));
+}
+
+/// A bf16 is the upper half of a float32.
+Value KernelBuilder::widen(Value stored, Type held, Type type) {
+  if (held.isF16())
+    return arith::ExtFOp::create(b, location, type, stored);
+  Type words = withElement(type, b.getI32Type());
+  Value word = arith::ExtUIOp::create(b, location, words, stored);
+  word = arith::ShLIOp::create(b, location, word, constantLike(b, location, words, 16));
+  return arith::BitcastOp::create(b, location, type, word);
+}
+
+/// To the nearest, ties to even. Written out for bf16: most processors have no instruction for it, and LLVM would call
+/// a function that no library of the object has.
+Value KernelBuilder::narrow(Value value, Type held) {
+  Type type = value.getType();
+  if (held.isF16())
+    return arith::TruncFOp::create(b, location, withElement(type, held), value);
+  Type words = withElement(type, b.getI32Type());
+  auto number = [&](int64_t n) { return constantLike(b, location, words, n); };
+  Value bits = arith::BitcastOp::create(b, location, words, value);
+  Value upper = arith::ShRUIOp::create(b, location, bits, number(16));
+  Value odd = arith::AndIOp::create(b, location, upper, number(1));
+  Value half = arith::AddIOp::create(b, location, odd, number(0x7fff));
+  Value rounded = arith::ShRUIOp::create(b, location, arith::AddIOp::create(b, location, bits, half), number(16));
+  // Not-a-number must not round to infinity.
+  Value quiet = arith::OrIOp::create(b, location, upper, number(0x40));
+  Value isNaN = arith::CmpFOp::create(b, location, arith::CmpFPredicate::UNO, value, value);
+  Value chosen = arith::SelectOp::create(b, location, isNaN, quiet, rounded);
+  return arith::TruncIOp::create(b, location, withElement(type, b.getI16Type()), chosen);
 }
 
 /// Lanes that are moved with a mask: those after the last whole register of a vector, where they are no power of two,
@@ -140,6 +196,10 @@ static SmallVector<int64_t> lanesFrom(int64_t first, int64_t count) {
 }
 
 Value KernelBuilder::load(Type type, Value pointer, Type element) {
+  if (Type held = heldAt(pointer, element); held != element) {
+    Type stored = withElement(type, held.isF16() ? held : Type(b.getI16Type()));
+    return widen(LLVM::LoadOp::create(b, location, stored, pointer, 2), held, type);
+  }
   int64_t masked = maskedLanes(type), bytes = element.getIntOrFloatBitWidth() / 8;
   if (masked == 0)
     return LLVM::LoadOp::create(b, location, type, pointer, bytes);
@@ -157,6 +217,10 @@ Value KernelBuilder::load(Type type, Value pointer, Type element) {
 }
 
 void KernelBuilder::store(Value value, Value pointer, Type element) {
+  if (Type held = heldAt(pointer, element); held != element) {
+    LLVM::StoreOp::create(b, location, narrow(value, held), pointer, 2);
+    return;
+  }
   int64_t masked = maskedLanes(value.getType()), bytes = element.getIntOrFloatBitWidth() / 8;
   if (masked == 0) {
     LLVM::StoreOp::create(b, location, value, pointer, bytes);
@@ -177,5 +241,7 @@ Value KernelBuilder::scratch(int64_t count, Type element) {
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&function.getBody().front());
   Value size = arith::ConstantOp::create(b, location, b.getI64IntegerAttr(count));
-  return LLVM::AllocaOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), element, size, 64);
+  Value memory = LLVM::AllocaOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), element, size, 64);
+  setHeld(memory, element);
+  return memory;
 }

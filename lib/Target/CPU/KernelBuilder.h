@@ -9,6 +9,9 @@
 // function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they are asked
 // for.
 //
+// Buffers may hold narrower numbers than kernels compute with (bf16, f16). The class knows what is behind a pointer, so
+// whoever emits code asks for numbers of the computed type everywhere, and loads and stores convert.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_LIB_TARGET_CPU_KERNELBUILDER_H
@@ -76,14 +79,21 @@ public:
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value mul(mlir::Value x, int64_t factor);
   mlir::Value loadIndex(mlir::Value array, mlir::Value at); ///< i64 from int32
+  /// `elements` numbers after `base`, which holds `element` or what is narrower.
   mlir::Value address(mlir::Value base, mlir::Value elements, mlir::Type element);
   mlir::Value load(mlir::Type type, mlir::Value pointer, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Type element);
   /// Stack memory, allocated once at the function's entry.
   mlir::Value scratch(int64_t count, mlir::Type element);
+  /// What memory holds for numbers that are computed with as `element`.
+  mlir::Type heldAt(mlir::Value pointer, mlir::Type element) const;
+  /// Says that a pointer made elsewhere, such as a choice of two, leads to numbers of this type.
+  void setHeld(mlir::Value pointer, mlir::Type held);
 
 private:
   mlir::Value frameField(unsigned field, unsigned slot);
+  mlir::Value widen(mlir::Value stored, mlir::Type held, mlir::Type type);
+  mlir::Value narrow(mlir::Value value, mlir::Type held);
 
   mlir::OpBuilder b;
   mlir::Location location;
@@ -92,6 +102,7 @@ private:
   EmittedKernel info;
   llvm::SmallVector<mlir::Value> bufferPointers, indexPointers;
   llvm::DenseMap<mlir::Value, mlir::Value> aliases, originals;
+  llvm::DenseMap<mlir::Value, mlir::Type> narrowHeld; ///< pointer -> bf16 or f16
   llvm::DenseSet<mlir::Value> throughOwner;
   mlir::FlatSymbolRefAttr positionsOf;
   bool adding = false;

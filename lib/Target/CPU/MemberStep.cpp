@@ -142,16 +142,20 @@ void MemberStep::writeResults() {
 /// Asks for rows of several cache lines that later steps gather: they come from further away than out-of-order
 /// execution sees ahead.
 void MemberStep::prefetch() {
+  constexpr int64_t kLineBits = 64 * 8;
   KernelBuilder &kernel = sweep.kernel;
-  int64_t line = 64 * 8 / sweep.elementBits(), bytes = 0; // numbers in a cache line; bytes of a member's rows
+  auto bitsOf = [&](unsigned i) { // in memory
+    return cast<RankedTensorType>(sweep.sweep.getInputs()[i].getType()).getElementTypeBitWidth();
+  };
+  int64_t bytes = 0; // of a member's rows
   SmallVector<unsigned> operands;
   for (auto [i, argument] : llvm::enumerate(sweep.sweep.getBody().getArguments())) {
     mpk::AccessAttr access = sweep.sweep.getAccessOf(i);
-    if (access.getKind() != mpk::AccessKind::GatherMember || sweep.width(argument) <= line || !walk.reads(argument) ||
-        sweep.mapIsPartial(access.getMap()))
+    if (access.getKind() != mpk::AccessKind::GatherMember || sweep.width(argument) * bitsOf(i) <= kLineBits ||
+        !walk.reads(argument) || sweep.mapIsPartial(access.getMap()))
       continue;
     operands.push_back(i);
-    bytes += sweep.width(argument) * sweep.elementBits() / 8;
+    bytes += sweep.width(argument) * bitsOf(i) / 8;
   }
   if (operands.empty())
     return;
@@ -165,7 +169,7 @@ void MemberStep::prefetch() {
       Value row = kernel.loadIndex(index, arith::MinSIOp::create(b, loc, ahead, walk.lastPosition));
       sweep.forEachRun(sweep.sweep.getBody().getArgument(i), [&](Value offset, int64_t, int64_t run) {
         Value start = kernel.add(sweep.rowStart(input, row), offset);
-        for (int64_t at = 0; at < run; at += line)
+        for (int64_t at = 0; at < run; at += kLineBits / bitsOf(i))
           LLVM::Prefetch::create(b, loc, kernel.address(buffer, kernel.add(start, kernel.i64(at)), sweep.element),
                                  /*rw=*/0, /*hint=*/3, /*cache=*/1);
       });

@@ -123,7 +123,7 @@ private:
 } // namespace
 
 SmallVector<Value> cpu::chooseStaged(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel) {
-  auto element = cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType();
+  Type element = getElementType(sweep.getResult(0).getType()).getElementType();
   int64_t lanes = kWidestTarget.registerBytes() * 8 / element.getIntOrFloatBitWidth();
   if (!sweep.getAlongAttr() ||
       llvm::any_of(plan.shared, [](mpk::AccumulateOp op) { return namesWinner(op.getKind()); }))

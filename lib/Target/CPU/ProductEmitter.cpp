@@ -30,6 +30,9 @@ using namespace gnnc::cpu;
 
 namespace {
 
+/// Numbers of stack memory for rows that are converted before they are multiplied.
+constexpr int64_t kMostWideRows = 32 << 10;
+
 /// Rows and columns (in vectors) of a register tile.
 struct RegisterTile {
   int64_t rows, vectors;
@@ -39,7 +42,7 @@ class ProductEmitter {
 public:
   ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
       : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        element(cast<RankedTensorType>(op.getLhs().getType()).getElementType()), flat(b, loc, element),
+        element(op.getRhs().getType().getElementType()), flat(b, loc, element),
         lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), registers(target.registers()),
         batch(op.getBatch()), perElement(op.getRows()), k(op.getK()), n(op.getN()) {}
 
@@ -50,6 +53,7 @@ private:
   void emitRows(Value first, Value last, int64_t rowCount, int64_t step);
   void emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns);
   std::pair<Value, Value> rowPointers(Value row);
+  void widenRow(Value from, Value to);
   scf::ForOp loop(Value from, Value to, int64_t step, ValueRange init = {}) {
     return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }
@@ -66,6 +70,7 @@ private:
   FlatOps flat;
   int64_t lanes, registers, batch, perElement, k, n;
   Value lhs, rhs, result;
+  Value wideRows; ///< a tile's rows of x as they are computed with, where memory holds them narrower; null: read there
 };
 
 } // namespace
@@ -125,6 +130,23 @@ void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight
     kernel.store(acc, kernel.address(pointer, column, element), element);
 }
 
+/// A row of x, from where memory holds it in 16 bits.
+void ProductEmitter::widenRow(Value from, Value to) {
+  int64_t count = batch * k, whole = count / lanes * lanes;
+  auto copy = [&](Value at, int64_t width) {
+    kernel.store(kernel.load(flat.type(width), kernel.address(from, at, element), element),
+                 kernel.address(to, at, element), element);
+  };
+  if (whole > 0) {
+    auto vectors = loop(kernel.i64(0), kernel.i64(whole), lanes);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(vectors.getBody());
+    copy(vectors.getInductionVar(), lanes);
+  }
+  if (count > whole)
+    copy(kernel.i64(whole), count - whole);
+}
+
 /// Blocks of `rowCount` rows in [first, last), which holds a whole number of them.
 void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t step) {
   auto blocks = loop(first, last, step);
@@ -133,6 +155,11 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
   SmallVector<Value> x, y;
   for (int64_t r = 0; r < rowCount; ++r) {
     auto [in, out] = rowPointers(kernel.add(blocks.getInductionVar(), kernel.i64(r)));
+    if (wideRows) {
+      Value wide = kernel.address(wideRows, kernel.i64(r * batch * k), element);
+      widenRow(in, wide);
+      in = wide;
+    }
     x.push_back(in);
     y.push_back(out);
   }
@@ -170,6 +197,10 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
 /// The rows of the elements (of the space, or positions of the grouping) in [begin, end).
 void ProductEmitter::emitRange(Value begin, Value end) {
   begin = kernel.mul(begin, perElement), end = kernel.mul(end, perElement);
+  // Each number of x is broadcast once for each tile of columns: converting there would cost as much as multiplying.
+  if (int64_t numbers = tileFor(n).rows * batch * k;
+      !wideRows && kernel.heldAt(lhs, element) != element && numbers > 0 && numbers <= kMostWideRows)
+    wideRows = kernel.scratch(numbers, element);
   // Whole tiles, then what is left in halves: a row by itself costs the weight's rows as much as a tile does.
   for (int64_t rows = tileFor(n).rows;; rows = (rows + 1) / 2) {
     Value rest = arith::RemUIOp::create(b, loc, arith::SubIOp::create(b, loc, end, begin), kernel.i64(rows));
@@ -209,7 +240,8 @@ void ProductEmitter::emitWithEpilogue() {
   Value kept;
   for (auto [i, value] : llvm::enumerate(yield.getValues())) {
     Value buffer = kernel.buffer(op.getResult(i));
-    if (value == body.getArgument(0) && !kept) {
+    // Where memory rounds it, the row that others are made of is another one.
+    if (value == body.getArgument(0) && !kept && kernel.heldAt(buffer, element) == element) {
       kept = buffer;
       continue;
     }

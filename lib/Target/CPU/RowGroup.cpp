@@ -205,7 +205,8 @@ Value OwnerGroup::loadAll(Value value) {
     return kernel.load(flat.type(count * width),
                        kernel.address(kernel.buffer(input), sweep.rowStart(input, positions.front()), sweep.element),
                        sweep.element);
-  if (width != 1 || kernel.isThroughOwner(input))
+  // Gathers have no form that converts.
+  if (width != 1 || kernel.isThroughOwner(input) || kernel.heldAt(kernel.buffer(input), sweep.element) != sweep.element)
     return {};
   bool partial =
       access.getKind() == AccessKind::GatherOwner && access.getMap() != along && sweep.mapIsPartial(access.getMap());

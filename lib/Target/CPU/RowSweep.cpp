@@ -377,13 +377,18 @@ Value RowSweep::operandPointer(unsigned operand, Value owner, Value position) {
     return read(at);
   // Undefined: a row that holds the fill.
   FloatAttr number = sweep.getAccessOf(operand).getFill();
-  Value missing = memory(argument);
+  Type held = cast<RankedTensorType>(input.getType()).getElementType();
+  Value &missing = scratch[argument];
+  if (!missing) // As the rows it stands for.
+    missing = kernel.scratch(getFeatureElements(argument.getType()), held);
   fill(missing, getFeatureElements(argument.getType()), number ? number.getValueAsDouble() : 0);
   Value zero = kernel.i64(0);
   Value defined = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, at, zero);
   Value safe = arith::SelectOp::create(b, loc, defined, at, zero);
   Value there = read(safe);
-  return LLVM::SelectOp::create(b, loc, defined, there, missing);
+  Value chosen = LLVM::SelectOp::create(b, loc, defined, there, missing);
+  kernel.setHeld(chosen, held);
+  return chosen;
 }
 
 void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value owner, std::pair<Value, Value> range) {

@@ -18,7 +18,7 @@ using mpk::Level;
 
 SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-      element(cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType()), flat(b, loc, element),
+      element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()), flat(b, loc, element),
       yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())) {
   // Buffers and indices in the order of operands and results, whatever order the code asks for them in: code for other
   // processor levels asks in another one, and all are called with the same frame.

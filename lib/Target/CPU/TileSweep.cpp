@@ -107,7 +107,7 @@ private:
 
 TileSweep::TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-      element(cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType()),
+      element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()),
       yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())),
       tileLevel(sweep.getAlongAttr() ? Level::Member : Level::Owner), space(sweep.getOverAttr()),
       // Code for several levels is made at the same time, so nothing is added to the uses of the module's values.

@@ -177,6 +177,13 @@ static int innermost(const AxisList &shape) {
   return -1;
 }
 
+bool cuda::isNarrow(Value value) { return isStorageOnly(cast<RankedTensorType>(value.getType()).getElementType()); }
+
+llvm::StringRef cuda::heldType(Value value) {
+  Type element = cast<RankedTensorType>(value.getType()).getElementType();
+  return element.isBF16() ? "gnnc::bf16" : element.isF16() ? "gnnc::f16" : "Real";
+}
+
 /// The subscripts of the first of a vector's registers: loops step over the others.
 static std::string addressOf(const std::string &registers) { return "&" + registers; }
 
@@ -194,8 +201,8 @@ void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef 
   if (!guard.empty())
     condition = condition.empty() ? guard : "(" + condition + ") && " + guard;
   std::string width = std::to_string(vector >= 0 ? axes[vector].vector : 1);
-  std::string load = "gnnc::load<" + width + ">(" + addressOf(target) + ", " + pointer.str() + " + " +
-                     offset(shape, getFeatureShape(argument.getType())) + ");";
+  std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + addressOf(target) + ", " +
+                     pointer.str() + " + " + offset(shape, getFeatureShape(argument.getType())) + ");";
   if (condition.empty()) {
     out.line(loops(atoms, vector) + load);
   } else {
@@ -237,9 +244,11 @@ void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters,
     out.line("constexpr int " + atomName(vector) + " = 0;");
   }
   std::string at = pointer + " + " + offset(shape, dims);
-  std::string statement = vector >= 0 ? "gnnc::store<" + std::to_string(axes[vector].vector) + ">(" + at + ", " +
-                                            addressOf(registers) + ");"
-                                      : "*(" + at + ") = " + registers + ";";
+  std::string statement = vector >= 0
+                              ? (converts ? "gnnc::writeRow<" : "gnnc::store<") + std::to_string(axes[vector].vector) +
+                                    ">(" + at + ", " + addressOf(registers) + ");"
+                          : converts ? "gnnc::writeOne(" + at + ", " + registers + ");"
+                                     : "*(" + at + ") = " + registers + ";";
   out.line(loops(atoms, vector) + (guard.empty() ? "" : "if (" + guard + ") ") + statement);
   if (single)
     out.close();

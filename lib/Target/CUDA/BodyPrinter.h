@@ -39,6 +39,11 @@ private:
   unsigned depth = 0;
 };
 
+/// Whether memory holds a value of a function in 16 bits.
+bool isNarrow(mlir::Value value);
+/// What its numbers are in memory, as a type of C++ where Real is what is computed with.
+llvm::StringRef heldType(mlir::Value value);
+
 /// A number as a Real of C++.
 std::string literal(double number);
 /// What an operation that looks at one number of each operand computes of these, as an expression.
@@ -99,6 +104,8 @@ public:
   std::string holder;
   /// Shared operands that are read from memory where they are used, with their pointers.
   llvm::DenseMap<Value, std::string> fromMemory;
+  /// Whether memory holds some operands or results in 16 bits: what reads and writes them goes by the type of pointers.
+  bool converts = false;
   /// Expression for the number of elements of a space.
   std::function<std::string(mlir::FlatSymbolRefAttr)> extentOf;
 

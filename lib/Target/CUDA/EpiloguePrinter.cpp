@@ -52,7 +52,9 @@ std::string EpiloguePrinter::number(Value value, const std::string &index) {
                ? "at + v"
                : "(at + v) / " + std::to_string(rowElements) + " * " + std::to_string(row) + " + " + index;
     }
-    out.line("const Real " + name + " = __ldg(args.extra" + Twine(extra) + " + " + at + ");");
+    out.line("const Real " + name +
+             (isNarrow(product.getExtras()[extra]) ? " = gnnc::read(args.extra" : " = __ldg(args.extra") +
+             Twine(extra) + " + " + at + ");");
     return name;
   }
   Operation *op = value.getDefiningOp();
@@ -67,9 +69,9 @@ std::string EpiloguePrinter::number(Value value, const std::string &index) {
 
 void EpiloguePrinter::fields() {
   for (unsigned i = 0; i < product.getExtras().size(); ++i)
-    out.line("const Real *extra" + Twine(i) + ";");
+    out.line(Twine("const ") + heldType(product.getExtras()[i]) + " *extra" + Twine(i) + ";");
   for (unsigned i = 0; i < product.getNumResults(); ++i)
-    out.line("Real *made" + Twine(i) + ";");
+    out.line(Twine(heldType(product.getResult(i))) + " *made" + Twine(i) + ";");
 }
 
 void EpiloguePrinter::body() {
@@ -84,5 +86,6 @@ void EpiloguePrinter::body() {
   }
   out.close();
   for (unsigned i = 0; i < yield.getValues().size(); ++i)
-    out.line("gnnc::store<V>(args.made" + Twine(i) + " + at, made" + Twine(i) + ");");
+    out.line(Twine(isNarrow(product.getResult(i)) ? "gnnc::writeRow<V>(args.made" : "gnnc::store<V>(args.made") +
+             Twine(i) + " + at, made" + Twine(i) + ");");
 }

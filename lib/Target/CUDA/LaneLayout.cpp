@@ -31,14 +31,12 @@ constexpr int64_t kLongestInRegisters = 16;
 
 class Chooser {
 public:
-  Chooser(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) : sweep(sweep), plan(plan), axes(axes) {
-    auto element = cast<RankedTensorType>(sweep.getResult(0).getType()).getElementType();
-    widestAccess = 128 / element.getIntOrFloatBitWidth();
-  }
+  Chooser(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) : sweep(sweep), plan(plan), axes(axes) {}
   LaneLayout run();
 
 private:
   Value widest();
+  int64_t heldBits(Value value);
   void giveLanes(int atom);
   void cutTiles();
   int64_t memberRegisters();
@@ -47,7 +45,6 @@ private:
   const SweepPlan &plan;
   BodyAxes &axes;
   LaneLayout layout;
-  int64_t widestAccess;
 };
 
 } // namespace
@@ -79,6 +76,15 @@ Value Chooser::widest() {
   for (Value result : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
     consider(result);
   return best;
+}
+
+/// Bits of a number of an operand or result in memory.
+int64_t Chooser::heldBits(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  Operation *yield = sweep.getBody().front().getTerminator();
+  Value inMemory = argument ? sweep.getInputs()[argument.getArgNumber()]
+                            : sweep.getResults()[llvm::find(yield->getOperands(), value) - yield->operand_begin()];
+  return cast<RankedTensorType>(inMemory.getType()).getElementTypeBitWidth();
 }
 
 void Chooser::giveLanes(int number) {
@@ -130,6 +136,7 @@ LaneLayout Chooser::run() {
           order.push_back(atom);
   if (!order.empty()) {
     Atom &inner = axes[order.front()];
+    int64_t widestAccess = 128 / heldBits(widest());
     while (inner.vector < widestAccess && inner.extent % (2 * inner.vector) == 0)
       inner.vector *= 2;
     layout.vectorAtom = inner.vector > 1 ? order.front() : -1;

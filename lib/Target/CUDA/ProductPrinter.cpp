@@ -56,7 +56,8 @@ public:
       addIndex({IndexKind::Members, group, {}});
     else
       words.push_back(zero);
-    element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
+    element = getElementType(op->getResult(0).getType()).getElementType();
+    held[0] = op->getOperand(0), held[1] = op->getOperand(1), held[2] = op->getResult(0);
   }
 
   /// `epilogue`: of a product that has one.
@@ -84,7 +85,16 @@ private:
       addIndex(group ? IndexRef{IndexKind::Sorted, group, gather} : IndexRef{IndexKind::Raw, gather, {}});
   }
 
+  /// The template arguments of ProductArgs.
+  std::string types() const {
+    std::string text = "Real";
+    for (Value value : held)
+      text += (", " + heldType(value)).str();
+    return llvm::any_of(held, isNarrow) ? text : "Real";
+  }
+
   const Shape &shape;
+  Value held[3]; ///< operands and result
   FlatSymbolRefAttr over, group;
   CodeWriter &out;
   Type element;
@@ -100,18 +110,18 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   auto flag = [](bool is) { return is ? "true" : "false"; };
   bool finishes = epilogue && epilogue.hasEpilogue();
   if (finishes) {
-    out.open("struct Args : gnnc::ProductArgs<Real>");
+    out.open("struct Args : gnnc::ProductArgs<" + types() + ">");
     EpiloguePrinter(epilogue, out).fields();
     out.close("};");
   } else {
-    out.line("using Args = gnnc::ProductArgs<Real>;");
+    out.line("using Args = gnnc::ProductArgs<" + types() + ">;");
   }
   out.open(
       "template <int V> GNNC_DEVICE static void finish(const Args &args, gnnc::int64 at, int feature, const Real *y)");
   if (finishes)
     EpiloguePrinter(epilogue, out).body();
   else
-    out.line("gnnc::store<V>(args.result + at, y);");
+    out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
   out.close();
   out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
            ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
@@ -167,11 +177,19 @@ static bool mapIsPartial(Operation *from, FlatSymbolRefAttr map) {
 /// As Kernels/TensorProduct.cuh has it.
 static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 8; }
 
+/// A row of x of a stage, in words.
+static int64_t paddedDepth(int64_t depth, bool narrow) {
+  return !narrow ? depth + 4 : (depth == 8 ? 24 : depth + 8) / 2;
+}
+
 /// Whether tensor cores can do it; says so in `shape`.
 static bool useTensorCores(Operation *op, const PrintOptions &options, Shape &shape) {
-  auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  shape.onTensorCores =
-      type.getElementType().isF32() && options.products != ProductArithmetic::FMA && options.leastArchitecture >= 80;
+  RankedTensorType type = getElementType(op->getResult(0).getType());
+  // Copies are of 4 bytes at least.
+  bool copies =
+      (!isNarrow(op->getOperand(0)) || shape.k % 2 == 0) && (!isNarrow(op->getOperand(1)) || shape.n % 2 == 0);
+  shape.onTensorCores = type.getElementType().isF32() && copies && options.products != ProductArithmetic::FMA &&
+                        options.leastArchitecture >= 80;
   shape.split = options.products == ProductArithmetic::TF32x3;
   shape.stages = 3;
   return shape.onTensorCores;
@@ -190,11 +208,11 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
     shape.resident = !op.getGroupAttr() && weight <= kMostResident;
-    int64_t stage =
-        shape.tileRows * (shape.depth + 4) + (shape.resident ? 0 : shape.depth * paddedRow(shape.tileColumns));
+    int64_t stage = shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) +
+                    (shape.resident ? 0 : shape.depth * paddedRow(shape.tileColumns));
     sharedBytes = (shape.resident ? weight : 0) + shape.stages * stage * 4;
   } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
-    bool isWide = cast<RankedTensorType>(op.getResult(0).getType()).getElementType().isF64();
+    bool isWide = op.getRhs().getType().getElementType().isF64();
     shape.tileRows = isWide ? 64 : 128;
     shape.tileColumns = powerOfTwo(shape.n, 16, isWide ? 64 : 128);
     shape.width = shape.tileColumns >= 128 ? 8 : 4;

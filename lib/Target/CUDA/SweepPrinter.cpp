@@ -83,6 +83,7 @@ FailureOr<DeviceStep> SweepPrinter::run() {
       (void)buffer(input);
   for (Value result : sweep.getResults())
     (void)buffer(result);
+  print.converts = llvm::any_of(step.buffers, isNarrow);
   for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
     if (sweep.getAccessOf(i).getKind() == AccessKind::Shared && heldBy(axes.of(argument), axes) > kMostSharedRegisters)
       print.fromMemory[argument] = buffer(sweep.getInputs()[i]);

@@ -33,7 +33,7 @@ public:
 
 private:
   static mlir::Type elementTypeOf(mpk::SweepOp sweep) {
-    return llvm::cast<mlir::RankedTensorType>(sweep.getResult(0).getType()).getElementType();
+    return mpdfg::getElementType(sweep.getResult(0).getType()).getElementType();
   }
   bool isMember(mlir::Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
   bool hasTotals() const { return !plan.shared.empty() || sharedResults; }

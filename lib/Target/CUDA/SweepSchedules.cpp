@@ -59,7 +59,7 @@ void SweepPrinter::configuration() {
   out.open("struct Args");
   for (auto [i, value] : llvm::enumerate(step.buffers)) {
     bool written = llvm::is_contained(sweep.getResults(), value) || isReplaced(value);
-    out.line((written ? "Real *b" : "const Real *b") + Twine(i) + ";");
+    out.line(Twine(written ? "" : "const ") + heldType(value) + " *b" + Twine(i) + ";");
   }
   for (size_t i = 0; i < step.indices.size(); ++i)
     out.line("const int *i" + Twine(i) + ";");

@@ -27,6 +27,12 @@ llvm::json::Value nameOf(Attribute ref) {
   return symbol ? llvm::json::Value(symbol.getValue()) : llvm::json::Value(nullptr);
 }
 
+/// What a narrower tensor is stored as; empty for others.
+StringRef storageOf(Type type) {
+  Type element = cast<RankedTensorType>(type).getElementType();
+  return element.isBF16() ? "bf16" : element.isF16() ? "f16" : "";
+}
+
 llvm::json::Object tensor(Type type, StringAttr name, ArrayAttr axes) {
   llvm::json::Array dims, names;
   for (int64_t size : mpdfg::getFeatureShape(type))
@@ -34,10 +40,13 @@ llvm::json::Object tensor(Type type, StringAttr name, ArrayAttr axes) {
   if (axes)
     for (Attribute axis : axes)
       names.push_back(cast<StringAttr>(axis).getValue());
-  return llvm::json::Object{{"name", name.getValue()},
+  llvm::json::Object object{{"name", name.getValue()},
                             {"space", nameOf(mpdfg::getResidency(type))},
                             {"dims", std::move(dims)},
                             {"axes", std::move(names)}};
+  if (StringRef storage = storageOf(type); !storage.empty())
+    object["dtype"] = storage;
+  return object;
 }
 
 llvm::json::Array spaces(ModuleOp module) {
@@ -156,6 +165,8 @@ void addPlan(func::FuncOp function, llvm::json::Array &list) {
                                             {"row_elements", mpdfg::getFeatureElements(value.getType())},
                                             {"first", arena.getFirst()[slot]},
                                             {"last", arena.getLast()[slot]}});
+        if (StringRef storage = storageOf(value.getType()); !storage.empty())
+          (*list[known->second].getAsObject())["dtype"] = storage;
         if (!backward.empty() && !backward.contains(&op) && isSaved(isSaved, value))
           (*list[known->second].getAsObject())["saved"] = true;
       }
@@ -272,7 +283,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
         object["value"] = value.getValue();
       sparse.push_back(std::move(object));
     }
-  Type element = cast<RankedTensorType>(function.getResultTypes().front()).getElementType();
+  Type element = mpdfg::getElementType(function.getResultTypes().front()).getElementType();
   llvm::json::Object document{{"name", module.getSymName().value_or("model")},
                               {"abi", int64_t(GNNC_ABI_VERSION)},
                               {"dtype", element.isF64() ? "f64" : "f32"},
@@ -287,6 +298,11 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"alternatives", alternatives(module)},
                               {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
+  module.walk([&](func::FuncOp each) {
+    for (Type type : llvm::concat<const Type>(each.getArgumentTypes(), each.getResultTypes()))
+      if (StringRef storage = storageOf(type); !storage.empty())
+        document["storage"] = storage;
+  });
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << llvm::json::Value(std::move(document));

@@ -15,6 +15,7 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Support/Half.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
@@ -195,6 +196,7 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
     record.dimsAt = list(dims);
     record.numDims = dims.size();
     record.dtypeBits = type.getElementTypeBitWidth();
+    record.isBFloat = type.getElementType().isBF16();
     record.replaces = -1;
     bufferNumbers[value] = buffers.size();
     buffers.push_back(record);
@@ -211,6 +213,9 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
     if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
       record.optional = 1;
       record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
+      auto number = float(fill.getValueAsDouble());
+      if (record.dtypeBits == 16)
+        record.fill = record.isBFloat ? encodeBF16(number) : encodeF16(number);
     }
   }
   Operation *terminator = function.getBody().front().getTerminator();

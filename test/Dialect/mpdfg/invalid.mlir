@@ -12,13 +12,13 @@ func.func private @f(tensor<?x4x?xf32, #mpdfg.on<@node>>)
 
 // -----
 
-// expected-error @+1 {{expected f32 or f64 elements, found 'i32'}}
+// expected-error @+1 {{expected f32, f64, bf16 or f16 elements, found 'i32'}}
 func.func private @f(tensor<?x4xi32, #mpdfg.on<@node>>)
 
 // -----
 
 func.func @f(%x: tensor<?xf32>) {
-  // expected-error @+1 {{must be tensor of f32 or f64 that is static but for the rows of its space, but got 'tensor<?xf32>'}}
+  // expected-error @+1 {{must be tensor of f32, f64, bf16 or f16 that is static but for the rows of its space, but got 'tensor<?xf32>'}}
   %0 = mpdfg.detach %x : tensor<?xf32> -> tensor<?xf32>
   return
 }
@@ -26,7 +26,7 @@ func.func @f(%x: tensor<?xf32>) {
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{must be tensor of f32 or f64 that is static but for the rows of its space, but got 'tensor<4xi32>'}}
+  // expected-error @+1 {{must be tensor of f32, f64, bf16 or f16 that is static but for the rows of its space, but got 'tensor<4xi32>'}}
   %0 = mpdfg.constant 1.0 : tensor<4xi32>
   return
 }
@@ -530,5 +530,16 @@ func.func @f(%x: tensor<4xf32>) {
 func.func @f(%x: tensor<4x3xf32>) {
   // expected-error @+1 {{expected feature axes [2, 3], found [2, 2]}}
   %0 = mpdfg.slice %x axis 0 from 0 : tensor<4x3xf32> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+//===-- What is only stored ------------------------------------------------===//
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xbf16, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{computes in f32 or f64, found 'bf16', which only operands and results of kernels are}}
+  %0 = mpdfg.unary relu %x : tensor<?x4xbf16, #mpdfg.on<@node>> -> tensor<?x4xbf16, #mpdfg.on<@node>>
   return
 }

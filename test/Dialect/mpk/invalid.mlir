@@ -557,3 +557,36 @@ func.func @f(%x: tensor<4xf32>) {
   } : (tensor<4xf32>) -> ()
   return
 }
+
+// -----
+
+//===-- Rows of 16 bits ----------------------------------------------------===//
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xbf16, #mpdfg.on<@node>>) -> tensor<?x4xbf16, #mpdfg.on<@node>> {
+  // expected-error @+1 {{expected block argument 0 of type 'tensor<4xf32>', found 'tensor<4xbf16>'}}
+  %0 = mpk.sweep over @node (%x) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xbf16>):
+    mpk.yield %a : tensor<4xbf16>
+  } : (tensor<?x4xbf16, #mpdfg.on<@node>>) -> tensor<?x4xbf16, #mpdfg.on<@node>>
+  return %0 : tensor<?x4xbf16, #mpdfg.on<@node>>
+}
+
+// -----
+
+// Weights are as they are computed with.
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x2xbf16>) {
+  // expected-error @+1 {{expected 'f32' elements, found 'tensor<4x2xbf16>'}}
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 4 n 2 : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x2xbf16>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x4xbf16, #mpdfg.on<@node>>, %g: tensor<?x2xf16, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected 'f32' elements, found 'tensor<4x2xbf16>'}}
+  %0 = mpk.outer_sum over @node (%x, %g) batch 1 k 4 n 2 : (tensor<?x4xbf16, #mpdfg.on<@node>>, tensor<?x2xf16, #mpdfg.on<@node>>) -> tensor<4x2xbf16>
+  return
+}

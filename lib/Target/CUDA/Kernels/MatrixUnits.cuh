@@ -20,6 +20,7 @@
 #ifndef GNNC_KERNELS_MATRIXUNITS_CUH
 #define GNNC_KERNELS_MATRIXUNITS_CUH
 
+#include "Half.cuh"
 #include "Lanes.cuh"
 
 namespace gnnc {
@@ -57,7 +58,7 @@ GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsi
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-/// One side's numbers of a step in both parts.
+/// One side's numbers of a step in both parts. Numbers of 16 bits have no low part: 11 bits are all they have.
 template <int Count, int Numbers> struct Parts {
   unsigned high[Count][Numbers], low[Count][Numbers];
 
@@ -68,14 +69,18 @@ template <int Count, int Numbers> struct Parts {
     float rest = fminf(x - __uint_as_float(high[i][j]), 0x1p116f);
     low[i][j] = __float_as_uint(rest) + kHalf;
   }
+  GNNC_DEVICE void set(int i, int j, bf16 x) { high[i][j] = unsigned(x.bits) << 16; }
+  GNNC_DEVICE void set(int i, int j, f16 x) { high[i][j] = __float_as_uint(widen(x)); }
 };
 
-/// Adds the products of 8 depths. Without Split, numbers are cut to 11 bits: TF32. A sum's three products come far apart,
-/// so that none waits for the one before.
-template <bool Split, int Rows, int Columns>
+/// Adds the products of 8 depths. A side that is not split has numbers of 11 bits: TF32, or all there is. A sum's products
+/// come far apart, so that none waits for the one before.
+template <bool SplitA, bool SplitB, int Rows, int Columns>
 GNNC_DEVICE void multiplyStep(float (&sums)[Rows][Columns][4], const Parts<Rows, 4> &a, const Parts<Columns, 2> &b) {
-  if constexpr (Split) {
+  if constexpr (SplitA) {
     GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.low[i], b.high[j]);
+  }
+  if constexpr (SplitB) {
     GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.high[i], b.low[j]);
   }
   GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.high[i], b.high[j]);
@@ -91,14 +96,15 @@ GNNC_DEVICE void flush(float (&totals)[Rows][Columns][4], float (&sums)[Rows][Co
 }
 
 /// A step's left side from shared memory, where number (row, depth) lies at row * RowStride + depth * DepthStride.
-template <int RowStride, int DepthStride, int Rows> GNNC_DEVICE void loadLeft(Parts<Rows, 4> &left, const float *from) {
+template <int RowStride, int DepthStride, int Rows, typename T>
+GNNC_DEVICE void loadLeft(Parts<Rows, 4> &left, const T *from) {
   const int g = lane() / 4, t = lane() % 4;
   GNNC_FOR(i, Rows) GNNC_FOR(n, 4) {
     left.set(i, n, from[(i * 16 + g + n % 2 * 8) * RowStride + (t + n / 2 * 4) * DepthStride]);
   }
 }
 /// A right side whose number (depth, column) lies at depth * Stride + column.
-template <int Stride, int Columns> GNNC_DEVICE void loadRight(Parts<Columns, 2> &right, const float *from) {
+template <int Stride, int Columns, typename T> GNNC_DEVICE void loadRight(Parts<Columns, 2> &right, const T *from) {
   const int g = lane() / 4, t = lane() % 4;
   GNNC_FOR(j, Columns) GNNC_FOR(n, 2) right.set(j, n, from[(t + n * 4) * Stride + j * 8 + g]);
 }

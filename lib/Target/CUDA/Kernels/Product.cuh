@@ -21,16 +21,20 @@
 #ifndef GNNC_KERNELS_PRODUCT_CUH
 #define GNNC_KERNELS_PRODUCT_CUH
 
+#include "Half.cuh"
 #include "Lanes.cuh"
 #include "Sweep.cuh"
 
 namespace gnnc {
 
 /// Where rows are read and written: `lhs` and `rhs` say which row of an operand belongs to a position (null: it is the
-/// position itself), `members` which row of the result.
-template <typename Real> struct ProductArgs {
-  const Real *lhs, *rhs;
-  Real *result;
+/// position itself), `members` which row of the result. Memory may hold narrower numbers than Real.
+template <typename Real, typename Lhs = Real, typename Rhs = Real, typename Result = Real> struct ProductArgs {
+  using LhsType = Lhs;
+  using RhsType = Rhs;
+  const Lhs *lhs;
+  const Rhs *rhs;
+  Result *result;
   const int *lhsRows, *rhsRows, *members;
   Work work;
   int64 rows; ///< without groups
@@ -114,7 +118,7 @@ template <class S> GNNC_DEVICE void product(const typename S::Args &args) {
         int at = (thread + i * kThreads) * kVX, m = at / kDepth, k = depth + at % kDepth;
         bool inside = at < kM * kDepth && k < S::kK && inRows[m < kM ? m : 0] >= 0;
         if (inside)
-          load<kVX>(nextX[i], args.lhs + (inRows[m] * S::kBatch + batch) * S::kK + k);
+          readRow<kVX>(nextX[i], args.lhs + (inRows[m] * S::kBatch + batch) * S::kK + k);
         else
           fill<kVX>(nextX[i], Real(0));
       }
@@ -224,7 +228,7 @@ template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
       int row = at / kM, k = k0 + at % kM;
       Real *to = &xs[row][at % kM];
       if (k < S::kK && xRows[row] >= 0)
-        load<kVX>(to, args.lhs + (xRows[row] * S::kBatch + batch) * S::kK + k);
+        readRow<kVX>(to, args.lhs + (xRows[row] * S::kBatch + batch) * S::kK + k);
       else
         fill<kVX>(to, Real(0));
     }
@@ -232,7 +236,7 @@ template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
       int row = at / kN, n = n0 + at % kN;
       Real *to = &gs[row][at % kN];
       if (n < S::kN && gRows[row] >= 0)
-        load<kVG>(to, args.rhs + (gRows[row] * S::kBatch + batch) * S::kN + n);
+        readRow<kVG>(to, args.rhs + (gRows[row] * S::kBatch + batch) * S::kN + n);
       else
         fill<kVG>(to, Real(0));
     }

@@ -34,6 +34,7 @@
 #ifndef GNNC_KERNELS_SWEEP_CUH
 #define GNNC_KERNELS_SWEEP_CUH
 
+#include "Half.cuh"
 #include "Lanes.cuh"
 
 namespace gnnc {

@@ -22,11 +22,18 @@
 
 namespace gnnc {
 
-/// Numbers of one copy of rows of this length.
-template <int Length> constexpr int kCopied = Length % 4 == 0 ? 4 : Length % 2 == 0 ? 2 : 1;
+/// Numbers of one copy of rows of this length; rows of 16-bit numbers have an even length.
+template <int Length, typename T = float>
+constexpr int kCopied = kIsHalf<T> && Length % 8 == 0 ? 8 : Length % 4 == 0 ? 4 : Length % 2 == 0 ? 2 : 1;
 
 /// Length of a row of shared memory whose columns are read 8 at a time in 4 rows: all in different banks.
 template <int Columns> constexpr int kPaddedRow = Columns == 8 ? 8 : Columns + 8;
+
+/// Length of a row of shared memory that is read 4 columns at a time in 8 rows, of copies of 16 bytes.
+template <int Depth, typename T> constexpr int kPaddedDepth = !kIsHalf<T> ? Depth + 4 : Depth == 8 ? 24 : Depth + 8;
+
+/// What a pointer points to, for decltype.
+template <typename T> T typeOf(const T *);
 
 /// A number as a type.
 template <int Value> struct Constant {
@@ -73,11 +80,12 @@ GNNC_DEVICE void pipeline(int64 steps, Fetch fetch, Multiply multiply) {
 
 /// Shared memory of a product: the weight's tile in both parts if it stays, then the stages.
 template <class S> struct ProductMemory {
+  using X = typename S::Args::LhsType;
   static constexpr int kSteps = (S::kK + S::kDepth - 1) / S::kDepth;
-  static constexpr int kStrideX = S::kDepth + 4, kStrideW = kPaddedRow<S::kTileColumns>;
+  static constexpr int kStrideX = kPaddedDepth<S::kDepth, X>, kStrideW = kPaddedRow<S::kTileColumns>;
   static constexpr int kStrideParts = 2 * S::kTileColumns + 8;
   static constexpr int kParts = S::kResident ? kSteps * S::kDepth * kStrideParts : 0;
-  static constexpr int kStageX = S::kTileRows * kStrideX, kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
+  static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4, kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
   static constexpr int kNumbers = kParts + S::kStages * (kStageX + kStageW);
 };
 
@@ -86,8 +94,9 @@ template <class S> struct ProductMemory {
 template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) {
   using W = Warps<S>;
   using M = ProductMemory<S>;
+  using X = typename M::X;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth, kThreads = W::kThreads;
-  constexpr int kVX = kCopied<S::kK>, kVW = kCopied<S::kN>;
+  constexpr int kVX = kCopied<S::kK, X>, kVW = kCopied<S::kN>, kBytesX = sizeof(X);
   extern __shared__ double memory[];
   float *const parts = reinterpret_cast<float *>(memory), *const stages = parts + M::kParts;
   constexpr int kTiles = (S::kN + kN - 1) / kN;
@@ -123,7 +132,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   constexpr bool kAnywhere = S::kGathersLhs || S::kGrouped;
   constexpr int kRowsApart = kThreads * kVX / kDepth;
   const int ownRow = thread * kVX / kDepth, ownColumn = thread * kVX % kDepth;
-  const float *from[kAnywhere ? kCopiesX : 1];
+  const X *from[kAnywhere ? kCopiesX : 1];
   int bytes[kAnywhere ? kCopiesX : 1], rowsLeft = 0;
   auto find = [&](int64 first) {
     rowsLeft = end - first < kM ? int(end - first) : kM;
@@ -136,7 +145,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         live = source >= 0, source = source * S::kRows + part;
       }
       from[i] = args.lhs + (source * S::kBatch + batch) * S::kK + ownColumn;
-      bytes[i] = live ? 4 * kVX : 0;
+      bytes[i] = live ? kBytesX * kVX : 0;
     }
   };
   const unsigned stagesAt = sharedAddress(stages);
@@ -150,9 +159,10 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     GNNC_FOR(i, kCopiesX) {
       const int m = ownRow + i * kRowsApart;
       bool inside = m < rowsLeft && (S::kK % kDepth == 0 || depth + ownColumn < S::kK);
-      const float *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
+      const X *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
       if (kM * kDepth % (kVX * kThreads) == 0 || m < kM)
-        copyAsync<4 * kVX>(xs + (m * M::kStrideX + ownColumn) * 4, row + depth, inside ? bytes[kAnywhere ? i : 0] : 0);
+        copyAsync<kBytesX * kVX>(xs + (m * M::kStrideX + ownColumn) * kBytesX, row + depth,
+                                 inside ? bytes[kAnywhere ? i : 0] : 0);
     }
     if constexpr (!S::kResident) { // braces: a pragma is no statement of its own
       GNNC_FOR(i, kCopiesW) {
@@ -191,7 +201,8 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   };
   int64 tiles = begin < end ? (end - begin + stride - 1) / stride : 0;
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
-    const float *xs = stages + stage * (M::kStageX + M::kStageW), *ws = xs + M::kStageX;
+    const float *ws = stages + stage * (M::kStageX + M::kStageW) + M::kStageX;
+    const X *xs = reinterpret_cast<const X *>(ws - M::kStageX);
     GNNC_FOR_STEP(k, kDepth, 8) {
       Parts<W::kRows, 4> left;
       Parts<W::kColumns, 2> right;
@@ -200,7 +211,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
       else
         loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
-      multiplyStep<S::kSplit>(sums, left, right);
+      multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);
     }
     ++done;
     if constexpr (kFlushes) {
@@ -223,10 +234,13 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
 /// The block's tile of the sum over its range of rows: kTileRows of kK, kTileColumns of kN.
 template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args) {
   using W = Warps<S>;
+  using X = typename S::Args::LhsType;
+  using G = typename S::Args::RhsType;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth, kThreads = W::kThreads;
   constexpr int kStrideX = kPaddedRow<kM>, kStrideG = kPaddedRow<kN>;
   constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
-  __shared__ __align__(16) float xs[S::kStages][kDepth * kStrideX], gs[S::kStages][kDepth * kStrideG];
+  __shared__ __align__(16) X xs[S::kStages][kDepth * kStrideX];
+  __shared__ __align__(16) G gs[S::kStages][kDepth * kStrideG];
   constexpr int64 kTiles = int64(kTilesAcross) * kTilesDown;
   const BlockTile<S::kBatch, kTiles> block;
   if (!block.exists)
@@ -250,9 +264,10 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
     to = static_cast<float *>(args.work.partials) + tile.rows * kElements;
   }
   // Copies of the rows of an operand, of Length numbers each, from column `first` on: Count columns of Depth rows.
-  auto fetchRows = [&](auto gathers, auto length, auto count, unsigned to, const float *rows, const int *numbers,
+  auto fetchRows = [&](auto gathers, auto length, auto count, unsigned to, const auto *rows, const int *numbers,
                        int64 position, int first) {
-    constexpr int kLength = length.value, kCount = count.value, kV = kCopied<kLength>;
+    constexpr int kLength = length.value, kCount = count.value, kBytes = sizeof(*rows);
+    constexpr int kV = kCopied<kLength, decltype(typeOf(rows))>;
     GNNC_FOR(i, (kCount * kDepth / kV + kThreads - 1) / kThreads) {
       int at = (thread + i * kThreads) * kV, r = at / kCount, k = at % kCount;
       int64 row = position + r;
@@ -262,8 +277,8 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
         live = live && row >= 0;
       }
       if (kCount * kDepth % (kV * kThreads) == 0 || r < kDepth)
-        copyAsync<4 * kV>(to + (r * kPaddedRow<kCount> + k) * 4, rows + (row * S::kBatch + batch) * kLength + first + k,
-                          live ? 4 * kV : 0);
+        copyAsync<kBytes * kV>(to + (r * kPaddedRow<kCount> + k) * kBytes,
+                               rows + (row * S::kBatch + batch) * kLength + first + k, live ? kBytes * kV : 0);
     }
   };
   const unsigned xsAt = sharedAddress(xs), gsAt = sharedAddress(gs);
@@ -283,7 +298,7 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
       Parts<W::kColumns, 2> right;
       loadLeft<1, kStrideX>(left, &xs[stage][k * kStrideX + W::top()]);
       loadRight<kStrideG>(right, &gs[stage][k * kStrideG + W::left()]);
-      multiplyStep<S::kSplit>(sums, left, right);
+      multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit && !kIsHalf<G>>(sums, left, right);
     }
     if ((since += kDepth) == kDepthOfSums)
       flush(totals, sums), since = 0;
