@@ -41,6 +41,10 @@ struct Run {
 
 struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
   void runOnOperation() override {
+    SmallVector<FoldOp> folds;
+    getOperation().walk([&](FoldOp op) { folds.push_back(op); });
+    for (FoldOp op : folds)
+      contract(op);
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
     // A part may be joined itself, so what comes out is looked at again.
@@ -53,7 +57,42 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     }
   }
 
-  static SmallVector<Run> findRuns(ContractOp op, ConcatOp concat) {
+  /// Whether parts come from different spaces, and not all from where they are joined.
+  static bool isWorthIt(ArrayRef<Run> runs) {
+    return runs.size() > 1 && llvm::any_of(runs, [](const Run &run) { return run.shared || run.map; });
+  }
+
+  /// A sum over the joined axis of a product is a contraction, whichever way it is written.
+  static void contract(FoldOp op) {
+    auto product = op.getInput().getDefiningOp<BinaryOp>();
+    if (op.getKind() != ReduceKind::Sum || !product || product.getKind() != BinaryKind::Mul || !product->hasOneUse())
+      return;
+    ArrayRef<int64_t> shape = getFeatureShape(product.getType());
+    auto isJoined = [&](Value operand) {
+      auto concat = operand.getDefiningOp<ConcatOp>();
+      return concat && llvm::is_contained(op.getAxes(), concat.getAxis()) && isWorthIt(findRuns(op, concat));
+    };
+    if (getFeatureShape(product.getLhs().getType()) != shape || getFeatureShape(product.getRhs().getType()) != shape ||
+        !llvm::any_of(product->getOperands(), isJoined))
+      return;
+    SmallVector<int64_t> labels, kept, features;
+    for (int64_t label = 0; label < int64_t(shape.size()); ++label) {
+      labels.push_back(label);
+      if (!llvm::is_contained(op.getAxes(), label)) {
+        kept.push_back(label);
+        features.push_back(shape[label]);
+      }
+    }
+    OpBuilder b(op);
+    Rules r(b, op.getLoc());
+    Value sum = ContractOp::create(b, r.loc, Rules::withFeatures(product.getType(), features), product.getLhs(), labels,
+                                   product.getRhs(), labels, kept);
+    op.replaceAllUsesWith(r.reshape(sum, getFeatureShape(op.getType())));
+    op.erase();
+    product.erase();
+  }
+
+  static SmallVector<Run> findRuns(Operation *op, ConcatOp concat) {
     SmallVector<Run> runs;
     int64_t begin = 0;
     for (Value part : concat.getInputs()) {
@@ -82,7 +121,7 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     if (llvm::is_contained(op.getOutLabels(), label) || otherAxis == otherLabels.end())
       return decline("the joined axis is not summed over in the product");
     SmallVector<Run> runs = findRuns(op, concat);
-    if (runs.size() == 1 || llvm::none_of(runs, [](const Run &run) { return run.shared || run.map; }))
+    if (!isWorthIt(runs))
       return decline("all parts are made on one space, where one product costs less than several");
 
     OpBuilder b(op);

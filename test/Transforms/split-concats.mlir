@@ -92,3 +92,35 @@ func.func @nonlinear(%x: !node, %w: tensor<16x4xf32>) -> !out {
   %3 = mpdfg.contract %r [0], %w [0, 1] -> [1] : !both, tensor<16x4xf32> -> !out
   return %3 : !out
 }
+
+// A sum of products is a product too: GAT's score, with a head.
+// REMARK: [Passed] split | {{.*}}Function=sum_of_products
+// CHECK-LABEL: func @sum_of_products
+// CHECK-COUNT-2: mpdfg.contract %arg0 [0, 1], %{{.*}} [0, 1] -> [0] : tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<2x4xf32>
+// CHECK-NOT: mpdfg.concat
+// CHECK-NOT: mpdfg.fold
+// CHECK: return
+func.func @sum_of_products(%z: tensor<?x2x4xf32, #mpdfg.on<@node>>, %a: tensor<2x8xf32>)
+    -> tensor<?x2x1xf32, #mpdfg.on<@edge>> {
+  %0 = mpdfg.broadcast %z along @dst : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.broadcast %z along @src : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.concat %0, %1 axis 1 : (tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>>) -> tensor<?x2x8xf32, #mpdfg.on<@edge>>
+  %3 = mpdfg.binary mul %2, %a : tensor<?x2x8xf32, #mpdfg.on<@edge>>, tensor<2x8xf32> -> tensor<?x2x8xf32, #mpdfg.on<@edge>>
+  %4 = mpdfg.fold sum %3 [1] : tensor<?x2x8xf32, #mpdfg.on<@edge>> -> tensor<?x2x1xf32, #mpdfg.on<@edge>>
+  return %4 : tensor<?x2x1xf32, #mpdfg.on<@edge>>
+}
+
+// A sum over another axis than the joined one stays.
+// CHECK-LABEL: func @sum_over_another_axis
+// CHECK: mpdfg.concat
+// CHECK: mpdfg.binary mul
+// CHECK: mpdfg.fold sum
+func.func @sum_over_another_axis(%z: tensor<?x2x4xf32, #mpdfg.on<@node>>, %a: tensor<2x8xf32>)
+    -> tensor<?x1x8xf32, #mpdfg.on<@edge>> {
+  %0 = mpdfg.broadcast %z along @dst : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.broadcast %z along @src : tensor<?x2x4xf32, #mpdfg.on<@node>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.concat %0, %1 axis 1 : (tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>>) -> tensor<?x2x8xf32, #mpdfg.on<@edge>>
+  %3 = mpdfg.binary mul %2, %a : tensor<?x2x8xf32, #mpdfg.on<@edge>>, tensor<2x8xf32> -> tensor<?x2x8xf32, #mpdfg.on<@edge>>
+  %4 = mpdfg.fold sum %3 [0] : tensor<?x2x8xf32, #mpdfg.on<@edge>> -> tensor<?x1x8xf32, #mpdfg.on<@edge>>
+  return %4 : tensor<?x1x8xf32, #mpdfg.on<@edge>>
+}
