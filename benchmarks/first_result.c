@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
   if (api->prepare(context, &desc, &graph, &error))
     return failed("prepare", error.message);
   double prepared = now();
-  if (api->run(context, graph, inputs, numInputs, outputs, numOutputs, NULL, 0, &error))
+  if (api->run(context, graph, "forward", inputs, numInputs, outputs, numOutputs, NULL, 0, NULL, &error))
     return failed("run", error.message);
   double ran = now();
   printf("{\"load_ms\": %.4f, \"open_ms\": %.4f, \"prepare_ms\": %.4f, \"first_run_ms\": %.4f, \"in_main_ms\": %.4f, "

@@ -17,6 +17,7 @@ import argparse
 import csv
 import gc
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -124,8 +125,8 @@ def counted(file: Path) -> dict[str, dict[str, float]]:
     found: dict[str, dict[str, float]] = {}
     for row in rows:
         ranges = " ".join(value for key, value in row.items() if key and "Push/Pop" in key and value)
-        name = ranges.split(":")[-1].strip('" ') if ":" in ranges else ranges.strip('" ')
-        name = next((part for part in ranges.replace('"', "").replace(",", " ").split() if part.split("-")[0] in LAYERS), name)
+        words = re.split(r'[\s:,"<>]+', ranges)
+        name = next((word for word in words if word.split("-")[0] in LAYERS), ranges)
         entry = found.setdefault(name, {"dram": 0.0, "l2": 0.0})
         for key, metric in (("dram", "dram__bytes.sum"), ("l2", "lts__t_bytes.sum")):
             entry[key] += float(row[metric].replace(",", "")) * scale[units[metric]]

@@ -352,8 +352,15 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
     return Obstacle::OtherAxes;
   // Its own sums are known when all members have been seen, and rows are no wider than what registers hold.
   bool rows = !group.along && !needs.along; // A tile's rows are an ordinary sweep at the end.
-  if ((group.tiled || needs.tiled) && (needs.uses.contains(candidate) || (group.tiled != needs.tiled && !rows) ||
-                                       isa<NormOp>(op) || !needs.softmaxes.empty()))
+  // Blocks of tiles merge sums and largest numbers, but not whose these are.
+  auto namesSharedWinner = [](Operation *anchor) {
+    auto reduce = dyn_cast<ReduceOp>(anchor);
+    return reduce && llvm::is_contained({ReduceKind::ArgMax, ReduceKind::ArgMin}, reduce.getKind()) &&
+           !getResidency(reduce.getType());
+  };
+  if ((group.tiled || needs.tiled) &&
+      (needs.uses.contains(candidate) || (group.tiled != needs.tiled && !rows) || isa<NormOp>(op) ||
+       !needs.softmaxes.empty() || namesSharedWinner(op) || llvm::any_of(group.anchors, namesSharedWinner)))
     return Obstacle::Tiled;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.
   bool free = needs.reads.empty() || group.reads.empty();
