@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// bf16 and f16 are only read and written; in registers numbers are float32. `readRow` and `writeRow` take numbers that lie side
-// by side from and to memory of any type, up to 16 bytes (float32: 32) of them. Conversions are those of PTX ("cvt"), to
-// the nearest, ties to even, for sm_80 and later.
+// bf16 and f16 are only read and written; in registers numbers are float32. `readRow` and `writeRow` take numbers that
+// lie side by side from and to memory of any type, up to 16 bytes (float32: 32) of them. Conversions are those of PTX
+// ("cvt"), to the nearest, ties to even, for sm_80 and later.
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,14 +68,22 @@ GNNC_DEVICE unsigned narrowPair(const float *from, f16) {
 }
 
 /// To, const where From is.
-template <typename From, typename To> struct SameConstAs { using Type = To; };
-template <typename From, typename To> struct SameConstAs<const From, To> { using Type = const To; };
+template <typename From, typename To> struct SameConstAs {
+  using Type = To;
+};
+template <typename From, typename To> struct SameConstAs<const From, To> {
+  using Type = const To;
+};
 template <typename From, typename To> using SameConst = typename SameConstAs<From, To>::Type;
 
 /// Words of 32 bits that are one access.
 template <int Words> struct PackedWords;
-template <> struct PackedWords<2> { using Type = uint2; };
-template <> struct PackedWords<4> { using Type = uint4; };
+template <> struct PackedWords<2> {
+  using Type = uint2;
+};
+template <> struct PackedWords<4> {
+  using Type = uint4;
+};
 
 /// As `load`, from memory of any type.
 template <int V, typename T, typename From> GNNC_DEVICE void readRow(T *to, From *from) {

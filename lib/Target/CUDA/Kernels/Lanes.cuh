@@ -26,7 +26,8 @@ namespace gnnc {
 using int64 = long long;
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-/// Where the running maximum of an online softmax starts: no finite score is below, and its difference to one is finite.
+/// Where the running maximum of an online softmax starts: no finite score is below, and its difference to one is
+/// finite.
 template <typename T> constexpr T kLowest = T(-3.402823466e+38f);
 template <> constexpr double kLowest<double> = -1.7976931348623157e+308;
 
@@ -40,10 +41,18 @@ template <typename T> constexpr bool kIsConst = false;
 template <typename T> constexpr bool kIsConst<const T> = true;
 
 template <typename T, int V> struct Packed;
-template <typename T> struct Packed<T, 1> { using Type = T; };
-template <> struct Packed<float, 2> { using Type = float2; };
-template <> struct Packed<float, 4> { using Type = float4; };
-template <> struct Packed<double, 2> { using Type = double2; };
+template <typename T> struct Packed<T, 1> {
+  using Type = T;
+};
+template <> struct Packed<float, 2> {
+  using Type = float2;
+};
+template <> struct Packed<float, 4> {
+  using Type = float4;
+};
+template <> struct Packed<double, 2> {
+  using Type = double2;
+};
 
 /// Reads what no kernel writes while this one runs: through the read-only cache.
 template <typename T> GNNC_DEVICE T read(const T *from) { return __ldg(from); }
@@ -175,8 +184,7 @@ template <typename T> GNNC_DEVICE T isElement(T number, T other) {
 
 /// A multiple of 2^-24 in [0, 1): word feature mod 4 of Philox4x32-7, with the key (seedLow, seedHigh) and the counter
 /// (element, feature / 4, site, step). The seed's halves and the step are numbers of at most 24 bits.
-template <typename T>
-GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsigned site) {
+template <typename T> GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsigned site) {
   auto word = [](T x) { return unsigned(x > T(0) ? (x < T(16777215) ? x : T(16777215)) : T(0)); };
   unsigned key0 = word(seedLow), key1 = word(seedHigh);
   unsigned number = unsigned(elementOf(feature));
@@ -195,8 +203,8 @@ GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T element, T feature, unsign
 // Accumulators of one number
 //===----------------------------------------------------------------------===//
 
-/// Of equal numbers the smallest element wins, and not-a-number wins over all, so the order of merging does not matter; -1
-/// is nobody.
+/// Of equal numbers the smallest element wins, and not-a-number wins over all, so the order of merging does not matter;
+/// -1 is nobody.
 template <typename T> GNNC_DEVICE void keepMost(T &best, T &number, T other, T otherNumber) {
   bool first = unsigned(elementOf(otherNumber)) < unsigned(elementOf(number));
   bool isNaN = other != other, wasNaN = best != best;

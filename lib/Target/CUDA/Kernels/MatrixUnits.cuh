@@ -5,15 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Tensor cores multiply numbers of 11 bits (TF32) and add them up in 32. A float32 is the sum of two such numbers to its
-// last bit but two: x = high + low. So x y is high high + high low + low high, three products, and what is left out is
-// 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V;
+// Tensor cores multiply numbers of 11 bits (TF32) and add them up in 32. A float32 is the sum of two such numbers to
+// its last bit but two: x = high + low. So x y is high high + high low + low high, three products, and what is left out
+// is 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V;
 // CUTLASS calls it 3xTF32). Tensor cores cut sums off instead of rounding them, so the sum of 64 depths is added to its
 // total by an ordinary, rounding addition.
 //
 // A warp has kRows x 16 by kColumns x 8 results. Fragments are those of mma.m16n8k8 (PTX ISA, "Matrix fragments for
-// mma.m16n8k8"): lane 4 g + t holds rows g and g + 8 and depths t and t + 4 of the left side, depths t and t + 4 and column
-// g of the right side, and columns 2 t and 2 t + 1 of rows g and g + 8 of the result.
+// mma.m16n8k8"): lane 4 g + t holds rows g and g + 8 and depths t and t + 4 of the left side, depths t and t + 4 and
+// column g of the right side, and columns 2 t and 2 t + 1 of rows g and g + 8 of the result.
 //
 //===----------------------------------------------------------------------===//
 
@@ -64,8 +64,8 @@ template <int Count, int Numbers> struct Parts {
 
   GNNC_DEVICE void set(int i, int j, float x) {
     high[i][j] = (__float_as_uint(x) + kHalf) & ~kCutOff;
-    // An infinity minus itself would be a NaN; with a finite low part, infinities stay what they are. No true low part is
-    // larger than 2^116.
+    // An infinity minus itself would be a NaN; with a finite low part, infinities stay what they are. No true low part
+    // is larger than 2^116.
     float rest = fminf(x - __uint_as_float(high[i][j]), 0x1p116f);
     low[i][j] = __float_as_uint(rest) + kHalf;
   }
@@ -73,8 +73,8 @@ template <int Count, int Numbers> struct Parts {
   GNNC_DEVICE void set(int i, int j, f16 x) { high[i][j] = __float_as_uint(widen(x)); }
 };
 
-/// Adds the products of 8 depths. A side that is not split has numbers of 11 bits: TF32, or all there is. A sum's products
-/// come far apart, so that none waits for the one before.
+/// Adds the products of 8 depths. A side that is not split has numbers of 11 bits: TF32, or all there is. A sum's
+/// products come far apart, so that none waits for the one before.
 template <bool SplitA, bool SplitB, int Rows, int Columns>
 GNNC_DEVICE void multiplyStep(float (&sums)[Rows][Columns][4], const Parts<Rows, 4> &a, const Parts<Columns, 2> &b) {
   if constexpr (SplitA) {

@@ -249,8 +249,8 @@ GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, in
   if (sum)
     atomicAdd(&findings->sum, static_cast<unsigned long long>(sum));
 }
-/// sizes[k]: light owners of at least 2^k members, for the 12 sizes of lib/Runtime/CUDA/Device.h. Whole numbers: the order of
-/// additions does not matter.
+/// sizes[k]: light owners of at least 2^k members, for the 12 sizes of lib/Runtime/CUDA/Device.h. Whole numbers: the
+/// order of additions does not matter.
 GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, int *sizes) {
   int counts[12] = {};
   GNNC_EACH(owner, owners) {

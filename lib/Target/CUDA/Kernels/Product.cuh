@@ -6,15 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Two products. `product` multiplies rows by a weight: blocks of kTileRows x kTileColumns results, each thread a
-// rectangle of them in registers, both operands through shared memory in steps of kDepth. Rows may be gathered, and with
-// groups each block's rows (an item of the worklist) belong to one group and its weight. `outerSum` is the gradient of a
-// weight, a sum over rows: each block takes a range of rows and leaves a partial sum, and `addPartials` adds those in
-// order.
+// rectangle of them in registers, both operands through shared memory in steps of kDepth. Rows may be gathered, and
+// with groups each block's rows (an item of the worklist) belong to one group and its weight. `outerSum` is the
+// gradient of a weight, a sum over rows: each block takes a range of rows and leaves a partial sum, and `addPartials`
+// adds those in order.
 //
-// A Shape (printed by the compiler) has Real, Args (ProductArgs and what the epilogue wants), kBatch, kRows (matrix rows of
-// an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a product,
-// finish<V>(args, at, feature, y) takes V numbers of a row of the result that lie side by side, the first at `at` in the
-// whole tensor and number `feature` of its element, and stores what the epilogue makes of them.
+// A Shape (printed by the compiler) has Real, Args (ProductArgs and what the epilogue wants), kBatch, kRows (matrix
+// rows of an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a
+// product, finish<V>(args, at, feature, y) takes V numbers of a row of the result that lie side by side, the first at
+// `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,8 +40,8 @@ template <typename Real, typename Lhs = Real, typename Rhs = Real, typename Resu
   int64 rows; ///< without groups
 };
 
-/// Which batch and which tile of a result of Tiles a block has; where there are too many for one dimension of the grid, the
-/// last may be one that is not there.
+/// Which batch and which tile of a result of Tiles a block has; where there are too many for one dimension of the grid,
+/// the last may be one that is not there.
 template <int Batch, int64 Tiles> struct BlockTile {
   static_assert(Batch * Tiles < int64(1) << 31);
   int batch, tile;
@@ -56,8 +56,8 @@ template <int Batch, int64 Tiles> struct BlockTile {
 /// Numbers of one access.
 template <typename Real> constexpr int kPacked = 16 / int(sizeof(Real));
 
-/// Count numbers for one thread from shared memory: groups of kPacked that lie `stride` apart, so that neighbouring threads
-/// read neighbouring groups.
+/// Count numbers for one thread from shared memory: groups of kPacked that lie `stride` apart, so that neighbouring
+/// threads read neighbouring groups.
 template <int Count, typename Real> GNNC_DEVICE void fetchShared(Real (&to)[Count], const Real *from, int stride) {
   constexpr int V = kPacked<Real>;
   GNNC_FOR_STEP(i, Count, V) {

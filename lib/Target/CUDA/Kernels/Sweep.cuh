@@ -6,20 +6,19 @@
 //===----------------------------------------------------------------------===//
 //
 // Owners are cut into *items* of a bounded number of members, made when the graph is prepared. An item belongs to
-// kLanes * kSplits lanes: kLanes share the features of a row, and kSplits such groups take every kSplits-th member. So do
-// the groups of kWarps warps where items are long: else the longest one would be at work when all others are done.
+// kLanes * kSplits lanes: kLanes share the features of a row, and kSplits such groups take every kSplits-th member. So
+// do the groups of kWarps warps where items are long: else the longest one would be at work when all others are done.
 // kFlight members are loaded before the first is used. What is accumulated is a struct of numbers in registers (Sums),
 // which knows how two become one; so the groups of an item, and the items of an owner with more than one, are merged by
 // the same code, always in the same order. There are no atomics.
 //
 // A Body (printed by the compiler) has
-//   Real, kLanes, kSplits, kWarps (that share an item: 1 or all of a block), kFlight, kThreads, kStaging (numbers of shared
-//   memory for one group), kTiles, kWalks, kCombineThreads (threads of the block that adds up totals), kStateWords and
-//   stateAt(K) (where the sums of walk K are among the merged sums that a heavy owner keeps)
-//   Args: operands, `Work work`, and `Part parts[]` for each way of walk 0
-//   Body(args, lane of the group, tile, staging)   reads what is shared by all owners
-//   begin(owner)                                   what an owner's walk needs
-//   Walk K: types Sums<K> (reset, merge) and Member<K> (live), and
+//   Real, kLanes, kSplits, kWarps (that share an item: 1 or all of a block), kFlight, kThreads, kStaging (numbers of
+//   shared memory for one group), kTiles, kWalks, kCombineThreads (threads of the block that adds up totals),
+//   kStateWords and stateAt(K) (where the sums of walk K are among the merged sums that a heavy owner keeps) Args:
+//   operands, `Work work`, and `Part parts[]` for each way of walk 0 Body(args, lane of the group, tile, staging) reads
+//   what is shared by all owners begin(owner)                                   what an owner's walk needs Walk K:
+//   types Sums<K> (reset, merge) and Member<K> (live), and
 //     find(Member &, position)                     the numbers of the rows a member reads
 //     load(Member &)                               the rows
 //     score(Member &)                              its scores for online softmaxes
@@ -55,9 +54,9 @@ struct Work {
   const Heavy *heavy;
   int64 numHeavy;
   const int *heavyOfSlot;
-  void *slots;   ///< partial sums of each slot, for the walk in progress
-  void *states;  ///< merged sums of each heavy owner, for each walk but the last
-  void *partials; ///< totals of each block
+  void *slots;                   ///< partial sums of each slot, for the walk in progress
+  void *states;                  ///< merged sums of each heavy owner, for each walk but the last
+  void *partials;                ///< totals of each block
   int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
 };
 
@@ -67,8 +66,8 @@ struct Part {
   int64 numItems, numBlocks;
 };
 
-/// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of the
-/// grid, the last may be one that is not there: isTile.
+/// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of
+/// the grid, the last may be one that is not there: isTile.
 GNNC_DEVICE int tile() { return blockIdx.y + blockIdx.z * gridDim.y; }
 constexpr int kMostAlongY = 1 << 15;
 template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || tile() < Tiles; }
@@ -76,7 +75,9 @@ template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || 
 /// Types by number.
 template <typename... Ts> struct Types;
 template <int K, typename List> struct At;
-template <typename T, typename... Ts> struct At<0, Types<T, Ts...>> { using Type = T; };
+template <typename T, typename... Ts> struct At<0, Types<T, Ts...>> {
+  using Type = T;
+};
 template <int K, typename T, typename... Ts> struct At<K, Types<T, Ts...>> {
   using Type = typename At<K - 1, Types<Ts...>>::Type;
 };
@@ -98,8 +99,7 @@ template <typename Real, typename S> constexpr int wordsOf = sizeof(S) / sizeof(
 template <typename Real, int Lanes, typename S> GNNC_DEVICE void saveWords(Real *to, const S &sums, int groupLane) {
   GNNC_FOR(w, (wordsOf<Real, S>)) to[w * Lanes + groupLane] = reinterpret_cast<const Real *>(&sums)[w];
 }
-template <typename Real, int Lanes, typename S>
-GNNC_DEVICE void loadWords(S &sums, const Real *from, int groupLane) {
+template <typename Real, int Lanes, typename S> GNNC_DEVICE void loadWords(S &sums, const Real *from, int groupLane) {
   GNNC_FOR(w, (wordsOf<Real, S>)) reinterpret_cast<Real *>(&sums)[w] = from[w * Lanes + groupLane];
 }
 /// Merges the sums of lanes that differ in bits [First, End) of their number.
@@ -108,8 +108,7 @@ GNNC_DEVICE void mergeLanes(const Body &body, S &sums) {
   if constexpr (First < End) {
     S other;
     GNNC_FOR(w, (wordsOf<Real, S>)) {
-      reinterpret_cast<Real *>(&other)[w] =
-          __shfl_xor_sync(kAllLanes, reinterpret_cast<const Real *>(&sums)[w], First);
+      reinterpret_cast<Real *>(&other)[w] = __shfl_xor_sync(kAllLanes, reinterpret_cast<const Real *>(&sums)[w], First);
     }
     body.merge(sums, other);
     mergeLanes<Real, First * 2, End>(body, sums);
@@ -149,7 +148,8 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
 // Walks
 //===----------------------------------------------------------------------===//
 
-/// The same body in another way: so many warps share an item, and so many groups of each. Several warps are all of a block.
+/// The same body in another way: so many warps share an item, and so many groups of each. Several warps are all of a
+/// block.
 template <class Base, int Warps, int Splits> struct InWay : Base {
   static constexpr int kWarps = Warps, kSplits = Splits;
   GNNC_DEVICE InWay(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
@@ -249,8 +249,7 @@ GNNC_DEVICE void walksFrom(Body &body, const Work &work, Item item, int members,
     walk<Body, K>(body, sums, item.begin, item.end);
     if (item.slot >= 0) {
       if (Group<Body>::split() == 0)
-        saveWords<typename Body::Real, Body::kLanes>(slotOf<Body, K>(work, item.slot), sums,
-                                                     Group<Body>::groupLane());
+        saveWords<typename Body::Real, Body::kLanes>(slotOf<Body, K>(work, item.slot), sums, Group<Body>::groupLane());
       item.begin = item.end, item.slot = -2;
     }
     if (!__any_sync(kAllLanes, item.slot == -1))
@@ -274,8 +273,10 @@ GNNC_DEVICE void replay(Body &body, const Work &work, int64 heavy, int members) 
   }
 }
 
-/// Walk 0: all items, and all walks of light owners. Later walks: the items of heavy owners. `block` of `part.numBlocks`.
-template <class Body, int K> GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, unsigned block) {
+/// Walk 0: all items, and all walks of light owners. Later walks: the items of heavy owners. `block` of
+/// `part.numBlocks`.
+template <class Body, int K>
+GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, unsigned block) {
   using G = Group<Body>;
   const Work &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
@@ -300,10 +301,12 @@ template <class Body, int K> GNNC_DEVICE void sweepPart(const typename Body::Arg
     walksFrom<Body, K>(body, work, item, members, totals);
   }
   if constexpr (K == 0)
-    leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials), work.partialsAt + blockIdx.x);
+    leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
+                                work.partialsAt + blockIdx.x);
 }
 
-/// Each part of the blocks its own items, in its own way: by falling size of the items, so that the last to begin are short.
+/// Each part of the blocks its own items, in its own way: by falling size of the items, so that the last to begin are
+/// short.
 template <int I, class Body, class... Rest>
 GNNC_DEVICE void sweepInWays(const typename Body::Args &args, unsigned block) {
   const Part part = args.parts[I];
@@ -386,11 +389,12 @@ template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
       body.add(totals);
     }
   }
-  leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials), work.partialsAt + blockIdx.x);
+  leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
+                              work.partialsAt + blockIdx.x);
 }
 
-/// Merges partial totals first, first + step, ... before `end` into place `to`, which no other block reads. Groups take every
-/// n-th, then merge in order.
+/// Merges partial totals first, first + step, ... before `end` into place `to`, which no other block reads. Groups take
+/// every n-th, then merge in order.
 template <class Body>
 GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, int64 step, int64 end, int64 to) {
   using G = Group<Body>;

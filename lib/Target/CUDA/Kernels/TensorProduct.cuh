@@ -5,12 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The products of Product.cuh in float32 by MatrixUnits.cuh: the same arguments, the same results but for rounding. Each
-// warp has a rectangle of kWarpRows x kWarpColumns results; operands come through kStages stages of shared memory, kDepth
-// deep, of which all but one are on their way while one is multiplied.
+// The products of Product.cuh in float32 by MatrixUnits.cuh: the same arguments, the same results but for rounding.
+// Each warp has a rectangle of kWarpRows x kWarpColumns results; operands come through kStages stages of shared memory,
+// kDepth deep, of which all but one are on their way while one is multiplied.
 //
-// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (8, 16 or 32), kStages; kSplit: float32
-// in three products, else TF32 in one; kResident: the weight's tile stays in shared memory, which groups cannot have.
+// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (8, 16 or 32), kStages; kSplit:
+// float32 in three products, else TF32 in one; kResident: the weight's tile stays in shared memory, which groups cannot
+// have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +25,10 @@ namespace gnnc {
 
 /// Numbers of one copy of rows of this length; rows of 16-bit numbers have an even length.
 template <int Length, typename T = float>
-constexpr int kCopied = kIsHalf<T> && Length % 8 == 0 ? 8 : Length % 4 == 0 ? 4 : Length % 2 == 0 ? 2 : 1;
+constexpr int kCopied = kIsHalf<T> && Length % 8 == 0 ? 8
+                        : Length % 4 == 0             ? 4
+                        : Length % 2 == 0             ? 2
+                                                      : 1;
 
 /// Length of a row of shared memory whose columns are read 8 at a time in 4 rows: all in different banks.
 template <int Columns> constexpr int kPaddedRow = Columns == 8 ? 8 : Columns + 8;
@@ -85,7 +89,8 @@ template <class S> struct ProductMemory {
   static constexpr int kStrideX = kPaddedDepth<S::kDepth, X>, kStrideW = kPaddedRow<S::kTileColumns>;
   static constexpr int kStrideParts = 2 * S::kTileColumns + 8;
   static constexpr int kParts = S::kResident ? kSteps * S::kDepth * kStrideParts : 0;
-  static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4, kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
+  static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4,
+                       kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
   static constexpr int kNumbers = kParts + S::kStages * (kStageX + kStageW);
 };
 
@@ -127,8 +132,8 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
 
   constexpr int kCopiesX = (kM * kDepth / kVX + kThreads - 1) / kThreads;
   constexpr int kCopiesW = (kN * kDepth / kVW + kThreads - 1) / kThreads;
-  // What this thread copies of a tile's rows: the first row that is its own, or, of rows that lie anywhere, each. Rows that
-  // are not there have 0 bytes.
+  // What this thread copies of a tile's rows: the first row that is its own, or, of rows that lie anywhere, each. Rows
+  // that are not there have 0 bytes.
   constexpr bool kAnywhere = S::kGathersLhs || S::kGrouped;
   constexpr int kRowsApart = kThreads * kVX / kDepth;
   const int ownRow = thread * kVX / kDepth, ownColumn = thread * kVX % kDepth;
@@ -140,7 +145,8 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
       int64 source = first + ownRow + i * kRowsApart;
       bool live = true;
       if constexpr (kAnywhere) {
-        int64 position = ownRow + i * kRowsApart < rowsLeft ? source / S::kRows : first / S::kRows, part = source % S::kRows;
+        int64 position = ownRow + i * kRowsApart < rowsLeft ? source / S::kRows : first / S::kRows,
+              part = source % S::kRows;
         source = __ldg((S::kGathersLhs ? args.lhsRows : args.members) + position);
         live = source >= 0, source = source * S::kRows + part;
       }
