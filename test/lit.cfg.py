@@ -18,6 +18,7 @@ config.environment["PATH"] = os.pathsep.join(
     [config.gnnc_tools_dir, config.llvm_tools_dir, config.environment.get("PATH", "")]
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
+config.environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Scripts in Inputs import one another; the sources stay as they are.
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
 # All phases from import to code generation: a program means the same before and after.
 for level in "012":

@@ -1,9 +1,9 @@
 """Writes a ring of 300 nodes, of which 700 more edges go to the first: hub.py FILE."""
 
 import array
-import json
-import struct
 import sys
+
+import tensorfile
 
 nodes, more = 300, 700
 src = list(range(nodes)) + [1 + i % (nodes - 1) for i in range(more)]
@@ -12,12 +12,4 @@ tensors = {
     "edge_index": ("I32", [2, nodes + more], array.array("i", src + dst)),
     "x": ("F32", [nodes, 3], array.array("f", [i % 5 / 4 for i in range(3 * nodes)])),
 }
-header, data = {"__metadata__": {"num_nodes": str(nodes)}}, b""
-for name, (dtype, shape, numbers) in tensors.items():
-    begin = len(data)
-    data += numbers.tobytes()
-    header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, len(data)]}
-text = json.dumps(header).encode()
-text += b" " * (-len(text) % 8)
-with open(sys.argv[1], "wb") as file:
-    file.write(struct.pack("<Q", len(text)) + text + data)
+tensorfile.write(sys.argv[1], nodes, tensors)

@@ -1,9 +1,9 @@
 """Writes a graph whose edges start, or with `in` end, at two nodes: star.py out|in FILE."""
 
 import array
-import json
-import struct
 import sys
+
+import tensorfile
 
 few, many, types = 2, 600, 4
 ends = [[], []]
@@ -18,12 +18,4 @@ tensors = {
     "node_type": ("I32", [few + many], array.array("i", [0] * (few + many))),
     "x": ("F32", [few + many, 16], array.array("f", [i % 5 / 4 for i in range(16 * (few + many))])),
 }
-header, data = {"__metadata__": {"num_nodes": str(few + many)}}, b""
-for name, (dtype, shape, numbers) in tensors.items():
-    begin = len(data)
-    data += numbers.tobytes()
-    header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [begin, len(data)]}
-text = json.dumps(header).encode()
-text += b" " * (-len(text) % 8)
-with open(sys.argv[2], "wb") as file:
-    file.write(struct.pack("<Q", len(text)) + text + data)
+tensorfile.write(sys.argv[2], few + many, tensors)
