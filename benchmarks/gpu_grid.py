@@ -2,7 +2,7 @@
 
     gpu_grid.py compile --gnnc build/bin/gnnc --out objects        # anywhere; needs NVRTC, no GPU
     gpu_grid.py run objects --out grid.json                        # where there is a GPU, PyTorch and torch-geometric
-    gpu_grid.py table grid.json [other.json ...]                   # Markdown
+    gpu_grid.py table grid.json [other.json ...]                   # Markdown; gpu_plot.py draws it
 
 A cell is a layer on a graph. Each contender runs five times to warm up, then until `--seconds` are over, at least five
 times and at most fifty, each call between two events of its stream. Calls of half a second and more run three times. Reported are the median, the least and the most in
@@ -285,8 +285,8 @@ def brief(cell: dict) -> str:
 
 def table(arguments: argparse.Namespace) -> None:
     runs = [json.loads(file.read_text()) for file in arguments.results]
-    print("| layer, graph | program | gnnc ms | captured | floor | best peer | ms | ratio | MiB: gnnc | peer |")
-    print("|---|---|---:|---:|---:|---|---:|---:|---:|---:|")
+    print("| layer, graph | program | gnnc ms | captured | floor | best peer | ms | ratio | MiB: gnnc | peer | graph |")
+    print("|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|")
     ratios: dict[str, list[float]] = {}
     for cell in (cell for results in runs for cell in results["cells"]):
         for program in ("forward", "gradient"):
@@ -303,6 +303,7 @@ def table(arguments: argparse.Namespace) -> None:
             else:
                 line += ["–", "–", "–"]
             line += [f"{entry['workspace_mib']:.0f}", f"{peer[1]['peak_mib']:.0f}" if peer else "–"]
+            line.append(f"{cell['gnnc']['prepared']['mib']:.0f}")
             print("| " + " | ".join(line) + " |")
     for program, found in ratios.items():
         print(f"\n{program}: geometric mean {statistics.geometric_mean(found):.2f}, least {min(found):.2f}, {len(found)} cells")
