@@ -40,9 +40,10 @@ extern "C" {
 typedef enum gnnc_status {
   GNNC_OK = 0,
   GNNC_INVALID_ARGUMENT = 1, /**< a null pointer, an unknown name, a wrong shape, dtype or count */
-  GNNC_INVALID_GRAPH = 2,    /**< an index out of range, a negative or too large extent */
+  GNNC_INVALID_GRAPH = 2,    /**< an index out of range, a negative extent, one over a capacity */
   GNNC_OUT_OF_MEMORY = 3,
-  GNNC_UNSUPPORTED = 4, /**< this processor or device lacks what the object was compiled for */
+  GNNC_UNSUPPORTED = 4, /**< this processor or device lacks what the object was compiled for; an extent of 2^31 - 1 or
+                             more */
   GNNC_VERSION_MISMATCH = 5,
   GNNC_DEVICE_ERROR = 6 /**< the driver of a device refused or failed; it says why */
 } gnnc_status;
@@ -74,7 +75,7 @@ typedef struct gnnc_binding {
   gnnc_tensor tensor;
 } gnnc_binding;
 
-/** Memory functions; `allocate` returns 64-byte aligned memory or null. */
+/** Memory functions; `allocate` returns 64-byte aligned memory or null. Called by whatever thread calls the model. */
 typedef struct gnnc_allocator {
   void *(*allocate)(size_t bytes, void *user);
   void (*release)(void *memory, size_t bytes, void *user);
@@ -170,8 +171,8 @@ typedef struct gnnc_api {
       program needs must be there (optional ones may be absent). Names that only other programs need are ignored,
       unknown ones are an error. Parameters and states that the program updates are written in place. Outputs overlap
       nothing else that is passed; data need not be aligned. `workspace` may be null: then it is allocated and released
-      by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, with the same
-      inputs; outputs of the latter that it reads are bound once more.
+      by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, which must be
+      given, with the same inputs; outputs of the latter that it reads are bound once more.
       On a device, data and workspace are memory of the device, at multiples of 16 bytes (256 the workspace, which must
       be given). Kernels are launched on `stream` (a CUstream; null: the default stream) and not waited for. Null on a
       CPU. */

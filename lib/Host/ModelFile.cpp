@@ -12,8 +12,10 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/BinaryFormat/Magic.h"
+#include "llvm/Object/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -26,6 +28,26 @@ using namespace gnnc;
 
 void ModelFile::Close::operator()(void *handle) const { dlclose(handle); }
 
+/// The loader maps what the headers say and would be killed where the file ends before that.
+static llvm::Error checkComplete(llvm::StringRef path) {
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
+      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!buffer)
+    return llvm::errorCodeToError(buffer.getError());
+  auto file = llvm::object::ELF64LEFile::create((*buffer)->getBuffer());
+  if (!file)
+    return file.takeError();
+  auto segments = file->program_headers();
+  if (!segments)
+    return segments.takeError();
+  uint64_t size = (*buffer)->getBufferSize();
+  for (const auto &segment : *segments)
+    if (segment.p_filesz > size || segment.p_offset > size - segment.p_filesz)
+      return llvm::createStringError("the file ends after " + llvm::Twine(size) + " bytes, inside the segment at " +
+                                     llvm::Twine(uint64_t(segment.p_offset)));
+  return llvm::Error::success();
+}
+
 llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   // A path without a slash would be searched for in the library directories.
   llvm::SmallString<256> absolute;
@@ -34,6 +56,9 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   llvm::file_magic magic;
   if (llvm::identify_magic(absolute, magic) || magic != llvm::file_magic::elf_shared_object)
     return llvm::createStringError("'" + path + "' is not a compiled model: expected a shared object");
+
+  if (llvm::Error error = checkComplete(absolute))
+    return llvm::createStringError("'" + path + "' is damaged: " + llvm::toString(std::move(error)));
 
   ModelFile model;
   model.filePath = path.str();

@@ -7,7 +7,7 @@
 #include "CUDA/Recording.h"
 #include "Describe.h"
 #include "Processor.h"
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -110,6 +110,15 @@ gnnc_status refuse(const gnnc_context *context, const char *call, gnnc_error *er
   return context->planOnly ? fail(error, GNNC_UNSUPPORTED, "%s: the context was opened with plan_only", call) : GNNC_OK;
 }
 
+/// A graph is of one model and one device; contexts of the CPU may share theirs.
+gnnc_status checkOwner(const gnnc_context *context, const gnnc_graph *graph, const char *call, gnnc_error *error) {
+  if (graph->model.table != context->model.table)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s: the graph was prepared by another model", call);
+  if ((graph->device ? &graph->device->device : nullptr) != context->device)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s: the graph was prepared by another context", call);
+  return GNNC_OK;
+}
+
 const char *describe(size_t *length) {
   if (length)
     *length = static_cast<size_t>(gnnc_model_json_size);
@@ -142,9 +151,8 @@ gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_de
                 !context ? "context"
                 : !desc  ? "the graph description"
                          : "graph");
-  if (graph->model.table != context->model.table ||
-      (graph->device ? &graph->device->device : nullptr) != context->device)
-    return fail(error, GNNC_INVALID_ARGUMENT, "update: the graph was prepared by another context");
+  if (gnnc_status status = checkOwner(context, graph, "update", error))
+    return status;
   return updateGraph(*graph, *desc, error, context->device);
 }
 
@@ -231,8 +239,8 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
                 size_t workspaceBytes, void *stream, gnnc_error *error) {
   if (!context || !graph)
     return fail(error, GNNC_INVALID_ARGUMENT, "run: %s is null", context ? "graph" : "context");
-  if (graph->model.table != context->model.table)
-    return fail(error, GNNC_INVALID_ARGUMENT, "run: the graph was prepared by another model");
+  if (gnnc_status status = checkOwner(context, graph, "run", error))
+    return status;
   if (gnnc_status status = refuse(context, "run", error))
     return status;
   const ProgramRec *program;
@@ -243,6 +251,10 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
   if (!workspace && context->device && needed > 0)
     return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes of the device's memory, found none",
                 needed);
+  if (!workspace && program->firstStep > 0)
+    return fail(error, GNNC_INVALID_ARGUMENT,
+                "program '%s' goes on from what another left in its workspace: expected that workspace, found none",
+                graph->model.name(program->name));
   int64_t alignment = context->device ? cuda::kDeviceAlignment : kAlignment;
   if (!workspace && !context->device) {
     workspace = own.allocate(static_cast<int64_t>(needed), 1);
@@ -274,6 +286,29 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
   return GNNC_OK;
 }
 
+/// In front of memory of `allocate` on a host: what the allocator gave.
+struct HostBlock {
+  void *memory;
+  size_t bytes;
+};
+
+/// At a multiple of 256 bytes like a device's; the allocator promises 64.
+void *allocateHost(const gnnc_allocator &allocator, size_t bytes) {
+  constexpr size_t kRoom = sizeof(HostBlock) + cuda::kDeviceAlignment;
+  void *memory = bytes <= SIZE_MAX - kRoom ? allocator.allocate(bytes + kRoom, allocator.user) : nullptr;
+  if (!memory)
+    return nullptr;
+  uintptr_t at = reinterpret_cast<uintptr_t>(memory) + kRoom;
+  at -= at % cuda::kDeviceAlignment;
+  reinterpret_cast<HostBlock *>(at)[-1] = {memory, bytes + kRoom};
+  return reinterpret_cast<void *>(at);
+}
+
+void releaseHost(const gnnc_allocator &allocator, void *memory) {
+  HostBlock block = static_cast<HostBlock *>(memory)[-1];
+  allocator.release(block.memory, block.bytes, allocator.user);
+}
+
 gnnc_status allocateMemory(gnnc_context *context, size_t bytes, void **memory, gnnc_error *error) {
   if (!context || !memory)
     return fail(error, GNNC_INVALID_ARGUMENT, "allocate: %s is null", context ? "memory" : "context");
@@ -286,9 +321,8 @@ gnnc_status allocateMemory(gnnc_context *context, size_t bytes, void **memory, g
     *memory = reinterpret_cast<void *>(address);
     return status;
   }
-  return posix_memalign(memory, cuda::kDeviceAlignment, bytes ? bytes : 1) == 0
-             ? GNNC_OK
-             : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
+  *memory = allocateHost(context->allocator, bytes);
+  return *memory ? GNNC_OK : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
 }
 
 void releaseMemory(gnnc_context *context, void *memory) {
@@ -297,7 +331,7 @@ void releaseMemory(gnnc_context *context, void *memory) {
   if (context->device)
     context->device->release(reinterpret_cast<cuda::Address>(memory));
   else
-    free(memory);
+    releaseHost(context->allocator, memory);
 }
 
 gnnc_status copyMemory(gnnc_context *context, void *to, int32_t toType, const void *from, int32_t fromType,
@@ -308,8 +342,10 @@ gnnc_status copyMemory(gnnc_context *context, void *to, int32_t toType, const vo
     return status;
   int32_t own = context->device ? kCUDA : kCPU;
   if ((toType != kCPU && toType != own) || (fromType != kCPU && fromType != own))
-    return fail(error, GNNC_INVALID_ARGUMENT, "copy: expected device type 1 or %d, found %d", own,
-                toType != kCPU && toType != own ? toType : fromType);
+    return fail(error, GNNC_INVALID_ARGUMENT, "copy: expected device type 1%s, found %d",
+                context->device ? " or 2" : "", toType != kCPU && toType != own ? toType : fromType);
+  if (bytes > 0 && (!to || !from))
+    return fail(error, GNNC_INVALID_ARGUMENT, "copy: %s is null", to ? "from" : "to");
   if (toType == kCPU && fromType == kCPU) {
     if (bytes > 0)
       memmove(to, from, bytes);
@@ -353,11 +389,12 @@ gnnc_status beginRecording(gnnc_context *context, void *stream, gnnc_error *erro
 }
 
 gnnc_status endRecording(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error) {
-  if (!context || !recording || !context->device || context->planOnly)
-    return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: %s",
-                !context     ? "context is null"
-                : !recording ? "recording is null"
-                             : "nothing is recorded on a CPU");
+  if (!context || !recording)
+    return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: %s is null", context ? "recording" : "context");
+  if (gnnc_status status = refuse(context, "end_recording", error))
+    return status;
+  if (!context->device)
+    return fail(error, GNNC_UNSUPPORTED, "end_recording: expected a context of a GPU, found one of the CPU");
   if (*recording && (*recording)->device != context->device)
     return fail(error, GNNC_INVALID_ARGUMENT, "end_recording: the recording is of another context");
   bool isNew = !*recording;

@@ -83,6 +83,11 @@ gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
   if (tensor.ndim < 0 || (tensor.ndim > 0 && !tensor.shape))
     return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': ndim is %d%s", kindName(record), name, tensor.ndim,
                 tensor.shape ? "" : ", but shape is null");
+  // More axes than any array library has: `shape` is hardly as long.
+  constexpr int32_t kMostAxes = 64;
+  if (tensor.ndim > kMostAxes)
+    return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s': expected %d axes, found ndim %d", kindName(record), name,
+                static_cast<int>(rank()), tensor.ndim);
   bool same = tensor.ndim == rank();
   for (int64_t axis = 0; same && axis < rank(); ++axis)
     same = tensor.shape[axis] == dim(axis);

@@ -115,7 +115,7 @@ gnnc_status Preparation::findFunctions(const gnnc_graph_desc &desc) {
     PreparedFunction function;
     for (int64_t k = 0; k < record.numNeeds && function.missing < 0; ++k)
       if (int64_t need = model.list(record.needsAt)[k]; topology.isMissing(need))
-        function.missing = need;
+        function.missing = topology.causeOf(need);
     if (i == 0 && function.missing >= 0)
       return topology.reportMissing(function.missing);
     function.chosen = i;

@@ -192,29 +192,39 @@ gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
   return format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
 }
 
+/// The first missing one of what a space or map is made of; -1: none.
+int64_t Topology::missingPart(int64_t number) const {
+  auto first = [&](int64_t at, int64_t count, bool isMap) -> int64_t {
+    for (int64_t i = 0; i < count; ++i)
+      if (int64_t part = model.list(at)[i]; part >= 0 && isMissing(2 * part + isMap))
+        return 2 * part + isMap;
+    return -1;
+  };
+  auto ofSpace = [&](int64_t space) { return space >= 0 && spaces[space].missing ? 2 * space : -1; };
+  if (number % 2 == 0) {
+    const SpaceRec &space = model.space(number / 2);
+    int64_t part = ofSpace(space.base);
+    part = part < 0 ? first(space.mapsAt, space.numMaps, true) : part;
+    return part < 0 ? first(space.partsAt, space.numParts, false) : part;
+  }
+  const MapRec &map = model.map(number / 2);
+  int64_t part = ofSpace(map.from);
+  part = part < 0 ? ofSpace(map.to) : part;
+  return part < 0 ? first(map.partsAt, map.numParts, true) : part;
+}
+
+int64_t Topology::causeOf(int64_t number) const {
+  for (int64_t part = number; part >= 0; part = missingPart(number))
+    number = part;
+  return number;
+}
+
 gnnc_status Topology::reportMissing(int64_t number) const {
   if (number % 2 == 0)
     return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is missing", spaceName(number / 2));
   const MapRec &record = model.map(number / 2);
   return fail(error, GNNC_INVALID_ARGUMENT, "map '%s' from space '%s' to space '%s' is missing", mapName(number / 2),
               spaceName(record.from), spaceName(record.to));
-}
-
-/// Whether what a space or map is made of is missing.
-bool Topology::dependsOnMissing(int64_t number) const {
-  auto any = [&](int64_t at, int64_t count, bool isMap) {
-    for (int64_t i = 0; i < count; ++i)
-      if (int64_t part = model.list(at)[i]; part >= 0 && isMissing(2 * part + isMap))
-        return true;
-    return false;
-  };
-  if (number % 2 == 0) {
-    const SpaceRec &space = model.space(number / 2);
-    return (space.base >= 0 && spaces[space.base].missing) || any(space.mapsAt, space.numMaps, true) ||
-           any(space.partsAt, space.numParts, false);
-  }
-  const MapRec &map = model.map(number / 2);
-  return spaces[map.from].missing || spaces[map.to].missing || any(map.partsAt, map.numParts, true);
 }
 
 gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
@@ -235,7 +245,7 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
   const int64_t *order = model.list(header.orderAt);
   for (int64_t i = 0; i < header.numOrder; ++i) {
     int64_t id = order[i] / 2;
-    if (dependsOnMissing(order[i])) {
+    if (missingPart(order[i]) >= 0) {
       (order[i] % 2 ? maps[id].missing : spaces[id].missing) = true;
       continue;
     }

@@ -72,6 +72,8 @@ public:
   const char *mapName(int64_t map) const { return model.name(model.map(map).name); }
   /// Whether a space (2 s) or map (2 m + 1) could not be made because something was not given.
   bool isMissing(int64_t number) const { return number % 2 ? maps[number / 2].missing : spaces[number / 2].missing; }
+  /// What was not given that a missing space or map is made of: itself, if it is a root.
+  int64_t causeOf(int64_t number) const;
   /// Says that a root space or map was not given.
   gnnc_status reportMissing(int64_t number) const;
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
@@ -94,7 +96,7 @@ private:
   gnnc_status wrongFirstRow(int64_t map, int64_t begin);
   gnnc_status wrongLastRow(int64_t map, int64_t end);
 
-  bool dependsOnMissing(int64_t number) const;
+  int64_t missingPart(int64_t number) const;
 
   // Derive.cpp
   gnnc_status deriveSpace(int64_t space);

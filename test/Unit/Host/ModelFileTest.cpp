@@ -10,6 +10,10 @@
 #include "gnnc/Host/GraphFile.h"
 #include "gnnc/Host/Parameters.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 
 using namespace gnnc;
@@ -27,6 +31,22 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
   EXPECT_EQ(errorOf(ModelFile::open(model("FakeModelOfAnotherVersion.so"))),
             "'" + model("FakeModelOfAnotherVersion.so") + "': expected ABI version " +
                 std::to_string(GNNC_ABI_VERSION) + ", found 7; compile the model again with this gnnc");
+}
+
+TEST(ModelFile, RefusesPartsOfModels) {
+  std::unique_ptr<llvm::MemoryBuffer> whole =
+      cantFail(llvm::errorOrToExpected(llvm::MemoryBuffer::getFile(model("FakeModel.so"))));
+  llvm::StringRef bytes = whole->getBuffer();
+  llvm::SmallString<128> path;
+  for (size_t length : {size_t(20), size_t(100), size_t(3000), bytes.size() / 2}) {
+    ASSERT_FALSE(llvm::sys::fs::createTemporaryFile("part", "so", path));
+    llvm::FileRemover remover(path);
+    std::error_code code;
+    llvm::raw_fd_ostream(path, code) << bytes.take_front(length);
+    ASSERT_FALSE(code);
+    EXPECT_TRUE(llvm::StringRef(errorOf(ModelFile::open(path))).starts_with("'" + path.str().str() + "' is damaged: "))
+        << length << " bytes";
+  }
 }
 
 TEST(ModelFile, DescribesItself) {

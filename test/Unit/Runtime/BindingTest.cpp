@@ -117,6 +117,8 @@ TEST_F(BindingTest, Shapes) {
   expect("input 'x': expected shape [3, 2], found []");
   inputs[0].tensor.ndim = -1;
   expect("input 'x': ndim is -1");
+  inputs[0].tensor.ndim = 100000000; // of which `shape` has two
+  expect("input 'x': expected 2 axes, found ndim 100000000");
   inputs[0].tensor.shape = nullptr;
   expect("input 'x': ndim is 2, but shape is null");
   Tensor vector("bias", {1});
@@ -239,6 +241,15 @@ TEST_F(BindingTest, Workspace) {
   EXPECT_EQ(run(memory, bytes), GNNC_INVALID_ARGUMENT);
   EXPECT_STREQ(error.message, "input 'x' overlaps the workspace in memory");
   std::free(memory);
+}
+
+/// What a program's first half left cannot be in a workspace that `run` allocates.
+TEST_F(BindingTest, SecondHalvesNeedTheirWorkspace) {
+  const runtime::Model &model = context->model; // The builder's memory.
+  ProgramRec &program = const_cast<ProgramRec &>(model.program(0));
+  program.firstStep = 1;
+  expect("program 'forward' goes on from what another left in its workspace: expected that workspace, found none");
+  program.firstStep = 0;
 }
 
 TEST_F(BindingTest, Arguments) {

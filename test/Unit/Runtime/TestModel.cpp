@@ -164,14 +164,14 @@ runtime::Model ModelBuilder::build(int64_t level) {
   records(indices, header.indicesAt, header.numIndices);
   records(buffers, header.buffersAt, header.numBuffers);
   records(steps, header.stepsAt, header.numSteps);
-  // One function with one program, which needs all root spaces and maps.
+  // One function with one program, which needs all root maps and spaces.
   std::vector<int64_t> needs, all;
-  for (size_t i = 0; i < spaces.size(); ++i)
-    if (spaces[i].kind == SpaceRoot)
-      needs.push_back(2 * static_cast<int64_t>(i));
   for (size_t i = 0; i < maps.size(); ++i)
     if (maps[i].kind == MapRoot)
       needs.push_back(2 * static_cast<int64_t>(i) + 1);
+  for (size_t i = 0; i < spaces.size(); ++i)
+    if (spaces[i].kind == SpaceRoot)
+      needs.push_back(2 * static_cast<int64_t>(i));
   for (size_t i = 0; i < buffers.size(); ++i)
     all.push_back(static_cast<int64_t>(i));
   int64_t needsAt = list(needs), buffersAt = list(all);
