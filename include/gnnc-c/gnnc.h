@@ -108,7 +108,7 @@ typedef enum gnnc_index_format {
 } gnnc_index_format;
 
 /** The data of one root map; not kept after prepare returns. On the host, or, with GNNC_INDEX_ON_DEVICE added to the
-    format, on the context's device, where it has been written already. */
+    format, on the context's device, where it has been written already, at a multiple of its numbers' size. */
 typedef struct gnnc_index {
   const char *map;
   const void *data;

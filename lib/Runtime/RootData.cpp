@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Topology.h"
+#include <stdint.h>
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -189,6 +190,10 @@ gnnc_status Topology::rootMap(const gnnc_graph_desc &desc, int64_t map) {
   if (given->length > 0 && !given->data)
     return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected %lld elements, found a null pointer", name,
                 print(given->length));
+  if (format != given->format &&
+      reinterpret_cast<uintptr_t>(given->data) % static_cast<uintptr_t>(given->bits / 8) != 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "map '%s': expected an address that %d divides, found %p", name,
+                given->bits / 8, given->data);
   return format == GNNC_INDEX_EACH ? readEach(*given, map) : readRows(*given, map);
 }
 

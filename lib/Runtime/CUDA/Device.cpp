@@ -7,6 +7,7 @@
 
 #include "Device.h"
 #include "../Tuning.h"
+#include "Recording.h"
 
 namespace gnnc::runtime::cuda {
 
@@ -32,6 +33,11 @@ Device::~Device() {
       driver.unloadModule(module);
     if (preparation)
       driver.unloadModule(preparation);
+  }
+  // Of recordings that were begun and never ended.
+  while (Recorder *left = recorders) {
+    recorders = left->next;
+    destroy(left, memory.getAllocator());
   }
   driver.releaseContext(device);
 }

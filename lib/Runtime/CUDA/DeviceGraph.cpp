@@ -49,7 +49,8 @@ bool DeviceGraph::keep(const void *array, int64_t size, Memory &lists) {
 
 namespace {
 
-/// One array to copy: first all are counted, then all are copied, in the same order.
+/// One array to copy: first all are counted, then all are copied, in the same order. Not on the default stream, which
+/// must stay untouched while another thread records.
 class Upload {
 public:
   explicit Upload(const Device &device) : device(device) {}
@@ -58,7 +59,8 @@ public:
     Address at = base + static_cast<Address>(size);
     size += aligned(bytes);
     if (base && !status)
-      status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes), nullptr, error);
+      status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes),
+                           device.preparing, error);
     return at;
   }
 
@@ -181,8 +183,11 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
   bool isKept = true;
   auto keep = [&](const void *array) {
     // Not for those that were kept already under another name.
-    if (int64_t bytes = builder.keep(array))
-      isKept &= result.keep(array, bytes, graph.memory);
+    int64_t bytes = builder.keep(array);
+    if (bytes && !result.keep(array, bytes, graph.memory)) {
+      result.device.releaseOrdered(reinterpret_cast<Address>(array));
+      isKept = false;
+    }
   };
   auto keepAddress = [&](Address array) { keep(reinterpret_cast<const void *>(array)); };
   for (int64_t i = 0; i < header.numIndices; ++i) {
@@ -342,7 +347,7 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, c
   gnnc_status status = copying.status;
   // The host's arrays may go once this returns.
   if (!status)
-    status = device.synchronize(nullptr, error);
+    status = device.synchronize(device.preparing, error);
   if (!status)
     status = decideGrids(graph, device, tuning, error);
   return status;

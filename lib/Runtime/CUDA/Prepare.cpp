@@ -59,6 +59,9 @@ constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
 static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 GraphBuilder::~GraphBuilder() {
+  // After a failure, copies of what is the caller's may still be under way.
+  if (status && numBlocks > 0)
+    device.synchronize(device.preparing, nullptr);
   for (int64_t i = 0; i < numBlocks; ++i)
     device.releaseOrdered(reinterpret_cast<Address>(blocks[i].memory));
 }
