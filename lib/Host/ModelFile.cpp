@@ -10,12 +10,14 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/BinaryFormat/Magic.h"
 #include "llvm/Object/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cstring>
 #include <dlfcn.h>
@@ -87,6 +89,13 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
     return info.takeError();
   model.modelInfo = std::move(*info);
   return std::move(model);
+}
+
+llvm::Expected<std::string> ModelFile::digest() const {
+  auto bytes = llvm::MemoryBuffer::getFile(filePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return llvm::createStringError(bytes.getError(), "cannot read '" + filePath + "': " + bytes.getError().message());
+  return llvm::utohexstr(llvm::xxh3_64bits(llvm::arrayRefFromStringRef((*bytes)->getBuffer())), /*LowerCase=*/true, 16);
 }
 
 //===----------------------------------------------------------------------===//

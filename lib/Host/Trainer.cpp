@@ -20,7 +20,8 @@ using namespace gnnc;
 
 constexpr llvm::StringLiteral kLoss = "loss", kBestPrefix = "best/";
 
-llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &session, const BoundGraph &graph) {
+llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &session, const BoundGraph &graph,
+                                        llvm::StringRef select) {
   Trainer trainer(model, session, graph);
   for (llvm::StringRef name : {"train_step", "initialize"})
     if (!model.info().findProgram(name))
@@ -48,45 +49,99 @@ llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &s
   if (!parameters)
     return parameters.takeError();
   trainer.current.emplace(std::move(*parameters));
-  for (const HostTensor &tensor : trainer.current->tensors()) {
-    llvm::Expected<HostTensor> copy = HostTensor::create(tensor.name(), tensor.type(), tensor.shape());
-    if (!copy)
-      return copy.takeError();
-    trainer.bestTensors.push_back(std::move(*copy));
-    if (session.isOnCPU())
-      continue;
-    llvm::Expected<std::shared_ptr<void>> memory = session.allocate(tensor.bytes());
-    if (!memory)
-      return memory.takeError();
-    trainer.bestOnDevice.push_back(std::move(*memory));
+  if (llvm::Error error = trainer.choose(select))
+    return std::move(error);
+  for (Snapshot *snapshot : {&trainer.ofBest, &trainer.ofStart}) {
+    if (snapshot == &trainer.ofStart && !trainer.choosesByLoss())
+      break;
+    llvm::Expected<Snapshot> made = trainer.makeSnapshot();
+    if (!made)
+      return made.takeError();
+    *snapshot = std::move(*made);
   }
-  llvm::cantFail(trainer.choose(""));
   return std::move(trainer);
 }
 
-llvm::Error Trainer::choose(llvm::StringRef metric) {
+//===----------------------------------------------------------------------===//
+// Which epoch is the best
+//===----------------------------------------------------------------------===//
+
+llvm::Error Trainer::choose(llvm::StringRef select) {
   std::vector<std::string> names;
   if (evaluation)
     for (const HostTensor &output : evaluation->outputs())
       names.push_back(output.name());
   names.push_back(kLoss.str());
-  if (metric.empty()) {
+  auto [metric, direction] = select.split(':');
+  if (select.contains(':') && direction != "min" && direction != "max")
+    return llvm::createStringError("expected NAME, NAME:min or NAME:max to select by, found '" + select + "'");
+  if (select.empty()) {
     auto found = llvm::find_if(names, [](llvm::StringRef name) { return name.starts_with("val"); });
     chosenMetric = found == names.end() ? kLoss.str() : *found;
-    return llvm::Error::success();
-  }
-  if (!llvm::is_contained(names, metric))
+  } else if (llvm::is_contained(names, metric)) {
+    chosenMetric = metric.str();
+  } else {
     return llvm::createStringError("model '" + model->info().name + "' has no metric '" + metric +
                                    "': expected one of " + llvm::join(names, ", "));
-  chosenMetric = metric.str();
+  }
+  llvm::StringRef chosen = chosenMetric;
+  takesLeast = direction.empty() ? chosen.contains("loss") || chosen.contains("error") : direction == "min";
   return llvm::Error::success();
 }
+
+bool Trainer::choosesByLoss() const { return chosenMetric == kLoss; }
 
 bool Trainer::isBetter(double value, double than) const {
   if (std::isnan(than)) // Anything is.
     return !std::isnan(value);
-  return llvm::StringRef(chosenMetric).contains("loss") ? value < than : value > than;
+  return takesLeast ? value < than : value > than;
 }
+
+/// Of the best epoch, in order.
+std::vector<std::string> Trainer::metricNames() const {
+  std::vector<std::string> names;
+  if (choosesByLoss())
+    names.push_back(kLoss.str());
+  if (evaluation)
+    for (const HostTensor &output : evaluation->outputs())
+      names.push_back(output.name());
+  return names;
+}
+
+llvm::Expected<Trainer::Snapshot> Trainer::makeSnapshot() const {
+  Snapshot snapshot;
+  for (const HostTensor &tensor : current->tensors()) {
+    llvm::Expected<HostTensor> copy = HostTensor::create(tensor.name(), tensor.type(), tensor.shape());
+    if (!copy)
+      return copy.takeError();
+    snapshot.host.push_back(std::move(*copy));
+    if (session->isOnCPU())
+      continue;
+    llvm::Expected<std::shared_ptr<void>> memory = session->allocate(tensor.bytes());
+    if (!memory)
+      return memory.takeError();
+    snapshot.device.push_back(std::move(*memory));
+  }
+  return std::move(snapshot);
+}
+
+llvm::Error Trainer::take(Snapshot &snapshot) {
+  snapshot.metrics = lastMetrics;
+  if (session->isOnCPU()) {
+    for (auto [from, to] : llvm::zip_equal(current->tensors(), snapshot.host))
+      std::memcpy(to.data(), from.data(), from.bytes());
+    return llvm::Error::success();
+  }
+  for (auto [from, to] : llvm::zip_equal(current->tensors(), snapshot.device))
+    if (llvm::Error error =
+            session->copy(to.get(), true, onDevice->tensors[from.name()].memory.get(), true, from.bytes()))
+      return error;
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Epochs
+//===----------------------------------------------------------------------===//
 
 std::vector<gnnc_binding> Trainer::bindings() const {
   std::vector<gnnc_binding> all = graph->inputs().vec();
@@ -96,6 +151,7 @@ std::vector<gnnc_binding> Trainer::bindings() const {
 
 llvm::Error Trainer::initialize(uint64_t seed) {
   done = best = 0;
+  startSeed = seed;
   constexpr uint64_t kMask = (1 << 24) - 1; // What a seed's number holds; see mpdfg.random.
   for (const HostTensor &tensor : current->tensors())
     if (tensor.name() == "seed" && tensor.elements() == 2) {
@@ -125,10 +181,29 @@ llvm::Error Trainer::bindEpoch() {
   return llvm::Error::success();
 }
 
+Metrics Trainer::readMetrics() const {
+  Metrics metrics;
+  for (const HostTensor &output : evaluation->outputs())
+    metrics.emplace_back(output.name(), output.at(0));
+  return metrics;
+}
+
 /// A step, then the metrics of what it left.
 llvm::Error Trainer::runEpoch() {
-  if (!isBound)
+  if (!isBound) {
     if (llvm::Error error = bindEpoch())
+      return error;
+    // Those of what the first step begins with.
+    if (choosesByLoss() && evaluation) {
+      if (llvm::Error error = evaluation->launch())
+        return error;
+      if (llvm::Error error = evaluation->fetchOutputs())
+        return error;
+      lastMetrics = readMetrics();
+    }
+  }
+  if (choosesByLoss())
+    if (llvm::Error error = take(ofStart))
       return error;
   if (wholeEpoch) {
     if (llvm::Error error = session->replay(wholeEpoch))
@@ -142,7 +217,12 @@ llvm::Error Trainer::runEpoch() {
   }
   if (llvm::Error error = step.fetchOutputs())
     return error;
-  return evaluation ? evaluation->fetchOutputs() : llvm::Error::success();
+  if (!evaluation)
+    return llvm::Error::success();
+  if (llvm::Error error = evaluation->fetchOutputs())
+    return error;
+  lastMetrics = readMetrics();
+  return llvm::Error::success();
 }
 
 llvm::Expected<bool> Trainer::epoch() {
@@ -152,36 +232,26 @@ llvm::Expected<bool> Trainer::epoch() {
     if (output.name() == kLoss)
       lastLoss = output.at(0);
   ++done;
-  lastMetrics.clear();
-  if (evaluation)
-    for (const HostTensor &output : evaluation->outputs())
-      lastMetrics.emplace_back(output.name(), output.at(0));
   double value = lastLoss;
   for (const auto &[name, number] : lastMetrics)
     if (name == chosenMetric)
       value = number;
-  if (best > 0 && !isBetter(value, bestValue))
+  if (!std::isfinite(lastLoss) || (best > 0 && !isBetter(value, bestValue)))
     return false;
   best = done;
   bestValue = value;
-  metricsOfBest = lastMetrics;
-  if (llvm::Error error = keepBest())
+  if (choosesByLoss()) {
+    std::swap(ofBest, ofStart);
+    ofBest.metrics.insert(ofBest.metrics.begin(), {kLoss.str(), lastLoss});
+  } else if (llvm::Error error = take(ofBest)) {
     return std::move(error);
+  }
   return true;
 }
 
-llvm::Error Trainer::keepBest() {
-  if (session->isOnCPU()) {
-    for (auto [from, to] : llvm::zip_equal(current->tensors(), bestTensors))
-      std::memcpy(to.data(), from.data(), from.bytes());
-    return llvm::Error::success();
-  }
-  for (auto [from, to] : llvm::zip_equal(current->tensors(), bestOnDevice))
-    if (llvm::Error error =
-            session->copy(to.get(), true, onDevice->tensors[from.name()].memory.get(), true, from.bytes()))
-      return error;
-  return llvm::Error::success();
-}
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
 
 /// Brings everything from the device, if there is one.
 llvm::Error Trainer::fetch() {
@@ -189,7 +259,7 @@ llvm::Error Trainer::fetch() {
     return llvm::Error::success();
   if (llvm::Error error = step.fetchUpdates())
     return error;
-  for (auto [from, to] : llvm::zip_equal(bestOnDevice, bestTensors))
+  for (auto [from, to] : llvm::zip_equal(ofBest.device, ofBest.host))
     if (llvm::Error error = session->copy(to.data(), false, from.get(), true, to.bytes()))
       return error;
   return llvm::Error::success();
@@ -201,9 +271,9 @@ llvm::Error Trainer::saveBest(llvm::StringRef path) {
   SafetensorsWriter writer;
   writer.addMetadata("model", model->info().name);
   writer.addMetadata("epoch", std::to_string(best));
-  for (const auto &[name, value] : metricsOfBest)
+  for (const auto &[name, value] : ofBest.metrics)
     writer.addMetadata(name, llvm::formatv("{0}", value).str());
-  for (const HostTensor &tensor : bestTensors)
+  for (const HostTensor &tensor : ofBest.host)
     if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
@@ -212,6 +282,9 @@ llvm::Error Trainer::saveBest(llvm::StringRef path) {
 llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
   if (llvm::Error error = fetch())
     return error;
+  llvm::Expected<std::string> digest = model->digest();
+  if (!digest)
+    return digest.takeError();
   auto exact = [](double value) {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::format("%.17g", value);
@@ -222,73 +295,118 @@ llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
   writer.addMetadata("checkpoint.epoch", std::to_string(done));
   writer.addMetadata("checkpoint.best_epoch", std::to_string(best));
   writer.addMetadata("checkpoint.best_value", exact(bestValue));
-  writer.addMetadata("checkpoint.chosen", chosenMetric);
-  for (const auto &[name, value] : metricsOfBest)
+  writer.addMetadata("checkpoint.selection", selection());
+  writer.addMetadata("checkpoint.seed", std::to_string(startSeed));
+  writer.addMetadata("checkpoint.digest", *digest);
+  for (const auto &[name, value] : ofBest.metrics)
     writer.addMetadata("checkpoint.metric." + name, exact(value));
   for (const HostTensor &tensor : current->tensors())
     if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
       return error;
-  for (const HostTensor &tensor : bestTensors)
+  for (const HostTensor &tensor : ofBest.host)
     if (llvm::Error error =
             writer.add((kBestPrefix + tensor.name()).str(), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
 }
 
+namespace {
+
+/// What the metadata of a checkpoint says, or an error that names the file.
+struct CheckpointReader {
+  const SafetensorsFile &file;
+
+  llvm::Error wrong(const llvm::Twine &what) const { return llvm::createStringError("'" + file.path() + "': " + what); }
+  llvm::Expected<llvm::StringRef> text(const std::string &key) const {
+    if (const std::string *found = file.findMetadata(key))
+      return *found;
+    return wrong("expected a checkpoint of this model's training, found no '" + key + "' in its metadata");
+  }
+  llvm::Error expect(const std::string &key, const std::string &wanted, llvm::StringRef what) const {
+    llvm::Expected<llvm::StringRef> found = text(key);
+    if (!found)
+      return found.takeError();
+    return *found == wanted ? llvm::Error::success()
+                            : wrong("expected a checkpoint of " + what + " " + wanted + ", found one of " + *found);
+  }
+  llvm::Expected<int64_t> integer(const std::string &key, int64_t least, int64_t most) const {
+    llvm::Expected<llvm::StringRef> found = text(key);
+    if (!found)
+      return found.takeError();
+    int64_t value = 0;
+    if (found->getAsInteger(10, value) || value < least || value > most)
+      return wrong("metadata '" + key + "': expected a number from " + llvm::Twine(least) + " to " + llvm::Twine(most) +
+                   ", found '" + *found + "'");
+    return value;
+  }
+  llvm::Expected<double> number(const std::string &key) const {
+    llvm::Expected<llvm::StringRef> found = text(key);
+    if (!found)
+      return found.takeError();
+    double value = 0;
+    if (found->getAsDouble(value))
+      return wrong("metadata '" + key + "': expected a number, found '" + *found + "'");
+    return value;
+  }
+};
+
+} // namespace
+
 llvm::Error Trainer::loadCheckpoint(llvm::StringRef path) {
   llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(path);
   if (!file)
     return file.takeError();
-  auto wrong = [&](const llvm::Twine &what) { return llvm::createStringError("'" + path + "': " + what); };
-  auto number = [&](const llvm::Twine &key, auto &value) -> llvm::Error {
-    const std::string *text = file->findMetadata(("checkpoint." + key).str());
-    double parsed = 0;
-    if (!text || llvm::StringRef(*text).getAsDouble(parsed))
-      return wrong("expected a checkpoint of this model's training, found no 'checkpoint." + key + "' in its metadata");
-    value = std::remove_reference_t<decltype(value)>(parsed);
-    return llvm::Error::success();
-  };
-  int64_t epoch = 0, bestOne = 0;
-  double value = 0;
-  if (llvm::Error error = number("epoch", epoch))
-    return error;
-  if (llvm::Error error = number("best_epoch", bestOne))
-    return error;
-  if (llvm::Error error = number("best_value", value))
-    return error;
+  llvm::Expected<std::string> digest = model->digest();
+  if (!digest)
+    return digest.takeError();
   // Everything is looked at before anything is taken over.
+  CheckpointReader said{*file};
+  llvm::Expected<int64_t> epoch = said.integer("checkpoint.epoch", 0, INT64_MAX);
+  if (!epoch)
+    return epoch.takeError();
+  if (llvm::Error error = said.expect("model", model->info().name, "model"))
+    return error;
+  if (llvm::Error error = said.expect("checkpoint.digest", *digest, "this compilation of the model,"))
+    return error;
+  if (llvm::Error error = said.expect("checkpoint.seed", std::to_string(startSeed), "seed"))
+    return error;
+  if (llvm::Error error = said.expect("checkpoint.selection", selection(), "the training for the"))
+    return error;
+  llvm::Expected<int64_t> bestOne = said.integer("checkpoint.best_epoch", std::min<int64_t>(*epoch, 1), *epoch);
+  if (!bestOne)
+    return bestOne.takeError();
+  llvm::Expected<double> value = said.number("checkpoint.best_value");
+  if (!value)
+    return value.takeError();
+  Metrics metrics;
+  for (const std::string &name : *bestOne > 0 ? metricNames() : std::vector<std::string>()) {
+    llvm::Expected<double> metric = said.number("checkpoint.metric." + name);
+    if (!metric)
+      return metric.takeError();
+    metrics.emplace_back(name, *metric);
+  }
   std::vector<std::pair<const FileTensor *, const HostTensor *>> copies;
-  for (bool ofBest : {false, true})
-    for (const HostTensor &tensor : ofBest ? llvm::ArrayRef(bestTensors) : current->tensors()) {
-      std::string name = (ofBest ? kBestPrefix : llvm::StringLiteral("")).str() + tensor.name();
+  for (bool isBest : {false, true})
+    for (const HostTensor &tensor : isBest ? llvm::ArrayRef(ofBest.host) : current->tensors()) {
+      std::string name = (isBest ? kBestPrefix : llvm::StringLiteral("")).str() + tensor.name();
       const FileTensor *found = file->find(name);
       if (!found || !found->type || *found->type != tensor.type() || llvm::ArrayRef(found->shape) != tensor.shape())
-        return wrong(
+        return said.wrong(
             "expected tensor '" + name + "' " + elementTypeName(tensor.type()) + " " + formatShape(tensor.shape()) +
             (found ? ", found " + found->typeName + " " + formatShape(found->shape) : std::string(", found none")));
       copies.emplace_back(found, &tensor);
     }
-  const std::string *chosen = file->findMetadata("checkpoint.chosen");
-  if (!chosen || *chosen != chosenMetric)
-    return wrong("its best epoch was chosen by '" + llvm::Twine(chosen ? *chosen : "") + "', not by '" + chosenMetric +
-                 "'");
+
   for (auto [from, to] : copies)
     std::memcpy(to->data(), from->data, to->bytes());
   isBound = false;
   if (!session->isOnCPU())
-    for (auto [from, to] : llvm::zip_equal(bestTensors, bestOnDevice))
+    for (auto [from, to] : llvm::zip_equal(ofBest.host, ofBest.device))
       if (llvm::Error error = session->copy(to.get(), true, from.data(), false, from.bytes()))
         return error;
-  done = epoch;
-  best = bestOne;
-  bestValue = value;
-  metricsOfBest.clear();
-  if (evaluation)
-    for (const HostTensor &output : evaluation->outputs()) {
-      double metric = 0;
-      if (llvm::Error error = number("metric." + output.name(), metric))
-        return error;
-      metricsOfBest.emplace_back(output.name(), metric);
-    }
+  done = *epoch;
+  best = *bestOne;
+  bestValue = *value;
+  ofBest.metrics = std::move(metrics);
   return llvm::Error::success();
 }

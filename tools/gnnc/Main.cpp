@@ -24,6 +24,12 @@ static std::string checkDefine(const std::string &text) {
   return valid ? "" : "expected NAME=VALUE, found '" + text + "'";
 }
 
+/// As a number would be read, -1 would be 2^64-1, and so would be whatever is greater.
+static std::string checkSeed(const std::string &text) {
+  uint64_t seed;
+  return llvm::StringRef(text).getAsInteger(10, seed) ? "expected a number from 0 to 2^64-1, found '" + text + "'" : "";
+}
+
 static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::App *command = app.add_subcommand("compile", "Compile a model to a shared object, or print what is on the way");
   std::vector<std::string> phases;
@@ -141,7 +147,10 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
   command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  command->add_option("--seed", arguments.seed, "Seed of random parameters")->excludes(params)->capture_default_str();
+  command->add_option("--seed", arguments.seed, "Seed of random parameters")
+      ->check(checkSeed)
+      ->excludes(params)
+      ->capture_default_str();
 }
 
 static void addTrain(CLI::App &app, TrainArguments &arguments) {
@@ -154,6 +163,7 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
       ->check(CLI::Range(int64_t(1), int64_t(1) << 24))
       ->capture_default_str();
   command->add_option("--seed", arguments.seed, "Seed of initial values and dropout; the same seed gives the same bits")
+      ->check(checkSeed)
       ->capture_default_str();
   CLI::Option *runs =
       command->add_option("--runs", arguments.runs, "Train so many times, with the seed and those after it")
@@ -162,8 +172,12 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
   command->add_option("--patience", arguments.patience, "Stop after so many epochs without a better one; 0: never")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
       ->capture_default_str();
-  command->add_option("--select", arguments.select,
-                      "Metric that says which epoch is the best; default: the first called val..., else the loss");
+  command
+      ->add_option("--select", arguments.select,
+                   "Metric whose greatest value, or with :min the least, makes an epoch the best; the least also where "
+                   "its name contains loss or error, unless with :max; default: the first called val..., else the "
+                   "loss, which is of the parameters that the epoch began with")
+      ->type_name("NAME[:min|:max]");
   command->add_option("--params-out", arguments.paramsOut, "Write the best epoch's parameters to this file")
       ->excludes(runs);
   command->add_option(
@@ -171,7 +185,8 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
       "Write a line of JSON for each epoch to this file; training that goes on from a checkpoint goes on with it");
   command
       ->add_option("--checkpoint", arguments.checkpoint,
-                   "Write everything to this file now and then, and go on from it where it is there already")
+                   "Write everything to this file now and then, and go on from it where it is there already, with the "
+                   "same compiled model and seed")
       ->excludes(runs);
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);

@@ -50,6 +50,7 @@ private:
   llvm::Error runOnce(uint64_t seed);
   void showProgress(Progress &progress) const;
   void printBest(llvm::StringRef title) const;
+  bool isOutOfPatience() const;
   void printSummary() const;
   llvm::Error saveBest() const;
 
@@ -82,12 +83,12 @@ void Training::showProgress(Progress &progress) const {
 }
 
 void Training::printBest(llvm::StringRef title) const {
-  llvm::outs() << title << "best epoch " << trainer.bestEpoch() << " of " << trainer.epochs();
-  if (trainer.bestMetrics().empty())
-    llvm::outs() << llvm::format(": loss %.4f", trainer.loss());
-  else
-    llvm::outs() << ": " << formatMetrics(trainer.bestMetrics());
-  llvm::outs() << "\n";
+  llvm::outs() << title << "best epoch " << trainer.bestEpoch() << " of " << trainer.epochs() << " by the "
+               << trainer.selection() << ": " << formatMetrics(trainer.bestMetrics()) << "\n";
+}
+
+bool Training::isOutOfPatience() const {
+  return arguments.patience > 0 && trainer.epochs() - trainer.bestEpoch() >= arguments.patience;
 }
 
 llvm::Error Training::runOnce(uint64_t seed) {
@@ -96,11 +97,12 @@ llvm::Error Training::runOnce(uint64_t seed) {
   if (!arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint)) {
     if (llvm::Error error = trainer.loadCheckpoint(arguments.checkpoint))
       return error;
-    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint
-                 << (trainer.epochs() < arguments.epochs
-                         ? ""
-                         : ": nothing is left of " + std::to_string(arguments.epochs) + " epochs")
-                 << "\n";
+    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint;
+    if (trainer.epochs() >= arguments.epochs)
+      llvm::outs() << ": nothing is left of " << arguments.epochs << " epochs";
+    else if (isOutOfPatience())
+      llvm::outs() << ": it has stopped " << trainer.epochs() - trainer.bestEpoch() << " epochs after its best";
+    llvm::outs() << "\n";
   }
   // One log for all runs; where it goes on is known now.
   if (!arguments.log.empty() && !log) {
@@ -112,7 +114,7 @@ llvm::Error Training::runOnce(uint64_t seed) {
   Progress progress;
   Stopwatch watch;
   double sinceShown = 1, sinceSaved = 0;
-  while (trainer.epochs() < arguments.epochs && !interrupted) {
+  while (trainer.epochs() < arguments.epochs && !isOutOfPatience() && !interrupted) {
     llvm::Expected<bool> better = trainer.epoch();
     if (!better)
       return better.takeError();
@@ -135,8 +137,6 @@ llvm::Error Training::runOnce(uint64_t seed) {
         return error;
       sinceSaved = 0;
     }
-    if (arguments.patience > 0 && trainer.epochs() - trainer.bestEpoch() >= arguments.patience)
-      break;
   }
   return arguments.checkpoint.empty() ? llvm::Error::success() : trainer.saveCheckpoint(arguments.checkpoint);
 }
@@ -197,11 +197,10 @@ int gnnc::runTrain(const TrainArguments &arguments) {
                                                          "train_step", arguments.device, arguments.tuning);
   if (!job)
     return fail(job.takeError());
-  llvm::Expected<Trainer> trainer = Trainer::create((*job)->model(), (*job)->session(), (*job)->bound());
+  llvm::Expected<Trainer> trainer =
+      Trainer::create((*job)->model(), (*job)->session(), (*job)->bound(), arguments.select);
   if (!trainer)
     return fail(trainer.takeError());
-  if (llvm::Error error = trainer->choose(arguments.select))
-    return fail(std::move(error));
   WatchInterrupts watch;
   if (llvm::Error error = Training(arguments, *trainer).run())
     return fail(std::move(error));

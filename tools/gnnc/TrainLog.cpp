@@ -10,8 +10,9 @@
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
+
+#include <cmath>
 
 using namespace gnnc;
 
@@ -19,28 +20,30 @@ static llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
   return llvm::createStringError(code, "cannot write '" + path + "': " + code.message());
 }
 
-/// Whether a line was written for an epoch up to `last`.
-static bool isUpTo(llvm::StringRef line, int64_t last) {
+/// Whether a line was written for an epoch after `last`. What is no JSON is not ours to judge.
+static bool isAfter(llvm::StringRef line, int64_t last) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(line);
   if (!value) {
-    llvm::consumeError(value.takeError()); // A line that was cut off with its process.
+    llvm::consumeError(value.takeError());
     return false;
   }
   const llvm::json::Object *object = value->getAsObject();
   std::optional<int64_t> epoch = object ? object->getInteger("epoch") : std::nullopt;
-  return epoch && *epoch <= last;
+  return epoch && *epoch > last;
 }
 
-/// Takes the lines after epoch `last` out of a log that is there.
+/// Takes the lines after epoch `last` out of a log that is there, and one that was cut off with its process.
 static llvm::Error dropAfter(llvm::StringRef path, int64_t last) {
   if (!llvm::sys::fs::is_regular_file(path))
     return llvm::Error::success();
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
     return llvm::createStringError(buffer.getError(), "cannot read '" + path + "': " + buffer.getError().message());
+  llvm::StringRef rest = (*buffer)->getBuffer();
   return writeOutputFile(path, [&](llvm::raw_ostream &out) {
-    for (llvm::line_iterator line(**buffer); !line.is_at_end() && isUpTo(*line, last); ++line)
-      out << *line << "\n";
+    for (size_t end; (end = rest.find('\n')) != llvm::StringRef::npos; rest = rest.drop_front(end + 1))
+      if (!isAfter(rest.take_front(end), last))
+        out << rest.take_front(end + 1);
   });
 }
 
@@ -60,13 +63,16 @@ llvm::Expected<TrainLog> TrainLog::open(llvm::StringRef path, int64_t after) {
 
 llvm::Error TrainLog::add(const Trainer &trainer, uint64_t seed, double seconds) {
   llvm::json::OStream json(*stream);
+  auto number = [&](llvm::StringRef name, double value) { // JSON knows no others.
+    json.attribute(name, std::isfinite(value) ? llvm::json::Value(value) : llvm::json::Value(nullptr));
+  };
   json.object([&] {
-    json.attribute("seed", int64_t(seed));
+    json.attribute("seed", seed);
     json.attribute("epoch", trainer.epochs());
     json.attribute("seconds", seconds);
-    json.attribute("loss", trainer.loss());
+    number("loss", trainer.loss());
     for (const auto &[name, value] : trainer.metrics())
-      json.attribute(name, value);
+      number(name, value);
   });
   *stream << "\n";
   stream->flush();

@@ -25,7 +25,8 @@ public:
   /// ones are of epochs that the checkpoint has not seen and that come again.
   static llvm::Expected<TrainLog> open(llvm::StringRef path, int64_t after);
 
-  /// Adds the trainer's last epoch, which took `seconds`. The line is in the file when this returns.
+  /// Adds the trainer's last epoch, which took `seconds`; null stands for a number that is not finite. The line is in
+  /// the file when this returns.
   llvm::Error add(const Trainer &trainer, uint64_t seed, double seconds);
 
 private:

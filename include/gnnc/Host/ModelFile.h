@@ -31,6 +31,8 @@ public:
   /// The description as the model gives it.
   llvm::StringRef description() const { return descriptionText; }
   const gnnc_api &api() const { return *table; }
+  /// Of the whole file, 16 hexadecimal digits: another one where anything was compiled into it differently.
+  llvm::Expected<std::string> digest() const;
 
 private:
   struct Close {

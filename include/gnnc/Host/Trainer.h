@@ -27,40 +27,58 @@ class Trainer {
 public:
   /// `session` and `graph` must outlive it and stay where they are. An error where the model has no train statement or
   /// the graph lacks what training needs.
-  static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph);
+  /// `select`: the metric that says which epoch is the best, NAME, NAME:min or NAME:max; without either, the least is
+  /// the best where the name contains "loss" or "error", else the greatest. Empty: the first whose name begins with
+  /// "val", else the training loss.
+  static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph,
+                                        llvm::StringRef select = "");
 
-  /// The metric that says which epoch is the best: larger is better, but for a loss. Empty: the first whose name begins
-  /// with "val", else the training loss.
-  llvm::Error choose(llvm::StringRef metric);
-  const std::string &chosen() const { return chosenMetric; }
+  /// "least loss", "greatest val_accuracy".
+  std::string selection() const { return (takesLeast ? "least " : "greatest ") + chosenMetric; }
 
   /// Starts from new initial values. The numbers depend on `seed` alone.
   llvm::Error initialize(uint64_t seed);
-  /// One training step on the whole graph, then the metrics; true where this epoch is the best so far.
+  /// One training step on the whole graph, then the metrics of what it left; true where this epoch is the best so far,
+  /// which one whose loss is not finite never is.
   llvm::Expected<bool> epoch();
 
   int64_t epochs() const { return done; }
   double loss() const { return lastLoss; }
   const Metrics &metrics() const { return lastMetrics; }
-  /// Of the best epoch, which counts from 1; 0 before the first.
+  /// Of the best epoch, which counts from 1; 0 before the first. A step's loss is that of what it began with: where the
+  /// loss chooses, the epoch's parameters and metrics are those from before its step, and the loss is one of them.
   int64_t bestEpoch() const { return best; }
-  const Metrics &bestMetrics() const { return metricsOfBest; }
+  const Metrics &bestMetrics() const { return ofBest.metrics; }
 
   /// Writes the parameters and states of the best epoch as `Parameters::load` reads them.
   llvm::Error saveBest(llvm::StringRef path);
-  /// Writes everything, so that training goes on from there as if it had not stopped; and reads it back.
+  /// Writes everything, so that training goes on from there as if it had not stopped; and reads it back, which is an
+  /// error unless it is of the same compilation, seed and selection.
   llvm::Error saveCheckpoint(llvm::StringRef path);
   llvm::Error loadCheckpoint(llvm::StringRef path);
 
 private:
   Trainer(const ModelFile &model, const Session &session, const BoundGraph &graph)
       : model(&model), session(&session), graph(&graph), onDevice(std::make_shared<DeviceTensors>()) {}
+
+  /// All parameters and states at one time, and their metrics.
+  struct Snapshot {
+    std::vector<HostTensor> host;              ///< parallel to current->tensors(); on a device stale until fetched
+    std::vector<std::shared_ptr<void>> device; ///< likewise; empty on a CPU
+    Metrics metrics;
+  };
+  llvm::Expected<Snapshot> makeSnapshot() const;
+  llvm::Error take(Snapshot &snapshot);
+
+  llvm::Error choose(llvm::StringRef select);
+  bool choosesByLoss() const;
+  bool isBetter(double value, double than) const;
+  std::vector<std::string> metricNames() const;
+  Metrics readMetrics() const;
   std::vector<gnnc_binding> bindings() const;
   llvm::Error bindEpoch();
   llvm::Error runEpoch();
-  llvm::Error keepBest();
   llvm::Error fetch();
-  bool isBetter(double value, double than) const;
 
   const ModelFile *model;
   const Session *session;
@@ -69,14 +87,16 @@ private:
   ProgramRun initialization, step;
   std::optional<ProgramRun> evaluation;
   std::optional<Parameters> current;
-  std::vector<HostTensor> bestTensors;             ///< parallel to current->tensors()
-  std::vector<std::shared_ptr<void>> bestOnDevice; ///< likewise
+  Snapshot ofBest;
+  Snapshot ofStart; ///< of the last epoch, before its step; only where the loss chooses
   Recording wholeEpoch;
   bool isBound = false; ///< what the epoch's programs read is where they look for it
   std::string chosenMetric;
+  bool takesLeast = true;
+  uint64_t startSeed = 0;
   int64_t done = 0, best = 0;
   double lastLoss = 0, bestValue = 0;
-  Metrics lastMetrics, metricsOfBest;
+  Metrics lastMetrics;
 };
 
 } // namespace gnnc
