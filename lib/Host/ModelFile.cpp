@@ -7,6 +7,7 @@
 
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/Parameters.h"
+#include "gnnc/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -16,7 +17,6 @@
 #include "llvm/Object/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
 #include <cstring>
@@ -31,18 +31,14 @@ using namespace gnnc;
 void ModelFile::Close::operator()(void *handle) const { dlclose(handle); }
 
 /// The loader maps what the headers say and would be killed where the file ends before that.
-static llvm::Error checkComplete(llvm::StringRef path) {
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer =
-      llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!buffer)
-    return llvm::errorCodeToError(buffer.getError());
-  auto file = llvm::object::ELF64LEFile::create((*buffer)->getBuffer());
+static llvm::Error checkComplete(llvm::StringRef bytes) {
+  auto file = llvm::object::ELF64LEFile::create(bytes);
   if (!file)
     return file.takeError();
   auto segments = file->program_headers();
   if (!segments)
     return segments.takeError();
-  uint64_t size = (*buffer)->getBufferSize();
+  uint64_t size = bytes.size();
   for (const auto &segment : *segments)
     if (segment.p_filesz > size || segment.p_offset > size - segment.p_filesz)
       return llvm::createStringError("the file ends after " + llvm::Twine(size) + " bytes, inside the segment at " +
@@ -55,11 +51,17 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   llvm::SmallString<256> absolute;
   if (std::error_code code = llvm::sys::fs::real_path(path, absolute))
     return llvm::createStringError(code, "cannot read '%s': %s", path.str().c_str(), code.message().c_str());
-  llvm::file_magic magic;
-  if (llvm::identify_magic(absolute, magic) || magic != llvm::file_magic::elf_shared_object)
+  auto isNoModel = [&] {
     return llvm::createStringError("'" + path + "' is not a compiled model: expected a shared object");
-
-  if (llvm::Error error = checkComplete(absolute))
+  };
+  if (!llvm::sys::fs::is_regular_file(absolute)) // The loader could not read a pipe once more.
+    return isNoModel();
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
+  if (!bytes)
+    return bytes.takeError();
+  if (llvm::identify_magic((*bytes)->getBuffer()) != llvm::file_magic::elf_shared_object)
+    return isNoModel();
+  if (llvm::Error error = checkComplete((*bytes)->getBuffer()))
     return llvm::createStringError("'" + path + "' is damaged: " + llvm::toString(std::move(error)));
 
   ModelFile model;
@@ -92,9 +94,9 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
 }
 
 llvm::Expected<std::string> ModelFile::digest() const {
-  auto bytes = llvm::MemoryBuffer::getFile(filePath, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(filePath);
   if (!bytes)
-    return llvm::createStringError(bytes.getError(), "cannot read '" + filePath + "': " + bytes.getError().message());
+    return bytes.takeError();
   return llvm::utohexstr(llvm::xxh3_64bits(llvm::arrayRefFromStringRef((*bytes)->getBuffer())), /*LowerCase=*/true, 16);
 }
 
@@ -206,9 +208,8 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
   } else {
     llvm::Expected<std::shared_ptr<void>> memory = allocate(program.workspaceSize);
     if (!memory)
-      return llvm::joinErrors(llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
-                                                      " bytes does not fit in memory"),
-                              memory.takeError());
+      return llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
+                                     " bytes does not fit in memory: " + llvm::toString(memory.takeError()));
     program.workspace = std::move(*memory);
   }
   auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {

@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ParamsMap.h"
+#include "gnnc/Support/InputFile.h"
 
 #include "llvm/ADT/Twine.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <nlohmann/json.hpp>
 
@@ -163,9 +163,8 @@ llvm::Expected<ParamsMap> ParamsMap::parse(llvm::StringRef text, llvm::StringRef
 }
 
 llvm::Expected<ParamsMap> ParamsMap::open(llvm::StringRef path) {
-  auto bytes = llvm::MemoryBuffer::getFile(path);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
   if (!bytes)
-    return llvm::createStringError(bytes.getError(), "cannot read '%s': %s", path.str().c_str(),
-                                   bytes.getError().message().c_str());
+    return bytes.takeError();
   return parse((*bytes)->getBuffer(), path);
 }

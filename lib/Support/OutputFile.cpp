@@ -37,6 +37,7 @@ namespace {
 /// What to write to so that a whole file takes the place of `path` in the end.
 struct Target {
   llvm::SmallString<256> name;                 ///< without links
+  std::optional<llvm::sys::fs::perms> mode;    ///< of the file that is there
   std::optional<llvm::sys::fs::TempFile> file; ///< none for a device or a pipe, which a rename would replace by a file
 };
 
@@ -59,6 +60,8 @@ static llvm::Expected<Target> openTarget(llvm::StringRef path) {
   if (!temporary)
     return cannotWrite(path, llvm::errorToErrorCode(temporary.takeError()));
   target.file = std::move(*temporary);
+  if (exists)
+    target.mode = status.permissions();
   return std::move(target);
 }
 
@@ -84,6 +87,8 @@ llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(
     failed = out.error();
     out.clear_error(); // an unread error would end the process in the destructor
   }
+  if (!failed && target->mode)
+    failed = llvm::sys::fs::setPermissions(temporary->FD, *target->mode);
   if (failed) {
     llvm::consumeError(temporary->discard());
     return cannotWrite(path, failed);

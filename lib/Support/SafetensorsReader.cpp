@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/Safetensors.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -258,10 +259,9 @@ llvm::Error SafetensorsFile::placeTensors(uint64_t dataBegin) {
 //===----------------------------------------------------------------------===//
 
 llvm::Expected<SafetensorsFile> SafetensorsFile::open(llvm::StringRef path) {
-  auto bytes = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
   if (!bytes)
-    return llvm::createStringError(bytes.getError(), "cannot read '%s': %s", path.str().c_str(),
-                                   bytes.getError().message().c_str());
+    return bytes.takeError();
   return parse(std::move(*bytes), path);
 }
 

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Files.h"
 #include "Report.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Spec/Frontend.h"
 #include "gnnc/Spec/JSON.h"
+#include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/OutputFile.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 
@@ -21,14 +23,29 @@
 
 using namespace gnnc;
 
-static std::optional<spec::ModelSpec> load(const CompileArguments &arguments) {
+/// `imported`: the files that it takes in.
+static std::optional<spec::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
+  if (!text) {
+    fail(text.takeError());
+    return std::nullopt;
+  }
   spec::CompileInputs inputs;
-  inputs.mainPath = arguments.input;
+  inputs.readFile = [&](const std::string &path) -> std::optional<std::string> {
+    llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
+    if (!bytes) {
+      llvm::consumeError(bytes.takeError());
+      return std::nullopt;
+    }
+    imported.push_back(path);
+    return (*bytes)->getBuffer().str();
+  };
   inputs.model = arguments.model;
   for (llvm::StringRef define : arguments.defines)
     inputs.defines[define.split('=').first.str()] = define.split('=').second.str();
   std::vector<spec::Diagnostic> diagnostics;
-  std::optional<spec::ModelSpec> model = spec::loadModel(inputs, diagnostics);
+  std::optional<spec::ModelSpec> model =
+      spec::loadModelFromText(arguments.input, (*text)->getBuffer().str(), inputs, diagnostics);
   for (const spec::Diagnostic &diagnostic : diagnostics)
     llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << spec::render(diagnostic);
   return model;
@@ -108,10 +125,30 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   return compile(model, options);
 }
 
+/// Empty: the standard output.
+static std::string outputPath(const CompileArguments &arguments) {
+  if (!arguments.output.empty())
+    return arguments.output == "-" ? "" : arguments.output;
+  llvm::StringRef ending = arguments.compileTo.empty() ? llvm::StringSwitch<llvm::StringRef>(arguments.emit)
+                                                             .Case("so", ".so")
+                                                             .Case("obj", ".o")
+                                                             .Case("cubin", ".cubin")
+                                                             .Default("")
+                                                       : "";
+  return ending.empty() ? "" : (llvm::sys::path::stem(arguments.input) + ending).str();
+}
+
 int gnnc::runCompile(const CompileArguments &arguments) {
-  std::optional<spec::ModelSpec> model = load(arguments);
+  std::vector<std::string> imported;
+  std::optional<spec::ModelSpec> model = load(arguments, imported);
   if (!model)
     return ExitError;
+  std::string output = outputPath(arguments);
+  std::vector<NamedFile> inputs = {{"the model", arguments.input}};
+  for (const std::string &path : imported)
+    inputs.push_back({"the import", path});
+  if (llvm::Error error = checkOverwriting({{"--output", output}, {"--report", arguments.report}}, inputs))
+    return fail(std::move(error));
   // Precision is a choice of the compilation; the JSON form may have made it already.
   model->doublePrecision |= arguments.dtype == "f64";
   if (!arguments.report.empty() && (arguments.emit == "json" || arguments.emit == "mpdfg"))
@@ -125,15 +162,7 @@ int gnnc::runCompile(const CompileArguments &arguments) {
     if (llvm::Error error = writeOutputFile(arguments.report, report))
       return fail(std::move(error));
 
-  bool isBinary =
-      arguments.compileTo.empty() && (arguments.emit == "so" || arguments.emit == "obj" || arguments.emit == "cubin");
-  std::string output = arguments.output;
-  if (output.empty() && isBinary)
-    output = (llvm::sys::path::stem(arguments.input) + (arguments.emit == "so"    ? ".so"
-                                                        : arguments.emit == "obj" ? ".o"
-                                                                                  : ".cubin"))
-                 .str();
-  if (output.empty() || output == "-") {
+  if (output.empty()) {
     llvm::outs() << *result;
     return ExitOk;
   }

@@ -7,10 +7,10 @@
 
 #include "Job.h"
 #include "Report.h"
+#include "gnnc/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <random>
@@ -31,6 +31,10 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(graphPath);
   if (!file)
     return file.takeError();
+  // What it goes on from would have to be computed first, and then it is the whole.
+  if (auto [whole, half] = program.split('.'); half == "backward")
+    return llvm::createStringError("program '" + program + "' goes on from what '" + whole +
+                                   ".forward' left in memory: run '" + whole + "', which is both");
   std::unique_ptr<Job> job(new Job(std::move(*model), std::move(*file)));
   llvm::Expected<BoundGraph> bound = BoundGraph::create(job->graphFile, job->modelFile.info(), program);
   if (!bound)
@@ -66,9 +70,9 @@ llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::String
   std::string path = choice.empty() ? (model + ".tune").str() : choice.str();
   if (choice.empty() && !llvm::sys::fs::exists(path))
     return result;
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(path);
   if (!buffer)
-    return llvm::createStringError(buffer.getError(), "cannot read '" + path + "': " + buffer.getError().message());
+    return buffer.takeError();
   result.path = path;
   result.text = (*buffer)->getBuffer().str();
   return result;

@@ -121,7 +121,10 @@ static void addDevice(CLI::App &command, std::string &device) {
 }
 
 static void addProgram(CLI::App &command, std::string &program) {
-  command.add_option("--program", program, "Which of the model's programs; `gnnc inspect` lists them")
+  command
+      .add_option(
+          "--program", program,
+          "Which of the model's programs; `gnnc inspect` lists them. Of a gradient, the whole or its forward half")
       ->capture_default_str();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Files.h"
 #include "Job.h"
 #include "Report.h"
 
@@ -108,6 +109,12 @@ static llvm::Error writeOutputs(const std::string &path, const Job &job) {
 }
 
 int gnnc::runModel(const RunArguments &arguments) {
+  if (llvm::Error error = checkOverwriting({{"--out", arguments.output}}, {{"the model", arguments.model},
+                                                                           {"--graph", arguments.graph},
+                                                                           {"--params", arguments.params},
+                                                                           {"--params-map", arguments.paramsMap},
+                                                                           {"--tuning", arguments.tuning}}))
+    return fail(std::move(error));
   llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads,
                                                              arguments.program, arguments.device, arguments.tuning);
   if (!created)

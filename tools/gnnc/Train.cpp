@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Files.h"
 #include "Job.h"
 #include "Report.h"
 #include "TrainLog.h"
@@ -193,6 +194,10 @@ llvm::Error Training::run() {
 }
 
 int gnnc::runTrain(const TrainArguments &arguments) {
+  if (llvm::Error error = checkOverwriting(
+          {{"--params-out", arguments.paramsOut}, {"--log", arguments.log}, {"--checkpoint", arguments.checkpoint}},
+          {{"the model", arguments.model}, {"--graph", arguments.graph}, {"--tuning", arguments.tuning}}))
+    return fail(std::move(error));
   llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads,
                                                          "train_step", arguments.device, arguments.tuning);
   if (!job)

@@ -6,11 +6,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "TrainLog.h"
+#include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/OutputFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 #include <cmath>
 
@@ -36,9 +36,9 @@ static bool isAfter(llvm::StringRef line, int64_t last) {
 static llvm::Error dropAfter(llvm::StringRef path, int64_t last) {
   if (!llvm::sys::fs::is_regular_file(path))
     return llvm::Error::success();
-  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = llvm::MemoryBuffer::getFile(path);
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> buffer = readInputFile(path);
   if (!buffer)
-    return llvm::createStringError(buffer.getError(), "cannot read '" + path + "': " + buffer.getError().message());
+    return buffer.takeError();
   llvm::StringRef rest = (*buffer)->getBuffer();
   return writeOutputFile(path, [&](llvm::raw_ostream &out) {
     for (size_t end; (end = rest.find('\n')) != llvm::StringRef::npos; rest = rest.drop_front(end + 1))

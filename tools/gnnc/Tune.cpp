@@ -12,17 +12,18 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Files.h"
 #include "Job.h"
 #include "Report.h"
 #include "gnnc/Host/GraphInfo.h"
+#include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/OutputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/LineIterator.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <limits>
@@ -236,13 +237,28 @@ llvm::Error Tuner::confirm() {
   return llvm::Error::success();
 }
 
-/// What a file of the same compilation says of other graphs, and of this graph's other functions.
-std::string Tuner::keptFrom(llvm::StringRef text) const {
-  std::string kept, own, identity = section(Choices());
+/// The lines that have words, without comments, and the words one space apart.
+static std::string wordsOf(llvm::StringRef text) {
+  std::string result;
   llvm::SmallVector<llvm::StringRef> lines;
   text.split(lines, '\n');
-  if (lines.empty() || lines.front().split('#').first.rtrim() != llvm::StringRef(head()).rtrim())
+  for (llvm::StringRef line : lines) {
+    llvm::SmallVector<llvm::StringRef> words;
+    llvm::SplitString(line.split('#').first, words, " \t\r");
+    if (!words.empty())
+      result += llvm::join(words, " ") + "\n";
+  }
+  return result;
+}
+
+/// What a file of the same compilation says of other graphs, and of this graph's other functions.
+std::string Tuner::keptFrom(llvm::StringRef text) const {
+  std::string kept, own, identity = section(Choices()), words = wordsOf(text);
+  llvm::StringRef all = words;
+  llvm::SmallVector<llvm::StringRef> lines;
+  if (!all.consume_front(head()))
     return "";
+  all.split(lines, '\n', -1, /*KeepEmpty=*/false);
   auto isOfOther = [&](llvm::StringRef line) {
     llvm::StringRef key = line.split(' ').first, name = line.split(' ').second.split(' ').first;
     if (key == "function")
@@ -253,15 +269,10 @@ std::string Tuner::keptFrom(llvm::StringRef text) const {
     return key == "sweep" && kernel != job.model().info().kernels.end() && kernel->function != function &&
            !llvm::StringRef(kernel->function).starts_with(function + ".");
   };
-  for (size_t i = 1; i < lines.size();) {
+  for (size_t i = 0; i < lines.size();) {
     std::string same, rest;
-    bool isFirst = true;
-    for (; i < lines.size() && (isFirst || !lines[i].starts_with("graph ")); ++i) {
-      llvm::StringRef line = lines[i].split('#').first.rtrim();
-      isFirst = false;
-      if (!line.empty())
-        (line.starts_with("graph ") || line.starts_with("extent ") ? same : rest) += line.str() + "\n";
-    }
+    for (bool isFirst = true; i < lines.size() && (isFirst || !lines[i].starts_with("graph ")); ++i, isFirst = false)
+      (lines[i].starts_with("graph ") || lines[i].starts_with("extent ") ? same : rest) += lines[i].str() + "\n";
     if (same != identity) {
       kept += same + rest;
       continue;
@@ -305,8 +316,17 @@ llvm::Error Tuner::run() {
   plain = std::move(*graph);
   // What a file of the same compilation says already is kept, so it must be right.
   std::string path = outputPath(arguments);
-  if (auto buffer = llvm::MemoryBuffer::getFile(path))
-    before = (*buffer)->getBuffer().str();
+  if (llvm::sys::fs::is_regular_file(path)) {
+    llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
+    if (!bytes)
+      return bytes.takeError();
+    before = (*bytes)->getBuffer().str();
+    std::string words = wordsOf(before);
+    llvm::StringRef mark = llvm::StringRef(words).split('\n').first;
+    if (!mark.empty() && !mark.starts_with("gnnc-tune "))
+      return llvm::createStringError("'" + path + "' is not replaced: expected a file that gnnc tune wrote, found '" +
+                                     mark.take_front(40) + "'");
+  }
   if (!keptFrom(before).empty())
     if (llvm::Error error = job.prepareWith(before, path))
       return error;
@@ -337,7 +357,11 @@ llvm::Error Tuner::run() {
 }
 
 int gnnc::runTune(const TuneArguments &arguments) {
-  if (llvm::Error error = checkOutputFile(outputPath(arguments)))
+  std::string path = outputPath(arguments);
+  if (llvm::Error error =
+          checkOverwriting({{"--output", path}}, {{"the model", arguments.model}, {"--graph", arguments.graph}}))
+    return fail(std::move(error));
+  if (llvm::Error error = checkOutputFile(path))
     return fail(std::move(error));
   llvm::Expected<std::unique_ptr<Job>> job =
       Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
