@@ -93,7 +93,10 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->excludes(emit)
       ->excludes(report);
   command
-      ->add_option("--cpu", arguments.cpu, "Processor levels to hold code for; the best that fits is used at run time")
+      ->add_option(
+          "--cpu", arguments.cpu,
+          "Processor levels to hold code for; the best that fits is used at run time, or none above that of the "
+          "environment variable GNNC_CPU_LEVEL (0: baseline, 3 or 4)")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"v3", "v4", "baseline"}))
@@ -112,12 +115,18 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}))
       ->capture_default_str();
   command->add_option("-o,--output", arguments.output,
-                      "File to write; default: standard output for text, else the model file's name with .so or .o; "
-                      "-: standard output");
+                      "File to write; default: standard output for text, else the model file's name with .so, .o or "
+                      ".cubin in the current folder; -: standard output");
 }
 
 static void addDevice(CLI::App &command, std::string &device) {
   command.add_option("--device", device, "Where to run: cpu, cuda or cuda:NUMBER")->capture_default_str();
+}
+
+static void addThreads(CLI::App &command, int &threads) {
+  command.add_option("--threads", threads, "Threads; 0: one for each processor")
+      ->check(CLI::Range(0, 1024)) // as the runtime allows
+      ->capture_default_str();
 }
 
 static void addProgram(CLI::App &command, std::string &program) {
@@ -147,9 +156,7 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
   command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
-  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  addThreads(*command, arguments.threads);
   command->add_option("--seed", arguments.seed, "Seed of random parameters")
       ->check(checkSeed)
       ->excludes(params)
@@ -193,9 +200,7 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
       ->excludes(runs);
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
-  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  addThreads(*command, arguments.threads);
 }
 
 static void addInspect(CLI::App &app, InspectArguments &arguments) {
@@ -224,9 +229,7 @@ static void addTune(CLI::App &app, TuneArguments &arguments) {
   command->add_option("-o,--output", arguments.output,
                       "File to write, where what it says of other graphs stays; default: MODEL.so.tune");
   addDevice(*command, arguments.device);
-  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  addThreads(*command, arguments.threads);
   addProgram(*command, arguments.program);
   command->add_option("--seconds", arguments.seconds, "How long to measure each choice")
       ->check(CLI::Range(0.001, 3600.0))
@@ -240,9 +243,7 @@ static void addBench(CLI::App &app, BenchArguments &arguments) {
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
-  command->add_option("--threads", arguments.threads, "Threads; 0: one for each processor")
-      ->check(CLI::Range(0, 4096))
-      ->capture_default_str();
+  addThreads(*command, arguments.threads);
   addProgram(*command, arguments.program);
   command->add_option("--repeat", arguments.repeat, "Runs after the first; default: for a second, 10 to 10000")
       ->check(CLI::Range(1u, 1000000000u));
@@ -261,7 +262,8 @@ static int finish(int status) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("gnnc compiles graph neural networks to shared objects that need libc alone, and runs them.", "gnnc");
+  CLI::App app("gnnc compiles graph neural networks to shared objects that need libc and libm alone, and runs them.",
+               "gnnc");
   app.require_subcommand(1);
   app.set_version_flag("--version", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " +
                                         std::to_string(GNNC_ABI_VERSION));
