@@ -180,10 +180,6 @@ SweepPlan::SweepPlan(mpk::SweepOp sweep) : levels(mpk::computeLevels(sweep)), ax
             sound = false;
           }
         }
-        if (accumulate.getKind() == ReduceKind::LogSumExp)
-          for (auto [i, softmax] : llvm::enumerate(softmaxes))
-            if (softmax.op->getOperand(0) == accumulate.getInput() && softmax.walk == phase)
-              plan.statisticOf = i;
         if (plan.perMember)
           walks = std::max(walks, phase + 1);
         phases[accumulate.getResult()] = plan.perMember ? phase + 1 : phase;
@@ -208,4 +204,10 @@ SweepPlan::SweepPlan(mpk::SweepOp sweep) : levels(mpk::computeLevels(sweep)), ax
   };
   while (!attempt()) {
   }
+  // Either may stand before the other.
+  for (AccumulatePlan &accumulate : accumulates)
+    if (accumulate.op.getKind() == ReduceKind::LogSumExp)
+      for (auto [i, softmax] : llvm::enumerate(softmaxes))
+        if (softmax.op->getOperand(0) == accumulate.op.getInput() && softmax.walk == accumulate.walk)
+          accumulate.statisticOf = i;
 }

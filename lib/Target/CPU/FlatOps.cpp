@@ -196,14 +196,21 @@ Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements,
   auto integers = VectorType::get({numbers}, b.getI32Type());
   Value result;
   if (inFours) { // Two words share a lane, two lanes are neighbours.
-    auto pair = [&](Value low, Value high) -> Value {
-      return arith::OrIOp::create(b, loc, lower(low), arith::ShLIOp::create(b, loc, high, constant(32)));
-    };
+    auto halves = VectorType::get({2 * n}, b.getI32Type());
     SmallVector<int64_t> lanes;
     for (int64_t i = 0; i < n; ++i)
+      lanes.append({2 * i, 2 * n + 2 * i});
+    // Not shifted together: shifts are drawn into the products, which makes them products of 64 bits.
+    auto pair = [&](Value low, Value high) -> Value {
+      Value words = shuffle(vector::BitCastOp::create(b, loc, halves, low),
+                            vector::BitCastOp::create(b, loc, halves, high), lanes);
+      return vector::BitCastOp::create(b, loc, wide, words);
+    };
+    Value first = pair(counter[0], counter[1]), second = pair(counter[2], counter[3]);
+    lanes.clear();
+    for (int64_t i = 0; i < n; ++i)
       lanes.append({i, n + i});
-    Value pairs = shuffle(pair(counter[0], counter[1]), pair(counter[2], counter[3]), lanes);
-    result = vector::BitCastOp::create(b, loc, integers, pairs);
+    result = vector::BitCastOp::create(b, loc, integers, shuffle(first, second, lanes));
   } else {
     auto has = [&](uint64_t bit) -> Value {
       Value masked = arith::AndIOp::create(b, loc, feature, constant(bit));
@@ -219,6 +226,19 @@ Value FlatOps::random(Value seedLow, Value seedHigh, Value step, Value elements,
   Value eight = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(integers, APInt(32, 8)));
   Value whole = arith::SIToFPOp::create(b, loc, type(numbers), arith::ShRUIOp::create(b, loc, result, eight));
   return arith::MulFOp::create(b, loc, whole, splat(0x1p-24, numbers));
+}
+
+Value FlatOps::randomBelow(Value random, double bound) {
+  auto product = random.getDefiningOp<arith::MulFOp>();
+  auto whole = product ? product.getLhs().getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
+  auto shifted = whole ? whole.getIn().getDefiningOp<arith::ShRUIOp>() : arith::ShRUIOp();
+  double steps = std::ceil((element.isF32() ? double(float(bound)) : bound) * 0x1p24);
+  if (!shifted || !(steps >= 0 && steps < 0x1p24))
+    return binary(BinaryKind::Lt, random, splat(bound, count(random)));
+  auto words = cast<VectorType>(shifted.getLhs().getType());
+  Value limit = arith::ConstantOp::create(b, loc, DenseElementsAttr::get(words, APInt(32, uint32_t(steps) << 8)));
+  Value truth = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, shifted.getLhs(), limit);
+  return arith::SelectOp::create(b, loc, truth, splat(1, count(random)), splat(0, count(random)));
 }
 
 Value FlatOps::select(Value condition, Value x, Value y) {

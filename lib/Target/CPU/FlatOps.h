@@ -75,6 +75,8 @@ public:
   /// mpdfg.random. `inFours`: every four lanes from the first on have features 4 i to 4 i + 3, and all else in common.
   mlir::Value random(mlir::Value seedLow, mlir::Value seedHigh, mlir::Value step, mlir::Value elementNumbers,
                      mlir::Value features, int64_t site, bool inFours = false);
+  /// 1 where numbers of mpdfg.random are less than `bound`, else 0: compares their words where `random` is its result.
+  mlir::Value randomBelow(mlir::Value random, double bound);
 
   mlir::VectorType type(int64_t count) { return mlir::VectorType::get({count}, element); }
   static int64_t count(mlir::Value value) { return mlir::cast<mlir::VectorType>(value.getType()).getNumElements(); }

@@ -186,9 +186,11 @@ Value FlatSweep::elementwise(Operation *op, function_ref<Value(Value)> get) {
           [&](UnaryOp u) { return flat.unary(u.getKind(), get(u.getInput()), u.getAlpha().convertToDouble()); })
       .Case<BinaryOp>([&](BinaryOp o) {
         Value x = get(o.getLhs());
-        // Members divide by what they share: one division before they are walked.
-        if (o.getKind() == BinaryKind::Div && plan.levels.lookup(o.getRhs()) != Level::Member &&
-            plan.levels.lookup(o.getResult()) == Level::Member)
+        auto bound = o.getRhs().getDefiningOp<ConstantOp>();
+        if (o.getKind() == BinaryKind::Lt && bound && o.getLhs().getDefiningOp<RandomOp>())
+          return flat.randomBelow(x, bound.getValue().convertToDouble());
+        // Members divide by what they share, owners by what all share: one division before they are walked.
+        if (o.getKind() == BinaryKind::Div && plan.levels.lookup(o.getRhs()) < plan.levels.lookup(o.getResult()))
           return flat.mul(x, flat.div(flat.splat(1, FlatOps::count(x)), get(o.getRhs())));
         return flat.binary(o.getKind(), x, get(o.getRhs()));
       })
@@ -273,8 +275,11 @@ void FlatSweep::compute(Operation *op, Values &values, Value owner, Value positi
 
 /// Fills `values` with what is known of a level before walk `phase`: operations in order, accumulations of values that
 /// do not depend on the member by their count.
-void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner, Range range) {
+void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Value owner, Range range,
+                                function_ref<bool(Operation *)> wanted) {
   for (Operation &op : sweep.getBody().front()) {
+    if (wanted && !wanted(&op))
+      continue;
     if (op.getNumResults() == 0 || plan.levels.lookup(op.getResult(0)) != level ||
         plan.phases.lookup(op.getResult(0)) != phase || values.count(op.getResult(0)))
       continue;
@@ -392,7 +397,6 @@ void FlatSweep::emitTile() {
     if (namesWinner(kind))
       init.push_back(flat.elementNumber(kernel.i64(-1), n));
   }
-  size_t numTotals = init.size();
   if (staging) { // Nothing is at hand before the first member of the block.
     Value first = kernel.loadIndex(kernel.index({IndexKind::Pointers, sweep.getAlongAttr(), {}}), kernel.begin());
     init.append({first, first});
@@ -412,50 +416,7 @@ void FlatSweep::emitTile() {
     init.assign(groups.getResults().begin(), groups.getResults().end());
     from = middle;
   }
-  auto owners = loop(from, kernel.end(), init);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(owners.getBody());
-    Value owner = owners.getInductionVar();
-    Values own = values;
-    for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
-      if (sweep.getAccessOf(i).getKind() == AccessKind::Owner ||
-          sweep.getAccessOf(i).getKind() == AccessKind::GatherOwner)
-        own[argument] = loadOperand(i, owner, {});
-    Range range;
-    if (sweep.getAlongAttr())
-      range = memberRange(owner);
-    levelOperations(Level::Owner, 0, own, owner, range);
-    if (staging) {
-      stagedFrom = owners.getRegionIterArgs()[numTotals];
-      stagedTo = owners.getRegionIterArgs()[numTotals + 1];
-    }
-    for (unsigned walk = 0; walk < plan.walks; ++walk) {
-      emitWalk(walk, owner, range, own);
-      levelOperations(Level::Owner, walk + 1, own, owner, range);
-    }
-    for (auto [i, value] : llvm::enumerate(yield.getValues()))
-      if (sweep.getYieldOf(i).getKind() == AccessKind::Owner) {
-        Value output = sweep.getResults()[i];
-        storeRow(own.lookup(value), kernel.address(kernel.buffer(output), rowStart(output, owner), element), value);
-      }
-    SmallVector<Value> next;
-    for (mpk::AccumulateOp op : plan.shared) {
-      Value input = own.lookup(op.getInput()), now = owners.getRegionIterArgs()[next.size()];
-      if (namesWinner(op.getKind())) {
-        auto [best, number] = winner(op.getKind(), input, owner, now, owners.getRegionIterArgs()[next.size() + 1]);
-        next.append({best, number});
-        continue;
-      }
-      next.push_back(op.getKind() == ReduceKind::Max   ? flat.max(input, now)
-                     : op.getKind() == ReduceKind::Min ? flat.min(input, now)
-                                                       : flat.add(now, input));
-    }
-    if (staging)
-      next.append({stagedFrom, stagedTo});
-    if (!next.empty())
-      scf::YieldOp::create(b, loc, next);
-  }
+  SmallVector<Value> totals = emitOwners(values, from, init);
 
   for (auto [i, value] : llvm::enumerate(yield.getValues())) {
     if (sweep.getYieldOf(i).getKind() != AccessKind::Shared)
@@ -469,13 +430,13 @@ void FlatSweep::emitTile() {
     unsigned slot = 0;
     for (mpk::AccumulateOp earlier : llvm::make_range(plan.shared.begin(), llvm::find(plan.shared, op)))
       slot += namesWinner(earlier.getKind()) ? 2 : 1;
-    Value total = owners.getResult(slot);
+    Value total = totals[slot];
     if (namesWinner(op.getKind())) {
       MergeKind kind = op.getKind() == ReduceKind::ArgMax ? MergeKind::ArgMax : MergeKind::ArgMin;
       int64_t n = getFeatureElements(output.getType());
       Value partial = kernel.partial(output, kind, 2 * n, element);
       storeRow(total, partial, value);
-      storeRow(owners.getResult(slot + 1), kernel.address(partial, kernel.i64(n), element), value);
+      storeRow(totals[slot + 1], kernel.address(partial, kernel.i64(n), element), value);
       continue;
     }
     if (op.getKind() == ReduceKind::Mean)

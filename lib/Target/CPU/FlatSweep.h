@@ -40,6 +40,7 @@ public:
 
 private:
   friend class FlatWalk;
+  friend class FlatOwners;
   friend class MemberStep;
   friend class RowGroup;
   friend class OwnerGroup;
@@ -71,7 +72,15 @@ private:
   Value memberCount(Range range, int64_t lanes);
   Value whereMembers(Range range, Value value);
   std::pair<Value, Value> winner(mpdfg::ReduceKind kind, Value input, Value element, Value best, Value number);
-  void levelOperations(mpk::Level level, unsigned phase, Values &values, Value owner, Range range);
+  void levelOperations(mpk::Level level, unsigned phase, Values &values, Value owner, Range range,
+                       llvm::function_ref<bool(mlir::Operation *)> wanted = {});
+  /// The loop over the block's owners; see FlatOwners.cpp. `values` has what is shared; `init` are the totals over all
+  /// owners and, where rows are staged, the positions of those at hand. Returns the totals.
+  llvm::SmallVector<Value> emitOwners(const Values &values, Value from, mlir::ValueRange init);
+  /// An owner's operands.
+  void loadOwner(Values &values, Value owner);
+  /// Writes an owner's results; `totals` become what they are after it.
+  void finishOwner(const Values &values, Value owner, llvm::SmallVectorImpl<Value> &totals);
   mlir::scf::ForOp loop(Value from, Value to, mlir::ValueRange init, int64_t step = 1) {
     return mlir::scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }

@@ -235,7 +235,7 @@ void FlatWalk::visitStaged(unsigned members, SmallVector<Value> &carried) {
   sweep.stagedTo = chunks.getResult(2);
 }
 
-FlatWalk::Results FlatWalk::run() {
+SmallVector<Value> FlatWalk::walkMembers() {
   unsigned members = chooseMembers();
   bool staged = sweep.staging && sweep.readsStaged(walk);
   SmallVector<Value> carried;
@@ -245,7 +245,7 @@ FlatWalk::Results FlatWalk::run() {
     visitStaged(members, carried);
   else
     visit(range.first, range.second, members, carried);
-  return finish(carried);
+  return carried;
 }
 
 FlatWalk::Results FlatWalk::finish(ValueRange done) {

@@ -35,7 +35,10 @@ public:
   /// does not divide.
   FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Range range, const FlatSweep::Values &values,
            bool first);
-  Results run();
+  Results run() { return finish(walkMembers()); }
+  /// The same in two parts: what members have left in registers, and what it is made into.
+  llvm::SmallVector<Value> walkMembers();
+  Results finish(mlir::ValueRange done);
 
 private:
   friend class MemberStep;
@@ -63,7 +66,6 @@ private:
   void visitStaged(unsigned members, llvm::SmallVector<Value> &carried);
   /// From a vector for each of `members` to one.
   Value collapse(const Slot &slot, Value value, unsigned members);
-  Results finish(mlir::ValueRange done);
   bool isNarrow(int64_t width) const { return isNarrowRow(width, lanes); }
   /// Whether members use an operand of the sweep in this walk.
   bool reads(Value argument) const;

@@ -61,18 +61,33 @@ void MemberStep::rescale(Value score, Value scoreShape, unsigned maximumSlot,
     one = flat.slice(one, {int64_t(count), n}, 0, 0, 1);
     larger = flat.fold(ReduceKind::Max, larger, {int64_t(count), n}, {0});
   }
-  Value factor = flat.exp(flat.sub(one, larger));
-  SmallVector<Value> results{count > 1 ? repeatRows(larger) : larger};
-  for (auto [slot, like] : scaled) {
-    Value own = sweep.repeatByClass(factor, scoreShape, like);
-    results.push_back(flat.mul(now[slot], FlatOps::count(own) == FlatOps::count(now[slot]) ? own : repeatRows(own)));
+  SmallVector<Value> unscaled;
+  for (auto [slot, like] : scaled)
+    unscaled.push_back(now[slot]);
+  // Where the sum of exponentials is still 0, so is all that they weigh: most owners have few members.
+  Value total = now[maximumSlot + 1];
+  Value counted = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, total, flat.splat(0, FlatOps::count(total)));
+  Value begun = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, counted);
+  auto scale = scf::IfOp::create(b, loc, ValueRange(unscaled).getTypes(), begun, true);
+  {
+    OpBuilder::InsertionGuard further(b);
+    b.setInsertionPointToStart(scale.thenBlock());
+    Value factor = flat.exp(flat.sub(one, larger));
+    SmallVector<Value> results;
+    for (auto [slot, like] : scaled) {
+      Value own = sweep.repeatByClass(factor, scoreShape, like);
+      results.push_back(flat.mul(now[slot], FlatOps::count(own) == FlatOps::count(now[slot]) ? own : repeatRows(own)));
+    }
+    scf::YieldOp::create(b, loc, results);
+    b.setInsertionPointToStart(scale.elseBlock());
+    scf::YieldOp::create(b, loc, unscaled);
   }
+  SmallVector<Value> results{count > 1 ? repeatRows(larger) : larger};
+  llvm::append_range(results, scale.getResults());
   scf::YieldOp::create(b, loc, results);
   b.setInsertionPointToStart(branch.elseBlock());
-  SmallVector<Value> same{now[maximumSlot]};
-  for (auto [slot, like] : scaled)
-    same.push_back(now[slot]);
-  scf::YieldOp::create(b, loc, same);
+  unscaled.insert(unscaled.begin(), now[maximumSlot]);
+  scf::YieldOp::create(b, loc, unscaled);
   now[maximumSlot] = branch.getResult(0);
   for (auto [i, entry] : llvm::enumerate(scaled))
     now[entry.first] = branch.getResult(i + 1);

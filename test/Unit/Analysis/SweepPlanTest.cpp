@@ -184,6 +184,36 @@ TEST(SweepPlan, SoftmaxWeighingALaterValueIsOffline) {
   EXPECT_EQ(plan.walks, 2u);
 }
 
+// A forward sweep keeps the log-sum-exp for its backward pass; it asks for it before or after the softmax.
+TEST(SweepPlan, LogSumExpIsFoundByTheSoftmaxInEitherOrder) {
+  std::string statistic = "%l = mpk.accumulate logsumexp %s : tensor<2x1xf32>\n";
+  std::string use = "%y = mpk.accumulate sum %w : tensor<2x4xf32>\n";
+  std::string yield = "mpk.yield %l, %y : tensor<2x1xf32>, tensor<2x4xf32>";
+  for (const std::string &body : {statistic + softmaxOf(use) + yield, softmaxOf(use) + statistic + yield}) {
+    ParsedSweep parsed(body, {{"owner", "2x1"}, {"owner", "2x4"}});
+    SweepPlan plan(parsed.sweep);
+    ASSERT_EQ(plan.softmaxes.size(), 1u);
+    EXPECT_TRUE(plan.softmaxes[0].online);
+    ASSERT_EQ(plan.accumulates.size(), 2u);
+    for (const AccumulatePlan &accumulate : plan.accumulates) {
+      mpk::AccumulateOp op = accumulate.op;
+      EXPECT_EQ(accumulate.statisticOf, op.getKind() == mpdfg::ReduceKind::LogSumExp ? 0 : -1);
+    }
+  }
+}
+
+// One of other scores is accumulated by itself.
+TEST(SweepPlan, LogSumExpOfOtherScoresIsItsOwn) {
+  ParsedSweep parsed("%n = mpdfg.unary neg %s : tensor<2x1xf32> -> tensor<2x1xf32>\n"
+                     "%l = mpk.accumulate logsumexp %n : tensor<2x1xf32>\n" +
+                         softmaxOf("%y = mpk.accumulate sum %w : tensor<2x4xf32>\n"
+                                   "mpk.yield %l, %y : tensor<2x1xf32>, tensor<2x4xf32>"),
+                     {{"owner", "2x1"}, {"owner", "2x4"}});
+  SweepPlan plan(parsed.sweep);
+  for (const AccumulatePlan &accumulate : plan.accumulates)
+    EXPECT_EQ(accumulate.statisticOf, -1);
+}
+
 TEST(SweepPlan, TwoSoftmaxesOfOneWalkAreBothOnline) {
   ParsedSweep parsed(softmaxOf(R"(
     %y = mpk.accumulate sum %w : tensor<2x4xf32>
