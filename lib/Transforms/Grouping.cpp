@@ -74,6 +74,29 @@ std::string explain(Obstacle obstacle, const Group &needs) {
   llvm_unreachable("every obstacle has a text");
 }
 
+/// A part of a shared value, or several joined, that rows meet: in a sweep's body it would tie the rows' axis to its
+/// own, so that no number of it could be worked on by itself. Kept in memory it is an operand like any other.
+bool bindsAxes(Operation *op) {
+  int64_t axis = -1;
+  if (auto slice = dyn_cast<SliceOp>(op))
+    axis = slice.getAxis();
+  else if (auto join = dyn_cast<ConcatOp>(op))
+    axis = join.getAxis();
+  if (axis < 0 || getResidency(op->getResult(0).getType()) || getFeatureShape(op->getResult(0).getType())[axis] == 1)
+    return false;
+  SmallVector<Operation *> pending(op->getUsers());
+  DenseSet<Operation *> seen;
+  while (!pending.empty()) {
+    Operation *user = pending.pop_back_val();
+    if (!seen.insert(user).second || user->getNumResults() != 1)
+      continue;
+    if (getResidency(user->getResult(0).getType()))
+      return true;
+    llvm::append_range(pending, user->getUsers());
+  }
+  return false;
+}
+
 } // namespace
 
 FlatSymbolRefAttr gnnc::getMemberMap(Operation *op) {
@@ -172,7 +195,12 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
             return std::to_string(getFeatureElements(type)) +
                    " numbers are too many to compute in each block of each kernel";
           });
-    if (!fuse || large)
+    bool binds = bindsAxes(&op);
+    if (fuse && binds && !large && !anchors.contains(&op))
+      remarkMissed(
+          &op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; },
+          [] { return "a sweep that cut or joined an axis could not work on each number of its rows by itself"; });
+    if (!fuse || large || binds)
       require(op.getResult(0));
   }
   BodyWalk walk;

@@ -112,3 +112,17 @@ func.func @folded(%e: !edge) -> tensor<?x1xf32, #mpdfg.on<@node>> {
   %2 = mpdfg.reduce sum %1 along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
   return %2 : tensor<?x1xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+mpdfg.space @node root
+
+!node = tensor<?x4xf32, #mpdfg.on<@node>>
+
+// CHECK: [Missed] recompute | {{.*}}Function=cut_shared | Reason="a sweep that cut or joined an axis could not work on each number of its rows by itself"
+// CHECK-SAME: "shared value is kept in memory"
+func.func @cut_shared(%x: !node, %a: tensor<8xf32>) -> !node {
+  %0 = mpdfg.slice %a axis 0 from 4 : tensor<8xf32> -> tensor<4xf32>
+  %1 = mpdfg.binary mul %x, %0 : !node, tensor<4xf32> -> !node
+  return %1 : !node
+}

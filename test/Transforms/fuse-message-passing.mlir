@@ -313,3 +313,39 @@ func.func @row_value_between(%g: !node) -> !node {
   %1 = mpdfg.reduce sum %row1 along @src : !edge -> !node
   return %1 : !node
 }
+
+// A part of a shared value that rows meet is kept in memory: cut within the sweep, it would tie the rows' axis to its own.
+// CHECK-LABEL: func @cut_shared(
+// CHECK: %[[PART:.*]] = mpk.sweep(%arg1) access [#mpk.access<shared>] yields [#mpk.access<shared>]
+// CHECK: mpdfg.slice
+// CHECK: mpk.sweep over @node(%arg0, %[[PART]])
+// CHECK-NOT: mpdfg.slice
+// CHECK: return
+func.func @cut_shared(%x: !node, %a: tensor<8xf32>) -> !node {
+  %0 = mpdfg.slice %a axis 0 from 4 : tensor<8xf32> -> tensor<4xf32>
+  %1 = mpdfg.binary mul %x, %0 : !node, tensor<4xf32> -> !node
+  return %1 : !node
+}
+
+// One number has no axis to tie.
+// CHECK-LABEL: func @cut_number(
+// CHECK-NEXT: mpk.sweep over @node(%arg0, %arg1)
+// CHECK: mpdfg.slice
+func.func @cut_number(%x: !node, %a: tensor<8xf32>) -> !node {
+  %0 = mpdfg.slice %a axis 0 from 4 : tensor<8xf32> -> tensor<1xf32>
+  %1 = mpdfg.binary mul %x, %0 : !node, tensor<1xf32> -> !node
+  return %1 : !node
+}
+
+// Nor has what no row meets.
+// CHECK-LABEL: func @cut_for_itself(
+// CHECK: mpk.sweep(%arg0)
+// CHECK: mpdfg.slice
+// CHECK: mpdfg.unary
+// CHECK-NOT: mpk.sweep
+// CHECK: return
+func.func @cut_for_itself(%a: tensor<8xf32>) -> tensor<4xf32> {
+  %0 = mpdfg.slice %a axis 0 from 4 : tensor<8xf32> -> tensor<4xf32>
+  %1 = mpdfg.unary exp %0 : tensor<4xf32> -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
