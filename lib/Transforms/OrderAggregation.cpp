@@ -132,6 +132,10 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     bool elsewhere = !ofMembers && space != getResidency(sum.getType());
     if (elsewhere && extents != Extents::FewOwners)
       return decline("which space has fewer elements is not known");
+    // Left for each member, a typed product is made for each pair of where its rows come from and type (group-types).
+    if (Value weight = product->getOperand(1 - rows->getOperandNumber());
+        ofMembers && getResidency(weight.getType()) && extents == Extents::FewSources && findLift(sum, rows->get()))
+      return decline("senders are taken to be fewer");
     // A product of members with one number as its result is cheaper than the sum of its operands.
     if (ofMembers ? to == 1 : to <= from && !elsewhere)
       return decline(widths(from, to));

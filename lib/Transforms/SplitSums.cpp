@@ -12,7 +12,8 @@
 //
 // and the inner sum joins the sweep along m that computes x anyway. Applied where the value shares its computation with
 // a sum along m; maps of a softmax in that computation are preferred, since a sweep along them has its statistics at
-// hand.
+// hand. Not where a value of the members is kept in memory (the gradient of an edge's coordinates) that shares more of
+// it: the pass over the members that makes it then takes the sum along for less.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +50,18 @@ llvm::SetVector<Operation *> computationOf(Value value) {
   return found;
 }
 
+using OperationSet = llvm::SetVector<Operation *>;
+
+/// Operations for each element that the two have in common.
+int64_t sharedCost(const OperationSet &one, const OperationSet &other) {
+  int64_t operations = 0;
+  for (Operation *op : one)
+    if (other.contains(op))
+      if (auto cost = dyn_cast<CostOpInterface>(op))
+        operations += cost.flopsPerRow();
+  return operations;
+}
+
 struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
@@ -59,6 +72,8 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
       });
       for (ReduceOp sum : whole)
         if (FlatSymbolRefAttr along = findMap(sum, partial)) {
+          if (declinesPrice(function, sum, along, partial))
+            continue;
           remarkPassed(sum, DEBUG_TYPE, "split",
                        [&] { return ("sum over everything goes by way of sums along @" + along.getValue()).str(); });
           split(sum, along);
@@ -69,6 +84,32 @@ struct SplitSums : public gnnc::impl::SplitSumsBase<SplitSums> {
               [] { return "no sum along a total map shares its computation"; });
         }
     }
+  }
+
+  /// Whether a pass over the members, which results of the function need anyway, shares more of what the sum is made of
+  /// than the sums along the map.
+  static bool declinesPrice(func::FuncOp function, ReduceOp sum, FlatSymbolRefAttr along, ArrayRef<ReduceOp> others) {
+    OperationSet kept, summed;
+    for (Value result : function.getBody().front().getTerminator()->getOperands()) {
+      while (isView(result.getDefiningOp()))
+        result = result.getDefiningOp()->getOperand(0);
+      if (getResidency(result.getType()) == getResidency(sum.getInput().getType()))
+        kept.insert_range(computationOf(result));
+    }
+    for (ReduceOp other : others)
+      if (other.getAlongAttr() == along)
+        summed.insert_range(computationOf(other.getInput()));
+    OperationSet own = computationOf(sum.getInput());
+    int64_t byMembers = sharedCost(own, kept), byOwners = sharedCost(own, summed);
+    if (byMembers <= byOwners)
+      return false;
+    remarkMissed(
+        sum, DEBUG_TYPE, "split", [] { return "sum over everything is taken with a result for each member"; },
+        [&] {
+          return "that shares " + std::to_string(byMembers) + " operations for each member with it, sums along @" +
+                 along.getValue().str() + " " + std::to_string(byOwners);
+        });
+    return true;
   }
 
   /// Whether the sum is made of products in tiles, or of what an outer product in tiles is made of: those are summed

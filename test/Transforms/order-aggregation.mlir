@@ -1,6 +1,9 @@
 // RUN: gnnc-opt %s --order-aggregation --cse --canonicalize | FileCheck %s
 // RUN: gnnc-opt %s --order-aggregation --remark-format=emitRemark --remarks-filter=order-aggregation -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
+// RUN: gnnc-opt %s --order-aggregation=extents=few-sources --cse --canonicalize | FileCheck %s --check-prefix=SOURCES
+// RUN: gnnc-opt %s --order-aggregation=extents=few-sources --remark-format=emitRemark \
+// RUN:   --remarks-filter=order-aggregation -o /dev/null 2>&1 | FileCheck %s --check-prefix=FEW
 
 mpdfg.space @node root
 mpdfg.space @edge root
@@ -132,4 +135,32 @@ func.func @other_space(%e: !ewide, %w: tensor<32x8xf32>) -> !node {
   %1 = mpdfg.reduce sum %e along @dst : !ewide -> !wide
   %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : !wide, tensor<32x8xf32> -> !node
   return %2 : !node
+}
+
+// Each owner's members have its weight. Where rows come from fewer elements than there are owners, products are made there.
+// REMARK: [Passed] aggregate-first | {{.*}}Function=weight_of_owner {{.*}}"product is made of the sum, not of its members"
+// FEW: [Missed] aggregate-first | {{.*}}Function=weight_of_owner | Reason="senders are taken to be fewer"
+// CHECK-LABEL: func @weight_of_owner
+// CHECK: mpdfg.reduce sum
+// CHECK-NEXT: mpdfg.contract
+// SOURCES-LABEL: func @weight_of_owner
+// SOURCES: mpdfg.contract
+// SOURCES-NEXT: mpdfg.reduce sum
+func.func @weight_of_owner(%x: !node, %w: tensor<?x8x32xf32, #mpdfg.on<@node>>) -> !wide {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %1 = mpdfg.broadcast %w along @dst : tensor<?x8x32xf32, #mpdfg.on<@node>> -> tensor<?x8x32xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.contract %0 [0], %1 [0, 1] -> [1] : !edge, tensor<?x8x32xf32, #mpdfg.on<@edge>> -> !ewide
+  %3 = mpdfg.reduce sum %2 along @dst : !ewide -> !wide
+  return %3 : !wide
+}
+
+// Rows of members themselves come from nowhere else.
+// SOURCES-LABEL: func @rows_of_members
+// SOURCES: mpdfg.reduce sum
+// SOURCES-NEXT: mpdfg.contract
+func.func @rows_of_members(%e: !edge, %w: tensor<?x8x32xf32, #mpdfg.on<@node>>) -> !wide {
+  %1 = mpdfg.broadcast %w along @dst : tensor<?x8x32xf32, #mpdfg.on<@node>> -> tensor<?x8x32xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.contract %e [0], %1 [0, 1] -> [1] : !edge, tensor<?x8x32xf32, #mpdfg.on<@edge>> -> !ewide
+  %3 = mpdfg.reduce sum %2 along @dst : !ewide -> !wide
+  return %3 : !wide
 }

@@ -20,6 +20,7 @@
 #include "FlatOps.h"
 #include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -32,6 +33,8 @@ namespace {
 
 /// Numbers of stack memory for rows that are converted before they are multiplied.
 constexpr int64_t kMostWideRows = 32 << 10;
+/// Bytes of a row that are asked for before it is multiplied: a longer one is found by the processor itself.
+constexpr int64_t kMostAsked = 512, kLineBytes = 64;
 
 /// Rows and columns (in vectors) of a register tile.
 struct RegisterTile {
@@ -54,6 +57,7 @@ private:
   void emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns);
   std::pair<Value, Value> rowPointers(Value row);
   void widenRow(Value from, Value to);
+  void prefetch(Value row, Value last);
   scf::ForOp loop(Value from, Value to, int64_t step, ValueRange init = {}) {
     return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }
@@ -147,6 +151,20 @@ void ProductEmitter::widenRow(Value from, Value to) {
     copy(kernel.i64(whole), count - whole);
 }
 
+/// Asks for a row of x and the memory of its result. Those of a group lie anywhere: the group's elements are the ones
+/// of a type, in the order of the space.
+void ProductEmitter::prefetch(Value row, Value last) {
+  Value final = arith::SubIOp::create(b, loc, last, kernel.i64(1));
+  auto [in, out] = rowPointers(arith::MinSIOp::create(b, loc, row, final));
+  for (auto [pointer, buffer, numbers, write] :
+       {std::tuple(in, lhs, batch * k, 0), std::tuple(out, result, batch * n, 1)}) {
+    int64_t bytes = kernel.heldAt(buffer, element).getIntOrFloatBitWidth() / 8;
+    for (int64_t at = 0; at < std::min(numbers * bytes, kMostAsked); at += kLineBytes)
+      LLVM::Prefetch::create(b, loc, kernel.address(pointer, kernel.i64(at / bytes), element), write, /*hint=*/3,
+                             /*cache=*/1);
+  }
+}
+
 /// Blocks of `rowCount` rows in [first, last), which holds a whole number of them.
 void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t step) {
   auto blocks = loop(first, last, step);
@@ -163,6 +181,9 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
     x.push_back(in);
     y.push_back(out);
   }
+  if (op.getGroupAttr())
+    for (int64_t r = 0; r < rowCount && rowCount > 1; ++r)
+      prefetch(kernel.add(blocks.getInductionVar(), kernel.i64(rowCount + r)), last);
   int64_t columns = tileFor(n).vectors * lanes, whole = n / columns * columns;
   auto inBatch = [&](Value number) {
     SmallVector<Value> xs, ys;
