@@ -83,7 +83,6 @@ protected:
   mpk::YieldOp yield;
 };
 
-/// Whether every body value fits flat vectors once parallel axes are cut into tiles.
 /// How a sweep gets rows that are made for a few members at a time.
 struct Staging {
   int64_t rows; ///< the most members at a time
@@ -93,6 +92,7 @@ struct Staging {
   std::function<void(mlir::Value from)> see;
 };
 
+/// Whether every body value fits flat vectors once parallel axes are cut into tiles.
 bool fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
 void emitFlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel,
                    const Staging *staging = nullptr);
