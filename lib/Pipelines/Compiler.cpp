@@ -27,7 +27,7 @@ using namespace gnnc;
 
 namespace {
 
-constexpr llvm::StringLiteral kImport = "import", kCodegen = "codegen", kPackage = "package";
+constexpr llvm::StringLiteral kImport = "import", kFuse = "fuse", kCodegen = "codegen", kPackage = "package";
 
 llvm::Error error(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
@@ -64,6 +64,14 @@ std::string describe(const CompileOptions &options) {
   if (!options.without.empty())
     text += ", without " + llvm::join(options.without, ", ");
   return text;
+}
+
+/// The pass said what it put in tiles; this says that it was in vain.
+void remarkNoTiles(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto remark = remark::missed(
+            function.getLoc(), remark::RemarkOpts::name("tile").category("tile-products").function(function.getName())))
+      remark << "products of members are stored after all: GPUs have no kernel for all the sweeps that would make them";
 }
 
 /// One level's code for each thread; code generation is most of the time.
@@ -186,25 +194,38 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   phaseOptions.save = options.save == SaveKind::None  ? SaveMode::None
                       : options.save == SaveKind::All ? SaveMode::All
                                                       : SaveMode::Auto;
-  // The rows of a product are spread over threads there, and sweeps make no products.
+  // The rows of a product are spread over threads there, and a tile's over those of a block.
   if (forCUDA || isForCUDA(options.emit)) {
-    phaseOptions.elementwiseEpilogues = true;
-    phaseOptions.without.push_back("tile-products");
+    // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
+    phaseOptions.elementwiseEpilogues = !forCPU || options.targets.size() == 1;
+    phaseOptions.tilesInBlocks = true;
   }
   auto runPhase = [&](const PassPhase &phase, ModuleOp on, const PhaseOptions &with) {
     PassManager pm(&context);
     phase.populate(pm, with);
     return pm.run(on);
   };
+  /// Whether the kernels of tiles are there that a module asks for; before that it is not known what fusion makes.
+  auto hasTileKernels = [&](ModuleOp on) {
+    return !phaseOptions.tilesInBlocks ||
+           cuda::hasTileKernels(on, {options.products, *llvm::min_element(options.architectures)});
+  };
   /// The model past the phases before plan-memory, under another assumption.
   auto buildAssuming = [&](Extents extents) {
     llvm::SaveAndRestore silent(quiet, true);
     PhaseOptions assuming = phaseOptions;
     assuming.extents = extents;
-    OwningOpRef<ModuleOp> other = importModel(model, &context);
-    for (const PassPhase &phase : passPhases().drop_back())
-      if (failed(runPhase(phase, *other, assuming)))
-        return OwningOpRef<ModuleOp>();
+    OwningOpRef<ModuleOp> other;
+    for (bool again : {false, true}) {
+      if (again && hasTileKernels(*other))
+        break;
+      if (again)
+        assuming.without.push_back("tile-products");
+      other = importModel(model, &context);
+      for (const PassPhase &phase : passPhases().drop_back())
+        if (failed(runPhase(phase, *other, assuming)))
+          return OwningOpRef<ModuleOp>();
+    }
     return other;
   };
   for (const PassPhase &phase : passPhases()) {
@@ -214,6 +235,13 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
       addAlternatives(*module, buildAssuming);
     if (failed(runPhase(phase, *module, phaseOptions)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
+    if (phase.name == kFuse && !hasTileKernels(*module)) {
+      phaseOptions.without.push_back("tile-products");
+      module = buildAssuming(Extents::Unknown);
+      if (!module)
+        return error(message);
+      remarkNoTiles(*module);
+    }
     if (options.onReport)
       report.addPhase(phase.name, *module);
     if (options.onReport && phase.name == passPhases().back().name) {

@@ -85,7 +85,9 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
   // Products that need no memory of their own; what is left becomes products.
-  phase.add(1, createTileProducts());
+  TileProductsOptions tiles;
+  tiles.blocks = options.tilesInBlocks;
+  phase.add(1, createTileProducts(tiles));
   // Gradients of weights first: their outer products must not become products of rows.
   phase.require(createFormOuterSums());
   // What remains of sums over everything joins sweeps.
@@ -112,6 +114,8 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
+  if (options.tilesInBlocks)
+    pm.addPass(createSplitTileSweeps());
   // What is left to do with the rows of a product is done while they are at hand.
   FuseEpiloguesOptions epilogues;
   epilogues.elementwise = options.elementwiseEpilogues;

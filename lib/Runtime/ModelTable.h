@@ -103,8 +103,9 @@ struct DeviceStepRec {
   int64_t buffersAt, numBuffers, writtenAt, numWritten, indicesAt, numIndices, firstScratch, numScratch, zeroedAt,
       numZeroed, firstLaunch, numLaunches;
 };
-// Memory of the step: `bytes` for each slot or each heavy owner of the worklist of `map`, or for each counted block.
-enum ScratchKind : int64_t { ScratchSlots, ScratchHeavyOwners, ScratchBlocks };
+// Memory of the step: `bytes` for each slot or each heavy owner of the worklist of `map`, for each counted block, or
+// for each element of the space that `map` is then (-1: one element).
+enum ScratchKind : int64_t { ScratchSlots, ScratchHeavyOwners, ScratchBlocks, ScratchElements };
 struct ScratchRec {
   int64_t kind, map, bytes;
 };

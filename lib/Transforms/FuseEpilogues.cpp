@@ -60,14 +60,7 @@ StringRef whyNotElementwise(mpk::SweepOp sweep, mpk::ProductOp product) {
     return "it reads degrees, which its target makes in sweeps";
   if (product.getRows() != 1)
     return "the product has several rows for an element, and its target spreads them";
-  for (Operation &op : sweep.getBody().front().without_terminator())
-    if (!isa<mpdfg::UnaryOp, mpdfg::BinaryOp, mpdfg::SelectOp, mpdfg::ReshapeOp, mpdfg::DetachOp, mpdfg::ConstantOp>(
-            op))
-      return "it needs the whole row, which its target spreads";
-  for (Value value : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
-    if (mpdfg::getFeatureElements(value.getType()) != row)
-      return "its results are shorter than the row, which its target spreads";
-  return "";
+  return mpk::whyNotElementwise(sweep.getBody().front(), row);
 }
 
 struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {

@@ -41,10 +41,15 @@ constexpr int64_t kWidestSum = 512;
 /// Operations that may be repeated (in all sweeps after the first) for each byte of a member's row that is not stored.
 /// A product of rows of 64 costs 32, so eight of them are worth a row.
 constexpr int64_t kOperationsForByte = 256;
+/// The same where memory is much faster: a row of 64 by a weight may be multiplied twice, but not a third time.
+constexpr int64_t kOperationsForByteInBlock = 48;
+
+/// Numbers of a product's rows, of both sides, that a block keeps of a tile, and of an outer sum that it keeps at all.
+constexpr int64_t kMostInBlock = 1024, kMostOuterInBlock = 16384;
 
 class Tiler {
 public:
-  explicit Tiler(func::FuncOp function) : function(function) {}
+  Tiler(func::FuncOp function, bool blocks) : function(function), blocks(blocks) {}
   unsigned run();
 
 private:
@@ -67,10 +72,14 @@ private:
   llvm::SetVector<Operation *> computationOf(Value value);
   bool isMadeHere(Value value);
   std::string whyNot(ContractOp op, Ends &ends);
+  /// Why a target with tiles in blocks cannot make a product in the sweeps that need it; empty: it can.
+  std::string whyNotInBlock(ContractOp op);
+  std::string whyNotInBlock(ContractOp outer, ReduceOp sum);
   void mark(ContractOp op);
   void markOuter(ContractOp op, ReduceOp sum);
 
   func::FuncOp function;
+  bool blocks;
   DenseSet<Attribute> memberSpaces;
   DenseMap<Operation *, Ends> accepted;
 };
@@ -181,10 +190,57 @@ llvm::SetVector<Operation *> Tiler::computationOf(Value value) {
   return found;
 }
 
+std::string Tiler::whyNotInBlock(ContractOp op) {
+  int64_t numbers = getFeatureElements(op.getLhs().getType()) + getFeatureElements(op.getType());
+  int64_t most = kMostInBlock * 32 / op.getType().getElementTypeBitWidth();
+  if (numbers > most)
+    return "a tile of rows of " + std::to_string(numbers) + " numbers does not fit a block, " + std::to_string(most) +
+           " would";
+  // Tiles are taken by different blocks, so what is known of all members of an owner is not known to them.
+  SmallVector<Value> pending{op.getResult()};
+  DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value at = pending.pop_back_val();
+    if (!seen.insert(at).second)
+      continue;
+    for (Operation *user : at.getUsers()) {
+      if (accepted.contains(user) || user->getNumResults() != 1)
+        continue;
+      if (isa<NormOp>(user))
+        return "a softmax over the members needs it, and they are in the tiles of several blocks";
+      if (auto reduce = dyn_cast<ReduceOp>(user)) {
+        ReduceKind kind = reduce.getKind();
+        if (kind == ReduceKind::LogSumExp)
+          return "a log-sum-exp over the members needs it, and they are in the tiles of several blocks";
+        if (reduce.getAlong() == kAllMap && kind != ReduceKind::Sum && kind != ReduceKind::Mean)
+          return "blocks leave sums over everything, no largest or least numbers";
+        continue;
+      }
+      for (Value operand : user->getOperands())
+        for (Operation *made : computationOf(operand))
+          if (isa<NormOp>(made))
+            return "a softmax over the members weighs it, and they are in the tiles of several blocks";
+      pending.push_back(user->getResult(0));
+    }
+  }
+  return "";
+}
+
+std::string Tiler::whyNotInBlock(ContractOp outer, ReduceOp sum) {
+  int64_t rows = getFeatureElements(outer.getLhs().getType()) + getFeatureElements(outer.getRhs().getType()),
+          held = getFeatureElements(sum.getType());
+  if (held > kMostOuterInBlock || rows > kMostInBlock * 32 / outer.getType().getElementTypeBitWidth())
+    return "a block does not hold a sum of " + std::to_string(held) + " numbers of outer products";
+  return "";
+}
+
 std::string Tiler::whyNot(ContractOp op, Ends &ends) {
   ends = findEnds(op.getResult());
   if (!ends.obstacle.empty())
     return ends.obstacle;
+  if (blocks)
+    if (std::string reason = whyNotInBlock(op); !reason.empty())
+      return reason;
   if (ends.maps.empty())
     return "nothing is summed of it";
   int64_t operations = 0, bytes = getFeatureElements(op.getType()) * op.getType().getElementTypeBitWidth() / 8;
@@ -195,7 +251,7 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
       operations += product.flopsPerRow();
   }
   operations *= int64_t(ends.maps.size()) - 1;
-  if (operations > kOperationsForByte * bytes)
+  if (operations > (blocks ? kOperationsForByteInBlock : kOperationsForByte) * bytes)
     return "it would be made " + std::to_string(ends.maps.size()) + " times: " + std::to_string(operations) +
            " operations for each member to save " + std::to_string(bytes) + " bytes";
   return "";
@@ -256,6 +312,12 @@ unsigned Tiler::run() {
   // What needs a product comes after it.
   for (ContractOp op : llvm::reverse(contractions)) {
     if (ReduceOp sum = findOuterSum(op)) {
+      if (std::string reason = blocks ? whyNotInBlock(op, sum) : std::string(); !reason.empty()) {
+        remarkMissed(
+            op, DEBUG_TYPE, "tile", [] { return "the factors of outer products are stored for all members"; },
+            [&] { return reason; });
+        continue;
+      }
       accepted[op].maps.insert(sum.getAlongAttr());
       tiled.push_back({op, sum});
       continue;
@@ -288,9 +350,11 @@ unsigned Tiler::run() {
 namespace {
 
 struct TileProducts : public gnnc::impl::TileProductsBase<TileProducts> {
+  using TileProductsBase::TileProductsBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
-      numTiled += Tiler(function).run();
+      numTiled += Tiler(function, blocks).run();
   }
 };
 

@@ -165,7 +165,7 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
       if (!*cases)
         continue;
       phases.elementwiseEpilogues = true; // As for GPUs.
-      phases.without = {"tile-products"};
+      phases.tilesInBlocks = true;
       llvm::Expected<Tensors> onDevice = Kernels(*model, phases).run(graph, tensors);
       ASSERT_TRUE(bool(onDevice)) << llvm::toString(onDevice.takeError());
       llvm::Error failure = (*cases)->add(gradient ? "gradient" : "forward", graph, tensors, *onDevice);

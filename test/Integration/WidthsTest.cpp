@@ -98,6 +98,14 @@ INSTANTIATE_TEST_SUITE_P(
                       "output y = sum(relu(relu(x.src + x.dst) @ W)) }"},
         Wide{"Rows", "model M { input x: node[heads = 3, in = 8]\n param W[in, out = 20]\n"
                      "output y = max(relu(relu(x.src - x.dst) @ W)) }"},
+        // A network of edges whose result is theirs, beside what its first layer comes to and what is made of that.
+        Wide{"States", "model M { input x: node[in = 12], e: edge[in]\n param W[in, out = 20], V[out, low = 7]\n"
+                       "let m = relu(relu(x.src - x.dst + e) @ W)\n"
+                       "output f = tanh(m @ V)\n output y = tanh(mean(m))}"},
+        // Three products, one after the other, whose rows are multiplied and summed.
+        Wide{"Deep", "model M { input x: node[in = 16]\n param A[in, u = 20], B[u, v = 36], C[v, w = 36]\n"
+                     "let b = relu(relu(relu(x.src + x.dst) @ A) @ B)\n"
+                     "output y = min(b @ C) + rename(max(b), v: w) }"},
         Wide{"Norm", "model M { input x: node[512]\n output y = LayerNorm(x) }"},
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"

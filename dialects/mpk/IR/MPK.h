@@ -33,6 +33,10 @@ inline constexpr llvm::StringLiteral kTileAttr = "mpk.tile";
 /// Whether the operation is such a contraction.
 bool isTiled(mlir::Operation *op);
 
+/// Why what a body of rows yields is not made number by number of a row of `numbers` numbers; empty: it is. For targets
+/// that spread the row of a product over threads.
+llvm::StringRef whyNotElementwise(mlir::Block &body, int64_t numbers);
+
 /// A matrix product, which is a kernel of its own between sweeps.
 bool isProduct(mlir::Operation *op);
 /// Any kernel: a sweep or a product.

@@ -18,6 +18,18 @@ using mpdfg::MapOp;
 #include "dialects/mpk/IR/MPKOps.cpp.inc"
 
 bool mpk::isTiled(Operation *op) { return isa_and_nonnull<mpdfg::ContractOp>(op) && op->hasAttr(kTileAttr); }
+
+StringRef mpk::whyNotElementwise(Block &body, int64_t numbers) {
+  for (Operation &op : body.without_terminator())
+    if (!isa<mpdfg::UnaryOp, mpdfg::BinaryOp, mpdfg::SelectOp, mpdfg::ReshapeOp, mpdfg::DetachOp, mpdfg::ConstantOp>(
+            op))
+      return "it needs the whole row, which its target spreads";
+  for (Value value : body.getTerminator()->getOperands())
+    if (mpdfg::getFeatureElements(value.getType()) != numbers)
+      return "its results are shorter than the row, which its target spreads";
+  return "";
+}
+
 bool mpk::isProduct(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op); }
 bool mpk::isKernel(Operation *op) { return isa_and_nonnull<SweepOp>(op) || isProduct(op); }
 

@@ -32,6 +32,8 @@ struct PhaseOptions {
   Storage storage = Storage::AsComputed;
   /// Only elementwise work joins the product before it: for targets that spread the rows of a product over threads.
   bool elementwiseEpilogues = false;
+  /// Products in tiles only as far as targets can do it that keep a tile's rows in a block's shared memory.
+  bool tilesInBlocks = false;
 };
 
 /// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.

@@ -284,6 +284,8 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
     Marks contractions of members with a weight (`mpk.tile`) whose results only go into sums over members, so that they become part of the sweeps
     that make these sums and a target makes them a few members at a time; likewise outer products, made of values that would have to be stored, that are
     summed over everything. Not where the operations of all sweeps that need a product outweigh the bytes of a row for each member.
+    With `blocks`, only what a target can do that keeps the rows of a tile in a block's shared memory: no softmax or log-sum-exp of a product, rows of a
+    few hundred numbers.
 
     ```mlir
     %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@edge>>, tensor<64x64xf32> -> tensor<?x64xf32, #mpdfg.on<@edge>>
@@ -292,8 +294,26 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
     %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] {mpk.tile} : ...
     ```
   }];
+  let options = [Option<"blocks", "blocks", "bool", "false", "for targets that have a tile's rows in a block's shared memory too">];
   let statistics = [Statistic<"numTiled", "tiled", "Contractions that stay in sweeps">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::gnnc::mpk::MPKDialect"];
+}
+
+def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
+  let summary = "Sweeps with products in tiles end with what they accumulate";
+  let description = [{
+    What the body of a sweep along a map with products in tiles makes of its accumulations becomes a sweep over the owners that follows: for targets
+    where a tile has parts of owners, whose accumulations are known when all tiles have been seen.
+
+    ```mlir
+    %0 = mpk.sweep over @node along @dst (...) {... %a = mpk.accumulate sum %p; %y = mpdfg.unary relu %a; mpk.yield %y}
+    // becomes
+    %1 = mpk.sweep over @node along @dst (...) {... %a = mpk.accumulate sum %p; mpk.yield %a}
+    %0 = mpk.sweep over @node (%1) {... %y = mpdfg.unary relu %a; mpk.yield %y}
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Sweeps that were split">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {

@@ -250,6 +250,8 @@ static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, 
     count = most ? mostOf(mostSlots) : device.worklists[scratch.map].numSlots;
   else if (scratch.kind == ScratchHeavyOwners)
     count = most ? mostOf(mostHeavy) : device.worklists[scratch.map].numHeavy;
+  else if (scratch.kind == ScratchElements)
+    count = scratch.map < 0 ? 1 : most ? most[scratch.map] : graph.extents[scratch.map];
   else
     for (int64_t k = 0; k < step.numLaunches; ++k)
       if (model.launch(step.firstLaunch + k).isCounted)

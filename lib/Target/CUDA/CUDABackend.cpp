@@ -7,7 +7,9 @@
 
 #include "gnnc/Target/CUDA/CUDABackend.h"
 #include "ProductPrinter.h"
+#include "SeparateEpilogue.h"
 #include "SweepPrinter.h"
+#include "TileSweepPrinter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -62,18 +64,27 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
   out.line("#include \"Product.cuh\"");
   out.line("#include \"Sweep.cuh\"");
   out.line("#include \"TensorProduct.cuh\"");
+  // What is not used takes time to compile too.
+  if (module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+          .wasInterrupted())
+    out.line("#include \"TileSweep.cuh\"");
   for (auto function : module.getOps<func::FuncOp>())
     for (Operation &op : function.getBody().front()) {
       std::string name = "gnnc_kernel" + std::to_string(source.steps.size());
       FailureOr<DeviceStep> step = failure();
-      if (auto sweep = dyn_cast<mpk::SweepOp>(op))
-        step = printSweep(sweep, name, out);
-      else if (auto product = dyn_cast<mpk::ProductOp>(op))
-        step = printProduct(product, name, options, out);
-      else if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
+      if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
+        if (std::optional<DeviceStep> tiled = printTileSweep(sweep, name, options, out))
+          step = std::move(*tiled);
+        else
+          step = printSweep(sweep, name, out);
+      } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
+        step = spreadsEpilogue(product) ? printProduct(product, name, options, out)
+                                        : printWithRows(product, name, options, out);
+      } else if (auto sum = dyn_cast<mpk::OuterSumOp>(op)) {
         step = printOuterSum(sum, name, options, out);
-      else
+      } else {
         continue;
+      }
       if (failed(step) || failed(checkLimits(&op, *step)))
         return llvm::createStringError("internal error in code generation; the diagnostic says where");
       source.steps.push_back(std::move(*step));

@@ -11,6 +11,7 @@
 
 #include "ProductPrinter.h"
 #include "EpiloguePrinter.h"
+#include "StepMemory.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -165,15 +166,6 @@ static int64_t powerOfTwo(int64_t size, int64_t least, int64_t most) {
   return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), least, most);
 }
 
-static bool mapIsPartial(Operation *from, FlatSymbolRefAttr map) {
-  auto op = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map);
-  if (op.getKind() == MapKind::Compose || op.getKind() == MapKind::Parts)
-    for (Attribute part : op.getPartsAttr())
-      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && mapIsPartial(from, name))
-        return true;
-  return op.getPartial();
-}
-
 /// As Kernels/TensorProduct.cuh has it.
 static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 8; }
 
@@ -233,7 +225,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   // Sixteen warps on each processor go through all rows.
   if (shape.onTensorCores && !shape.grouped)
     launch.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads());
-  if (shape.grouped && mapIsPartial(op, op.getGroupAttr()))
+  if (shape.grouped && isPartialMap(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
                                   builder.step.buffers.begin());
   return std::move(builder.step);

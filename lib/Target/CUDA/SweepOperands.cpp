@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StepMemory.h"
 #include "SweepPrinterImpl.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Transforms/Passes.h"
@@ -45,22 +46,25 @@ std::string SweepPrinter::extent(FlatSymbolRefAttr space) {
   return "args.n" + std::to_string(number);
 }
 
-bool SweepPrinter::mapIsPartial(FlatSymbolRefAttr map) {
-  auto op = SymbolTable::lookupNearestSymbolFrom<MapOp>(sweep, map);
+bool cuda::isPartialMap(Operation *from, FlatSymbolRefAttr map) {
+  auto op = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map);
   // Whether a composition is undefined somewhere depends on its parts.
   if (op.getKind() == MapKind::Compose || op.getKind() == MapKind::Parts)
     for (Attribute part : op.getPartsAttr())
-      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && mapIsPartial(name))
+      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && isPartialMap(from, name))
         return true;
   return op.getPartial();
 }
+
+bool SweepPrinter::mapIsPartial(FlatSymbolRefAttr map) { return isPartialMap(sweep, map); }
 
 std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
   return (buffer(value) + " + gnnc::int64(" + row + ") * " + Twine(getFeatureElements(value.getType()))).str();
 }
 
-/// Whether the sweep writes a result where this operand lies (place-updates, plan-memory).
-bool SweepPrinter::isReplaced(Value input) {
+bool SweepPrinter::isReplaced(Value input) { return isReplacedBy(sweep, input); }
+
+bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) {
   Value memory = getViewed(input);
   auto slotOf = [](Value value) -> int64_t {
     Operation *maker = value.getDefiningOp();

@@ -375,7 +375,11 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step, Operation *ker
   record.firstLaunch = launches.size();
   record.numLaunches = step.launches.size();
   for (const cuda::Scratch &memory : step.scratch)
-    scratch.push_back({int64_t(memory.kind), memory.map ? map(memory.map) : -1, memory.bytes});
+    scratch.push_back({int64_t(memory.kind),
+                       !memory.map                                  ? -1
+                       : memory.kind == cuda::ScratchKind::Elements ? space(memory.map)
+                                                                    : map(memory.map),
+                       memory.bytes});
   for (const cuda::Launch &launch : step.launches) {
     SmallVector<int64_t> words;
     for (const cuda::Word &word : launch.words)

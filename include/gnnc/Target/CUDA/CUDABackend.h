@@ -34,6 +34,10 @@ struct PrintOptions {
 /// Prints all kernels of a module past plan-memory. What is wrong with it goes to its context's diagnostics.
 llvm::Expected<CUDASource> printModule(mlir::ModuleOp module, const PrintOptions &options);
 
+/// Whether all sweeps with products in tiles (mpk.tile) have kernels that make tiles; where one has not, a module
+/// without tiles is better.
+bool hasTileKernels(mlir::ModuleOp module, const PrintOptions &options);
+
 /// The kernels that prepare graphs: the same for all models.
 llvm::StringRef preparationSource();
 

@@ -44,10 +44,10 @@ struct Word {
 };
 
 /// Memory a step needs while it runs: `bytes` for each of so many.
-enum class ScratchKind { Slots, HeavyOwners, Blocks };
+enum class ScratchKind { Slots, HeavyOwners, Blocks, Elements };
 struct Scratch {
   ScratchKind kind;
-  mlir::FlatSymbolRefAttr map; ///< Slots, HeavyOwners
+  mlir::FlatSymbolRefAttr map; ///< Slots, HeavyOwners; Elements: the space (null: one element)
   int64_t bytes;
 };
 

@@ -1,0 +1,208 @@
+//===- SplitTileSweeps.cpp - Sweeps in tiles end with what they sum -------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where tiles of members are taken by different blocks, an owner's members may be in several of them, and what it
+// accumulates is known after all. So what the body makes of that becomes a sweep over owners that follows:
+//
+//   %y = sweep over @node along @dst {a = accumulate sum p; y = relu a; yield y}
+//   ->  %a = sweep over @node along @dst {a = accumulate sum p; yield a};  %y = sweep over @node (%a) {...}
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace gnnc {
+#define GEN_PASS_DEF_SPLITTILESWEEPS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+using namespace mlir;
+using namespace gnnc;
+using mpk::AccessKind;
+
+namespace {
+
+/// Numbers of outer sums that a block holds at once.
+constexpr int64_t kMostHeld = 16384;
+
+struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (auto sweep : llvm::make_early_inc_range(function.getOps<mpk::SweepOp>()))
+        if (llvm::any_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); }))
+          sweep.getAlongAttr() ? split(sweep) : splitOuterSums(sweep);
+  }
+
+  /// An accumulation of one owner's members.
+  static bool isAccumulation(Value value) {
+    auto op = value.getDefiningOp<mpk::AccumulateOp>();
+    return op && !op.getShared();
+  }
+
+  /// Removes what a body does not use any more, operands too.
+  static void eraseUnused(mpk::SweepOp sweep) {
+    Block &block = sweep.getBody().front();
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (op.use_empty() && !isa<mpk::YieldOp>(op))
+        op.erase();
+    SmallVector<Value> inputs;
+    SmallVector<Attribute> access;
+    llvm::BitVector unused(block.getNumArguments());
+    for (BlockArgument argument : block.getArguments()) {
+      if (argument.use_empty()) {
+        unused.set(argument.getArgNumber());
+        continue;
+      }
+      inputs.push_back(sweep.getInputs()[argument.getArgNumber()]);
+      access.push_back(sweep.getAccess()[argument.getArgNumber()]);
+    }
+    block.eraseArguments(unused);
+    sweep.getInputsMutable().assign(inputs);
+    sweep.setAccessAttr(ArrayAttr::get(sweep.getContext(), access));
+  }
+
+  /// Numbers of the outer sum that a result is; 0: it is none.
+  static int64_t outerNumbers(mpk::SweepOp sweep, unsigned result) {
+    auto op = sweep.getBody().front().getTerminator()->getOperand(result).getDefiningOp<mpk::AccumulateOp>();
+    auto product = op && op.getShared() ? op.getInput().getDefiningOp<mpdfg::ContractOp>() : mpdfg::ContractOp();
+    auto levels = product && mpk::isTiled(product) ? mpk::computeLevels(sweep) : DenseMap<Value, mpk::Level>();
+    return levels.lookup_or(product ? product.getRhs() : Value(), mpk::Level::Shared) == mpk::Level::Shared
+               ? 0
+               : mpdfg::getFeatureElements(op.getType());
+  }
+
+  /// Sums of outer products that a block does not hold at once have sweeps of their own, which make the rows again.
+  void splitOuterSums(mpk::SweepOp sweep) {
+    SmallVector<SmallVector<unsigned>> parts(1);
+    int64_t held = 0;
+    for (unsigned i = 0; i < sweep.getNumResults(); ++i) {
+      int64_t numbers = outerNumbers(sweep, i);
+      if (numbers > 0 && held > 0 && held + numbers > kMostHeld)
+        parts.emplace_back(), held = 0;
+      held += numbers;
+      (numbers > 0 ? parts.back() : parts.front()).push_back(i);
+    }
+    if (parts.size() == 1)
+      return;
+    ++numSplit;
+    OpBuilder b(sweep);
+    for (ArrayRef<unsigned> part : parts) {
+      SmallVector<Type> types;
+      SmallVector<Attribute> yields;
+      SmallVector<Value> values;
+      for (unsigned i : part) {
+        types.push_back(sweep.getResultTypes()[i]);
+        yields.push_back(sweep.getYields()[i]);
+      }
+      auto own = mpk::SweepOp::create(b, sweep.getLoc(), types, sweep.getOverAttr(), FlatSymbolRefAttr(),
+                                      sweep.getInputs(), sweep.getAccess(), b.getArrayAttr(yields));
+      own->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
+      IRMapping mapping;
+      sweep.getBody().cloneInto(&own.getBody(), mapping);
+      Operation *yield = own.getBody().front().getTerminator();
+      for (unsigned i : part)
+        values.push_back(yield->getOperand(i));
+      yield->setOperands(values);
+      for (auto [i, result] : llvm::zip(part, own.getResults()))
+        sweep.getResult(i).replaceAllUsesWith(result);
+      eraseUnused(own);
+    }
+    sweep.erase();
+  }
+
+  void split(mpk::SweepOp sweep) {
+    auto yield = cast<mpk::YieldOp>(sweep.getBody().front().getTerminator());
+    SmallVector<unsigned> early, late; // results
+    for (auto [i, value] : llvm::enumerate(yield.getValues()))
+      (isAccumulation(value) || sweep.getYieldOf(i).getKind() == AccessKind::Member ? early : late).push_back(i);
+    if (late.empty())
+      return;
+    ++numSplit;
+    // What the late results are made of, down to accumulations and operands.
+    llvm::SetVector<Value> leaves;
+    DenseSet<Operation *> wanted;
+    SmallVector<Value> pending;
+    for (unsigned i : late)
+      pending.push_back(yield.getValues()[i]);
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      if (isa<BlockArgument>(value) || isAccumulation(value))
+        leaves.insert(value);
+      else if (Operation *op = value.getDefiningOp(); wanted.insert(op).second)
+        llvm::append_range(pending, op->getOperands());
+    }
+
+    OpBuilder b(sweep);
+    Location loc = sweep.getLoc();
+    auto space = SymbolTable::lookupNearestSymbolFrom<mpdfg::SpaceOp>(sweep, sweep.getOverAttr());
+    int64_t extent = space.getExtent().value_or(ShapedType::kDynamic);
+    auto ofOwner = [&](AccessKind kind) { return mpk::AccessAttr::get(b.getContext(), kind); };
+    SmallVector<Type> types;
+    SmallVector<Attribute> yields;
+    SmallVector<Value> values;
+    for (unsigned i : early) {
+      types.push_back(sweep.getResultTypes()[i]);
+      yields.push_back(sweep.getYields()[i]);
+      values.push_back(yield.getValues()[i]);
+    }
+    for (Value leaf : leaves)
+      if (!isa<BlockArgument>(leaf) && !llvm::is_contained(values, leaf)) {
+        auto type = cast<RankedTensorType>(leaf.getType());
+        types.push_back(
+            mpdfg::getTensorOn(sweep.getOverAttr(), extent, mpdfg::getFeatureShape(type), type.getElementType()));
+        yields.push_back(ofOwner(AccessKind::Owner));
+        values.push_back(leaf);
+      }
+    auto sums = mpk::SweepOp::create(b, loc, types, sweep.getOverAttr(), sweep.getAlongAttr(), sweep.getInputs(),
+                                     sweep.getAccess(), b.getArrayAttr(yields));
+    sums->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
+
+    SmallVector<Value> inputs;
+    SmallVector<Attribute> access;
+    for (Value leaf : leaves) {
+      auto argument = dyn_cast<BlockArgument>(leaf);
+      inputs.push_back(argument ? sweep.getInputs()[argument.getArgNumber()]
+                                : sums.getResult(llvm::find(values, leaf) - values.begin()));
+      access.push_back(argument ? sweep.getAccess()[argument.getArgNumber()] : ofOwner(AccessKind::Owner));
+    }
+    SmallVector<Type> lateTypes;
+    SmallVector<Attribute> lateYields;
+    for (unsigned i : late) {
+      lateTypes.push_back(sweep.getResultTypes()[i]);
+      lateYields.push_back(sweep.getYields()[i]);
+    }
+    auto rows = mpk::SweepOp::create(b, loc, lateTypes, sweep.getOverAttr(), FlatSymbolRefAttr(), inputs,
+                                     b.getArrayAttr(access), b.getArrayAttr(lateYields));
+    rows->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
+    Block &body = rows.getBody().emplaceBlock();
+    IRMapping mapping;
+    for (Value leaf : leaves)
+      mapping.map(leaf, body.addArgument(leaf.getType(), leaf.getLoc()));
+    OpBuilder inside = OpBuilder::atBlockEnd(&body);
+    for (Operation &op : sweep.getBody().front())
+      if (wanted.contains(&op))
+        inside.clone(op, mapping);
+    SmallVector<Value> lateValues;
+    for (unsigned i : late)
+      lateValues.push_back(mapping.lookup(yield.getValues()[i]));
+    mpk::YieldOp::create(inside, loc, lateValues);
+
+    for (auto [i, number] : llvm::enumerate(early))
+      sweep.getResult(number).replaceAllUsesWith(sums.getResult(i));
+    for (auto [i, number] : llvm::enumerate(late))
+      sweep.getResult(number).replaceAllUsesWith(rows.getResult(i));
+    yield->setOperands(values);
+    sums.getBody().takeBody(sweep.getBody());
+    sweep.erase();
+    eraseUnused(sums); // operands that only the rows' sweep needs
+  }
+};
+
+} // namespace
