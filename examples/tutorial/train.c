@@ -77,7 +77,8 @@ static void writeParameters(const char *path) {
   if (!file || fwrite(&header, 8, 1, file) != 1 || fwrite(text, used, 1, file) != 1)
     fail(path, "cannot write it");
   for (int p = 0; p < PARAMETERS; ++p)
-    fwrite(parameters[p].data, 4, (size_t)(parameters[p].shape[0] * parameters[p].shape[1]), file);
+    if (fwrite(parameters[p].data, 4 * (size_t)(parameters[p].shape[0] * parameters[p].shape[1]), 1, file) != 1)
+      fail(path, "cannot write it");
   if (fclose(file))
     fail(path, "cannot write it");
 }
@@ -140,6 +141,8 @@ int main(int argc, char **argv) {
     fail("workspace_size", error.message);
   bytes = (bytes + 63) / 64 * 64;
   void *workspace = aligned_alloc(64, bytes ? bytes : 64);
+  if (!workspace)
+    fail("aligned_alloc", "out of memory");
 
   for (int step = 0; step <= STEPS; ++step) {
     if (api->run(context, graph, "gradient", in, 4 + PARAMETERS, out, 4 + PARAMETERS, workspace, bytes, NULL, &error))

@@ -261,7 +261,7 @@ llvm::Error BoundGraph::addValues(llvm::StringRef name, const FileTensor &tensor
   }
   llvm::Expected<HostTensor> other = HostTensor::convert(tensor, info->type);
   if (!other)
-    return other.takeError();
+    return wrong(llvm::toString(other.takeError()));
   converted.push_back(std::move(*other));
   inputBindings.push_back({cName, converted.back().binding().tensor});
   return llvm::Error::success();
@@ -286,6 +286,13 @@ llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
   bool hasValue = value != model->inputs.end();
   const SpaceInfo *columns = column ? model->findSpace(column->to) : nullptr;
   int64_t width = columns && columns->extent ? *columns->extent : -1;
+  std::optional<int64_t> wanted = row ? extent(row->to) : std::nullopt;
+  auto checkRows = [&](const FileTensor &tensor, int64_t found) -> llvm::Error {
+    if (!wanted || found == *wanted)
+      return llvm::Error::success();
+    return wrong("tensor '" + tensor.name + "': expected " + llvm::Twine(*wanted) + " rows, as many as space '" +
+                 row->to + "' has elements, found " + llvm::Twine(found));
+  };
   if (width >= 0)
     if (const std::string *found = otherFeatureCount(*file, sparse.name, width))
       return wrong("input '" + sparse.name + "': expected " + llvm::Twine(width) + " features, found " + *found);
@@ -294,6 +301,8 @@ llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
   if (!rows)
     return rows.takeError();
   if (*rows) {
+    if (llvm::Error error = checkRows(*(*rows)->pointers, (*rows)->rows()))
+      return error;
     if (entries)
       extents.push_back({entries->name.c_str(), (*rows)->columns->elements});
     if (row)
@@ -312,12 +321,14 @@ llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
     return wrong("tensor '" + dense->name + "': expected numbers of shape " +
                  (width >= 0 ? "[rows, " + std::to_string(width) + "]" : std::string("[rows, columns]")) + ", found " +
                  dense->typeName + " " + formatShape(dense->shape));
+  if (llvm::Error error = checkRows(*dense, dense->shape[0]))
+    return error;
   if (dense->elements > INT32_MAX)
     return wrong("tensor '" + dense->name + "': expected fewer than 2^31 elements, found " +
                  llvm::Twine(dense->elements));
   llvm::Expected<HostTensor> numbers = HostTensor::convert(*dense, model->type);
   if (!numbers)
-    return numbers.takeError();
+    return wrong(llvm::toString(numbers.takeError()));
   std::vector<int32_t> &pointers = madeIndices.emplace_back(1, 0), &places = madeIndices.emplace_back();
   std::vector<double> values;
   for (int64_t i = 0; i < dense->shape[0]; ++i) {
@@ -368,7 +379,7 @@ llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
   if ((*rows)->values) {
     llvm::Expected<HostTensor> numbers = HostTensor::convert(*(*rows)->values, model->type);
     if (!numbers)
-      return numbers.takeError();
+      return wrong(llvm::toString(numbers.takeError()));
     values = std::move(*numbers);
   }
   for (int64_t i = 0; i < (*rows)->rows(); ++i)

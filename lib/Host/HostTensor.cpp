@@ -9,10 +9,12 @@
 #include "gnnc/Support/Half.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <cstring>
 
 using namespace gnnc;
@@ -67,14 +69,22 @@ template <typename Body> static auto withFloat(ElementType type, Body body) {
   }
 }
 
-template <typename From, typename To> static void convertElements(const FileTensor &from, const HostTensor &to) {
+/// A finite number that became infinite; nothing if none did.
+template <typename From, typename To>
+static std::optional<double> convertElements(const FileTensor &from, const HostTensor &to) {
   const auto *source = static_cast<const From *>(from.data);
   auto *target = static_cast<To *>(to.data());
-  for (int64_t i = 0; i < from.elements; ++i)
-    target[i] = To(double(source[i]));
+  std::optional<double> lost;
+  for (int64_t i = 0; i < from.elements; ++i) {
+    double value = double(source[i]);
+    target[i] = To(value);
+    if (!std::isfinite(double(target[i])) && std::isfinite(value))
+      lost = value;
+  }
+  return lost;
 }
 
-template <typename To> static void convertTo(const FileTensor &from, const HostTensor &to) {
+template <typename To> static std::optional<double> convertTo(const FileTensor &from, const HostTensor &to) {
   switch (*from.type) {
   case ElementType::I32:
     return convertElements<int32_t, To>(from, to);
@@ -92,7 +102,11 @@ llvm::Expected<HostTensor> HostTensor::convert(const FileTensor &tensor, Element
   llvm::Expected<HostTensor> result = create(tensor.name, type, tensor.shape);
   if (!result)
     return result.takeError();
-  withFloat(type, [&](auto *target) { convertTo<std::remove_pointer_t<decltype(target)>>(tensor, *result); });
+  std::optional<double> lost = withFloat(
+      type, [&](auto *target) { return convertTo<std::remove_pointer_t<decltype(target)>>(tensor, *result); });
+  if (lost)
+    return llvm::createStringError(
+        llvm::formatv("tensor '{0}': {1} does not fit in {2}", tensor.name, *lost, elementTypeName(type)).str());
   return result;
 }
 

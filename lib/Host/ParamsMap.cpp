@@ -8,6 +8,7 @@
 #include "ParamsMap.h"
 #include "gnnc/Support/InputFile.h"
 
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 
 #include <nlohmann/json.hpp>
@@ -148,10 +149,20 @@ static Complaint readRule(const json &value, ParamRule &rule) {
 }
 
 llvm::Expected<ParamsMap> ParamsMap::parse(llvm::StringRef text, llvm::StringRef name) {
-  json document = json::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
+  llvm::StringSet<> seen;
+  std::string duplicate;
+  auto noteName = [&](int depth, json::parse_event_t event, json &value) {
+    if (event == json::parse_event_t::key && depth == 1)
+      if (const auto *key = value.get_ptr<const std::string *>(); key && !seen.insert(*key).second)
+        duplicate = *key;
+    return true;
+  };
+  json document = json::parse(text.begin(), text.end(), noteName, /*allow_exceptions=*/false);
   if (!document.is_object())
     return llvm::createStringError("parameters map '" + name + "': expected a JSON object, found " +
                                    (document.is_discarded() ? "text that is not JSON" : document.type_name()));
+  if (!duplicate.empty())
+    return llvm::createStringError("parameters map '" + name + "': '" + duplicate + "': expected one entry, found two");
   auto data = std::make_unique<Data>();
   data->name = name.str();
   for (const auto &[param, value] : document.items()) {

@@ -97,6 +97,9 @@ bool Elaborator::elaborate(const Module &module, const ast::ModelDecl &model) {
   steps = 0;
   bindModelNumbers(model);
   checkDefines(model);
+  // Without its numbers a model has other errors. An editor shows what it can.
+  if (diagnostics.errorCount() != 0 && assumedSize == 0)
+    return false;
   runBlock(model.body);
   return diagnostics.errorCount() == 0;
 }

@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/CheckedArithmetic.h"
 #include "llvm/Support/Endian.h"
@@ -138,14 +139,24 @@ static bool readSizes(const json &list, std::vector<int64_t> &sizes) {
   return true;
 }
 
-/// The text's JSON without its duplicates passing unseen; the first name that occurs twice goes to `duplicate`.
+/// The text's JSON without its duplicates passing unseen: what the first name is of that occurs twice, such as
+/// "tensor 'x'", goes to `duplicate`.
 static json parseHeader(llvm::StringRef text, std::string &duplicate) {
-  llvm::StringMap<bool> seen;
+  llvm::StringSet<> seen, inside;
+  std::string outer;
   auto noteName = [&](int depth, json::parse_event_t event, json &value) {
-    if (event == json::parse_event_t::key && depth == 1)
-      if (const auto *name = value.get_ptr<const std::string *>())
-        if (!seen.try_emplace(*name, true).second && duplicate.empty())
-          duplicate = *name;
+    const auto *name = event == json::parse_event_t::key && depth <= 2 ? value.get_ptr<const std::string *>() : nullptr;
+    if (!name)
+      return true;
+    if (depth == 1) {
+      outer = *name;
+      inside.clear();
+    }
+    if ((depth == 1 ? seen : inside).insert(*name).second || !duplicate.empty())
+      return true;
+    duplicate = outer == "__metadata__" ? "metadata" : "tensor '" + outer + "'";
+    if (depth == 2)
+      duplicate += " '" + *name + "'";
     return true;
   };
   return json::parse(text.begin(), text.end(), noteName, /*allow_exceptions=*/false);
@@ -169,7 +180,7 @@ llvm::Error SafetensorsFile::readHeader() {
     return malformed(filePath, "expected a JSON object as header, found " +
                                    llvm::Twine(header.is_discarded() ? "text that is not JSON" : header.type_name()));
   if (!duplicate.empty())
-    return malformed(filePath, duplicate, "expected one entry, found two");
+    return malformed(filePath, duplicate + ": expected one entry, found two");
 
   uint64_t dataBytes = bytes.size() - 8 - headerBytes;
   for (const auto &[name, entry] : header.items()) {

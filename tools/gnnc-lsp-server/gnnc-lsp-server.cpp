@@ -34,11 +34,13 @@ int serveMLIR(int argc, char **argv) {
 }
 
 int serveModels(int argc, char **argv) {
-  llvm::cl::opt<bool> mlir("mlir", llvm::cl::desc("Serve .mlir files; must be the first argument"));
-  llvm::cl::opt<bool> litTest("lit-test",
+  llvm::cl::OptionCategory own("Options");
+  llvm::cl::opt<bool> mlir("mlir", llvm::cl::cat(own), llvm::cl::desc("Serve .mlir files; must be the first argument"));
+  llvm::cl::opt<bool> litTest("lit-test", llvm::cl::cat(own),
                               llvm::cl::desc("Messages end with a line '// -----', answers are indented, and "
                                              "URIs may begin with test:"));
-  llvm::cl::opt<bool> log("log", llvm::cl::desc("Write all messages to standard error"));
+  llvm::cl::opt<bool> log("log", llvm::cl::cat(own), llvm::cl::desc("Write all messages to standard error"));
+  llvm::cl::HideUnrelatedOptions(own); // LLVM's
   llvm::cl::ParseCommandLineOptions(argc, argv, "gnnc's language server\n");
   if (mlir) {
     llvm::errs() << "gnnc-lsp-server: error: --mlir must be the first argument\n";

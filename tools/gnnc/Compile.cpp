@@ -42,7 +42,11 @@ static std::optional<spec::ModelSpec> load(const CompileArguments &arguments, st
   };
   inputs.model = arguments.model;
   for (llvm::StringRef define : arguments.defines)
-    inputs.defines[define.split('=').first.str()] = define.split('=').second.str();
+    if (auto [name, value] = define.split('='); !inputs.defines.try_emplace(name.str(), value.str()).second) {
+      fail(llvm::createStringError("-D " + name + ": expected one value, found '" + inputs.defines[name.str()] +
+                                   "' and '" + value + "'"));
+      return std::nullopt;
+    }
   std::vector<spec::Diagnostic> diagnostics;
   std::optional<spec::ModelSpec> model =
       spec::loadModelFromText(arguments.input, (*text)->getBuffer().str(), inputs, diagnostics);
@@ -86,6 +90,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   if (wantsJSON && options.storage != Storage::AsComputed)
     return llvm::createStringError("the JSON form of a model does not say what memory holds: with --emit json, --dtype "
                                    "must be f32 or f64");
+  if (wantsJSON && (arguments.gradient || !arguments.without.empty()))
+    return llvm::createStringError("the JSON form of a model is what its text says: with --emit json, there is no "
+                                   "--gradient and no --without");
   if (wantsJSON)
     return spec::writeJSON(model);
   options.optLevel = arguments.optLevel;

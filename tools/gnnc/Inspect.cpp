@@ -114,8 +114,8 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
     std::string absent;
     bool isSparse = llvm::any_of(model.info().sparseInputs, [&](auto &s) { return s.value == tensor.name; });
     if (tensor.optional)
-      llvm::raw_string_ostream(absent) << (isSparse ? "values " : "") << "optional, "
-                                       << llvm::format("%g", tensor.fill) << " where absent";
+      llvm::raw_string_ostream(absent) << (isSparse ? "values " : "") << "optional, " << llvm::format("%g", tensor.fill)
+                                       << " where absent";
     table.add({tensor.name, typeOf(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0), tensor.type),
                absent});
   }

@@ -11,6 +11,8 @@
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/Pipelines.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -137,13 +139,15 @@ static void addProgram(CLI::App &command, std::string &program) {
       ->capture_default_str();
 }
 
-static void addTuning(CLI::App &command, std::string &tuning) {
-  command.add_option("--tuning", tuning,
-                     "File that `gnnc tune` wrote; default: MODEL.so.tune where it is there; none: do without");
+static CLI::Option *addTuning(CLI::App &command, std::string &tuning) {
+  return command.add_option("--tuning", tuning,
+                            "File that `gnnc tune` wrote; default: MODEL.so.tune where it is there; none: do without");
 }
 
 static void addRun(CLI::App &app, RunArguments &arguments) {
-  CLI::App *command = app.add_subcommand("run", "Run a compiled model on a graph and say what came out");
+  CLI::App *command =
+      app.add_subcommand("run", "Run a compiled model on a graph and say what came out: of an output `logits` of nodes "
+                                "also the test accuracy, where the graph has classes and test nodes");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
   CLI::Option *params =
@@ -207,10 +211,11 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
   CLI::App *command =
       app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
-  command->add_option("--graph", arguments.graph,
-                      "Also print extents and bytes for this graph (.safetensors), and which alternatives and "
-                      "schedules are chosen for it and why; needs no GPU");
-  addTuning(*command, arguments.tuning);
+  CLI::Option *graph =
+      command->add_option("--graph", arguments.graph,
+                          "Also print extents and bytes for this graph (.safetensors), and which alternatives and "
+                          "schedules are chosen for it and why; needs no GPU");
+  addTuning(*command, arguments.tuning)->needs(graph);
   CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
   command
       ->add_flag(
@@ -279,6 +284,14 @@ int main(int argc, char **argv) {
   addInspect(app, inspectArguments);
   addBench(app, benchArguments);
   addTune(app, tuneArguments);
+  // The parser would only say that it found no command.
+  std::vector<std::string> commands;
+  for (const CLI::App *command : app.get_subcommands({}))
+    commands.push_back(command->get_name());
+  if (llvm::StringRef name = argc > 1 ? argv[1] : "-"; !name.starts_with("-") && !llvm::is_contained(commands, name)) {
+    llvm::errs() << "gnnc: error: expected a command (" << llvm::join(commands, ", ") << "), found '" << name << "'\n";
+    return ExitUsage;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

@@ -20,7 +20,14 @@ using namespace gnnc;
 int gnnc::fail(llvm::Error error) {
   llvm::outs().flush();
   llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &info) {
-    llvm::errs() << "gnnc: error: " << info.message() << "\n";
+    // A name from a file may have anything in it, such as what moves a terminal's cursor.
+    llvm::errs() << "gnnc: error: ";
+    for (char c : info.message())
+      if ((uint8_t(c) >= 0x20 && c != 0x7f) || c == '\n' || c == '\t')
+        llvm::errs() << c;
+      else
+        llvm::errs() << "\\x" << llvm::format_hex_no_prefix(uint8_t(c), 2);
+    llvm::errs() << "\n";
   });
   return ExitError;
 }

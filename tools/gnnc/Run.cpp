@@ -66,23 +66,23 @@ static bool isIntegerVector(const FileTensor *tensor) {
   return tensor && tensor->type && !isFloat(*tensor->type) && tensor->shape.size() == 1;
 }
 
-/// Where the graph has classes and a split, and `scores` is one row of scores for each node: how many test nodes have
-/// their greatest score at their class. The first of equal scores counts.
-static bool printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
+/// Where the graph has classes and a split, and `logits` is one row of scores for each node: how many test nodes have
+/// their greatest score at their class. The first of equal scores counts. An output of another name may be anything.
+static void printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
                           llvm::raw_ostream &out) {
   const FileTensor *classes = graph.find("y"), *test = graph.find("test_idx");
-  bool fits = isIntegerVector(classes) && isIntegerVector(test) && info.space == "node" && info.dims.size() == 1 &&
-              info.dims[0] > 1 && classes->elements == scores.shape()[0];
+  bool fits = info.name == "logits" && isIntegerVector(classes) && isIntegerVector(test) && info.space == "node" &&
+              info.dims.size() == 1 && info.dims[0] > 1 && classes->elements == scores.shape()[0];
   if (!fits)
-    return false;
+    return;
   int64_t width = info.dims[0], right = 0, counted = 0;
   for (int64_t i = 0; i < test->elements; ++i) {
     int64_t node = integerAt(*test, i);
     if (node < 0 || node >= classes->elements)
-      return false;
+      return;
     int64_t expected = integerAt(*classes, node);
     if (expected >= width)
-      return false;
+      return;
     if (expected < 0) // unlabelled
       continue;
     int64_t best = 0;
@@ -93,10 +93,9 @@ static bool printAccuracy(const SafetensorsFile &graph, const HostTensor &scores
     right += best == expected;
   }
   if (counted == 0)
-    return false;
+    return;
   out << llvm::format("test accuracy %.4f (%lld of %lld)\n", double(right) / double(counted), (long long)right,
                       (long long)counted);
-  return true;
 }
 
 static llvm::Error writeOutputs(const std::string &path, const Job &job) {
@@ -148,8 +147,7 @@ int gnnc::runModel(const RunArguments &arguments) {
     printOutput(tensor, output, out);
   if (!arguments.params.empty() || numbers == 0)
     for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
-      if (printAccuracy(job.graph(), tensor, output, out))
-        break;
+      printAccuracy(job.graph(), tensor, output, out);
   out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(job.loadSeconds()) << ", prepare "
       << formatSeconds(job.prepareSeconds()) << ")\n";
   if (!arguments.output.empty()) {

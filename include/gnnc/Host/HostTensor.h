@@ -28,7 +28,8 @@ class HostTensor {
 public:
   /// A tensor of zeros; an error where `shape` does not fit in memory.
   static llvm::Expected<HostTensor> create(llvm::StringRef name, ElementType type, llvm::ArrayRef<int64_t> shape);
-  /// A copy of a file's tensor as `type`, which must be a floating-point type.
+  /// A copy of a file's tensor as `type`, which must be a floating-point type; an error where a finite number does not
+  /// fit in it.
   static llvm::Expected<HostTensor> convert(const FileTensor &tensor, ElementType type);
 
   const std::string &name() const { return tensorName; }

@@ -48,6 +48,11 @@ public:
       llvm::sys::fs::remove_directories(folder);
   }
   std::error_code failure;
+  static std::string parent() {
+    llvm::SmallString<128> path;
+    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
+    return std::string(path);
+  }
   std::string file(llvm::StringRef name) const {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
@@ -181,7 +186,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
 llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> objects, bool shared) {
   TemporaryFolder folder;
   if (folder.failure)
-    return error("cannot make a temporary folder: " + folder.failure.message());
+    return error("cannot make a temporary folder in '" + folder.parent() + "': " + folder.failure.message());
   std::vector<std::string> files;
   auto add = [&](llvm::StringRef bytes) {
     files.push_back(folder.file(std::to_string(files.size()) + ".o"));

@@ -132,6 +132,9 @@ TEST(SafetensorsReader, RefusesMalformedHeaders) {
   EXPECT_EQ(errorOf(R"({"a":{"dtype":"F32","shape":[1]}})", 4), "tensor 'a': expected two offsets as data_offsets");
   std::string entry = R"("a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]})";
   EXPECT_EQ(errorOf("{" + entry + "," + entry + "}", 4), "tensor 'a': expected one entry, found two");
+  EXPECT_EQ(errorOf(R"({"__metadata__":{"k":"1","k":"2"}})", 0), "metadata 'k': expected one entry, found two");
+  EXPECT_EQ(errorOf(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", 4),
+            "tensor 'a' 'dtype': expected one entry, found two");
   // Nesting that would overflow the stack of a recursive parser.
   EXPECT_EQ(errorOf(std::string(1 << 20, '['), 0), "expected a JSON object as header, found text that is not JSON");
 }
