@@ -161,12 +161,19 @@ std::string BodyPrinter::inside(ArrayRef<int> atoms) const {
   return text;
 }
 
-std::string BodyPrinter::isFirstCopy(const AxisList &shape) const {
+std::string BodyPrinter::isFirstCopy(const AxisList &shape, bool inTile) const {
   SmallVector<int> own = BodyAxes::atomsOf(shape);
   std::string text;
-  for (unsigned i = 0; i < axes.size(); ++i)
-    if (axes[i].lanes * axes[i].tiles > 1 && !llvm::is_contained(own, int(i)))
-      text += (text.empty() ? "" : " && ") + ("at_" + atomName(i) + " == 0");
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    const Atom &atom = axes[i];
+    if (atom.lanes * (inTile ? 1 : atom.tiles) == 1 || llvm::is_contained(own, int(i)))
+      continue;
+    // Tiles begin at multiples of what one of them has.
+    std::string first = inTile && atom.tiles > 1
+                            ? " % " + std::to_string(atom.registers * atom.lanes * atom.vector) + " == 0"
+                            : " == 0";
+    text += (text.empty() ? "" : " && ") + ("at_" + atomName(i) + first);
+  }
   return text;
 }
 
@@ -274,7 +281,7 @@ static std::string stagedOffset(const BodyPrinter &printer, const BodyAxes &axes
 void BodyPrinter::stage(Value value, const AxisList &shape, ArrayRef<int64_t> dims, ArrayRef<int64_t> strides,
                         int64_t from) {
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
-  std::string guard = inside(atoms), copy = isFirstCopy(shape);
+  std::string guard = inside(atoms), copy = isFirstCopy(shape, /*inTile=*/true);
   if (!copy.empty())
     guard = guard.empty() ? copy : copy + " && " + guard;
   out.line(loops(atoms) + (guard.empty() ? "" : "if (" + guard + ") ") + "staging[" +

@@ -75,8 +75,9 @@ public:
   /// The place of the registers' number in a row of memory, and when there is one.
   std::string offset(const AxisList &shape, llvm::ArrayRef<int64_t> dims) const;
   std::string inside(llvm::ArrayRef<int> atoms) const;
-  /// Lanes that hold a copy of what others store already; empty: none do.
-  std::string isFirstCopy(const AxisList &shape) const;
+  /// Whether a lane's copy of a value is the first: of all tiles, or of its own, whose lanes see no other's. Empty:
+  /// there is one.
+  std::string isFirstCopy(const AxisList &shape, bool inTile = false) const;
 
   /// Prints an operation into registers that are declared. Accumulations and softmaxes are not operations here.
   void operation(mlir::Operation *op);
