@@ -199,6 +199,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
     phaseOptions.elementwiseEpilogues = !forCPU || options.targets.size() == 1;
     phaseOptions.tilesInBlocks = true;
+    phaseOptions.joinLaunches = true;
   }
   auto runPhase = [&](const PassPhase &phase, ModuleOp on, const PhaseOptions &with) {
     PassManager pm(&context);

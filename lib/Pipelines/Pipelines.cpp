@@ -128,7 +128,12 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
 }
 
 void planMemory(OpPassManager &pm, const PhaseOptions &options) {
-  pm.addPass(createPlaceUpdates());
+  bool join = options.joinLaunches && options.optLevel > 0 && !llvm::is_contained(options.without, "join-launches");
+  PlaceUpdatesOptions updates;
+  updates.early = join;
+  pm.addPass(createPlaceUpdates(updates));
+  if (join)
+    pm.addPass(createJoinLaunches());
   pm.addPass(createPlanMemory());
 }
 
@@ -144,9 +149,9 @@ constexpr PassPhase kPhases[] = {
 
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
   static constexpr llvm::StringRef names[] = {
-      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms", "split-factors",
-      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",  "split-sums",
-      "spread-shared",      "tile-products", "read-degrees",      "fuse-epilogues",    "alternatives"};
+      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",   "split-factors",
+      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",    "split-sums",
+      "spread-shared",      "tile-products", "read-degrees",      "fuse-epilogues",    "join-launches", "alternatives"};
   return names;
 }
 

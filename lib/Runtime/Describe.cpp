@@ -129,7 +129,7 @@ void Description::sweep(int64_t function, int64_t step) {
   Schedules schedules = schedulesOf(model, step);
   const LaunchRec &first = model.launch(schedules.first);
   add("\"kernel\": ");
-  name(first.kernel);
+  name(model.step(step).name);
   add(", \"function\": ");
   name(model.function(function).name);
   add(", \"map\": ");
@@ -142,7 +142,7 @@ void Description::sweep(int64_t function, int64_t step) {
       return true;
     int64_t launch = schedules.first + i;
     add("\"kernel\": ");
-    name(model.launch(launch).kernel);
+    name(model.step(step).name);
     field("least", device.sizes[launch].least);
     field("below", device.sizes[launch].below);
     field("items", device.items[launch].count);

@@ -74,6 +74,7 @@ enum MergeKind : int64_t { MergeSum, MergeMax, MergeMin, MergeArgMax, MergeArgMi
 struct MergeRec {
   int64_t buffer, kind, elements;
 };
+// `name`: of the step; no other step of the model has it where there are device steps.
 struct StepRec {
   int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name;
 };

@@ -53,8 +53,7 @@ private:
   int64_t functionName(int64_t i) const { return model.function(i).name; }
   int64_t spaceName(int64_t i) const { return model.space(i).name; }
   int64_t sweepName(int64_t i) const {
-    Schedules schedules = schedulesOf(model, i);
-    return schedules.count ? model.launch(schedules.first).kernel : -1;
+    return schedulesOf(model, i).count ? model.step(i).name : -1; // Steps that are alike have kernels in common.
   }
   bool isInstead(int64_t function, int64_t of) const;
   gnnc_status readHeader();

@@ -8,7 +8,8 @@
 // A result that replaces an argument is written where the argument is, so nothing may read the argument afterwards.
 // Kernels that only make such results go to the end. What is still unsafe there is made elsewhere first and copied by a
 // kernel at the very end: an update whose argument is read by a later kernel, or by its own kernel otherwise than row
-// by row.
+// by row. Where kernels may run side by side, so is a small one that other kernels read (the number of the step, say):
+// in place, it and they would wait for all that read its argument.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +31,8 @@ using mpk::AccessKind;
 namespace {
 
 struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
+  using PlaceUpdatesBase::PlaceUpdatesBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
       place(function);
@@ -39,7 +42,7 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
     return bool(function.getResultAttr(returned.getOperandNumber(), kUpdatesAttr));
   }
 
-  static void place(func::FuncOp function) {
+  void place(func::FuncOp function) const {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
     // Kernels that only replace go last, then the views of their results.
@@ -74,12 +77,22 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
     });
   }
 
-  static bool isSafe(func::FuncOp function, OpOperand &returned) {
+  /// Whether other kernels read it, too, or a view of it.
+  static bool isRead(Value value) {
+    SmallVector<OpOperand *> readers;
+    findReaders(value, readers);
+    return !readers.empty();
+  }
+
+  bool isSafe(func::FuncOp function, OpOperand &returned) const {
     auto number = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr);
     Value made = mpdfg::getViewed(returned.get());
     Operation *maker = made.getDefiningOp();
     SmallVector<OpOperand *> readers;
     findReaders(function.getArgument(number.getInt()), readers);
+    if (early && !mpdfg::getResidency(made.getType()) && isRead(made) &&
+        llvm::any_of(readers, [&](OpOperand *reader) { return reader->getOwner() != maker; }))
+      return false;
     for (OpOperand *reader : readers) {
       if (reader->getOwner() == maker) {
         auto sweep = dyn_cast<mpk::SweepOp>(maker);

@@ -36,30 +36,44 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   }
 
   void plan(func::FuncOp function) {
-    DenseMap<Operation *, int64_t> steps;
-    for (Operation &op : function.getBody().front())
-      if (mpk::isKernel(&op))
-        steps.try_emplace(&op, int64_t(steps.size()));
+    // What a kernel of a joined launch makes is written from its first kernel on, and what it reads is up to its last.
+    DenseMap<Operation *, int64_t> firstSteps, lastSteps;
+    int64_t step = 0;
+    Operation *before = nullptr;
+    for (Operation &op : function.getBody().front()) {
+      if (!mpk::isKernel(&op))
+        continue;
+      firstSteps[&op] = before && share(before, &op) ? firstSteps[before] : step;
+      before = &op;
+      ++step;
+    }
+    for (Operation &op : llvm::reverse(function.getBody().front())) {
+      if (!mpk::isKernel(&op))
+        continue;
+      --step;
+      lastSteps[&op] = before != &op && share(before, &op) ? lastSteps[before] : step;
+      before = &op;
+    }
 
     OpBuilder b(function.getContext());
     SmallVector<Attribute> spaces;
     SmallVector<int64_t> bytes, first, last;
     DenseMap<Value, int64_t> slotOf;
     for (Operation &op : function.getBody().front()) {
-      if (!steps.count(&op))
+      if (!mpk::isKernel(&op))
         continue;
       SmallVector<int64_t> slots;
       for (OpResult result : op.getResults()) {
         bool returned = false;
-        int64_t end = steps[&op];
-        visitUses(result, steps, end, returned);
+        int64_t end = lastSteps[&op];
+        visitUses(result, lastSteps, end, returned);
         if (returned) {
           slots.push_back(-1);
           continue;
         }
         int64_t size = mpdfg::getFeatureElements(result.getType()) *
                        cast<RankedTensorType>(result.getType()).getElementTypeBitWidth() / 8;
-        int64_t slot = findSlotToReuse(result, slots, slotOf, last, steps[&op]);
+        int64_t slot = findSlotToReuse(result, slots, slotOf, last, lastSteps[&op]);
         if (slot >= 0) {
           last[slot] = end;
           ++numInPlace;
@@ -69,7 +83,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
           slot = spaces.size();
           spaces.push_back(space ? Attribute(space) : Attribute(b.getUnitAttr()));
           bytes.push_back(size);
-          first.push_back(steps[&op]);
+          first.push_back(firstSteps[&op]);
           last.push_back(end);
         }
         slots.push_back(slot);
@@ -79,6 +93,12 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     }
     b.setInsertionPointToStart(&function.getBody().front());
     mpk::ArenaOp::create(b, function.getLoc(), b.getArrayAttr(spaces), bytes, first, last);
+  }
+
+  /// Whether two kernels are parts of one launch.
+  static bool share(Operation *a, Operation *b) {
+    Attribute launch = a->getAttr(kLaunchAttr);
+    return launch && launch == b->getAttr(kLaunchAttr);
   }
 
   /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more.
@@ -93,11 +113,17 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
       if (found == slotOf.end() || last[found->second] != step || llvm::is_contained(taken, found->second) ||
           input.getType() != result.getType() || !readsOwnRowOnly(sweep, i, number))
         continue;
-      // Nor is it read in another way here.
-      bool alone = llvm::none_of(sweep->getOpOperands(), [&, i = i](OpOperand &other) {
+      // Nor is it read in another way here, or by another part of the launch.
+      auto reads = [&](OpOperand &other) {
         auto also = slotOf.find(mpdfg::getViewed(other.get()));
-        return other.getOperandNumber() != i && also != slotOf.end() && also->second == found->second;
-      });
+        return also != slotOf.end() && also->second == found->second;
+      };
+      bool alone =
+          llvm::none_of(sweep->getOpOperands(),
+                        [&, i = i](OpOperand &other) { return other.getOperandNumber() != i && reads(other); }) &&
+          llvm::none_of(*sweep->getBlock(), [&](Operation &other) {
+            return &other != sweep && share(&other, sweep) && llvm::any_of(other.getOpOperands(), reads);
+          });
       // Rows are written in the order of their numbers.
       bool inOrder = llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
       if (alone && inOrder)

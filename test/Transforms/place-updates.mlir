@@ -1,4 +1,5 @@
-// RUN: gnnc-opt %s --split-input-file --place-updates | FileCheck %s
+// RUN: gnnc-opt %s --split-input-file --place-updates | FileCheck %s --check-prefixes=CHECK,INPLACE
+// RUN: gnnc-opt %s --split-input-file --place-updates=early | FileCheck %s --check-prefixes=CHECK,EARLY
 
 // The weight is still read by the second kernel: the one that replaces it goes last, and writes in place.
 // CHECK-LABEL: func.func @train_step
@@ -115,4 +116,43 @@ func.func @counted(%w: tensor<64xf32> {mpdfg.name = "w", mpdfg.role = "param"}, 
     mpk.yield %3, %2 : tensor<64xf32>, tensor<f32>
   } : (tensor<64xf32>, tensor<f32>) -> (tensor<64xf32>, tensor<f32>)
   return %0#0, %0#1 : tensor<64xf32>, tensor<f32>
+}
+
+// -----
+
+// The number of a step is read by a kernel before it is counted, and counted for another. In place the count waits for
+// the first; made elsewhere, where that is wanted, it does not. A number that nobody else reads stays in place.
+// CHECK-LABEL: func.func @count
+// INPLACE: %[[NEXT:.*]] = mpk.sweep(%arg0)
+// INPLACE: %[[OTHER:.*]] = mpk.sweep(%arg1)
+// INPLACE: return %{{.*}}, %{{.*}}, %[[NEXT]], %[[OTHER]]
+// EARLY: %[[NEXT:.*]] = mpk.sweep(%arg0)
+// EARLY: %[[OTHER:.*]] = mpk.sweep(%arg1)
+// EARLY: %[[COPY:.*]] = mpk.sweep(%[[NEXT]])
+// EARLY: return %{{.*}}, %{{.*}}, %[[COPY]], %[[OTHER]]
+#shared = #mpk.access<shared>
+func.func @count(%t: tensor<1xf32> {mpdfg.name = "t", mpdfg.role = "state"}, %u: tensor<1xf32> {mpdfg.name = "u", mpdfg.role = "state"})
+    -> (tensor<1xf32> {mpdfg.name = "y"}, tensor<1xf32> {mpdfg.name = "z"},
+        tensor<1xf32> {mpdfg.name = "t", mpdfg.updates = 0 : i64}, tensor<1xf32> {mpdfg.name = "u", mpdfg.updates = 1 : i64}) {
+  %0 = mpk.sweep(%t, %u) access [#shared, #shared] yields [#shared] {
+  ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
+    %4 = mpdfg.binary mul %a, %b : tensor<1xf32>, tensor<1xf32> -> tensor<1xf32>
+    mpk.yield %4 : tensor<1xf32>
+  } : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32>
+  %1 = mpk.sweep(%t) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<1xf32>):
+    %4 = mpdfg.unary exp %a : tensor<1xf32> -> tensor<1xf32>
+    mpk.yield %4 : tensor<1xf32>
+  } : (tensor<1xf32>) -> tensor<1xf32>
+  %2 = mpk.sweep(%1) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<1xf32>):
+    %4 = mpdfg.unary neg %a : tensor<1xf32> -> tensor<1xf32>
+    mpk.yield %4 : tensor<1xf32>
+  } : (tensor<1xf32>) -> tensor<1xf32>
+  %3 = mpk.sweep(%u) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<1xf32>):
+    %4 = mpdfg.unary exp %a : tensor<1xf32> -> tensor<1xf32>
+    mpk.yield %4 : tensor<1xf32>
+  } : (tensor<1xf32>) -> tensor<1xf32>
+  return %0, %2, %1, %3 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>
 }

@@ -126,3 +126,35 @@ func.func @not_in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf3
      : (tensor<?x2x2xf32, #mpdfg.on<@node>>, tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
   return %4 : tensor<?x2xf32, #mpdfg.on<@node>>
 }
+
+// Kernels of one launch may run at the same time: what the first one reads for the last time is not free for what the
+// second one makes, nor are rows written over that another one reads.
+// CHECK-LABEL: func @joined
+// CHECK-NEXT: mpk.arena [unit, unit, unit] bytes [16, 16, 16] first [0, 1, 1] last [2, 3, 3]
+// CHECK: {mpk.slots = array<i64: 0>}
+// CHECK: {mpk.launch = 0 : i64, mpk.slots = array<i64: 1>}
+// CHECK: {mpk.launch = 0 : i64, mpk.slots = array<i64: 2>}
+// CHECK: {mpk.slots = array<i64: -1>}
+func.func @joined(%w: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = mpk.sweep (%w) access [#mpk.access<shared>] yields [#mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf32>):
+    %4 = mpdfg.unary neg %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %4 : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = mpk.sweep (%0) access [#mpk.access<shared>] yields [#mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf32>):
+    %4 = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %4 : tensor<4xf32>
+  } {mpk.launch = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = mpk.sweep (%0) access [#mpk.access<shared>] yields [#mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf32>):
+    %4 = mpdfg.unary neg %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %4 : tensor<4xf32>
+  } {mpk.launch = 0 : i64} : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = mpk.sweep (%1, %2) access [#mpk.access<shared>, #mpk.access<shared>] yields [#mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %4 = mpdfg.binary add %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %4 : tensor<4xf32>
+  } : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %3 : tensor<4xf32>
+}

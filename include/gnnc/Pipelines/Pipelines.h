@@ -34,6 +34,8 @@ struct PhaseOptions {
   bool elementwiseEpilogues = false;
   /// Products in tiles only as far as targets can do it that keep a tile's rows in a block's shared memory.
   bool tilesInBlocks = false;
+  /// Small kernels share launches: for targets where starting one takes longer than it works.
+  bool joinLaunches = false;
 };
 
 /// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.

@@ -32,6 +32,9 @@ inline constexpr llvm::StringLiteral kAlternativeAttr = "mpk.alternative";
 /// On the kernels of `@forward`: the arena slot of each result, -1 for outputs.
 inline constexpr llvm::StringLiteral kSlotsAttr = "mpk.slots";
 
+/// On kernels that are parts of one launch on a GPU and lie side by side: its number. They may run at the same time.
+inline constexpr llvm::StringLiteral kLaunchAttr = "mpk.launch";
+
 } // namespace gnnc
 
 #endif // GNNC_TRANSFORMS_PASSES_H

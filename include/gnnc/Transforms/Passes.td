@@ -367,6 +367,19 @@ def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
     A result with `mpdfg.updates` is written where the argument of that number is. Kernels that only make such results go to the end;
     where the argument is still read afterwards, or by the same kernel otherwise than row by row, the result is made in the arena and copied last.
   }];
+  let options = [Option<"early", "early", "bool", "false", "Small updates that other kernels read need not wait for those that read what they replace">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
+  let summary = "Puts small kernels that do not need each other into one launch";
+  let description = [{
+    Elementwise sweeps over one element or a space of known extent, of which none needs another, get the same number `mpk.launch` and lie side by side;
+    they may run at the same time then. A kernel waits for the others of its launch at most as long as the longest chain of kernels does not grow.
+    For targets where starting a kernel takes longer than a small one works. After place-updates: what replaces an argument stays behind all that read it.
+  }];
+  let statistics = [Statistic<"numLaunches", "launches", "Launches of several kernels">,
+                    Statistic<"numJoined", "joined", "Kernels in such launches">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 

@@ -6,11 +6,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Target/CUDA/CUDABackend.h"
+#include "JoinedPrinter.h"
+#include "KernelTexts.h"
 #include "ProductPrinter.h"
 #include "SeparateEpilogue.h"
 #include "SweepPrinter.h"
 #include "TileSweepPrinter.h"
+#include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -57,38 +61,83 @@ static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
 
 llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
 
-llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {
-  CUDASource source;
+std::string KernelTexts::add(llvm::StringRef text, llvm::StringRef name) {
+  auto [known, fresh] = names.try_emplace(text, name);
+  if (fresh) {
+    SmallVector<StringRef> parts;
+    text.split(parts, kNoName);
+    all += llvm::join(parts, name);
+  }
+  return known->second;
+}
+
+/// One kernel of a program.
+static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &options, StringRef stepName,
+                                       KernelTexts &texts) {
   CodeWriter out;
-  out.line("// Made by gnnc.");
-  out.line("#include \"Product.cuh\"");
-  out.line("#include \"Sweep.cuh\"");
-  out.line("#include \"TensorProduct.cuh\"");
+  FailureOr<DeviceStep> step = failure();
+  if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
+    if (std::optional<DeviceStep> tiled = printTileSweep(sweep, kNoName, options, out))
+      step = std::move(*tiled);
+    else
+      step = printSweep(sweep, kNoName, /*isPart=*/false, out);
+  } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
+    step = spreadsEpilogue(product) ? printProduct(product, kNoName, options, out)
+                                    : printWithRows(product, kNoName, options, out);
+  } else {
+    step = printOuterSum(cast<mpk::OuterSumOp>(op), kNoName, options, out);
+  }
+  if (failed(step))
+    return failure();
+  std::string name = texts.add(out.text(), stepName);
+  step->name = stepName.str();
+  for (Launch &launch : step->launches)
+    launch.kernel = name + launch.kernel.substr(kNoName.size());
+  step->written.assign(op->result_begin(), op->result_end());
+  return step;
+}
+
+llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {
   // What is not used takes time to compile too.
-  if (module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
-          .wasInterrupted())
-    out.line("#include \"TileSweep.cuh\"");
+  bool tiled =
+      module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
+          .wasInterrupted();
+  KernelTexts texts(
+      (Twine("// Made by gnnc.\n#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"Sweep.cuh\"\n"
+             "#include \"TensorProduct.cuh\"\n") +
+       StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : ""))
+          .str());
+  CUDASource source;
+  auto failed = [] { return llvm::createStringError("internal error in code generation; the diagnostic says where"); };
+  SmallVector<Operation *> kernels;
   for (auto function : module.getOps<func::FuncOp>())
-    for (Operation &op : function.getBody().front()) {
-      std::string name = "gnnc_kernel" + std::to_string(source.steps.size());
-      FailureOr<DeviceStep> step = failure();
-      if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
-        if (std::optional<DeviceStep> tiled = printTileSweep(sweep, name, options, out))
-          step = std::move(*tiled);
-        else
-          step = printSweep(sweep, name, out);
-      } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-        step = spreadsEpilogue(product) ? printProduct(product, name, options, out)
-                                        : printWithRows(product, name, options, out);
-      } else if (auto sum = dyn_cast<mpk::OuterSumOp>(op)) {
-        step = printOuterSum(sum, name, options, out);
-      } else {
-        continue;
-      }
-      if (failed(step) || failed(checkLimits(&op, *step)))
-        return llvm::createStringError("internal error in code generation; the diagnostic says where");
-      source.steps.push_back(std::move(*step));
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op))
+        kernels.push_back(&op);
+  auto isOfLaunch = [&](size_t i, Attribute launch, Operation *first) {
+    return i < kernels.size() && kernels[i]->getBlock() == first->getBlock() &&
+           kernels[i]->getAttr(kLaunchAttr) == launch;
+  };
+  for (size_t i = 0, end; i < kernels.size(); i = end) {
+    Attribute launch = kernels[i]->getAttr(kLaunchAttr);
+    for (end = i + 1; launch && isOfLaunch(end, launch, kernels[i]); ++end)
+      ;
+    SmallVector<std::string> names;
+    for (size_t k = i; k < end; ++k)
+      names.push_back("gnnc_kernel" + std::to_string(k));
+    FailureOr<std::vector<DeviceStep>> steps = failure();
+    if (end - i > 1)
+      steps = printJoined(ArrayRef(kernels).slice(i, end - i), names, texts);
+    else if (FailureOr<DeviceStep> step = printStep(kernels[i], options, names.front(), texts); succeeded(step))
+      steps = std::vector<DeviceStep>{std::move(*step)};
+    if (mlir::failed(steps))
+      return failed();
+    for (auto [k, step] : llvm::enumerate(*steps)) {
+      if (mlir::failed(checkLimits(kernels[i + k], step)))
+        return failed();
+      source.steps.push_back(std::move(step));
     }
-  source.text = out.text().str();
+  }
+  source.text = texts.take();
   return source;
 }

@@ -74,7 +74,7 @@ FailureOr<DeviceStep> cuda::printWithRows(mpk::ProductOp product, StringRef name
   sweep.getBody().front().getTerminator()->setOperands(mapped);
 
   DeviceStep step = printProduct(plain, name, options, out);
-  FailureOr<DeviceStep> rows = printSweep(sweep, (name + "_rows").str(), out);
+  FailureOr<DeviceStep> rows = printSweep(sweep, (name + "_rows").str(), /*isPart=*/false, out);
   if (failed(rows))
     return failure();
   unsigned rowScratch = 0;

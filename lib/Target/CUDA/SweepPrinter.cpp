@@ -107,6 +107,6 @@ FailureOr<DeviceStep> SweepPrinter::run() {
   return std::move(step);
 }
 
-FailureOr<DeviceStep> cuda::printSweep(mpk::SweepOp sweep, StringRef name, CodeWriter &out) {
-  return SweepPrinter(sweep, name, out).run();
+FailureOr<DeviceStep> cuda::printSweep(mpk::SweepOp sweep, StringRef name, bool isPart, CodeWriter &out) {
+  return SweepPrinter(sweep, name, isPart, out).run();
 }

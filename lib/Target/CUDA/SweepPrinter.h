@@ -14,7 +14,8 @@
 namespace gnnc::cuda {
 
 /// Prints a sweep's body and kernels (Kernels/Sweep.cuh says what they are made of) and returns how to launch them.
-mlir::FailureOr<DeviceStep> printSweep(mpk::SweepOp sweep, llvm::StringRef name, CodeWriter &out);
+/// `isPart`: of a sweep without members and totals the body alone, which is a part of another kernel.
+mlir::FailureOr<DeviceStep> printSweep(mpk::SweepOp sweep, llvm::StringRef name, bool isPart, CodeWriter &out);
 
 } // namespace gnnc::cuda
 

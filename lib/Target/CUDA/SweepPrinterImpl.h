@@ -22,9 +22,9 @@ namespace gnnc::cuda {
 
 class SweepPrinter {
 public:
-  SweepPrinter(mpk::SweepOp sweep, llvm::StringRef name, CodeWriter &out)
+  SweepPrinter(mpk::SweepOp sweep, llvm::StringRef name, bool isPart, CodeWriter &out)
       : sweep(sweep), plan(sweep), axes(sweep), layout(layOut(sweep, plan, axes)), body(sweep, plan), kernel(name),
-        out(out), print(sweep, axes, layout, members), element(elementTypeOf(sweep)) {
+        isPart(isPart), out(out), print(sweep, axes, layout, members), element(elementTypeOf(sweep)) {
     step.name = name.str();
     print.extentOf = [this](mlir::FlatSymbolRefAttr space) { return extent(space); };
   }
@@ -37,6 +37,7 @@ private:
   }
   bool isMember(mlir::Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
   bool hasTotals() const { return !plan.shared.empty() || sharedResults; }
+  bool onlyRows() const { return plan.walks == 0 && !hasTotals(); }
 
   // Operands
   std::string buffer(mlir::Value value);
@@ -89,6 +90,7 @@ private:
   LaneLayout layout;
   SweepBody body;
   std::string kernel;
+  bool isPart;
   CodeWriter &out;
   CodeWriter members; ///< of the body; its constants follow from what is printed there
   BodyPrinter print;

@@ -65,7 +65,7 @@ void SweepPrinter::configuration() {
     out.line("const int *i" + Twine(i) + ";");
   for (size_t i = 0; i < extents.size(); ++i)
     out.line("gnnc::int64 n" + Twine(i) + ";");
-  out.line("gnnc::Work work;");
+  out.line(onlyRows() ? "gnnc::Rows work;" : "gnnc::Work work;");
   if (plan.walks > 0)
     out.line("gnnc::Part parts[" + Twine(ways().size()) + "];");
   out.close("};");
@@ -147,6 +147,10 @@ void SweepPrinter::launches() {
       list.push_back({WordKind::Index, unsigned(i), {}});
     for (FlatSymbolRefAttr space : extents)
       list.push_back({WordKind::Extent, 0, space});
+    if (onlyRows()) {
+      list.push_back({WordKind::Extent, 0, sweep.getOverAttr()});
+      return list;
+    }
     if (along) {
       for (WordKind kind : {WordKind::Items, WordKind::NumItems, WordKind::NumHeavyItems, WordKind::Heavy,
                             WordKind::NumHeavy, WordKind::HeavyOfSlot})
@@ -190,7 +194,9 @@ void SweepPrinter::launches() {
   std::string type = kernel + "_::Body";
   int64_t groups = layout.threads / layout.lanes;
   if (!along) {
-    launch("", "rows<" + type + ">", GridKind::Elements, groups, hasTotals(), layout.threads);
+    if (!isPart)
+      entry("", "rows<" + type + ">", layout.threads);
+    record("", GridKind::Elements, groups, hasTotals(), layout.threads);
   } else {
     auto inWay = [&](Way way) {
       return "gnnc::InWay<" + type + ", " + std::to_string(way.warps) + ", " + std::to_string(way.splits) + ">";

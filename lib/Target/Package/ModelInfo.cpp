@@ -86,7 +86,7 @@ llvm::json::Array schedules(const cuda::DeviceStep &step) {
   llvm::json::Array list;
   for (const cuda::Launch &launch : step.launches)
     if (launch.grid == cuda::GridKind::Items)
-      list.push_back(llvm::json::Object{{"kernel", launch.kernel},
+      list.push_back(llvm::json::Object{{"kernel", step.name},
                                         {"lanes", launch.lanes},
                                         {"groups", launch.groups},
                                         {"flight", launch.flight},
@@ -125,7 +125,8 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
     object["half"] = backward.contains(op) ? "backward" : "forward";
     if (!device.steps.empty()) {
       const cuda::DeviceStep &step = device.steps[list.size()];
-      object["launches"] = int64_t(step.launches.size());
+      object["launches"] =
+          int64_t(llvm::count_if(step.launches, [](const cuda::Launch &launch) { return !launch.isJoined; }));
       if (llvm::json::Array ways = schedules(step); !ways.empty())
         object["schedules"] = std::move(ways);
     }

@@ -80,7 +80,7 @@ private:
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
   void stepRecord(const EmittedKernel &kernel);
-  void deviceStepRecord(const cuda::DeviceStep &step, Operation *kernel);
+  void deviceStepRecord(const cuda::DeviceStep &step);
   int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
 
   ModuleOp module;
@@ -332,7 +332,7 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
   step.numIndices = indexList.size();
   step.mergesAt = append(merges);
   step.numMerges = merges.size();
-  step.name = name(kernel.name);
+  step.name = name(device.steps.empty() ? kernel.name : device.steps[steps.size()].name);
   steps.push_back(step);
 }
 
@@ -351,9 +351,9 @@ int64_t TableBuilder::wordNumber(const cuda::Word &word, const cuda::DeviceStep 
   }
 }
 
-void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step, Operation *kernel) {
+void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
   SmallVector<int64_t> bufferList, indexList, zeroed, written;
-  for (Value result : kernel->getResults())
+  for (Value result : step.written)
     written.push_back(bufferOf(result));
   for (Value value : step.buffers)
     bufferList.push_back(bufferOf(value));
@@ -432,7 +432,7 @@ ModelTable TableBuilder::run() {
     for (Operation &op : function.getBody().front())
       if (mpk::isKernel(&op)) {
         if (!device.steps.empty())
-          deviceStepRecord(device.steps[steps.size()], &op);
+          deviceStepRecord(device.steps[steps.size()]);
         stepRecord(kernels[steps.size()]);
       }
     record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;

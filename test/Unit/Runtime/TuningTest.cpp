@@ -55,6 +55,9 @@ protected:
     steps[0].numLaunches = 1;
     steps[1].firstLaunch = 1, steps[1].numLaunches = 4;
     header.deviceStepsAt = append(steps), header.numDeviceSteps = 2;
+    std::vector<StepRec> stepNames(2);
+    stepNames[0].name = name("product"), stepNames[1].name = name("k1");
+    header.stepsAt = append(stepNames), header.numSteps = 2;
     std::copy_n(reinterpret_cast<const int64_t *>(&header), sizeof(Header) / sizeof(int64_t), table.begin());
     model.table = table.data();
     model.names = names.data();

@@ -113,6 +113,89 @@ TEST(CUDALaunches, WaysOfOneSweep) {
                            [](const Word &word) { return word.kind == WordKind::BlocksBefore && word.number == 4; }));
 }
 
+/// Sweeps of one launch: the first step launches all and touches all their memory, the others do nothing. Each has its
+/// blocks, all along x; what is more than a kernel takes arguments goes to another kernel.
+TEST(CUDALaunches, JoinedSweeps) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto sweep = [](const std::string &result, const std::string &inputs, int64_t count, int64_t size) {
+    std::string type = "tensor<" + std::to_string(size) + "xf32>", types, access, arguments;
+    for (int64_t i = 0; i < count; ++i) {
+      types += (i ? ", " : "") + type;
+      access += i ? ", #mpk.access<shared>" : "#mpk.access<shared>";
+      arguments += (i ? ", %a" : "%a") + std::to_string(i) + ": " + type;
+    }
+    return result + " = mpk.sweep (" + inputs + ") access [" + access + "] yields [#mpk.access<shared>] {\n^bb0(" +
+           arguments + "):\n%s = mpdfg.unary neg %a0 : " + type + " -> " + type + "\nmpk.yield %s : " + type +
+           "\n} {mpk.launch = 0 : i64} : (" + types + ") -> " + type + "\n";
+  };
+  std::vector<DeviceStep> steps =
+      stepsOf(context, module, "(%x: tensor<4xf32>, %y: tensor<4096xf32>) -> (tensor<4xf32>, tensor<4096xf32>)",
+              sweep("%0", "%x", 1, 4) + sweep("%1", "%y", 1, 4096) + "return %0, %1 : tensor<4xf32>, tensor<4096xf32>");
+  ASSERT_EQ(steps.size(), 2u);
+  ASSERT_EQ(steps[0].launches.size(), 2u);
+  EXPECT_EQ(steps[0].written.size(), 2u);
+  EXPECT_EQ(steps[0].buffers.size(), 4u);
+  EXPECT_TRUE(steps[1].launches.empty());
+  EXPECT_TRUE(steps[1].buffers.empty());
+  EXPECT_TRUE(steps[1].written.empty());
+  const Launch &small = steps[0].launches[0], &wide = steps[0].launches[1];
+  EXPECT_TRUE(small.isJoined);
+  EXPECT_FALSE(wide.isJoined);
+  EXPECT_EQ(small.perElement, 1);
+  EXPECT_EQ(wide.perElement, 4096 / (32 * 4 * 2)) << "a group of 32 lanes has two accesses of four numbers in a tile";
+  EXPECT_EQ(wide.gridY * wide.gridZ, 1);
+  std::vector<std::pair<WordKind, unsigned>> words;
+  for (const Word &word : wide.words)
+    words.push_back({word.kind, word.number});
+  using enum WordKind;
+  EXPECT_EQ(words, (std::vector<std::pair<WordKind, unsigned>>{{Buffer, 0},
+                                                               {Buffer, 1},
+                                                               {Extent, 0},
+                                                               {PartBlocks, 0},
+                                                               {Buffer, 2},
+                                                               {Buffer, 3},
+                                                               {Extent, 0},
+                                                               {PartBlocks, 1}}));
+
+  // Three sweeps of 200 operands.
+  std::string arguments, inputs, body;
+  for (int i = 0; i < 200; ++i) {
+    arguments += (i ? ", %x" : "%x") + std::to_string(i) + ": tensor<4xf32>";
+    inputs += (i ? ", %x" : "%x") + std::to_string(i);
+  }
+  for (int i = 0; i < 3; ++i)
+    body += sweep("%" + std::to_string(i), inputs, 200, 4);
+  steps = stepsOf(context, module, "(" + arguments + ") -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)",
+                  body + "return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>");
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].launches.size(), 2u);
+  EXPECT_EQ(steps[1].launches.size(), 0u);
+  EXPECT_EQ(steps[2].launches.size(), 1u);
+  EXPECT_LE(steps[0].launches.back().words.size(), 512u);
+  EXPECT_EQ(steps[2].launches.back().kernel, "gnnc_kernel2");
+}
+
+/// Kernels that differ in operands alone are compiled once; steps keep names of their own.
+TEST(CUDALaunches, AlikeKernels) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  auto sweep = [](const std::string &result, const std::string &input, const std::string &op) {
+    return result + " = mpk.sweep (" + input + ") access [#mpk.access<shared>] yields [#mpk.access<shared>] {\n" +
+           "^bb0(%a: tensor<4xf32>):\n%s = mpdfg.unary " + op + " %a : tensor<4xf32> -> tensor<4xf32>\n" +
+           "mpk.yield %s : tensor<4xf32>\n} : (tensor<4xf32>) -> tensor<4xf32>\n";
+  };
+  std::vector<DeviceStep> steps =
+      stepsOf(context, module, "(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)",
+              sweep("%0", "%x", "neg") + sweep("%1", "%0", "exp") + sweep("%2", "%1", "neg") +
+                  "return %1, %2 : tensor<4xf32>, tensor<4xf32>");
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].launches[0].kernel, "gnnc_kernel0");
+  EXPECT_EQ(steps[1].launches[0].kernel, "gnnc_kernel1");
+  EXPECT_EQ(steps[2].launches[0].kernel, "gnnc_kernel0");
+  EXPECT_EQ(steps[2].name, "gnnc_kernel2");
+}
+
 TEST(CUDALaunches, RefusesWhatNoGPUHas) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -146,7 +229,7 @@ TEST(CUDALaunches, RefusesWhatNoGPUHas) {
   llvm::Expected<CUDASource> source = printModule(*module, {});
   EXPECT_FALSE(bool(source));
   llvm::consumeError(source.takeError());
-  EXPECT_NE(said.find("kernel 'gnnc_kernel0' would take 1211 arguments of 8 bytes, and at most 512 can be had"),
+  EXPECT_NE(said.find("kernel 'gnnc_kernel0' would take 1201 arguments of 8 bytes, and at most 512 can be had"),
             std::string::npos)
       << said;
 }

@@ -85,8 +85,9 @@ struct Launch {
 };
 
 struct DeviceStep {
-  std::string name;
+  std::string name; ///< no other step has it; kernels may be another step's
   llvm::SmallVector<mlir::Value> buffers;
+  llvm::SmallVector<mlir::Value> written; ///< what it computes
   llvm::SmallVector<IndexRef> indices;
   llvm::SmallVector<Scratch> scratch;
   /// Results of which a launch may leave rows unwritten: they are set to zero first.

@@ -60,6 +60,11 @@ struct Work {
   int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
 };
 
+/// What there is to know without members and totals.
+struct Rows {
+  int64 numItems;
+};
+
 /// Blocks of a launch that go through some of the items in one way.
 struct Part {
   const Item *items;
@@ -375,7 +380,7 @@ template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
   using G = Group<Body>;
-  const Work &work = args.work;
+  const auto &work = args.work;
   Body body(args, G::groupLane(), tile(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
@@ -389,8 +394,9 @@ template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
       body.add(totals);
     }
   }
-  leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
-                              work.partialsAt + blockIdx.x);
+  if constexpr (!Body::Totals::kNone)
+    leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
+                                work.partialsAt + blockIdx.x);
 }
 
 /// Merges partial totals first, first + step, ... before `end` into place `to`, which no other block reads. Groups take
