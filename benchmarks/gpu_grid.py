@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -203,13 +204,17 @@ def measure_peers(row: str, graph: object, arguments: argparse.Namespace, late: 
         contenders = list(gpu_peers.arrangements(row, graph, compile_too=not late))
     found = {}
     for title, make in contenders:
+        if arguments.contenders and title not in arguments.contenders:
+            continue
+        signal.alarm(arguments.patience)  # Compiling what breaks into many graphs takes minutes.
         try:
             forward, both = make()
             found[title] = {"forward": measure_step(forward, arguments)}
             if title != "cuSPARSE":
                 found[title]["gradient"] = measure_step(both, arguments)
-        except (RuntimeError, torch.OutOfMemoryError) as error:
-            found.setdefault(title, {})["error"] = f"{type(error).__name__}: {str(error).splitlines()[0][:120]}"
+        except Exception as error:  # Out of memory, out of patience, or what its compiler does not take.
+            found.setdefault(title, {})["error"] = f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"
+        signal.alarm(0)
         gc.collect()
         torch.cuda.empty_cache()
     return found
@@ -220,6 +225,10 @@ def run(arguments: argparse.Namespace) -> None:
 
     import gpu_graphs
 
+    def give_up(*_) -> None:
+        raise TimeoutError(f"not done in {arguments.patience} s")
+
+    signal.signal(signal.SIGALRM, give_up)
     begin = time.perf_counter()
     rates = ceilings(arguments.seconds)
     results: dict = {
@@ -327,6 +336,8 @@ def main() -> None:
     action.add_argument("--data", type=Path, nargs="*", default=[HERE.parent.parent / "shared/data"])
     action.add_argument("--seconds", type=float, default=0.3, help="for each contender and program")
     action.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    action.add_argument("--patience", type=int, default=600, help="seconds for each arrangement of a peer, compiling included")
+    action.add_argument("--contenders", nargs="*", help="peers, by name")
     action.add_argument("--budget", type=float, default=1e9, help="no peers after so many seconds")
     action.add_argument("--compile-budget", type=float, default=1e9, help="nothing is compiled by torch after these")
     action.set_defaults(call=run)

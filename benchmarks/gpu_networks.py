@@ -2,9 +2,9 @@
 
     gnnc compile models/networks.gnn -m GCN3 --target cuda -o OUT/GCN3.so      # GAT2, EdgeConv4, RGCN2 likewise
     gnnc compile models/networks.gnn -m GATLayer --gradient --target cuda -o OUT/GATLayer.so
-    gnnc compile models/layers.gnn -m GCN64 --gradient --target cuda -o OUT/GCN64.so
+    gnnc compile models/layers.gnn -m GCN64 --gradient --target cuda -o OUT/GCN64.so    # and GATHeads4
     gnnc compile ../examples/gcn/model.gnn --target cuda -o OUT/gcn.so         # and gat
-    python3 gpu_networks.py OUT CORA.safetensors prepare cora gcn rgcn edgeconv layer reddit
+    python3 gpu_networks.py OUT CORA.safetensors prepare fresh cora gcn rgcn edgeconv layer reddit
 
 needs torch, torch-geometric and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and
 MiB beyond inputs and parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and the
@@ -35,6 +35,7 @@ CUDA = 2
 # Nodes, edges, exponent of the power law of both ends.
 SIZES = {
     "arxiv": (169343, 1166243, 0.55),
+    "roads": (142257, 279061, 0.0),
     "pokec": (1632803, 30622564, 0.4),
     "products": (2449029, 123718280, 0.4),
     "reddit": (232965, 114615892, 0.4),
@@ -282,6 +283,54 @@ def prepare(out: Path) -> None:
         torch.cuda.empty_cache()
 
 
+def fresh(out: Path) -> None:
+    """One forward pass on a graph never seen before: from a shuffled list of edges on the GPU to the output."""
+    from torch_geometric.nn import GATConv, GCNConv
+
+    makers = {
+        "GCN64": lambda: GCNConv(64, 64, add_self_loops=False),
+        "GATHeads4": lambda: GATConv(64, 16, heads=4, add_self_loops=False),
+    }
+    for name in ("roads", "arxiv", "pokec", "products"):
+        count, edges, exponent = SIZES[name]
+        src, dst = ordered(count, edges, exponent, shuffled=True)
+        index, x = torch.stack([src, dst]), torch.randn(count, 64, device="cuda")
+        for layer_name, make in makers.items():
+            model = Model(out / f"{layer_name}.so")
+            model.prepare({"node": count, "edge": edges}, {"src": src, "dst": dst})
+            tensors = states(model) | {"x": x}
+
+            def own() -> None:
+                model.prepare({"node": count, "edge": edges}, {"src": src, "dst": dst})
+                model.program("forward", tensors)()
+
+            run = model.program("forward", tensors)
+            times = {"gnnc": milliseconds(own, 5, 0.3), "gnnc, without preparing": milliseconds(run, 5, 0.2)}
+            del run
+            for mode in (None, "default"):
+                torch._dynamo.reset()
+                title = f"PyG {'compiled' if mode else 'eager'}"
+                signal.alarm(SECONDS)
+                try:
+                    module = make().cuda()
+                    # For this shape already: what compiling takes does not count.
+                    call = torch.compile(module, dynamic=False) if mode else module
+
+                    def theirs(call=call) -> None:
+                        with torch.no_grad():
+                            call(x, index)
+
+                    times[title] = milliseconds(theirs, 5, 0.3)
+                except Exception as failure:
+                    report(fresh=name, layer=layer_name, who=title, failed=f"{type(failure).__name__}: {failure}"[:160])
+                signal.alarm(0)
+                torch.cuda.empty_cache()
+            best = min((ms for who, ms in times.items() if who.startswith("PyG")), default=0.0)
+            report(fresh=name, layer=layer_name, ms=times, times=best / times["gnnc"])
+        del src, dst, index, x
+        torch.cuda.empty_cache()
+
+
 def cora(out: Path, file: Path) -> None:
     from safetensors.torch import load_file
     from torch_geometric.nn import GATConv, GCNConv
@@ -468,7 +517,7 @@ def give_up(*_) -> None:
 def main() -> None:
     signal.signal(signal.SIGALRM, give_up)
     out, file = Path(sys.argv[1]), Path(sys.argv[2])
-    parts = {"prepare": prepare, "gcn": gcn, "rgcn": rgcn, "edgeconv": edgeconv, "layer": layer, "reddit": reddit}
+    parts = {"prepare": prepare, "fresh": fresh, "gcn": gcn, "rgcn": rgcn, "edgeconv": edgeconv, "layer": layer, "reddit": reddit}
     for part in sys.argv[3:]:
         begin = time.perf_counter()
         try:

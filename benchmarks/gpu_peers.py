@@ -103,6 +103,8 @@ def arrangements(name: str, graph: Graph, compile_too: bool) -> Iterator[tuple[s
     x = torch.randn(graph.nodes, 64, device="cuda")
     if name == "TypedHGT":
         yield "eager", lambda: steps(*hgt(graph), compiled=False)
+        if compile_too:
+            yield "compiled", lambda: steps(*hgt(graph), compiled=True)
         return
 
     def make(layer_name: str, compiled: bool) -> tuple[Step, Step]:
@@ -113,6 +115,10 @@ def arrangements(name: str, graph: Graph, compile_too: bool) -> Iterator[tuple[s
     if name == "TypedRGCN":
         if graph.edges * 64 * 64 * 4 < MOST_BYTES:
             yield "FastRGCNConv", lambda: make("FastRGCN", False)
+            if compile_too:
+                yield "FastRGCNConv, compiled", lambda: make("FastRGCN", True)
+        if compile_too:
+            yield "compiled", lambda: make(name, True)
         return
     if compile_too:
         yield "compiled", lambda: make(name, True)
