@@ -16,23 +16,30 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// Proofs follow operands this far; deeper ones are given up.
-constexpr unsigned kDepth = 16;
+/// Proofs follow operands this far, which is farther than programs are deep; deeper ones are given up.
+constexpr unsigned kDepth = 2000;
 
-bool finite(Value value, unsigned depth);
-bool positive(Value value, unsigned depth);
-
-std::optional<double> constantOf(Value value) {
+/// A constant as it is computed with: rounded to its type.
+std::optional<APFloat> constantOf(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   auto constant = value.getDefiningOp<ConstantOp>();
-  return constant ? std::optional(constant.getValue().convertToDouble()) : std::nullopt;
+  if (!constant)
+    return std::nullopt;
+  APFloat number = constant.getValue();
+  bool inexact;
+  number.convert(cast<FloatType>(getElementTypeOrSelf(constant.getType())).getFloatSemantics(),
+                 APFloat::rmNearestTiesToEven, &inexact);
+  return number;
 }
 
-/// Changes of shape and place, which keep all facts.
+/// Whether a number is told from 0 everywhere: processors may take what is too small for a normal number for 0.
+bool isSeen(const APFloat &number) { return number.isNormal() || number.isInfinity(); }
+
+/// Changes of shape within rows, which keep all facts.
 Value source(Value value) {
   Operation *op = value.getDefiningOp();
-  return op && (isa<ReshapeOp, TransposeOp, SliceOp, DetachOp>(op) || isView(op)) ? op->getOperand(0) : Value();
+  return op && isa<ReshapeOp, TransposeOp, SliceOp, DetachOp>(op) ? op->getOperand(0) : Value();
 }
 
 /// The number that rows without an image hold; none for a total map.
@@ -43,13 +50,106 @@ std::optional<double> fillOf(BroadcastOp move) {
   return map.getPartial() ? std::optional(move.getFill().convertToDouble()) : std::nullopt;
 }
 
-bool atLeastZero(Value value, unsigned depth) {
-  if (depth == 0)
-    return false;
+/// Whether a value comes from the graph alone: numbers of members, and what is computed from them.
+bool ofGraphAlone(Value value, unsigned depth = 16) {
+  Operation *op = value.getDefiningOp();
+  return depth > 0 && op && llvm::all_of(op->getOperands(), [&](Value v) { return ofGraphAlone(v, depth - 1); });
+}
+
+/// The number of members along the map that a condition asks for, and the answer where it holds: true for "there are
+/// some".
+std::optional<std::pair<FlatSymbolRefAttr, bool>> askedDegree(Value condition) {
+  auto degreeOf = [](Value value) {
+    while (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getInput();
+    return value.getDefiningOp<DegreeOp>();
+  };
+  if (DegreeOp degree = degreeOf(condition))
+    return std::pair(degree.getAlongAttr(), true);
+  auto compare = condition.getDefiningOp<BinaryOp>();
+  DegreeOp degree = compare ? degreeOf(compare.getLhs()) : DegreeOp();
+  std::optional<APFloat> bound = degree ? constantOf(compare.getRhs()) : std::nullopt;
+  if (!bound || !bound->isZero())
+    return std::nullopt;
+  if (compare.getKind() == BinaryKind::Gt)
+    return std::pair(degree.getAlongAttr(), true);
+  if (compare.getKind() == BinaryKind::Eq)
+    return std::pair(degree.getAlongAttr(), false);
+  return std::nullopt;
+}
+
+/// Proofs of what holds for all numbers of a value, or for those of the rows that a map leads some element to, or none.
+class Proofs {
+public:
+  /// What a question was about: which fact, of which value, in which rows.
+  using Question = std::pair<int, std::pair<Value, Attribute>>;
+  /// Values are asked about once: programs are graphs, not trees.
+  using Answers = DenseMap<Question, bool>;
+
+  explicit Proofs(Answers &answers, FlatSymbolRefAttr map = {}, bool hasMembers = false)
+      : answers(answers), map(map), hasMembers(hasMembers) {}
+
+  bool finite(Value value, unsigned depth) const { return ask(0, &Proofs::findFinite, value, depth); }
+  bool positive(Value value, unsigned depth) const { return ask(1, &Proofs::findPositive, value, depth); }
+  bool nonZero(Value value, unsigned depth) const { return ask(2, &Proofs::findNonZero, value, depth); }
+  bool atLeastZero(Value value, unsigned depth) const { return ask(3, &Proofs::findAtLeastZero, value, depth); }
+  /// Every number is at most kLargestExponent.
+  bool exponent(Value value, unsigned depth) const { return ask(4, &Proofs::findExponent, value, depth); }
+
+private:
+  using Proof = bool (Proofs::*)(Value, unsigned) const;
+
+  bool ask(int fact, Proof find, Value value, unsigned depth) const {
+    Question question{2 * fact + int(hasMembers), {value, map}};
+    if (auto known = answers.find(question); known != answers.end())
+      return known->second;
+    return answers[question] = depth > 0 && (this->*find)(value, depth);
+  }
+  bool findFinite(Value value, unsigned depth) const;
+  bool findPositive(Value value, unsigned depth) const;
+  bool findNonZero(Value value, unsigned depth) const;
+  bool findAtLeastZero(Value value, unsigned depth) const;
+  bool findExponent(Value value, unsigned depth) const;
+
+  /// A fact that holds for all rows, as it must of values on other spaces.
+  bool anywhere(Proof proof, Value value, unsigned depth) const { return (Proofs(answers).*proof)(value, depth); }
+  /// One operand has one property and the other one the other.
+  bool either(BinaryOp op, Proof one, Proof other, unsigned depth) const {
+    Value x = op.getLhs(), y = op.getRhs();
+    return ((this->*one)(x, depth) && (this->*other)(y, depth)) || ((this->*one)(y, depth) && (this->*other)(x, depth));
+  }
+  bool both(SelectOp select, Proof proof, unsigned depth) const;
+  bool atMostZero(Value value, unsigned depth) const;
+
+  Answers &answers;
+  FlatSymbolRefAttr map; ///< null: all rows
+  bool hasMembers;
+};
+
+/// What a selection takes has a property if both values have it where they are taken.
+bool Proofs::both(SelectOp select, Proof proof, unsigned depth) const {
+  auto asked = askedDegree(select.getCondition());
+  for (auto [value, holds] : {std::pair(select.getTrueValue(), true), {select.getFalseValue(), false}}) {
+    if (!asked) {
+      if (!(this->*proof)(value, depth))
+        return false;
+      continue;
+    }
+    bool members = asked->second == holds;
+    if (asked->first == map && members != hasMembers)
+      continue; // It is never taken.
+    // One assumption is enough: the narrower one.
+    if (!(Proofs(answers, asked->first, members).*proof)(value, depth))
+      return false;
+  }
+  return true;
+}
+
+bool Proofs::findAtLeastZero(Value value, unsigned depth) const {
   if (Value same = source(value))
     return atLeastZero(same, depth - 1);
-  if (std::optional<double> number = constantOf(value))
-    return *number >= 0;
+  if (std::optional<APFloat> number = constantOf(value))
+    return !number->isNaN() && (number->isZero() || !number->isNegative());
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
@@ -61,11 +161,13 @@ bool atLeastZero(Value value, unsigned depth) {
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return llvm::is_contained({ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min},
                               reduce.getKind()) &&
-           atLeastZero(reduce.getInput(), depth - 1);
+           anywhere(&Proofs::atLeastZero, reduce.getInput(), depth - 1);
   if (auto fold = dyn_cast<FoldOp>(op))
     return fold.getKind() != ReduceKind::LogSumExp && atLeastZero(fold.getInput(), depth - 1);
   if (auto move = dyn_cast<BroadcastOp>(op))
-    return fillOf(move).value_or(0) >= 0 && atLeastZero(move.getInput(), depth - 1);
+    return fillOf(move).value_or(0) >= 0 && anywhere(&Proofs::atLeastZero, move.getInput(), depth - 1);
+  if (isView(op))
+    return anywhere(&Proofs::atLeastZero, op->getOperand(0), depth - 1);
   if (auto binary = dyn_cast<BinaryOp>(op))
     if (llvm::is_contained({BinaryKind::Add, BinaryKind::Mul, BinaryKind::Minimum}, binary.getKind()))
       return atLeastZero(binary.getLhs(), depth - 1) && atLeastZero(binary.getRhs(), depth - 1);
@@ -77,90 +179,90 @@ bool saysPositive(Value condition, Value value) {
   auto compare = condition.getDefiningOp<BinaryOp>();
   if (!compare || compare.getKind() != BinaryKind::Gt || compare.getLhs() != value)
     return false;
-  std::optional<double> bound = constantOf(compare.getRhs());
-  return bound && *bound >= 0;
+  std::optional<APFloat> bound = constantOf(compare.getRhs());
+  return bound && !bound->isNaN() && (bound->isZero() || !bound->isNegative());
 }
 
-bool positive(Value value, unsigned depth) {
-  if (depth == 0)
-    return false;
+bool Proofs::findPositive(Value value, unsigned depth) const {
   if (Value same = source(value))
     return positive(same, depth - 1);
-  if (std::optional<double> number = constantOf(value))
-    return *number > 0;
+  if (std::optional<APFloat> number = constantOf(value))
+    return isSeen(*number) && !number->isNegative();
   Operation *op = value.getDefiningOp();
   if (!op)
     return false;
+  if (auto degree = dyn_cast<DegreeOp>(op))
+    return degree.getAlongAttr() == map && hasMembers;
   if (auto unary = dyn_cast<UnaryOp>(op))
     switch (unary.getKind()) {
+    case UnaryKind::Recip: // That of a large number is too small to be seen; counts are never as large.
+      if (!ofGraphAlone(unary.getInput()))
+        return false;
+      [[fallthrough]];
     case UnaryKind::Sqrt:
     case UnaryKind::Rsqrt:
-    case UnaryKind::Recip:
       return positive(unary.getInput(), depth - 1) && finite(unary.getInput(), depth - 1);
     default:
       return false; // The others underflow.
     }
   if (auto move = dyn_cast<BroadcastOp>(op))
-    return fillOf(move).value_or(1) > 0 && positive(move.getInput(), depth - 1);
+    return fillOf(move).value_or(1) > 0 && anywhere(&Proofs::positive, move.getInput(), depth - 1);
+  if (isView(op))
+    return anywhere(&Proofs::positive, op->getOperand(0), depth - 1);
   if (auto select = dyn_cast<SelectOp>(op))
-    return positive(select.getFalseValue(), depth - 1) &&
-           (saysPositive(select.getCondition(), select.getTrueValue()) || positive(select.getTrueValue(), depth - 1));
-  if (auto binary = dyn_cast<BinaryOp>(op)) {
-    Value x = binary.getLhs(), y = binary.getRhs();
-    auto either = [&](auto proof, auto other) {
-      return (proof(x, depth - 1) && other(y, depth - 1)) || (proof(y, depth - 1) && other(x, depth - 1));
-    };
+    return both(select, &Proofs::positive, depth - 1) ||
+           (positive(select.getFalseValue(), depth - 1) && saysPositive(select.getCondition(), select.getTrueValue()));
+  if (auto binary = dyn_cast<BinaryOp>(op))
     switch (binary.getKind()) {
     case BinaryKind::Maximum:
-      return either(positive, finite);
+      return either(binary, &Proofs::positive, &Proofs::finite, depth - 1);
     case BinaryKind::Add:
-      return either(positive, atLeastZero);
+      return either(binary, &Proofs::positive, &Proofs::atLeastZero, depth - 1);
     case BinaryKind::Minimum:
-      return positive(x, depth - 1) && positive(y, depth - 1);
+      return positive(binary.getLhs(), depth - 1) && positive(binary.getRhs(), depth - 1);
     default:
       return false;
     }
-  }
   return false;
 }
 
-bool nonZero(Value value, unsigned depth) {
-  if (depth == 0)
-    return false;
+bool Proofs::findNonZero(Value value, unsigned depth) const {
   if (Value same = source(value))
     return nonZero(same, depth - 1);
-  if (std::optional<double> number = constantOf(value))
-    return *number != 0;
+  if (std::optional<APFloat> number = constantOf(value))
+    return isSeen(*number);
   Operation *op = value.getDefiningOp();
   if (auto move = dyn_cast_or_null<BroadcastOp>(op))
-    return fillOf(move).value_or(1) != 0 && nonZero(move.getInput(), depth - 1);
+    return fillOf(move).value_or(1) != 0 && anywhere(&Proofs::nonZero, move.getInput(), depth - 1);
   if (auto select = dyn_cast_or_null<SelectOp>(op)) {
     // where(x == 0, c, x), and where(x, x, c).
     auto compare = select.getCondition().getDefiningOp<BinaryOp>();
+    std::optional<APFloat> with = compare ? constantOf(compare.getRhs()) : std::nullopt;
     bool isZero = compare && compare.getKind() == BinaryKind::Eq && compare.getLhs() == select.getFalseValue() &&
-                  constantOf(compare.getRhs()) == 0.0;
+                  with && with->isZero();
     if (isZero || select.getCondition() == select.getTrueValue()) {
       Value other = isZero ? select.getTrueValue() : select.getFalseValue();
       Value own = isZero ? select.getFalseValue() : select.getTrueValue();
-      return nonZero(other, depth - 1) && finite(own, depth - 1);
+      if (nonZero(other, depth - 1) && finite(own, depth - 1))
+        return true;
     }
+    return both(select, &Proofs::nonZero, depth - 1);
   }
   return positive(value, depth - 1);
 }
 
-bool finite(Value value, unsigned depth) {
-  if (depth == 0)
-    return false;
-  if (std::optional<double> number = constantOf(value))
-    return std::isfinite(*number);
+bool Proofs::findFinite(Value value, unsigned depth) const {
+  if (std::optional<APFloat> number = constantOf(value))
+    return number->isFinite();
   Operation *op = value.getDefiningOp();
   if (!op || isa<DegreeOp, ExtentOp>(op))
     return true;
   auto operands = [&] { return llvm::all_of(op->getOperands(), [&](Value v) { return finite(v, depth - 1); }); };
+  auto operand = [&] { return anywhere(&Proofs::finite, op->getOperand(0), depth - 1); };
   if (auto unary = dyn_cast<UnaryOp>(op))
     switch (unary.getKind()) {
     case UnaryKind::Exp:
-      return false; // It overflows where its operand is large.
+      return exponent(unary.getInput(), depth - 1) && finite(unary.getInput(), depth - 1);
     case UnaryKind::Log:
     case UnaryKind::Rsqrt:
     case UnaryKind::Recip:
@@ -177,35 +279,38 @@ bool finite(Value value, unsigned depth) {
       return false;
     return operands();
   }
-  if (auto reduce = dyn_cast<ReduceOp>(op))
-    return llvm::is_contained({ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min},
-                              reduce.getKind()) &&
-           operands();
+  if (auto select = dyn_cast<SelectOp>(op))
+    return both(select, &Proofs::finite, depth - 1);
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    if (!llvm::is_contained({ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min}, reduce.getKind()))
+      return false;
+    return (reduce.getAlongAttr() == map && !hasMembers) || operand();
+  }
   if (auto move = dyn_cast<BroadcastOp>(op))
-    return std::isfinite(fillOf(move).value_or(0)) && operands();
-  return (op->hasTrait<RowFunction>() || isView(op) || isa<NormOp>(op)) && operands();
-}
-
-/// Whether a value comes from the graph alone: numbers of members, and what is computed from them.
-bool ofGraphAlone(Value value, unsigned depth) {
-  Operation *op = value.getDefiningOp();
-  return depth > 0 && op && llvm::all_of(op->getOperands(), [&](Value v) { return ofGraphAlone(v, depth - 1); });
+    return std::isfinite(fillOf(move).value_or(0)) && operand();
+  if (isView(op) || isa<NormOp>(op))
+    return operand();
+  return op->hasTrait<RowFunction>() && operands();
 }
 
 /// The largest operand for which exp is taken to be finite, in single precision.
 constexpr double kLargestExponent = 80;
 
-/// Every number is at most kLargestExponent.
-bool exponent(Value value, unsigned depth) {
-  if (depth == 0)
-    return false;
+bool Proofs::atMostZero(Value value, unsigned depth) const {
+  auto negation = value.getDefiningOp<UnaryOp>();
+  std::optional<APFloat> number = constantOf(value);
+  return (negation && negation.getKind() == UnaryKind::Neg && atLeastZero(negation.getInput(), depth)) ||
+         (number && !number->isNaN() && (number->isZero() || number->isNegative()));
+}
+
+bool Proofs::findExponent(Value value, unsigned depth) const {
   if (Value same = source(value))
     return exponent(same, depth - 1);
-  if (std::optional<double> number = constantOf(value))
-    return *number <= kLargestExponent;
+  if (std::optional<APFloat> number = constantOf(value))
+    return number->convertToDouble() <= kLargestExponent;
   Operation *op = value.getDefiningOp();
   if (auto move = dyn_cast_or_null<BroadcastOp>(op))
-    return fillOf(move).value_or(0) <= kLargestExponent && exponent(move.getInput(), depth - 1);
+    return fillOf(move).value_or(0) <= kLargestExponent && anywhere(&Proofs::exponent, move.getInput(), depth - 1);
   if (auto unary = dyn_cast_or_null<UnaryOp>(op)) {
     if (unary.getKind() == UnaryKind::Neg)
       return atLeastZero(unary.getInput(), depth - 1);
@@ -217,29 +322,35 @@ bool exponent(Value value, unsigned depth) {
   auto binary = dyn_cast_or_null<BinaryOp>(op);
   if (!binary)
     return false;
-  Value x = binary.getLhs(), y = binary.getRhs();
-  auto either = [&](auto proof, auto other) {
-    return (proof(x, depth - 1) && other(y, depth - 1)) || (proof(y, depth - 1) && other(x, depth - 1));
-  };
-  auto atMostZero = [](Value v, unsigned d) {
-    auto negation = v.getDefiningOp<UnaryOp>();
-    std::optional<double> number = constantOf(v);
-    return (negation && negation.getKind() == UnaryKind::Neg && atLeastZero(negation.getInput(), d)) ||
-           (number && *number <= 0);
-  };
   switch (binary.getKind()) {
   case BinaryKind::Minimum:
-    return either(exponent, finite);
+    return either(binary, &Proofs::exponent, &Proofs::finite, depth - 1);
   case BinaryKind::Mul: // A square times a negative factor, as in Gaussians.
-    return either(atMostZero, atLeastZero);
+    return either(binary, &Proofs::atMostZero, &Proofs::atLeastZero, depth - 1);
   case BinaryKind::Div:
-    return atMostZero(x, depth - 1) && atLeastZero(y, depth - 1);
+    return atMostZero(binary.getLhs(), depth - 1) && atLeastZero(binary.getRhs(), depth - 1);
   default:
     return false;
   }
 }
 
 } // namespace
+
+bool gnnc::isOfGraphAlone(Value value) { return ofGraphAlone(value); }
+
+/// A proof of its own: the program may have changed since the last one.
+static bool prove(bool (Proofs::*proof)(Value, unsigned) const, Value value, FlatSymbolRefAttr without = {}) {
+  Proofs::Answers answers;
+  return (Proofs(answers, without, /*hasMembers=*/false).*proof)(value, kDepth);
+}
+
+bool gnnc::isFinite(Value value) { return prove(&Proofs::finite, value); }
+bool gnnc::isNeverNegative(Value value) { return prove(&Proofs::atLeastZero, value); }
+bool gnnc::isPositive(Value value) { return prove(&Proofs::positive, value); }
+bool gnnc::isNonZero(Value value) { return prove(&Proofs::nonZero, value); }
+
+bool gnnc::isFiniteWithoutMembers(Value value, FlatSymbolRefAttr map) { return prove(&Proofs::finite, value, map); }
+bool gnnc::isNonZeroWithoutMembers(Value value, FlatSymbolRefAttr map) { return prove(&Proofs::nonZero, value, map); }
 
 bool gnnc::isHarmless(Operation *op) {
   auto known = [](Value value) { return isPositive(value) && isFinite(value); };
@@ -248,18 +359,13 @@ bool gnnc::isHarmless(Operation *op) {
     bool hasPole =
         llvm::is_contained({UnaryKind::Log, UnaryKind::Sqrt, UnaryKind::Rsqrt, UnaryKind::Recip}, unary.getKind());
     // Where exp overflows, so does its derivative.
-    harmless =
-        unary.getKind() == UnaryKind::Exp ? exponent(unary.getInput(), kDepth) : !hasPole || known(unary.getInput());
+    harmless = unary.getKind() == UnaryKind::Exp ? prove(&Proofs::exponent, unary.getInput())
+                                                 : !hasPole || known(unary.getInput());
   } else if (auto binary = dyn_cast<BinaryOp>(op)) {
     harmless =
         binary.getKind() != BinaryKind::Pow && (binary.getKind() != BinaryKind::Div || isNonZero(binary.getRhs()));
   } else if (auto fold = dyn_cast<FoldOp>(op)) {
     harmless = fold.getKind() != ReduceKind::LogSumExp || isFinite(fold.getInput());
   }
-  return harmless || llvm::all_of(op->getOperands(), [](Value v) { return ofGraphAlone(v, kDepth); });
+  return harmless || llvm::all_of(op->getOperands(), isOfGraphAlone);
 }
-
-bool gnnc::isFinite(Value value) { return finite(value, kDepth); }
-bool gnnc::isNeverNegative(Value value) { return atLeastZero(value, kDepth); }
-bool gnnc::isPositive(Value value) { return positive(value, kDepth); }
-bool gnnc::isNonZero(Value value) { return nonZero(value, kDepth); }

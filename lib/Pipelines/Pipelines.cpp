@@ -43,20 +43,27 @@ void simplify(OpPassManager &pm, const PhaseOptions &options) {
   phase.require(createCanonicalizerPass());
 }
 
-/// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6).
-void rewrite(PhaseBuilder &phase, Extents extents) {
+/// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6). With `gradient`, @forward
+/// is still to be differentiated.
+void rewrite(PhaseBuilder &phase, Extents extents, bool gradient) {
   // Movements that are written out are made whole, also those that factor-sums has left.
   phase.add(2, createRecognizePatterns());
   // Products and sums are cut by where their operands come from...
   phase.add(2, createSplitConcats());
   phase.add(2, createDistributeLinear());
   // ... and made before these move.
-  phase.add(2, createReorderBroadcast());
+  ReorderBroadcastOptions products;
+  products.gradient = gradient;
+  phase.add(2, createReorderBroadcast(products));
   phase.add(2, createGroupTerms());
   phase.add(2, createSplitFactors());
-  phase.add(2, createHoistElementwise());
+  HoistElementwiseOptions hoist;
+  hoist.gradient = gradient;
+  phase.add(2, createHoistElementwise(hoist));
   // What remains in sums and is the same for all members.
-  phase.add(2, createFactorSums());
+  FactorSumsOptions factors;
+  factors.gradient = gradient;
+  phase.add(2, createFactorSums(factors));
   // Sums and products in the order in which the narrower rows move.
   OrderAggregationOptions order;
   order.extents = extents;
@@ -64,6 +71,7 @@ void rewrite(PhaseBuilder &phase, Extents extents) {
   // What still multiplies members by weights of types.
   GroupTypesOptions types;
   types.extents = extents;
+  types.gradient = gradient;
   phase.add(2, createGroupTypes(types));
   phase.add(2, createCSEPass());
 }
@@ -71,7 +79,7 @@ void rewrite(PhaseBuilder &phase, Extents extents) {
 void differentiate(OpPassManager &pm, const PhaseOptions &options) {
   PhaseBuilder phase(pm, options);
   // What moves before a broadcast now has its adjoint there too.
-  rewrite(phase, options.extents);
+  rewrite(phase, options.extents, options.gradient);
   // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
@@ -81,7 +89,7 @@ void differentiate(OpPassManager &pm, const PhaseOptions &options) {
 
 void reorder(OpPassManager &pm, const PhaseOptions &options) {
   PhaseBuilder phase(pm, options);
-  rewrite(phase, options.extents);
+  rewrite(phase, options.extents, /*gradient=*/false);
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
   // Products that need no memory of their own; what is left becomes products.

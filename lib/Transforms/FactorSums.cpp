@@ -41,7 +41,8 @@ struct Factor {
 
 class SumFactoring {
 public:
-  explicit SumFactoring(ReduceOp sum) : sum(sum), lifting(sum, sum.getAlongAttr()), b(sum) {}
+  SumFactoring(ReduceOp sum, bool gradient)
+      : sum(sum), lifting(sum, sum.getAlongAttr(), unreadWhere(sum, gradient)), b(sum) {}
 
   bool run() {
     Value rest = strip(sum.getInput());
@@ -139,7 +140,9 @@ private:
         continue;
       }
       Value lifted = lifting.lift(b, other);
-      if (guard) {
+      auto linear = cast<LinearOpInterface>(factor.op);
+      if (guard && !(linear.dividesBy(i) ? isNonZeroWithoutMembers(lifted, sum.getAlongAttr())
+                                         : isFiniteWithoutMembers(lifted, sum.getAlongAttr()))) {
         SmallVector<int64_t> ones(getFeatureShape(lifted.getType()).size(), 1);
         Value count = DegreeOp::create(b, r.loc, Rules::withFeatures(value.getType(), {}), sum.getAlongAttr());
         lifted = r.select(r.reshape(count, ones), lifted, r.number(1, lifted));
@@ -155,6 +158,8 @@ private:
 };
 
 struct FactorSums : public gnnc::impl::FactorSumsBase<FactorSums> {
+  using FactorSumsBase::FactorSumsBase;
+
   void runOnOperation() override {
     SmallVector<ReduceOp> sums;
     getOperation().walk([&](ReduceOp op) {
@@ -166,7 +171,7 @@ struct FactorSums : public gnnc::impl::FactorSumsBase<FactorSums> {
       Operation *input = sum.getInput().getDefiningOp();
       Location loc = sum.getLoc();
       auto function = sum->getParentOfType<func::FuncOp>();
-      SumFactoring factoring(sum);
+      SumFactoring factoring(sum, gradient);
       if (factoring.run()) {
         numFactors += factoring.factors.size();
         if (auto remark = remark::passed(

@@ -12,7 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionRoles.h"
+#include "Lifting.h"
 #include "Remarks.h"
+#include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -111,7 +113,9 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
           op, DEBUG_TYPE, "hoist", [&] { return "product is made after " + what(); },
           [&]() -> std::string {
             return group ? ("the weight differs along @" + group.getValue()).str()
-                         : "rows are filled with another number than 0 where the map is undefined";
+                   : isPartial(op, move.getAlongAttr()) && move.getFill().isZero()
+                       ? "the weight may be infinite, and rows where the map is undefined are 0"
+                       : "rows are filled with another number than 0 where the map is undefined";
           });
   }
 
@@ -148,9 +152,9 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       rhs = move.getInput();
     }
     if (auto move = getMove(lhs)) {
-      bool zeroFill = move.getFill().isZero();
-      if (!group && hoist && zeroFill) {
-        // A product of a row of zeros is a row of zeros, so the fill of a partial map survives.
+      bool keepsFill = !mapOf(move).getPartial() || (move.getFill().isZero() && isFinite(rhs));
+      if (!group && hoist && keepsFill) {
+        // A product of a row of zeros with finite numbers is a row of zeros, so the fill of a partial map survives.
         hoisted = move;
         lhs = move.getInput();
         over = getResidency(lhs.getType());

@@ -189,7 +189,7 @@ struct GroupTypes : public gnnc::impl::GroupTypesBase<GroupTypes> {
     Pairs pairs = findPairs(op, getResidency(rows.getType()), map, type);
     OpBuilder b(op);
     Rules r(b, op.getLoc());
-    Value source = Lifting(op, map).lift(b, rows);
+    Value source = Lifting(op, map, unreadWhere(op, gradient)).lift(b, rows);
     source = r.broadcast(source, pairs.first, typeWhere(op, pairs.cls, source.getType()));
     Value result = multiply(b, product, pairs, source);
     remarkPassed(op, DEBUG_TYPE, "hoist",

@@ -46,6 +46,8 @@ struct Price {
 };
 
 struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwise> {
+  using HoistElementwiseBase::HoistElementwiseBase;
+
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // From the end, so that a value is decided on before what it is made of.
@@ -79,7 +81,7 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
       return;
     }
     OpBuilder b(op);
-    Value early = Lifting(op, map).lift(b, value);
+    Value early = Lifting(op, map, unreadWhere(op, gradient)).lift(b, value);
     Value moved = BroadcastOp::create(b, op->getLoc(), value.getType(), early, map, b.getF64FloatAttr(0));
     remarkPassed(op, DEBUG_TYPE, "hoist", [&] {
       return (op->getName().getStringRef() + " moves before the broadcast along @" + map.getValue() + ": ").str() +

@@ -7,7 +7,9 @@
 
 #include "Lifting.h"
 
+#include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Analysis/NumberFacts.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -69,6 +71,22 @@ std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRe
   return projectionOf(space, whole, declare);
 }
 
+Unread gnnc::unreadWhere(Operation *op, bool gradient) {
+  auto function = op->getParentOfType<func::FuncOp>();
+  bool differentiated =
+      (gradient && function.getName() == kForward) || !function.getBody().front().getOps<GradientOp>().empty();
+  return differentiated ? Unread::Finite : Unread::Computed;
+}
+
+Value gnnc::guardUnread(OpBuilder &builder, Location loc, Value value, FlatSymbolRefAttr map) {
+  if (!getResidency(value.getType()) || isFiniteWithoutMembers(value, map))
+    return value;
+  Rules r(builder, loc);
+  Value count = DegreeOp::create(builder, loc, Rules::withFeatures(value.getType(), {}), map);
+  count = r.reshape(count, SmallVector<int64_t>(getFeatureShape(value.getType()).size(), 1));
+  return r.select(count, value, r.number(1, value));
+}
+
 bool Lifting::canLift(Value value) {
   if (!getResidency(value.getType()))
     return true;
@@ -106,22 +124,10 @@ Value Lifting::lift(OpBuilder &builder, Value value) {
       operands.push_back(lift(builder, operand));
     result = cloneOn(builder, op, operands, type);
   }
+  // What is made of finite numbers is finite too, unless it comes from the graph alone.
+  if (unread == Unread::Finite && (isa<BroadcastOp>(op) || isOfGraphAlone(value)))
+    result = guardUnread(builder, op->getLoc(), result, map);
   return lifted[value] = result;
-}
-
-void Lifting::forEachMove(Value value, function_ref<void(BroadcastOp)> visit) {
-  DenseSet<Value> seen;
-  SmallVector<Value> pending{value};
-  while (!pending.empty()) {
-    Value next = pending.pop_back_val();
-    Operation *op = next.getDefiningOp();
-    if (!getResidency(next.getType()) || !seen.insert(next).second || !op)
-      continue;
-    if (auto move = dyn_cast<BroadcastOp>(op))
-      visit(move);
-    else
-      llvm::append_range(pending, op->getOperands());
-  }
 }
 
 bool gnnc::isPartial(Operation *from, FlatSymbolRefAttr map) {

@@ -35,24 +35,37 @@ mlir::FlatSymbolRefAttr projectionOf(mpdfg::SpaceOp space, mlir::FlatSymbolRefAt
 std::optional<mlir::FlatSymbolRefAttr> remainderOf(mlir::Operation *from, mlir::FlatSymbolRefAttr whole,
                                                    mlir::FlatSymbolRefAttr first, bool declare = false);
 
+/// What a lifted value holds for elements of the map's target that no element leads to, and that nobody reads.
+enum class Unread {
+  Computed, ///< what comes out
+  Finite    ///< finite numbers, and all that it is made of does, so that a gradient of 0 stays 0 (see isHarmless)
+};
+
+/// Finite where something may be differentiated that `op` is part of: its function has a gradient in it, or is
+/// @forward and there will be a @gradient.
+Unread unreadWhere(mlir::Operation *op, bool gradient);
+
+/// `value`, on the target of `map`, with 1 where no element leads to; itself if it is known to be finite there.
+mlir::Value guardUnread(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FlatSymbolRefAttr map);
+
 /// Values before their movement along one map. Elements whose map is undefined are left out of account, so users that
-/// see those must ask whether the map is partial. Elements of the target without members are computed as well; see
-/// isHarmless.
+/// see those must ask whether the map is partial. Elements of the target without members are computed as well.
 class Lifting {
 public:
   /// `from` is where symbols are looked up.
-  Lifting(mlir::Operation *from, mlir::FlatSymbolRefAttr map) : from(from), map(map) {}
+  Lifting(mlir::Operation *from, mlir::FlatSymbolRefAttr map, Unread unread = Unread::Computed)
+      : from(from), map(map), unread(unread) {}
 
   /// Shared values can; for `@all` only those.
   bool canLift(mlir::Value value);
   /// The value on the map's target, made at the builder's place. Shared values stay as they are.
   mlir::Value lift(mlir::OpBuilder &builder, mlir::Value value);
-  /// Visits the broadcasts that a value which can be lifted is made of.
-  void forEachMove(mlir::Value value, llvm::function_ref<void(mpdfg::BroadcastOp)> visit);
+  mlir::FlatSymbolRefAttr getMap() const { return map; }
 
 private:
   mlir::Operation *from;
   mlir::FlatSymbolRefAttr map;
+  Unread unread;
   llvm::DenseMap<mlir::Value, bool> known;
   llvm::DenseMap<mlir::Value, mlir::Value> lifted;
 };

@@ -10,6 +10,9 @@
 //
 //   (L x) W = L (x W)      L: sums and means along maps, movements, scales of rows, additions
 //
+// A sum over no members is 0, and so is what has no image along a partial map; 0 times an infinite weight is not, so
+// the weight has to be finite (see NumberFacts), or is made so for owners without members where it is theirs.
+//
 // The movement should carry the narrower rows, so the product comes first where it makes rows narrower and last where
 // it makes them wider; and a product on the members of a sum becomes one on its owners. All this is decided by the
 // sizes of axes, but where the two sides are on different spaces: there it takes an assumption (`extents`). A bias is
@@ -21,6 +24,7 @@
 #include "Remarks.h"
 #include "RowActions.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
 
 namespace gnnc {
@@ -50,9 +54,17 @@ Value multiply(OpBuilder &b, ContractOp op, unsigned which, Value rows, Lifting 
   Value &weight = operands[1 - which];
   operands[which] = rows;
   if (owners)
-    weight = owners->lift(b, weight);
+    weight = guardUnread(b, op.getLoc(), owners->lift(b, weight), owners->getMap());
   return cloneOn(b, op, operands, Rules::withFeatures(rows.getType(), getFeatureShape(op.getType())));
 }
+
+/// Whether zeros stay zeros in a product with this operand.
+bool keepsZeros(ContractOp op, OpOperand &rows) {
+  Value weight = op->getOperand(1 - rows.getOperandNumber());
+  return getResidency(weight.getType()) || isFinite(weight);
+}
+
+constexpr StringLiteral kInfinite = "the weight may be infinite where there is nothing to sum";
 
 std::string widths(int64_t from, int64_t to) {
   return "rows of " + std::to_string(from) + " become rows of " + std::to_string(to);
@@ -99,6 +111,8 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
       return decline("the sum is needed by others as well");
     if (getResidency(core.getType()) != getResidency(acted.getType()) && extents != Extents::FewSources)
       return decline("which space has fewer elements is not known");
+    if (!keepsZeros(product, *rows))
+      return decline(kInfinite);
     OpBuilder b(product);
     Value result = rebuild(b, acted, core, multiply(b, product, rows->getOperandNumber(), core));
     remarkPassed(product, DEBUG_TYPE, "transform-first",
@@ -117,7 +131,7 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
       return;
     FlatSymbolRefAttr space = getResidency(core.getType());
     bool ofMembers = space == getResidency(sum.getInput().getType());
-    Lifting owners(sum, sum.getAlongAttr());
+    Lifting owners(sum, sum.getAlongAttr(), Unread::Finite);
     OpOperand *rows = rowsOf(product, ofMembers ? &owners : nullptr);
     if (!rows)
       return;
@@ -139,6 +153,8 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     // A product of members with one number as its result is cheaper than the sum of its operands.
     if (ofMembers ? to == 1 : to <= from && !elsewhere)
       return decline(widths(from, to));
+    if (!keepsZeros(product, *rows))
+      return decline(kInfinite);
     OpBuilder b(sum);
     Value acted = rebuild(b, sum.getResult(), core, rows->get());
     Value result = multiply(b, product, rows->getOperandNumber(), acted, ofMembers ? &owners : nullptr);

@@ -20,6 +20,7 @@
 
 #include "Lifting.h"
 #include "Remarks.h"
+#include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -38,6 +39,8 @@ using namespace gnnc::mpdfg;
 namespace {
 
 struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadcast> {
+  using ReorderBroadcastBase::ReorderBroadcastBase;
+
   void runOnOperation() override {
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
@@ -55,19 +58,28 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
       for (Value other : op->getOperands())
         if (std::optional<std::pair<Value, FlatSymbolRefAttr>> source = without(op, other, move.getAlongAttr()))
           sources.push_back(*source);
-      if (sources.size() == op->getNumOperands())
+      if (sources.size() == op->getNumOperands() && keepsFill(op, move))
         return rewrite(op, move, sources);
     }
     // What is computed from moved values is computed before they move.
     if (FlatSymbolRefAttr map = getResidency(op.getType()) ? findLift(op, op->getOperands()) : FlatSymbolRefAttr()) {
       OpBuilder b(op);
-      Value product = Lifting(op, map).lift(b, op.getResult());
+      Value product = Lifting(op, map, unreadWhere(op, gradient)).lift(b, op.getResult());
       return replace(op, b, product, map);
     }
     if (getMove(op.getLhs()) || getMove(op.getRhs()))
       remarkMissed(
           op, DEBUG_TYPE, "hoist", [] { return "product stays behind a broadcast"; },
-          [] { return "its operands move along different maps, or with a fill"; });
+          [] {
+            return "its operands move along different maps, or with a fill, or a filled row has an infinite weight";
+          });
+  }
+
+  /// Whether the product of rows that `move` fills with zeros is 0 again.
+  static bool keepsFill(ContractOp op, BroadcastOp move) {
+    return !isPartial(op, move.getAlongAttr()) || llvm::all_of(op->getOperands(), [](Value operand) {
+      return getResidency(operand.getType()) || isFinite(operand);
+    });
   }
 
   /// An operand as it is before the movement along `map`: itself if shared.
@@ -89,10 +101,13 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
       return getTensorOn(getResidency(rows), rows.getDimSize(0), getFeatureShape(like), rows.getElementType());
     };
     SmallVector<Value> operands;
-    for (auto [value, along] : sources)
-      operands.push_back(along ? Value(BroadcastOp::create(b, op.getLoc(), onRows(value.getType()), value, along,
-                                                           b.getF64FloatAttr(0)))
-                               : value);
+    for (auto [value, along] : sources) {
+      if (along)
+        value = BroadcastOp::create(b, op.getLoc(), onRows(value.getType()), value, along, b.getF64FloatAttr(0));
+      operands.push_back(unreadWhere(op, gradient) == Unread::Finite
+                             ? guardUnread(b, op.getLoc(), value, move.getAlongAttr())
+                             : value);
+    }
     Value product = ContractOp::create(b, op.getLoc(), onRows(op.getType()), operands[0], op.getLhsLabels(),
                                        operands[1], op.getRhsLabels(), op.getOutLabels());
     replace(op, b, product, move.getAlongAttr());

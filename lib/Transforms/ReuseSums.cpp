@@ -12,7 +12,8 @@
 //   delta[i] = sum over members k of i of  p[k] <g[i], v[k]>  =  <g[i], O[i]>
 //
 // which is the inner product that the derivative of a softmax needs: without it, the backward sweep of every
-// attention layer walks the neighbours twice. (IO-aware GNN layers spend that pass; see docs/Rationale.md.)
+// attention layer walks the neighbours twice. (IO-aware GNN layers spend that pass; see docs/Rationale.md.) O is 0 for
+// an owner without members; where g may be infinite there, delta is set to 0.
 //
 // The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists
 // along the same map. p may be a product itself (weights of which some are dropped): its factors are compared, in
@@ -22,6 +23,7 @@
 
 #include "Remarks.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
@@ -131,7 +133,14 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     Rules r(b, sum.getLoc());
     Value owner = r.reshape(move.getInput(), getFeatureShape(g.getType()));
     Value inner = r.fold(ReduceKind::Sum, r.mul(owner, known.getResult()), fold.getAxes());
-    sum.replaceAllUsesWith(r.reshape(inner, getFeatureShape(sum.getType())));
+    inner = r.reshape(inner, getFeatureShape(sum.getType()));
+    // The sum over no members is 0, and an infinite g times 0 is not.
+    if (!isFiniteWithoutMembers(move.getInput(), sum.getAlongAttr())) {
+      Value count = DegreeOp::create(b, r.loc, Rules::withFeatures(inner.getType(), {}), sum.getAlongAttr());
+      count = r.reshape(count, SmallVector<int64_t>(getFeatureShape(inner.getType()).size(), 1));
+      inner = r.select(count, inner, r.number(0, inner));
+    }
+    sum.replaceAllUsesWith(inner);
     sum.erase();
   }
 

@@ -160,6 +160,47 @@ TEST(GradientRules, SumsOfNoMembersAreZeroWhereEachWouldBeInfinite) {
                       std::log(std::exp(2) + std::exp(6) + std::exp(4)), 0, 0}}}});
 }
 
+TEST(GradientRules, WhatNoMemberReadsMayBeInfinite) {
+  // No edge leaves node 2: rsqrt of its number of edges is infinite, and so is 1 / u; made on nodes, both would meet
+  // its row of x, and the gradients that are 0.
+  Graph graph;
+  graph.extents = {{"node", 3}, {"edge", 3}};
+  graph.maps = {{"src", {0, 1, 1}}, {"dst", {1, 0, 2}}};
+  Tensors tensors = {{"x", {{3, 2}, {1, 2, 3, 4, 5, 6}}},
+                     {"u", {{3}, {0.5, 0.25, 0}}},
+                     {"W", {{2, 2}, {1, 2, 3, 4}}},
+                     {"grad.y", {{3, 2}, {1, 2, 3, 4, 5, 6}}}};
+  const char *inputs = "input x: node[a]\nparam W[a, b = 2]\n";
+  // Edge 0 reads x[0] and g[1], edges 1 and 2 read x[1] and g[0] + g[2] = (6, 8).
+  Tensors expected = {
+      {"grad.W",
+       {{2, 2}, {1 * 3 * 2 + 3 * 6 * 4, 1 * 4 * 2 + 3 * 8 * 4, 2 * 3 * 2 + 4 * 6 * 4, 2 * 4 * 2 + 4 * 8 * 4}}},
+      {"grad.x", {{3, 2}, {11 * 2, 25 * 2, 22 * 4, 50 * 4, 0, 0}}}};
+  expectGradients(std::string(inputs) + "input u: node[]\noutput y = sum((x.src * recip(detach(u)).src) @ W)", graph,
+                  tensors, expected);
+  tensors.erase("u");
+  double half = std::sqrt(0.5);
+  expected = {{"grad.W", {{2, 2}, {3 + 18 * half, 4 + 24 * half, 6 + 24 * half, 8 + 32 * half}}},
+              {"grad.x", {{3, 2}, {11, 25, 22 * half, 50 * half, 0, 0}}}};
+  for (const char *y : {"sum((x.src * rsqrt(degree(src)).src) @ W)", "sum((x @ W).src * rsqrt(degree(src)).src)"})
+    expectGradients(std::string(inputs) + "output y = " + y, graph, tensors, expected);
+}
+
+TEST(GradientRules, InfiniteWeightsOfOwnersWithoutMembersDoNotCount) {
+  // Node 2 has no members, and 1 / 0 for a weight: sums over its members are 0 all the same.
+  Tensors tensors = {{"e", {{5, 2}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10}}}, {"u", {{3, 2}, {1, 0.5, 2, 0.25, 0, 0}}}};
+  const char *inputs = "input e: edge[a], u: node[a]\nlet g = recip(u)\n";
+  tensors["grad.y"] = {{3}, {0, 0, 0}};
+  // Edges 1 and 4 lead to node 0, edges 0, 2, 3 to node 1.
+  expectGradients(std::string(inputs) + "output y = sum(sum(e * g.dst, over: a))", tinyGraph(), tensors,
+                  {{"y", {{3}, {12 * 1 + 14 * 2, 13 * 0.5 + 16 * 4, 0}}}});
+  tensors["p"] = {{5}, {1, 2, 3, 4, 5}};
+  tensors["grad.O"] = {{3, 2}, {0, 0, 0, 0, 0, 0}};
+  expectGradients(std::string(inputs) +
+                      "input p: edge[]\noutput O = sum(p * e)\noutput y = sum(p * sum(g.dst * e, over: a))",
+                  tinyGraph(), tensors, {{"y", {{3}, {51 * 1 + 58 * 2, 44 * 0.5 + 52 * 4, 0}}}});
+}
+
 TEST(GradientRules, WhatNoMemberReadsMayOverflow) {
   // No edge goes to node 2, so nobody asks for the exponential of its number.
   Graph graph = tinyGraph();

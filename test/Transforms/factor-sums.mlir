@@ -153,3 +153,29 @@ func.func @everything(%x: !edge, %s: tensor<8xf32>) -> (tensor<8xf32>, tensor<8x
   %3 = mpdfg.reduce sum %2 along @all : !edge -> tensor<8xf32>
   return %1, %3 : tensor<8xf32>, tensor<8xf32>
 }
+
+// Constants count as they are computed with: 1e-38 is too small for a normal number of 32 bits and may be taken for 0, so that the
+// divisor may be 0; it is none of the smallest of 64.
+// CHECK-LABEL: func @small(
+// CHECK: mpdfg.select
+// CHECK-LABEL: func @small_in_double
+// CHECK-NOT: mpdfg.select
+// CHECK: return
+func.func @small(%x: tensor<?xf32, #mpdfg.on<@edge>>) -> tensor<?xf32, #mpdfg.on<@node>> {
+  %n = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
+  %c = mpdfg.constant 1.0e-38 : tensor<f32>
+  %d = mpdfg.binary add %n, %c : tensor<?xf32, #mpdfg.on<@node>>, tensor<f32> -> tensor<?xf32, #mpdfg.on<@node>>
+  %0 = mpdfg.broadcast %d along @dst : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.binary div %x, %0 : tensor<?xf32, #mpdfg.on<@edge>>, tensor<?xf32, #mpdfg.on<@edge>> -> tensor<?xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.reduce sum %1 along @dst : tensor<?xf32, #mpdfg.on<@edge>> -> tensor<?xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?xf32, #mpdfg.on<@node>>
+}
+func.func @small_in_double(%x: tensor<?xf64, #mpdfg.on<@edge>>) -> tensor<?xf64, #mpdfg.on<@node>> {
+  %n = mpdfg.degree along @dst : tensor<?xf64, #mpdfg.on<@node>>
+  %c = mpdfg.constant 1.0e-38 : tensor<f64>
+  %d = mpdfg.binary add %n, %c : tensor<?xf64, #mpdfg.on<@node>>, tensor<f64> -> tensor<?xf64, #mpdfg.on<@node>>
+  %0 = mpdfg.broadcast %d along @dst : tensor<?xf64, #mpdfg.on<@node>> -> tensor<?xf64, #mpdfg.on<@edge>>
+  %1 = mpdfg.binary div %x, %0 : tensor<?xf64, #mpdfg.on<@edge>>, tensor<?xf64, #mpdfg.on<@edge>> -> tensor<?xf64, #mpdfg.on<@edge>>
+  %2 = mpdfg.reduce sum %1 along @dst : tensor<?xf64, #mpdfg.on<@edge>> -> tensor<?xf64, #mpdfg.on<@node>>
+  return %2 : tensor<?xf64, #mpdfg.on<@node>>
+}

@@ -161,3 +161,35 @@ func.func @weight_twice(%p: tensor<?x2xf32, #mpdfg.on<@edge>>, %k: tensor<?x2xf3
   %d = mpdfg.reduce sum %w along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
   return %o, %d : tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+// A sum over no members is 0, and an infinite factor times that is not.
+// CHECK-LABEL: func @infinite_factor
+// CHECK: %[[O:.*]] = mpdfg.reduce sum {{.*}} along @dst
+// CHECK: mpdfg.binary mul %{{.*}}, %[[O]]
+// CHECK: %[[FOLD:.*]] = mpdfg.fold sum
+// CHECK: %[[N:.*]] = mpdfg.degree along @dst
+// CHECK: %[[C:.*]] = mpdfg.reshape %[[N]]
+// CHECK: %[[DELTA:.*]] = mpdfg.select %[[C]], %[[FOLD]], %{{.*}}
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return %[[O]], %[[DELTA]]
+func.func @infinite_factor(%p: tensor<?x1xf32, #mpdfg.on<@edge>>, %x: tensor<?x4xf32, #mpdfg.on<@node>>,
+                           %u: tensor<?x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>) {
+  %g = mpdfg.unary recip %u : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %v = mpdfg.broadcast %x along @src : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %m = mpdfg.binary mul %p, %v : tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %o = mpdfg.reduce sum %m along @dst : tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %b = mpdfg.broadcast %g along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %i = mpdfg.binary mul %b, %v : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %f = mpdfg.fold sum %i [0] : tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %w = mpdfg.binary mul %p, %f : tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %d = mpdfg.reduce sum %w along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %o, %d : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>
+}

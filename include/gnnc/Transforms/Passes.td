@@ -48,6 +48,7 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
     %2 = mpdfg.broadcast %1 along @src : tensor<?x16xf32, #mpdfg.on<@node>> -> tensor<?x16xf32, #mpdfg.on<@edge>>
     ```
   }];
+  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
   let statistics = [Statistic<"numHoisted", "hoisted", "Contractions moved before broadcasts">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
@@ -120,7 +121,8 @@ def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
     distinct pairs, which is declared if the model has none, and read through the class of each element. If the product is summed and does not make rows narrower,
     rows are summed for each pair of owner and type before they are multiplied. `extents` says which pairs to take for fewer instead: those of senders or of owners.
   }];
-  let options = [Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
+  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
+                 Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
                         "which of two spaces to take for the smaller where only the graph can tell",
                         [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "stay as the program is written"),
                                              clEnumValN(::gnnc::Extents::FewSources, "few-sources", "where rows come from"),
@@ -136,6 +138,7 @@ def HoistElementwise : Pass<"hoist-elementwise", "::mlir::ModuleOp"> {
     and operations saved for members are worth the bytes read and written for owners. Not across a partial map, whose filled rows would
     need a fill of their own, nor for what depends on the number of its row (dropout).
   }];
+  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
   let statistics = [Statistic<"numHoisted", "hoisted", "Values moved before broadcasts">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
@@ -156,6 +159,7 @@ def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
     %3 = mpdfg.binary mul %2, %c : tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
     ```
   }];
+  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
   let statistics = [Statistic<"numFactors", "factors", "Factors taken out of sums">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
