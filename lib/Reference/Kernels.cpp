@@ -64,7 +64,7 @@ double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> name
   case ReduceKind::ArgMin:
     return double(names[std::max_element(numbers.begin(), numbers.end(), isMore) - numbers.begin()]);
   case ReduceKind::LogSumExp: {
-    double maximum = *std::max_element(numbers.begin(), numbers.end());
+    double maximum = *std::max_element(numbers.begin(), numbers.end(), isLess);
     if (std::isinf(maximum))
       return maximum;
     for (double x : numbers)

@@ -20,6 +20,7 @@
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringMap.h"
 
 namespace gnnc {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -100,11 +101,21 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
 
     // Each output gets an argument for its gradient.
     SmallVector<Value> outputs(terminator.getOperands()), seeds;
+    llvm::StringMap<Location> taken;
+    for (BlockArgument argument : block.getArguments())
+      if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+        taken.try_emplace(name.getValue(), argument.getLoc());
     for (auto [i, output] : llvm::enumerate(outputs)) {
       auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
       unsigned at = function.getNumArguments();
       NamedAttrList attributes;
-      attributes.set(kNameAttr, b.getStringAttr("grad." + (name ? name.getValue() : "result" + std::to_string(i))));
+      std::string seed = "grad." + (name ? name.str() : "result" + std::to_string(i));
+      if (auto other = taken.find(seed); other != taken.end())
+        return emitError(output.getLoc())
+               << "the gradient of output '" << seed.substr(5) << "' would be the input '" << seed
+               << "', and there is a parameter or input of that name already; give one of "
+                  "them another name";
+      attributes.set(kNameAttr, b.getStringAttr(seed));
       attributes.set(kRoleAttr, b.getStringAttr("input"));
       attributes.set(kSeedAttr, b.getUnitAttr());
       if (Attribute axes = function.getResultAttr(i, kAxesAttr))

@@ -166,7 +166,7 @@ struct Accumulator {
       value = isBetter(x) ? x : value;
       break;
     case ReduceKind::LogSumExp: {
-      double m = std::max(maximum, x);
+      double m = x > maximum || std::isnan(x) ? x : maximum; // NaN stays.
       if (m != -std::numeric_limits<double>::infinity())
         value = value * std::exp(maximum - m) + std::exp(x - m);
       maximum = m;
