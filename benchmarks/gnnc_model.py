@@ -134,6 +134,12 @@ class Api(Structure):
                 POINTER(Error),
             ),
         ),
+        # allocate, release, copy, synchronize, streams (2), recordings (4), update
+        ("others", c_void_p * 11),
+        (
+            "describe_graph",
+            _function(c_int32, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), POINTER(Error)),
+        ),
     ]
 
 
@@ -173,9 +179,11 @@ class Model:
         if call(byref(error)) != 0:
             raise ModelError(f"{what}: {error.message.decode()}")
 
-    def prepare(self, extents: dict[str, int], maps: dict[str, np.ndarray], rows: tuple[str, ...] = ()) -> Graph:
-        """Indexes a graph; the maps named in `rows` are given as CSR row pointers."""
-        return Graph(self, extents, maps, rows)
+    def prepare(
+        self, extents: dict[str, int], maps: dict[str, np.ndarray], rows: tuple[str, ...] = (), tuning: str = ""
+    ) -> Graph:
+        """Indexes a graph; the maps named in `rows` are given as CSR row pointers. `tuning`: as `gnnc tune` writes it."""
+        return Graph(self, extents, maps, rows, tuning)
 
     def close(self) -> None:
         self.api.close(self.handle)
@@ -185,7 +193,12 @@ class Graph:
     """A prepared graph."""
 
     def __init__(
-        self, model: Model, extents: dict[str, int], maps: dict[str, np.ndarray], rows: tuple[str, ...]
+        self,
+        model: Model,
+        extents: dict[str, int],
+        maps: dict[str, np.ndarray],
+        rows: tuple[str, ...],
+        tuning: str = "",
     ) -> None:
         self.model = model
         self.handle = c_void_p()
@@ -197,6 +210,7 @@ class Graph:
             index.map, index.data, index.length = name.encode(), data.ctypes.data, data.size
             index.bits, index.format = 8 * data.itemsize, form
         desc = GraphDesc(ctypes.sizeof(GraphDesc), len(sizes), sizes, len(indices), indices)
+        desc.tuning = tuning.encode() if tuning else None
         model.check("prepare", lambda error: model.api.prepare(model.handle, byref(desc), byref(self.handle), error))
 
     def extent(self, space: str) -> int:
@@ -204,6 +218,14 @@ class Graph:
 
     def bytes(self) -> int:
         return self.model.api.graph_bytes(self.handle)
+
+    def describe(self) -> dict:
+        """What was chosen for it: `describe_graph`."""
+        length, call = c_size_t(), self.model.api.describe_graph
+        Model.check("describe_graph", lambda error: call(self.handle, None, 0, byref(length), error))
+        text = ctypes.create_string_buffer(length.value + 1)
+        Model.check("describe_graph", lambda error: call(self.handle, text, len(text), byref(length), error))
+        return json.loads(text.value.decode())
 
     def workspace_bytes(self, program: str = "forward") -> int:
         size = c_size_t()

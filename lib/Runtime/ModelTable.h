@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 7;
+constexpr int64_t kTableVersion = 8;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -117,15 +117,16 @@ struct ScratchRec {
 // and (unless it is 0) fewer than belowMembers members, which are powers of two; else it has all of them if their
 // average is such, or none. So several schedules of one sweep share its items. Items with a slot are as large as any.
 // `wholeBlocks`: each item has a block, which is for the longest, or for few. `isJoined`: it is not launched, its
-// blocks come before those of the launch that follows, whose kernel knows the parts.
+// blocks come before those of the launch that follows, whose kernel knows the parts. `isRuns`: a launch of light owners
+// alone, which has none but by a tuning; items with a slot stay with the step's first launch then.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
   int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
-      leastMembers, belowMembers, wholeBlocks, isJoined, isCounted, wordsAt, numWords;
+      leastMembers, belowMembers, wholeBlocks, isRuns, isJoined, isCounted, wordsAt, numWords;
 };
 // Each word is a pair (kind, number): of a buffer, an index array, a space (-1: 1 element), a map whose worklist it is
 // about, a scratch record; blocks of the step's counted launches before its launch `number`, or of all of them; items
-// of its launch `number`, how many, and in how many blocks.
+// of its launch `number`, how many, in how many blocks, and whether in the order of their owners.
 enum WordKind : int64_t {
   WordBuffer,
   WordIndex,
@@ -142,6 +143,7 @@ enum WordKind : int64_t {
   WordPartItems,
   WordPartNumItems,
   WordPartBlocks,
+  WordPartIsByOwner,
   WordZero
 };
 

@@ -13,12 +13,15 @@
 // without ".N.case". Outputs and updated parameters and states are compared in the relative error of each tensor, on
 // fresh memory that holds NaN; where infinity or not-a-number is expected, it must be found. Every case runs twice,
 // once more as a recording that is replayed, and a gradient once more as its two halves: all must give the same bits.
+// Then it runs twice with all owners given to one schedule of each sweep, for each schedule (unless SCHEDULES=0): right
+// again, and the same bits twice.
 // Then all cases of a model's program run as batches of one graph with capacities, which is recorded once and updated
 // for each: the same bits again, unless the capacities choose another alternative. Exits with 0 if all agree, 77 where
 // there is no GPU at all.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Schedules.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Support/Half.h"
 
@@ -170,7 +173,7 @@ struct Run {
     return true;
   }
 
-  bool prepare() {
+  bool prepare(const char *tuning = nullptr) {
     std::vector<gnnc_extent> extents;
     std::vector<gnnc_index> indices;
     for (const Entry &entry : entries) {
@@ -186,8 +189,16 @@ struct Run {
                                    indices.data(),
                                    0,
                                    nullptr,
-                                   nullptr};
+                                   tuning};
     return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
+  }
+
+  std::string describe() {
+    size_t length = 0;
+    model.api->describe_graph(graph, nullptr, 0, &length, &error);
+    std::string text(length + 1, '\0');
+    model.api->describe_graph(graph, text.data(), text.size(), &length, &error);
+    return text;
   }
 
   enum Way { Direct, Recorded, Halves };
@@ -376,6 +387,26 @@ struct Batches {
   }
 };
 
+/// The largest difference of a tensor's numbers from what is expected, beside their largest.
+double errorOf(const Model &model, const Entry &entry, const std::string &bytes, double largest) {
+  double difference = 0, magnitude = 0;
+  for (int64_t k = 0; k < entry.elements(); ++k) {
+    double expected = reinterpret_cast<const double *>(entry.data.data())[k];
+    if (!model.doublePrecision)
+      expected = float(expected);
+    double found = model.get(bytes, entry, k);
+    if (!std::isfinite(expected)) { // There is nothing to be near to.
+      if (std::isnan(expected) ? !std::isnan(found) : found != expected)
+        difference = INFINITY;
+      continue;
+    }
+    double off = std::fabs(found - expected);
+    difference = std::isfinite(off) ? std::fmax(difference, off) : INFINITY;
+    magnitude = std::fmax(magnitude, std::fabs(expected));
+  }
+  return difference == 0 ? 0 : difference / (magnitude > 1e-9 * largest ? magnitude : largest);
+}
+
 /// Whether there is a driver and a device. Whatever else is missing is a failure.
 bool hasGPU() {
   void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -399,7 +430,9 @@ int main(int argc, char **argv) {
     std::printf("this machine has no GPU\n");
     return 77;
   }
-  int failures = 0, compared = 0, batches = 0;
+  const char *schedules = std::getenv("SCHEDULES");
+  const bool withSchedules = !schedules || std::strcmp(schedules, "0") != 0;
+  int failures = 0, compared = 0, forcedTensors = 0, batches = 0;
   double worst = 0, worstRounded = 0;
   struct Group {
     Model *model;
@@ -452,22 +485,7 @@ int main(int argc, char **argv) {
                            : isGradient && a != halves[number] ? "the halves differ"
                                                                : nullptr;
       ++number;
-      double difference = 0, magnitude = 0;
-      for (int64_t k = 0; k < entry.elements(); ++k) {
-        double expected = reinterpret_cast<const double *>(entry.data.data())[k];
-        if (!model.doublePrecision)
-          expected = float(expected);
-        double found = model.get(a, entry, k);
-        if (!std::isfinite(expected)) { // There is nothing to be near to.
-          if (std::isnan(expected) ? !std::isnan(found) : found != expected)
-            difference = INFINITY;
-          continue;
-        }
-        double off = std::fabs(found - expected);
-        difference = std::isfinite(off) ? std::fmax(difference, off) : INFINITY;
-        magnitude = std::fmax(magnitude, std::fabs(expected));
-      }
-      double error = difference == 0 ? 0 : difference / (magnitude > 1e-9 * largest ? magnitude : largest);
+      double error = errorOf(model, entry, a, largest);
       ++compared;
       if (unlike || !(error <= allowed)) {
         ++failures;
@@ -475,6 +493,28 @@ int main(int argc, char **argv) {
       } else {
         double &most = entry.storage == Storage::AsComputed && allowed < 1e-4 ? worst : worstRounded;
         most = std::fmax(most, error);
+      }
+    }
+    for (const std::string &tuning : withSchedules ? forcedSchedules(run.describe()) : std::vector<std::string>()) {
+      Run forced{model, entries, nullptr, {}, {}};
+      std::vector<std::string> once, twice;
+      if (!forced.prepare(tuning.c_str()) || !forced.run(Run::Direct, once) || !forced.run(Run::Direct, twice)) {
+        std::printf("%s: %s with\n%s", argv[i], forced.error.message, tuning.c_str());
+        ++failures;
+        continue;
+      }
+      size_t at = 0;
+      for (const Entry &entry : entries) {
+        if (entry.kind < Expected)
+          continue;
+        double error = errorOf(model, entry, once[at], largest);
+        ++forcedTensors;
+        if (once[at] != twice[at] || !(error <= allowed)) {
+          ++failures;
+          std::printf("%s: %s: %s, relative error %.3g, with\n%s", argv[i], entry.name.c_str(),
+                      once[at] != twice[at] ? "two runs differ" : "wrong", error, tuning.c_str());
+        }
+        ++at;
       }
     }
     std::string program = run.program();
@@ -506,9 +546,9 @@ int main(int argc, char **argv) {
         break;
     }
   }
-  std::printf(
-      "%d tensors and %d batches compared, %d failures, largest relative error of the others %.3g, of models in 16 "
-      "bits %.3g\n",
-      compared, batches, failures, worst, worstRounded);
+  std::printf("%d tensors, %d with one schedule, and %d batches compared, %d failures, largest relative error of the "
+              "others %.3g, of models in 16 "
+              "bits %.3g\n",
+              compared, forcedTensors, batches, failures, worst, worstRounded);
   return failures ? 1 : 0;
 }

@@ -210,9 +210,10 @@ static std::string describe(const ScheduleInfo &schedule) {
     return std::to_string(number) + " " + what.str() + (number == 1 ? "" : "s");
   };
   int64_t lanes = std::max<int64_t>(schedule.lanes * schedule.groups, 1);
-  return count(std::max<int64_t>(32 / lanes, 1), "owner") + (lanes > 32 ? " a block, " : " a warp, ") +
-         count(schedule.groups, "group") + " of " + count(schedule.lanes, "lane") + " each, " +
-         count(schedule.flight, "member") + " in flight";
+  int64_t owners = std::max<int64_t>(32 / lanes, 1);
+  std::string each = schedule.runs ? "runs of owners, " + std::to_string(owners) : count(owners, "owner");
+  return each + (lanes > 32 ? " a block, " : " a warp, ") + count(schedule.groups, "group") + " of " +
+         count(schedule.lanes, "lane") + " each, " + count(schedule.flight, "member") + " in flight";
 }
 
 static std::string sizes(int64_t least, int64_t below) {

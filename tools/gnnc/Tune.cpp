@@ -170,8 +170,10 @@ std::vector<std::vector<int64_t>> Tuner::optionsOf(const SweepChoice &sweep, con
   }
   for (double factor : {0.25, 0.5, 2.0, 4.0}) {
     std::vector<int64_t> least;
-    for (size_t i = 0; bySize && i < count; ++i)
-      least.push_back(std::max<int64_t>(int64_t(double(kernel.schedules[i].least) * factor), 1));
+    for (size_t i = 0; bySize && i < count; ++i) {
+      int64_t own = kernel.schedules[i].least; // 0: what follows has none by the rule
+      least.push_back(own ? std::max<int64_t>(int64_t(double(own) * factor), 1) : 0);
+    }
     if (bySize)
       options.push_back(std::move(least));
   }

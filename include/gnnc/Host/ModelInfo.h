@@ -60,6 +60,7 @@ struct SparseInfo {
 struct ScheduleInfo {
   std::string kernel;
   int64_t lanes = 0, groups = 0, flight = 0, threads = 0, least = 0;
+  bool runs = false; ///< a group has many owners one after the other
 };
 
 /// One pass over the graph or one matrix product, in the order they run in.

@@ -66,6 +66,8 @@ int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t kind, int64_t numb
     return graph.items[model.deviceStep(step).firstLaunch + number].count;
   case WordPartBlocks:
     return graph.blocks[model.deviceStep(step).firstLaunch + number];
+  case WordPartIsByOwner:
+    return !graph.worklists[model.launch(model.deviceStep(step).firstLaunch + number).symbol].bySize;
   default:
     return 0;
   }

@@ -52,6 +52,15 @@ static void decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, con
         chooseItems(result.worklists[launch.symbol], graph.extents[model.map(launch.symbol).from], least, below);
     result.sizes[i] = {least, below, isTuned};
     below = least;
+    if (launch.isRuns && result.items[i].count > 0) {
+      // By size, those with a slot are never among the smaller ones.
+      int64_t slots = result.worklists[launch.symbol].numSlots, &first = result.items[i].first;
+      if (first < slots) {
+        result.items[schedules.first] = {0, slots};
+        result.items[i].count -= slots - first;
+        first = slots;
+      }
+    }
   }
 }
 

@@ -41,11 +41,11 @@ std::string BodyPrinter::atomName(int atom) const {
   return atom < 26 ? std::string(1, char('a' + atom)) : "a" + std::to_string(atom);
 }
 
-std::string BodyPrinter::index(int number) const {
+std::string BodyPrinter::index(int number, Part part) const {
   const Atom &atom = axes[number];
   std::string variable = atomName(number);
-  std::string base = atom.lanes * atom.tiles > 1 ? "at_" + variable : "";
-  if (atom.held() == 1)
+  std::string base = atom.lanes * atom.tiles > 1 && part != Part::Register ? "at_" + variable : "";
+  if (atom.held() == 1 || part == Part::Lane)
     return base.empty() ? "0" : base;
   std::string step = variable;
   if (atom.lanes > 1 && atom.vector == 1)
@@ -135,14 +135,14 @@ void BodyPrinter::forEach(const AxisList &shape, const Twine &statement) {
 // Rows in memory
 //===----------------------------------------------------------------------===//
 
-std::string BodyPrinter::offset(const AxisList &shape, ArrayRef<int64_t> dims) const {
+std::string BodyPrinter::offset(const AxisList &shape, ArrayRef<int64_t> dims, Part part) const {
   SmallVector<int64_t> strides = rowMajor(dims);
   std::string text;
   for (auto [axis, stride] : llvm::zip(shape, strides)) {
     int64_t inner = stride;
     SmallVector<std::string> terms;
     for (int atom : llvm::reverse(axis)) {
-      std::string at = index(atom);
+      std::string at = index(atom, part);
       if (at != "0")
         terms.push_back(inner == 1 ? at : at + " * " + std::to_string(inner));
       inner *= axes[atom].extent;
@@ -194,7 +194,7 @@ llvm::StringRef cuda::heldType(Value value) {
 /// The subscripts of the first of a vector's registers: loops step over the others.
 static std::string addressOf(const std::string &registers) { return "&" + registers; }
 
-void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef defined, double fill) {
+void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef defined, double fill, Part part) {
   const AxisList &shape = axes.of(argument);
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
   int vector = layout.vectorAtom >= 0 && innermost(shape) == layout.vectorAtom ? layout.vectorAtom : -1;
@@ -209,7 +209,7 @@ void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef 
     condition = condition.empty() ? guard : "(" + condition + ") && " + guard;
   std::string width = std::to_string(vector >= 0 ? axes[vector].vector : 1);
   std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + addressOf(target) + ", " +
-                     pointer.str() + " + " + offset(shape, getFeatureShape(argument.getType())) + ");";
+                     pointer.str() + " + " + offset(shape, getFeatureShape(argument.getType()), part) + ");";
   if (condition.empty()) {
     out.line(loops(atoms, vector) + load);
   } else {

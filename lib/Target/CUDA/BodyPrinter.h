@@ -49,6 +49,9 @@ std::string literal(double number);
 /// What an operation that looks at one number of each operand computes of these, as an expression.
 std::string elementwise(mlir::Operation *op, llvm::ArrayRef<std::string> operands);
 
+/// What of a place in a row: all of it, what depends on the lane and the tile, or what depends on the register.
+enum class Part { Whole, Lane, Register };
+
 class BodyPrinter {
 public:
   BodyPrinter(mpk::SweepOp sweep, const BodyAxes &axes, const LaneLayout &layout, CodeWriter &out);
@@ -73,7 +76,7 @@ public:
   std::string loops(llvm::ArrayRef<int> atoms, int step = -1) const;
 
   /// The place of the registers' number in a row of memory, and when there is one.
-  std::string offset(const AxisList &shape, llvm::ArrayRef<int64_t> dims) const;
+  std::string offset(const AxisList &shape, llvm::ArrayRef<int64_t> dims, Part part = Part::Whole) const;
   std::string inside(llvm::ArrayRef<int> atoms) const;
   /// Whether a lane's copy of a value is the first: of all tiles, or of its own, whose lanes see no other's. Empty:
   /// there is one.
@@ -86,8 +89,10 @@ public:
   std::string acrossLanes(mlir::Operation *sum, const std::string &value) const;
   /// There is a difference: no operand changes lanes, and several lanes hold parts of what is summed.
   bool sumsLanes(mlir::Operation *sum) const;
-  /// Reads a row: `pointer` is its first number; `defined`: empty, or when there is one (else `fill`).
-  void loadRow(Value argument, const llvm::Twine &pointer, llvm::StringRef defined, double fill);
+  /// Reads a row: `pointer` is its first number, or with Part::Register its first one in this lane; `defined`: empty,
+  /// or when there is one (else `fill`).
+  void loadRow(Value argument, const llvm::Twine &pointer, llvm::StringRef defined, double fill,
+               Part part = Part::Whole);
   /// The same of a row of one number, which is an expression.
   void loadNumber(Value argument, const llvm::Twine &number, llvm::StringRef defined, double fill);
   void storeRow(Value value, llvm::ArrayRef<int64_t> dims, const AxisList &shape, const llvm::Twine &pointer);
@@ -97,7 +102,7 @@ public:
                   const llvm::Twine &pointer);
 
   std::string atomName(int atom) const;
-  std::string index(int atom) const;
+  std::string index(int atom, Part part = Part::Whole) const;
   unsigned stagingNumbers() const { return staging; }
 
   /// Values that are fields of `holder` ("m." or "members[u].") at present.

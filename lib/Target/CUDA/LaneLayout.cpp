@@ -26,6 +26,9 @@ constexpr int64_t kWidestHeld = 8;
 /// Registers for rows of members in flight.
 constexpr int64_t kFlightRegisters = 32;
 constexpr int64_t kMostFlight = 4;
+/// Of what a lane holds throughout a walk, beyond which narrow rows are read in smaller pieces: with addresses and what
+/// is in between they would take so many registers that few warps fit.
+constexpr int64_t kWalkRegisters = 48;
 /// An atom that the widest row lacks takes lanes only if it is longer than this.
 constexpr int64_t kLongestInRegisters = 16;
 
@@ -37,9 +40,12 @@ public:
 private:
   Value widest();
   int64_t heldBits(Value value);
+  void cut(ArrayRef<int> order, int64_t accessBits);
   void giveLanes(int atom);
   void cutTiles();
   int64_t memberRegisters();
+  int64_t walkRegisters();
+  bool isMember(Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
 
   mpk::SweepOp sweep;
   const SweepPlan &plan;
@@ -127,16 +133,35 @@ int64_t Chooser::memberRegisters() {
   return std::max<int64_t>(total, 1);
 }
 
-LaneLayout Chooser::run() {
-  SmallVector<int> order; // innermost first
-  if (Value value = widest())
-    for (const AtomList &axis : llvm::reverse(axes.of(value)))
-      for (int atom : llvm::reverse(axis))
-        if (!llvm::is_contained(order, atom))
-          order.push_back(atom);
+/// Numbers that a lane holds throughout a walk: members in flight, what members meet, and what they are added up to.
+int64_t Chooser::walkRegisters() {
+  llvm::SmallDenseSet<Value> met;
+  int64_t total = layout.flight * memberRegisters();
+  for (Operation &op : sweep.getBody().front()) {
+    if (op.getNumResults() == 0 || !llvm::any_of(op.getOperands(), [&](Value operand) { return isMember(operand); }))
+      continue;
+    if (auto sum = dyn_cast<mpk::AccumulateOp>(op)) { // Winners are compared by value and by number.
+      bool names = sum.getKind() == mpdfg::ReduceKind::ArgMax || sum.getKind() == mpdfg::ReduceKind::ArgMin;
+      total += heldBy(axes.of(op.getOperand(0)), axes) * (names ? 3 : 1);
+    }
+    for (Value operand : op.getOperands())
+      if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() && met.insert(operand).second)
+        total += heldBy(axes.of(operand), axes);
+  }
+  return total;
+}
+
+/// Cuts the atoms for accesses of so many bits.
+void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
+  layout = LaneLayout();
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    Atom fresh;
+    fresh.extent = axes[i].extent, fresh.isParallel = axes[i].isParallel;
+    axes[i] = fresh;
+  }
   if (!order.empty()) {
     Atom &inner = axes[order.front()];
-    int64_t widestAccess = 128 / heldBits(widest());
+    int64_t widestAccess = accessBits / heldBits(widest());
     while (inner.vector < widestAccess && inner.extent % (2 * inner.vector) == 0)
       inner.vector *= 2;
     layout.vectorAtom = inner.vector > 1 ? order.front() : -1;
@@ -156,6 +181,22 @@ LaneLayout Chooser::run() {
     layout.tiles *= axes[i].tiles;
   if (plan.walks > 0)
     layout.flight = std::clamp<int64_t>(kFlightRegisters / memberRegisters(), 1, kMostFlight);
+}
+
+LaneLayout Chooser::run() {
+  SmallVector<int> order; // innermost first
+  if (Value value = widest())
+    for (const AtomList &axis : llvm::reverse(axes.of(value)))
+      for (int atom : llvm::reverse(axis))
+        if (!llvm::is_contained(order, atom))
+          order.push_back(atom);
+  cut(order, 128);
+  // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits.
+  if (!order.empty() && plan.walks > 0 && heldBits(widest()) < 32 &&
+      (layout.flight < 2 || walkRegisters() > kWalkRegisters))
+    cut(order, 64);
+  if (plan.walks > 0)
+    layout.walkNumbers = walkRegisters();
   return layout;
 }
 

@@ -18,7 +18,8 @@ struct LaneLayout {
   int64_t tiles = 1;  ///< blocks that share an owner's features
   int64_t flight = 1; ///< members loaded before the first is used
   int64_t threads = 128;
-  int vectorAtom = -1; ///< the atom whose neighbours in memory are one access; -1: none
+  int64_t walkNumbers = 0; ///< numbers that a lane holds throughout a walk, addresses aside
+  int vectorAtom = -1;     ///< the atom whose neighbours in memory are one access; -1: none
 };
 
 /// Cuts every atom of the sweep's body, and says how many lanes and registers that takes.

@@ -22,6 +22,9 @@ using namespace gnnc::mpdfg;
 using mpk::AccessKind;
 using mpk::Level;
 
+/// Numbers of a row whose bytes fit an int.
+constexpr int64_t kLongestRow = int64_t(1) << 28;
+
 std::string SweepPrinter::buffer(Value value) {
   auto it = llvm::find(step.buffers, value);
   size_t number = it - step.buffers.begin();
@@ -62,6 +65,28 @@ std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
   return (buffer(value) + " + gnnc::int64(" + row + ") * " + Twine(getFeatureElements(value.getType()))).str();
 }
 
+/// Where row 0 begins in a lane, for operands of members: a constant of the body, so that a row is one instruction
+/// away. Empty: the row's address is computed as a whole.
+std::string SweepPrinter::lanePointer(BlockArgument argument) {
+  Value input = sweep.getInputs()[argument.getArgNumber()];
+  // Of one number a lane saves less than the constant's two registers cost.
+  if (input.getDefiningOp<DegreeOp>() || isReplaced(input) || heldBy(axes.of(argument), axes) < 2 ||
+      getFeatureElements(input.getType()) >= kLongestRow)
+    return "";
+  std::string first = buffer(input);
+  std::string at = print.offset(axes.of(argument), getFeatureShape(argument.getType()), Part::Lane);
+  if (at == "0")
+    return first;
+  first += " + " + at;
+  auto it = llvm::find_if(lanePointers, [&](const LanePointer &pointer) { return pointer.value == first; });
+  if (it == lanePointers.end()) {
+    std::string name = "rows" + std::to_string(lanePointers.size());
+    lanePointers.push_back({name, ("const " + heldType(input) + " *const " + name).str(), first});
+    it = std::prev(lanePointers.end());
+  }
+  return it->name;
+}
+
 bool SweepPrinter::isReplaced(Value input) { return isReplacedBy(sweep, input); }
 
 bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) {
@@ -97,6 +122,19 @@ void SweepPrinter::loadRow(BlockArgument argument, const Twine &row, StringRef d
     print.loadNumber(argument, number, defined, fill);
   else
     print.loadRow(argument, rowPointer(input, row), defined, fill);
+}
+
+void SweepPrinter::loadMember(BlockArgument argument, const std::string &row) {
+  mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+  bool mayLack = access.getKind() == AccessKind::GatherMember && mapIsPartial(access.getMap());
+  std::string defined = mayLack ? row + " >= 0" : "";
+  double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
+  std::string rows = lanePointer(argument);
+  if (rows.empty())
+    return loadRow(argument, row, defined, fill);
+  int64_t elements = getFeatureElements(sweep.getInputs()[argument.getArgNumber()].getType());
+  print.loadRow(argument, "gnnc::rowAt<" + Twine(elements) + ">(" + rows + ", " + row + ")", defined, fill,
+                Part::Register);
 }
 
 void SweepPrinter::loadArgument(BlockArgument argument) {

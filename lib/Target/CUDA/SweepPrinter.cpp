@@ -51,6 +51,13 @@ void SweepPrinter::constructor() {
     initial += ", at_" + print.atomName(i) + "(lane / " + std::to_string(atom.firstLane) + " % " +
                std::to_string(atom.lanes) + " * " + std::to_string(atom.vector) + tile + ")";
   }
+  for (const WalkBody &walk : body.walks)
+    for (BlockArgument argument : walk.loaded)
+      (void)lanePointer(argument);
+  for (const LanePointer &pointer : lanePointers) {
+    members.line(pointer.declaration + ";");
+    initial += ", " + pointer.name + "(" + pointer.value + ")";
+  }
   members.line("int owner;");
   DenseSet<Value> done;
   for (int number = -1; number <= int(plan.walks); ++number)

@@ -47,6 +47,7 @@ private:
   std::string extent(mlir::FlatSymbolRefAttr space);
   bool mapIsPartial(mlir::FlatSymbolRefAttr map);
   std::string rowPointer(mlir::Value value, const llvm::Twine &row);
+  std::string lanePointer(mlir::BlockArgument argument);
   bool isReplaced(mlir::Value input);
 
   // Functions of the body
@@ -54,6 +55,7 @@ private:
   void constructor();
   void place(int place);
   void loadArgument(mlir::BlockArgument argument);
+  void loadMember(mlir::BlockArgument argument, const std::string &row);
   void walkTypes(unsigned number);
   void walkFunctions(unsigned number);
   void load(unsigned number);
@@ -81,6 +83,8 @@ private:
   };
   llvm::SmallVector<Way> ways();
   bool canShareBlocks();
+  bool hasRuns();
+  bool isLight();
   void configuration();
   void launches();
 
@@ -99,6 +103,11 @@ private:
   llvm::SmallVector<mlir::FlatSymbolRefAttr> extents;
   bool sharedResults = false;
   int64_t combineThreads = 1024;
+  /// Constants of the body: see lanePointer.
+  struct LanePointer {
+    std::string name, declaration, value;
+  };
+  llvm::SmallVector<LanePointer> lanePointers;
   /// Folds over lanes that are done once for an owner, after its members' parts are summed.
   llvm::DenseSet<mlir::Operation *> deferred;
 };

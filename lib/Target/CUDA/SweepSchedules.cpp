@@ -24,6 +24,11 @@ constexpr int64_t kMostSharedMemory = 48 << 10;
 constexpr int64_t kCombiningBlocks = 64;
 /// Numbers of a total from which that pays.
 constexpr int64_t kWideTotal = 128;
+/// Of numbers held in a walk, up to which 32 registers are enough.
+constexpr int64_t kFewBytes = 24 * 4;
+/// Owners of a run, more or less.
+constexpr int64_t kOwnersOfRun = 16;
+
 int64_t SweepPrinter::sumsWords(unsigned number) {
   const WalkBody &walk = body.walks[number];
   int64_t words = 0;
@@ -67,7 +72,7 @@ void SweepPrinter::configuration() {
     out.line("gnnc::int64 n" + Twine(i) + ";");
   out.line(onlyRows() ? "gnnc::Rows work;" : "gnnc::Work work;");
   if (plan.walks > 0)
-    out.line("gnnc::Part parts[" + Twine(ways().size()) + "];");
+    out.line("gnnc::Part parts[" + Twine(ways().size() + hasRuns()) + "];");
   out.close("};");
   out.open("struct Body");
   out.line("using Real = " + kernel + "_::Real;");
@@ -76,6 +81,7 @@ void SweepPrinter::configuration() {
            ", kSplits = " + Twine(plan.walks ? 32 / layout.lanes : 1) +
            ", kWarps = 1, kFlight = " + Twine(layout.flight) + ", kThreads = " + Twine(layout.threads) +
            ", kTiles = " + Twine(layout.tiles) + ", kWalks = " + Twine(plan.walks) + ";");
+  out.line(std::string("static constexpr bool kIsLight = ") + (isLight() ? "true;" : "false;"));
   std::string starts;
   int64_t states = 0;
   for (unsigned walk = 0; walk + 1 < plan.walks; ++walk) {
@@ -100,6 +106,16 @@ bool SweepPrinter::canShareBlocks() {
     words += sumsWords(walk);
   return warps > 1 && warps * words * layout.lanes * bytes <= kMostSharedMemory;
 }
+
+/// Whether a lane holds few numbers throughout a walk.
+bool SweepPrinter::isLight() {
+  return layout.walkNumbers > 0 && layout.walkNumbers * element.getIntOrFloatBitWidth() / 8 <= kFewBytes;
+}
+
+/// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one
+/// after the other.
+/// With totals, as in most backward sweeps, it would be one more large kernel to compile.
+bool SweepPrinter::hasRuns() { return plan.walks == 1 && !hasTotals(); }
 
 /// How items may be shared out, most groups first. Where owners have few members, fewer groups leave fewer idle, and a
 /// warp has several owners.
@@ -132,7 +148,7 @@ void SweepPrinter::launches() {
     return Word{WordKind::Scratch, scratchNumber++, {}};
   };
   Word zero{WordKind::Zero, 0, {}};
-  unsigned numWays = along ? ways().size() : 0;
+  unsigned numWays = along ? ways().size() : 0, numParts = numWays + (along && hasRuns());
   Word slots = along ? scratch(ScratchKind::Slots, slotBytes) : zero;
   Word states = along ? scratch(ScratchKind::HeavyOwners, stateBytes) : zero;
   Word partials =
@@ -159,8 +175,8 @@ void SweepPrinter::launches() {
       list.append({zero, Word{WordKind::Extent, 0, sweep.getOverAttr()}, zero, zero, zero, zero});
     }
     list.append({slots, states, partials, Word{WordKind::BlocksBefore, before, {}}, Word{WordKind::Blocks, 0, {}}});
-    for (unsigned part = 0; along && part < numWays; ++part)
-      for (WordKind kind : {WordKind::PartItems, WordKind::PartNumItems, WordKind::PartBlocks})
+    for (unsigned part = 0; part < numParts; ++part)
+      for (WordKind kind : {WordKind::PartItems, WordKind::PartNumItems, WordKind::PartBlocks, WordKind::PartIsByOwner})
         list.push_back({kind, part, {}});
     return list;
   };
@@ -183,7 +199,12 @@ void SweepPrinter::launches() {
     return step.launches.back();
   };
   auto entry = [&](const std::string &suffix, const std::string &code, int64_t threads) {
-    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + kernel + suffix +
+    // Where few numbers are held, all warps of a processor can be there; the compiler would rather have some more
+    // registers.
+    std::string bounds = std::to_string(threads);
+    if (suffix.empty() && isLight() && threads == 128)
+      bounds += ", 16";
+    out.line("extern \"C\" __global__ void __launch_bounds__(" + bounds + ") " + kernel + suffix +
              "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
   };
   auto launch = [&](const std::string &suffix, const std::string &code, GridKind grid, int64_t perBlock, bool isCounted,
@@ -207,13 +228,13 @@ void SweepPrinter::launches() {
       bodies += (bodies.empty() ? "" : ", ") + inWay(way);
     entry("", "sweep<" + bodies + ">", layout.threads);
     // Each has the items, or the worklists, with a step's worth of members for each of its groups, and whole blocks
-    // those with two.
+    // those with four: merging its warps costs a block about as much as a step.
     int64_t below = 0;
     for (auto [i, way] : llvm::enumerate(all)) {
       bool isLast = i + 1 == all.size(), whole = way.warps > 1;
       Launch &part = record("", GridKind::Items, whole ? 1 : layout.threads / layout.lanes / way.splits, hasTotals(),
                             layout.threads);
-      part.leastMembers = isLast ? 0 : llvm::PowerOf2Ceil((whole ? 2 : 1) * way.warps * way.splits * layout.flight);
+      part.leastMembers = isLast ? 0 : llvm::PowerOf2Ceil((whole ? 4 : 1) * way.warps * way.splits * layout.flight);
       part.belowMembers = below;
       part.lanes = layout.lanes;
       part.groups = way.warps * way.splits;
@@ -221,6 +242,16 @@ void SweepPrinter::launches() {
       part.wholeBlocks = whole;
       part.isJoined = !isLast;
       below = part.leastMembers;
+    }
+    // No owner by default: for those with few members, where it was measured to be faster.
+    if (hasRuns()) {
+      entry("_runs", "sweepRuns<" + inWay({1, 1}) + ", " + std::to_string(numWays) + ">", layout.threads);
+      Launch &part =
+          record("_runs", GridKind::Items, layout.threads / layout.lanes * kOwnersOfRun, hasTotals(), layout.threads);
+      part.lanes = layout.lanes;
+      part.groups = 1;
+      part.flight = layout.flight;
+      part.isRuns = true;
     }
     // Owners with several items.
     Way most = all.front();

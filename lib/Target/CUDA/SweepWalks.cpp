@@ -77,11 +77,7 @@ void SweepPrinter::load(unsigned number) {
   members.close();
   members.open("GNNC_DEVICE void load(" + type + "::Member &m)");
   for (BlockArgument argument : walk.loaded) {
-    mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
-    bool gathered = access.getKind() == AccessKind::GatherMember;
-    std::string row = "m.row" + std::to_string(llvm::find(arrays, rowArray(argument)) - arrays.begin());
-    double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
-    loadRow(argument, row, gathered && mapIsPartial(access.getMap()) ? row + " >= 0" : "", fill);
+    loadMember(argument, "m.row" + std::to_string(llvm::find(arrays, rowArray(argument)) - arrays.begin()));
   }
   members.close();
 }
@@ -136,7 +132,8 @@ void SweepPrinter::score(unsigned number) {
 void SweepPrinter::raise(unsigned number) {
   const WalkBody &walk = body.walks[number];
   std::string type = "Walk" + std::to_string(number);
-  members.open("GNNC_DEVICE void raise(" + type + "::Sums &s, const " + type + "::Member (&members)[kFlight])");
+  members.open("template <int N> GNNC_DEVICE void raise(" + type + "::Sums &s, const " + type +
+               "::Member (&members)[N])");
   for (auto [i, statistic] : llvm::enumerate(walk.statistics)) {
     const AxisList &shape = axes.of(statistic.score);
     std::string top = at("s", "top", i, statistic.score);
@@ -145,7 +142,8 @@ void SweepPrinter::raise(unsigned number) {
     members.line(print.declaration("scale" + Twine(i), shape) + ";");
     members.open(print.loops(BodyAxes::atomsOf(shape)));
     members.line("Real top = " + top + ";");
-    members.line("GNNC_FOR(u, kFlight) top = members[u].live ? gnnc::most(top, " + score + ") : top;");
+    // A score that is no number makes the total none.
+    members.line("GNNC_FOR(u, N) top = members[u].live ? gnnc::greater(top, " + score + ") : top;");
     members.line("scale" + Twine(i) + print.subscripts(shape) + " = gnnc::exp(" + top + " - top);");
     members.line(top + " = top;");
     members.line(at("s", "total", i, statistic.score) + " *= scale" + Twine(i) + print.subscripts(shape) + ";");
@@ -229,7 +227,7 @@ void SweepPrinter::mergeSums(unsigned number) {
                  StringRef(print.declaration("theirs" + Twine(i), shape)).drop_front(5) + ";");
     members.open(print.loops(BodyAxes::atomsOf(shape)));
     std::string mine = at("s", "top", i, statistic.score), theirs = at("o", "top", i, statistic.score);
-    members.line("const Real top = gnnc::most(" + mine + ", " + theirs + ");");
+    members.line("const Real top = gnnc::greater(" + mine + ", " + theirs + ");");
     members.line("mine" + number + subscripts + " = gnnc::exp(" + mine + " - top);");
     members.line("theirs" + number + subscripts + " = gnnc::exp(" + theirs + " - top);");
     members.line(mine + " = top;");
@@ -267,6 +265,13 @@ void SweepPrinter::after(unsigned number) {
   const WalkBody &walk = body.walks[number];
   members.open("GNNC_DEVICE void after(const Walk" + Twine(number) + "::Sums &s, int count)");
   for (auto [i, statistic] : llvm::enumerate(walk.statistics)) {
+    if (!statistic.scaled.empty()) {
+      const AxisList &shape = axes.of(statistic.score);
+      std::string total = at("s", "total", i, statistic.score); // A NaN stays one.
+      members.line(print.declaration("share" + Twine(i), shape) + ";");
+      print.forEach(shape, "share" + Twine(i) + print.subscripts(shape) + " = " + total + " != 0 ? Real(1) / " + total +
+                               " : Real(0);");
+    }
     std::string lse =
         at("s", "top", i, statistic.score) + " + gnnc::log(" + at("s", "total", i, statistic.score) + ");";
     const AxisList &shape = axes.of(statistic.score);
@@ -288,8 +293,7 @@ void SweepPrinter::after(unsigned number) {
     if (accumulate.online >= 0) {
       int slot = llvm::find_if(walk.statistics, [&](auto &s) { return s.softmax == accumulate.online; }) -
                  walk.statistics.begin();
-      std::string total = at("s", "total", slot, walk.statistics[slot].score);
-      value = "(" + total + " != 0 ? " + value + " / " + total + " : Real(0))"; // A NaN stays one.
+      value += " * share" + std::to_string(slot) + print.subscripts(axes.of(walk.statistics[slot].score));
     }
     if (op.getKind() == ReduceKind::Mean)
       value = value + " / Real(count)";

@@ -91,6 +91,7 @@ llvm::json::Array schedules(const cuda::DeviceStep &step) {
                                         {"groups", launch.groups},
                                         {"flight", launch.flight},
                                         {"threads", launch.threads},
+                                        {"runs", launch.isRuns},
                                         {"least", launch.leastMembers}});
   return list;
 }

@@ -33,7 +33,8 @@ enum class WordKind {
   Blocks,        ///< blocks of all counted launches
   PartItems,     ///< address of the items of the step's launch `number`,
   PartNumItems,  ///< their number,
-  PartBlocks,    ///< and its blocks
+  PartBlocks,    ///< its blocks,
+  PartIsByOwner, ///< and whether they are in the order of their owners: 1, else 0
   Zero,          ///< 0
 };
 
@@ -72,6 +73,7 @@ struct Launch {
   /// a group loads before it uses the first.
   int64_t lanes = 0, groups = 0, flight = 0;
   bool wholeBlocks = false; ///< each of its items has a block
+  bool isRuns = false;      ///< each group has a run of items; none but by tuning
   bool isJoined = false;    ///< not launched: its blocks come before those of the launch that follows
   bool isCounted = false;   ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;

@@ -14,7 +14,8 @@
 //
 // A Body (printed by the compiler) has
 //   Real, kLanes, kSplits, kWarps (that share an item: 1 or all of a block), kFlight, kThreads, kStaging (numbers of
-//   shared memory for one group), kTiles, kWalks, kCombineThreads (threads of the block that adds up totals),
+//   shared memory for one group), kTiles, kWalks, kIsLight (little is held in a walk), kCombineThreads (threads of the
+//   block that adds up totals),
 //   kStateWords and stateAt(K) (where the sums of walk K are among the merged sums that a heavy owner keeps) Args:
 //   operands, `Work work`, and `Part parts[]` for each way of walk 0 Body(args, lane of the group, tile, staging) reads
 //   what is shared by all owners begin(owner)                                   what an owner's walk needs Walk K:
@@ -22,7 +23,7 @@
 //     find(Member &, position)                     the numbers of the rows a member reads
 //     load(Member &)                               the rows
 //     score(Member &)                              its scores for online softmaxes
-//     raise(Sums &, const Member (&)[kFlight])     raises running maxima to them
+//     raise(Sums &, const Member (&)[N])           raises running maxima to them
 //     add(Sums &, Member &)                        all the rest
 //     after(Sums &, members)                       what the owner knows when the walk is over
 //   store()                                        the owner's results
@@ -65,11 +66,17 @@ struct Rows {
   int64 numItems;
 };
 
-/// Blocks of a launch that go through some of the items in one way.
+/// Blocks of a launch that go through some of the items in one way. By owner, an item's members begin where those of
+/// the one before it end, but for owners with several items.
 struct Part {
   const Item *items;
-  int64 numItems, numBlocks;
+  int64 numItems, numBlocks, isByOwner;
 };
+
+GNNC_DEVICE Item itemAt(const Item *items, unsigned number) {
+  int4 words = __ldg(reinterpret_cast<const int4 *>(items) + number);
+  return {words.x, words.y, words.z, words.w};
+}
 
 /// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of
 /// the grid, the last may be one that is not there: isTile.
@@ -209,26 +216,37 @@ template <class Body> struct Group {
   }
 };
 
-/// All groups of a warp go round equally often, so that all lanes meet at every exchange between lanes.
-template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &sums, int begin, int end) {
-  constexpr int kFlight = Body::kFlight, kGroups = Body::kSplits * Body::kWarps, kStep = kFlight * kGroups;
-  int rounds = (end - begin + kStep - 1) / kStep;
-  if constexpr (Group<Body>::kItemsOfWarp > 1)
-    rounds = maxLanes<1, 32>(rounds);
-  int last = end > begin ? end - 1 : 0;
-  int first = begin + Group<Body>::split();
-  for (int round = 0; round < rounds; ++round, first += kStep) {
-    MemberOf<Body, K> members[kFlight];
-    GNNC_FOR(u, kFlight) {
-      int position = first + u * kGroups;
-      members[u].live = position < end;
-      body.find(members[u], members[u].live ? position : last);
-    }
-    GNNC_FOR(u, kFlight) body.load(members[u]);
-    GNNC_FOR(u, kFlight) body.score(members[u]);
-    body.raise(sums, members);
-    GNNC_FOR(u, kFlight) body.add(sums, members[u]);
+/// One round of a walk: kFlight members of each group. All: none of them is beyond `end`, in no group of the warp.
+template <class Body, int K, bool All>
+GNNC_DEVICE void goRound(Body &body, SumsOf<Body, K> &sums, int first, int end, int last) {
+  constexpr int kFlight = Body::kFlight, kGroups = Body::kSplits * Body::kWarps;
+  MemberOf<Body, K> members[kFlight];
+  GNNC_FOR(u, kFlight) {
+    int position = first + u * kGroups;
+    members[u].live = All || position < end;
+    body.find(members[u], members[u].live ? position : last);
   }
+  GNNC_FOR(u, kFlight) body.load(members[u]);
+  GNNC_FOR(u, kFlight) body.score(members[u]);
+  body.raise(sums, members);
+  GNNC_FOR(u, kFlight) body.add(sums, members[u]);
+}
+
+/// All groups of a warp go round equally often, so that all lanes meet at every exchange between lanes. As long as all
+/// have members for a whole round, nothing asks which are there; in a light body that is worth less than the registers
+/// of two loops.
+template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &sums, int begin, int end) {
+  constexpr int kStep = Body::kFlight * Body::kSplits * Body::kWarps;
+  int number = end - begin, whole = number / kStep * kStep, all = (number + kStep - 1) / kStep * kStep;
+  if constexpr (Group<Body>::kItemsOfWarp > 1)
+    whole = minLanes<1, 32>(whole), all = maxLanes<1, 32>(all);
+  int last = number > 0 ? end - 1 : 0, first = begin + Group<Body>::split();
+  const int wholeEnd = first + whole, allEnd = first + all;
+  if constexpr (!Body::kIsLight)
+    for (; first < wholeEnd; first += kStep)
+      goRound<Body, K, true>(body, sums, first, end, last);
+  for (; first < allEnd; first += kStep)
+    goRound<Body, K, false>(body, sums, first, end, last);
   mergeLanes<typename Body::Real, Body::kLanes, Group<Body>::kItemLanes>(body, sums);
   mergeWarps<Body::kWarps>(body, sums);
 }
@@ -291,11 +309,7 @@ GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, un
   const unsigned number = unsigned(part.numItems), step = unsigned(part.numBlocks) * G::kTakers * G::kItemsOfWarp;
   for (unsigned first = G::taker(block) * G::kItemsOfWarp; first < number; first += step) {
     unsigned at = first + G::itemOfWarp();
-    Item item{0, 0, 0, -2};
-    if (at < number) {
-      int4 words = __ldg(reinterpret_cast<const int4 *>(part.items) + at);
-      item = {words.x, words.y, words.z, words.w};
-    }
+    Item item = at < number ? itemAt(part.items, at) : Item{0, 0, 0, -2};
     body.begin(item.owner);
     int members = item.end - item.begin;
     if constexpr (K > 0) {
@@ -308,6 +322,95 @@ GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, un
   if constexpr (K == 0)
     leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
                                 work.partialsAt + blockIdx.x);
+}
+
+//===----------------------------------------------------------------------===//
+// Runs: each group an equal share of all members
+//===----------------------------------------------------------------------===//
+
+/// The first item whose members begin at `position` or behind it.
+GNNC_DEVICE unsigned itemFrom(const Item *items, unsigned number, int position) {
+  unsigned first = 0;
+  while (first < number) {
+    unsigned middle = (first + number) / 2;
+    if (__ldg(&items[middle].begin) < position)
+      first = middle + 1;
+    else
+      number = middle;
+  }
+  return first;
+}
+
+/// All of a one-walk body's light owners, as part I, where they have few members: a group has a run of owners that have
+/// as many members as any other group's (by owner: between the owners at equal shares of all positions; by size, as many
+/// owners). It loads kFlight members whoever owns them, and goes on from owner to owner where one ends. An owner without
+/// members has one that is not there. What an owner's members are added up to does not depend on the runs.
+template <class Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Args &args) {
+  using G = Group<Body>;
+  static_assert(Body::kWalks == 1 && Body::kSplits == 1 && Body::kWarps == 1);
+  constexpr int kFlight = Body::kFlight, kGroups = Body::kThreads / Body::kLanes;
+  if (!isTile<Body::kTiles>())
+    return;
+  const Part part = args.parts[I];
+  Body body(args, G::groupLane(), tile(), G::staging());
+  typename Body::Totals totals;
+  body.reset(totals);
+  const unsigned number = unsigned(part.numItems), groups = gridDim.x * kGroups;
+  const unsigned group = blockIdx.x * kGroups + threadIdx.x / Body::kLanes;
+  auto cut = [&](unsigned of) {
+    if (of == 0 || of == groups || !part.isByOwner)
+      return unsigned(int64(number) * of / groups);
+    const int from = __ldg(&part.items[0].begin), to = __ldg(&part.items[number - 1].end);
+    return itemFrom(part.items, number, from + int(int64(to - from) * of / groups));
+  };
+  unsigned at = number > 0 ? cut(group) : 0;
+  const unsigned end = number > 0 ? cut(group + 1) : 0;
+  bool isDone = at >= end;
+  Item item = isDone ? Item{0, 0, 0, -1} : itemAt(part.items, at);
+  int position = item.begin;
+  SumsOf<Body, 0> sums;
+  body.reset(sums);
+  if (__any_sync(kAllLanes, !isDone))
+    body.begin(item.owner);
+  while (__any_sync(kAllLanes, !isDone)) {
+    MemberOf<Body, 0> members[kFlight][1];
+    bool isLast[kFlight], isAny = false;
+    int positions[kFlight], counts[kFlight], nextOwners[kFlight];
+    GNNC_FOR(u, kFlight) {
+      members[u][0].live = !isDone && position < item.end;
+      isAny |= members[u][0].live;
+      positions[u] = members[u][0].live ? position : 0;
+      isLast[u] = !isDone && ++position >= item.end;
+      counts[u] = item.end - item.begin;
+      if (isLast[u]) {
+        isDone = ++at >= end;
+        if (!isDone)
+          item = itemAt(part.items, at), position = item.begin;
+      }
+      nextOwners[u] = item.owner;
+    }
+    // Where there is a member, the one at position 0 may be read in place of those that are not there.
+    if (__any_sync(kAllLanes, isAny)) {
+      GNNC_FOR(u, kFlight) body.find(members[u][0], positions[u]);
+      GNNC_FOR(u, kFlight) body.load(members[u][0]);
+    }
+    GNNC_FOR(u, kFlight) {
+      body.score(members[u][0]);
+      body.raise(sums, members[u]);
+      body.add(sums, members[u][0]);
+      if (__any_sync(kAllLanes, isLast[u])) {
+        body.after(sums, counts[u]);
+        if (isLast[u]) {
+          body.store();
+          body.add(totals);
+          body.reset(sums);
+        }
+        body.begin(nextOwners[u]);
+      }
+    }
+  }
+  leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(args.work.partials),
+                              args.work.partialsAt + blockIdx.x);
 }
 
 /// Each part of the blocks its own items, in its own way: by falling size of the items, so that the last to begin are
@@ -328,7 +431,7 @@ template <class Body, class... Rest> GNNC_DEVICE void sweep(const typename Body:
 /// A later walk of heavy owners.
 template <class Body, int K> GNNC_DEVICE void sweepHeavy(const typename Body::Args &args) {
   if (isTile<Body::kTiles>())
-    sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x}, blockIdx.x);
+    sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x, 0}, blockIdx.x);
 }
 
 /// Merges the slots of heavy owners after walk K, a block or a warp each; after the last one, finishes them.
