@@ -62,6 +62,11 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
     fail(loc, "'" + name + "' has a meaning of its own and cannot name a space or map");
     return false;
   }
+  // Programs are symbols too.
+  if (llvm::is_contained({"forward", "evaluate", "initialize", "train_step", "gradient"}, name)) {
+    fail(loc, "'" + name + "' is the name of a program and cannot name a space or map");
+    return false;
+  }
   if (symbols.count(name) && !(hides && mayHide && mayHide(name))) {
     fail(loc, "'" + name + "' is declared already");
     return false;

@@ -215,6 +215,9 @@ TEST(Errors, Structure) {
   EXPECT_EQ(error("space a\nspace a"), "2:7: 'a' is declared already");
   EXPECT_EQ(error("map src: node -> node"), "1:5: 'src' is declared already");
   EXPECT_EQ(error("space all"), "1:7: 'all' has a meaning of its own and cannot name a space or map");
+  EXPECT_EQ(error("space forward"), "1:7: 'forward' is the name of a program and cannot name a space or map");
+  EXPECT_EQ(error("map gradient: node -> node"),
+            "1:5: 'gradient' is the name of a program and cannot name a space or map");
   EXPECT_EQ(error("map m: nowhere -> node"), "1:8: unknown space 'nowhere'");
   EXPECT_EQ(error("space f = filter(edge, src == etype)"),
             "1:7: a filter compares maps to one space, but 'src' is to 'node' and 'etype' is to 'edge_type'");
