@@ -28,6 +28,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from gpu_program import Program
+
 HERE = Path(__file__).parent
 LAYERS = ["GCN64", "SAGEMax64", "GATHeads4", "GATv2Heads2", "TransformerHeads4", "MoNet16"]
 WIDTHS = [16, 64, 128, 256, 512]
@@ -319,17 +321,11 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    actions = parser.add_subparsers(required=True)
-    action = actions.add_parser("compile", help="make the objects")
-    action.add_argument("--gnnc", type=Path, default=HERE.parent / "build/bin/gnnc")
-    action.add_argument("--out", type=Path, required=True)
-    action.add_argument("--arch", default="sm_90")
+    program = Program(__doc__)
+    action = program.compile(compile_objects)
     action.add_argument("--only", nargs="*", help="objects, by name")
     action.add_argument("options", nargs="*", help="more options of gnnc compile, after --")
-    action.set_defaults(call=compile_objects)
-    action = actions.add_parser("run", help="measure them")
-    action.add_argument("objects", type=Path)
+    action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--graphs", nargs="*", default=[*GRAPHS, "k20", "k40", *TYPED])
     action.add_argument("--only", nargs="*", help="rows of the table, by name")
@@ -340,12 +336,8 @@ def main() -> None:
     action.add_argument("--contenders", nargs="*", help="peers, by name")
     action.add_argument("--budget", type=float, default=1e9, help="no peers after so many seconds")
     action.add_argument("--compile-budget", type=float, default=1e9, help="nothing is compiled by torch after these")
-    action.set_defaults(call=run)
-    action = actions.add_parser("table", help="print results as Markdown")
-    action.add_argument("results", type=Path, nargs="+")
-    action.set_defaults(call=table)
-    arguments = parser.parse_args()
-    arguments.call(arguments)
+    program.table(table)
+    program.main()
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpu_program import Program
+
 HERE = Path(__file__).parent
 LAYERS = ["GCN", "GAT", "GATv2", "MoNet", "EdgeConv", "RGCN"]
 TYPES = 51
@@ -148,27 +150,15 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    actions = parser.add_subparsers(required=True)
-    action = actions.add_parser("compile", help="make the objects")
-    action.add_argument("--gnnc", type=Path, default=HERE.parent / "build/bin/gnnc")
-    action.add_argument("--out", type=Path, required=True)
-    action.add_argument("--arch", default="sm_90")
+    program = Program(__doc__)
+    action = program.compile(compile_objects)
     action.add_argument("--layers", nargs="*", default=LAYERS)
-    action.set_defaults(call=compile_objects)
-    action = actions.add_parser("run", help="measure them")
-    action.add_argument("objects", type=Path)
+    action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--seconds", type=float, default=0.1, help="for each")
-    action.set_defaults(call=run)
-    action = actions.add_parser("once", help="call each once, under a profiler")
-    action.add_argument("objects", type=Path)
-    action.set_defaults(call=once)
-    action = actions.add_parser("table", help="print results as Markdown")
-    action.add_argument("results", type=Path, nargs="+")
-    action.set_defaults(call=table)
-    arguments = parser.parse_args()
-    arguments.call(arguments)
+    program.action("once", once, "call each once, under a profiler").add_argument("objects", type=Path)
+    program.table(table)
+    program.main()
 
 
 if __name__ == "__main__":

@@ -15,6 +15,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from gpu_program import Program
+
 HERE = Path(__file__).parent
 # Rows, and numbers of a row of x and of y.
 ROWS = [2708, 65536, 169343, 1632803]
@@ -125,19 +127,11 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    actions = parser.add_subparsers(required=True)
-    action = actions.add_parser("compile", help="make the objects")
-    action.add_argument("--gnnc", type=Path, default=HERE.parent / "build/bin/gnnc")
-    action.add_argument("--out", type=Path, required=True)
-    action.add_argument("--arch", default="sm_90")
-    action.set_defaults(call=compile_objects)
-    action = actions.add_parser("run", help="measure them")
-    action.add_argument("objects", type=Path)
+    program = Program(__doc__)
+    program.compile(compile_objects)
+    action = program.run(run)
     action.add_argument("--seconds", type=float, default=0.1, help="for each half of a shape")
-    action.set_defaults(call=run)
-    arguments = parser.parse_args()
-    arguments.call(arguments)
+    program.main()
 
 
 if __name__ == "__main__":

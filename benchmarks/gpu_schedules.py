@@ -21,6 +21,8 @@ import sys
 import time
 from pathlib import Path
 
+from gpu_program import Program
+
 HERE = Path(__file__).parent
 WIDTHS = [16, 32, 64, 128, 256, 512]
 LAYERS = ["GCN64", "SAGEMax64", "GATHeads4", "GATv2Heads2"]
@@ -199,28 +201,18 @@ def table(arguments: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    actions = parser.add_subparsers(required=True)
-    action = actions.add_parser("compile", help="make the objects")
-    action.add_argument("--gnnc", type=Path, default=HERE.parent / "build/bin/gnnc")
-    action.add_argument("--out", type=Path, required=True)
-    action.add_argument("--arch", default="sm_90")
+    program = Program(__doc__)
+    action = program.compile(compile_objects)
     action.add_argument("--only", nargs="*", help="objects, by name")
     action.add_argument("--gradient", action="store_true", help="of layers, with gradients")
-    action.set_defaults(call=compile_objects)
-    action = actions.add_parser("run", help="measure them")
-    action.add_argument("objects", type=Path)
+    action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--graphs", nargs="*", default=["arxiv", "tolokers", "roads", "pokec", *SKEWS])
     action.add_argument("--only", nargs="*", help="objects, by name")
     action.add_argument("--seconds", type=float, default=0.05, help="for each schedule")
     action.add_argument("--prepare", action=argparse.BooleanOptionalAction, default=True)
-    action.set_defaults(call=run)
-    action = actions.add_parser("table", help="print results as Markdown, in microseconds")
-    action.add_argument("results", type=Path, nargs="+")
-    action.set_defaults(call=table)
-    arguments = parser.parse_args()
-    arguments.call(arguments)
+    program.table(table, "print results as Markdown, in microseconds")
+    program.main()
 
 
 if __name__ == "__main__":
