@@ -15,7 +15,8 @@
 //   x[batch, k] or x[m, k]  by  w[batch, k, n]  gives  y[batch, n] or y[m, n];   x[batch, k] g[batch, n]  are summed
 //
 // The price: a sweep that needs a product makes it again, so operations are paid for bytes. A value that many sweeps
-// need and that is long in the making (the edges' state in an interaction network) is stored after all.
+// need and that is long in the making (the edges' state in an interaction network) is stored after all. An outer sum
+// both of whose factors are stored for such products has nothing to save: a matrix product of its own reads them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -71,6 +72,8 @@ private:
   /// What is computed on the value's own space to have it.
   llvm::SetVector<Operation *> computationOf(Value value);
   bool isMadeHere(Value value);
+  /// Whether a value of members is in memory whatever becomes of the outer sums; asked when all products are decided.
+  bool isStored(Value value);
   std::string whyNot(ContractOp op, Ends &ends);
   /// Why a target with tiles in blocks cannot make a product in the sweeps that need it; empty: it can.
   std::string whyNotInBlock(ContractOp op);
@@ -137,6 +140,18 @@ ReduceOp Tiler::findOuterSum(ContractOp op) {
 /// Whether a value is computed on members rather than read from memory.
 bool Tiler::isMadeHere(Value value) {
   return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp());
+}
+
+bool Tiler::isStored(Value value) {
+  if (!isMadeHere(value))
+    return true;
+  auto isApart = [&](Operation *op) {
+    auto contract = dyn_cast<ContractOp>(op);
+    return contract && !accepted.contains(op) && (isRowProduct(contract) || findOuterSum(contract));
+  };
+  return isApart(value.getDefiningOp()) || llvm::any_of(value.getUsers(), [&](Operation *user) {
+           return isApart(user) || user->hasTrait<OpTrait::IsTerminator>() || isa<BroadcastOp>(user);
+         });
 }
 
 Tiler::Ends Tiler::findEnds(Value value) {
@@ -334,6 +349,16 @@ unsigned Tiler::run() {
     accepted[op] = std::move(ends);
     tiled.push_back({op, {}});
   }
+  llvm::erase_if(tiled, [&](std::pair<ContractOp, ReduceOp> entry) {
+    auto [op, sum] = entry;
+    if (!sum || !isStored(op.getLhs()) || !isStored(op.getRhs()))
+      return false;
+    remarkMissed(
+        op, DEBUG_TYPE, "tile", [] { return "outer products are summed from the rows of their factors in memory"; },
+        [] { return "both factors are stored anyway"; });
+    accepted.erase(op);
+    return true;
+  });
   for (auto [op, sum] : tiled) {
     remarkPassed(op, DEBUG_TYPE, "tile", [&] {
       return sum ? "outer products are summed a few members at a time"

@@ -133,3 +133,35 @@ func.func @price(%x: !edge, %v: !w, %w: !w) -> (!node, !node, !node, !node, !edg
   %3 = mpdfg.reduce sum %q along @src : !edge -> !node
   return %0, %1, %2, %3, %q : !node, !node, !node, !node, !edge
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+!node = tensor<?x64xf32, #mpdfg.on<@node>>
+!edge = tensor<?x64xf32, #mpdfg.on<@edge>>
+!outer = tensor<?x64x64xf32, #mpdfg.on<@edge>>
+
+// A weight and its gradient. Three sweeps need each product: in blocks they are stored, and so are the factors of the
+// sum, which reads them. Elsewhere all stays in tiles.
+// CHECK-LABEL: func @stored_for_products
+// CHECK-NOT: mpk.tile
+// ANY-LABEL: func @stored_for_products
+// ANY-COUNT-3: mpk.tile
+// REMARK: Function=stored_for_products | Reason="both factors are stored anyway", Remark="outer products are summed from the rows of their factors in memory"
+func.func @stored_for_products(%x: !edge, %y: !edge, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>) -> (!node, !node, !edge, !node, !node, !edge, tensor<64x64xf32>) {
+  %h = mpdfg.unary relu %x : !edge -> !edge
+  %g = mpdfg.unary tanh %y : !edge -> !edge
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : !edge, tensor<64x64xf32> -> !edge
+  %q = mpdfg.contract %g [0], %v [0, 1] -> [1] : !edge, tensor<64x64xf32> -> !edge
+  %0 = mpdfg.reduce sum %p along @dst : !edge -> !node
+  %1 = mpdfg.reduce sum %p along @src : !edge -> !node
+  %2 = mpdfg.reduce sum %q along @dst : !edge -> !node
+  %3 = mpdfg.reduce sum %q along @src : !edge -> !node
+  %o = mpdfg.contract %h [0], %g [1] -> [0, 1] : !edge, !edge -> !outer
+  %4 = mpdfg.reduce sum %o along @all : !outer -> tensor<64x64xf32>
+  return %0, %1, %p, %2, %3, %q, %4 : !node, !node, !edge, !node, !node, !edge, tensor<64x64xf32>
+}

@@ -168,3 +168,45 @@ func.func @price(%x: !edge, %v: tensor<8x1024xf32>, %w: tensor<1024x8xf32>) -> (
   %2 = mpdfg.reduce sum %q along @src : !edge -> !node
   return %0, %1, %2 : !node, !node, !node
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.space @old root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @of root from @old to @edge
+
+!node = tensor<?x8xf32, #mpdfg.on<@node>>
+!edge = tensor<?x8xf32, #mpdfg.on<@edge>>
+!old = tensor<?x8xf32, #mpdfg.on<@old>>
+!outer = tensor<?x8x8xf32, #mpdfg.on<@edge>>
+
+// The first sum's factors are in memory, one for a product that has to be, the other as a result: it reads them there,
+// like the second, whose factor is such a product's result. The third would have to store what only it needs.
+// CHECK-LABEL: func @stored_anyway
+// CHECK: %[[H:.*]] = mpdfg.unary relu %arg0
+// CHECK: %[[G:.*]] = mpdfg.unary exp %arg1
+// CHECK: mpdfg.contract %[[H]] [0], %[[G]] [1] -> [0, 1] :
+// CHECK: mpdfg.contract %{{.*}} [0], %[[G]] [1] -> [0, 1] :
+// CHECK: %[[T:.*]] = mpdfg.unary tanh %arg1
+// CHECK: mpdfg.contract %[[H]] [0], %[[T]] [1] -> [0, 1] {mpk.tile}
+// REMARK: Function=stored_anyway | Reason="it is read through a map"
+// REMARK: [Missed] tile | {{.*}}Function=stored_anyway | Reason="both factors are stored anyway", Remark="outer products are summed from the rows of their factors in memory"
+// REMARK: [Missed] tile | {{.*}}Function=stored_anyway | Reason="both factors are stored anyway"
+// REMARK: [Passed] tile | {{.*}}Function=stored_anyway | Remark="outer products are summed a few members at a time"
+func.func @stored_anyway(%x: !edge, %y: !edge, %w: tensor<8x8xf32>) -> (!node, !old, !edge, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
+  %s = mpdfg.reduce sum %x along @dst : !edge -> !node
+  %h = mpdfg.unary relu %x : !edge -> !edge
+  %g = mpdfg.unary exp %y : !edge -> !edge
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : !edge, tensor<8x8xf32> -> !edge
+  %q = mpdfg.broadcast %p along @of : !edge -> !old
+  %o = mpdfg.contract %h [0], %g [1] -> [0, 1] : !edge, !edge -> !outer
+  %0 = mpdfg.reduce sum %o along @all : !outer -> tensor<8x8xf32>
+  %a = mpdfg.contract %p [0], %g [1] -> [0, 1] : !edge, !edge -> !outer
+  %1 = mpdfg.reduce sum %a along @all : !outer -> tensor<8x8xf32>
+  %t = mpdfg.unary tanh %y : !edge -> !edge
+  %b = mpdfg.contract %h [0], %t [1] -> [0, 1] : !edge, !edge -> !outer
+  %2 = mpdfg.reduce sum %b along @all : !outer -> tensor<8x8xf32>
+  return %s, %q, %g, %0, %1, %2 : !node, !old, !edge, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
+}
