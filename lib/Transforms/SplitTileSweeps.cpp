@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpk/IR/MPK.h"
+#include "dialects/mpk/IR/BodySlice.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -126,18 +126,10 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
       return;
     ++numSplit;
     // What the late results are made of, down to accumulations and operands.
-    llvm::SetVector<Value> leaves;
-    DenseSet<Operation *> wanted;
-    SmallVector<Value> pending;
+    SmallVector<Value> lateValues;
     for (unsigned i : late)
-      pending.push_back(yield.getValues()[i]);
-    while (!pending.empty()) {
-      Value value = pending.pop_back_val();
-      if (isa<BlockArgument>(value) || isAccumulation(value))
-        leaves.insert(value);
-      else if (Operation *op = value.getDefiningOp(); wanted.insert(op).second)
-        llvm::append_range(pending, op->getOperands());
-    }
+      lateValues.push_back(yield.getValues()[i]);
+    mpk::BodySlice slice(lateValues, isAccumulation);
 
     OpBuilder b(sweep);
     Location loc = sweep.getLoc();
@@ -152,7 +144,7 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
       yields.push_back(sweep.getYields()[i]);
       values.push_back(yield.getValues()[i]);
     }
-    for (Value leaf : leaves)
+    for (Value leaf : slice.getLeaves())
       if (!isa<BlockArgument>(leaf) && !llvm::is_contained(values, leaf)) {
         auto type = cast<RankedTensorType>(leaf.getType());
         types.push_back(
@@ -166,7 +158,7 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
 
     SmallVector<Value> inputs;
     SmallVector<Attribute> access;
-    for (Value leaf : leaves) {
+    for (Value leaf : slice.getLeaves()) {
       auto argument = dyn_cast<BlockArgument>(leaf);
       inputs.push_back(argument ? sweep.getInputs()[argument.getArgNumber()]
                                 : sums.getResult(llvm::find(values, leaf) - values.begin()));
@@ -181,18 +173,7 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
     auto rows = mpk::SweepOp::create(b, loc, lateTypes, sweep.getOverAttr(), FlatSymbolRefAttr(), inputs,
                                      b.getArrayAttr(access), b.getArrayAttr(lateYields));
     rows->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
-    Block &body = rows.getBody().emplaceBlock();
-    IRMapping mapping;
-    for (Value leaf : leaves)
-      mapping.map(leaf, body.addArgument(leaf.getType(), leaf.getLoc()));
-    OpBuilder inside = OpBuilder::atBlockEnd(&body);
-    for (Operation &op : sweep.getBody().front())
-      if (wanted.contains(&op))
-        inside.clone(op, mapping);
-    SmallVector<Value> lateValues;
-    for (unsigned i : late)
-      lateValues.push_back(mapping.lookup(yield.getValues()[i]));
-    mpk::YieldOp::create(inside, loc, lateValues);
+    slice.cloneInto(rows.getBody());
 
     for (auto [i, number] : llvm::enumerate(early))
       sweep.getResult(number).replaceAllUsesWith(sums.getResult(i));

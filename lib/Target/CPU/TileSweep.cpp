@@ -21,9 +21,9 @@
 
 #include "SweepBase.h"
 #include "SweepEmitter.h"
+#include "dialects/mpk/IR/BodySlice.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -256,23 +256,14 @@ Value TileSweep::standInFor(BlockArgument argument, AccessAttr &how, bool positi
 mpk::SweepOp TileSweep::makePiece(ValueRange results, ArrayRef<Attribute> yields, TypeRange types,
                                   FlatSymbolRefAttr along) {
   bool positions = sweep.getAlongAttr() && !along;
-  DenseSet<Operation *> wanted;
-  llvm::SetVector<Value> leaves;
   DenseSet<Value> asked(results.begin(), results.end());
-  SmallVector<Value> pending(results);
   // What is in scratch memory is read from there, but for what this piece is to make.
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    bool made = rows.contains(value) && !(asked.contains(value) && !along && !(op && isProduct(op)));
-    if (!op || made)
-      leaves.insert(value);
-    else if (wanted.insert(op).second)
-      llvm::append_range(pending, op->getOperands());
-  }
+  mpk::BodySlice slice(results, [&](Value value) {
+    return rows.contains(value) && !(asked.contains(value) && !along && !isProduct(value.getDefiningOp()));
+  });
   SmallVector<Value> inputs;
   SmallVector<Attribute> accesses;
-  for (Value leaf : leaves) {
+  for (Value leaf : slice.getLeaves()) {
     AccessAttr how = access(along ? AccessKind::Member : AccessKind::Owner);
     auto argument = dyn_cast<BlockArgument>(leaf);
     inputs.push_back(argument ? standInFor(argument, how, positions) : rows.find(leaf)->second.standIn);
@@ -281,24 +272,13 @@ mpk::SweepOp TileSweep::makePiece(ValueRange results, ArrayRef<Attribute> yields
   OpBuilder own = OpBuilder::atBlockEnd(holder->getBody());
   auto piece = mpk::SweepOp::create(own, loc, types, along ? sweep.getOverAttr() : space, along, inputs,
                                     own.getArrayAttr(accesses), own.getArrayAttr(yields));
-  Block &body = piece.getBody().emplaceBlock();
-  IRMapping mapping;
-  for (Value leaf : leaves)
-    mapping.map(leaf, body.addArgument(leaf.getType(), loc));
-  own.setInsertionPointToStart(&body);
-  for (Operation &op : sweep.getBody().front())
-    if (wanted.contains(&op)) {
-      Operation *clone = own.clone(op, mapping);
-      if (auto number = dyn_cast<ElementOp>(clone); number && positions) {
-        if (!number.getMember())
-          clone->setAttr(kOfOwner, own.getUnitAttr());
-        number.setMember(false);
-      }
+  slice.cloneInto(piece.getBody(), [&](Operation *clone) {
+    if (auto number = dyn_cast<ElementOp>(clone); number && positions) {
+      if (!number.getMember())
+        clone->setAttr(kOfOwner, own.getUnitAttr());
+      number.setMember(false);
     }
-  SmallVector<Value> values;
-  for (Value value : results)
-    values.push_back(mapping.lookup(value));
-  mpk::YieldOp::create(own, loc, values);
+  });
   return piece;
 }
 
