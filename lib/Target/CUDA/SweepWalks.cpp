@@ -295,11 +295,17 @@ void SweepPrinter::after(unsigned number) {
                  walk.statistics.begin();
       value += " * share" + std::to_string(slot) + print.subscripts(axes.of(walk.statistics[slot].score));
     }
-    if (op.getKind() == ReduceKind::Mean)
-      value = value + " / Real(count)";
-    if (op.getKind() == ReduceKind::Mean || op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min)
+    std::string target = print.element(op.getResult());
+    if (op.getKind() == ReduceKind::Mean) {
+      // An exchange between lanes stands outside of any condition: a warp's groups have owners of their own, some
+      // empty.
+      print.forEach(axes.of(op.getInput()), "{ const Real whole = " + value + "; " + target +
+                                                " = count > 0 ? whole / Real(count) : Real(0); }");
+      continue;
+    }
+    if (op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min)
       value = "count > 0 ? " + value + " : Real(0)";
-    print.forEach(axes.of(op.getInput()), print.element(op.getResult()) + " = " + value + ";");
+    print.forEach(axes.of(op.getInput()), target + " = " + value + ";");
   }
   place(number + 1);
   members.close();
