@@ -82,8 +82,11 @@ def read(path: Path, device: str) -> Graph:
     src, dst = tensors["edge_index"].long()
     order = torch.argsort(dst, stable=True)
     types = tensors["edge_type"].long()[order] if "edge_type" in tensors else None
-    nodes = tensors["node_type"].long() if "node_type" in tensors else None
-    return Graph(path.stem, int(info["num_nodes"]), src[order], dst[order], types, nodes, generated=False)
+    count = int(info["num_nodes"])
+    sorts = tensors["node_type"].long() if "node_type" in tensors else None
+    if types is not None and sorts is None:  # aifb's file does not say: all are of one type
+        sorts = torch.zeros(count, dtype=torch.int64, device=device)
+    return Graph(path.stem, count, src[order], dst[order], types, sorts, generated=False)
 
 
 def load(name: str, folders: list[Path], device: str = "cuda") -> Graph:

@@ -36,7 +36,7 @@ WIDTHS = [16, 64, 128, 256, 512]
 GRAPHS = ["arxiv", "tolokers", "roads", "twitch_de", "pokec"]
 TYPED = ["aifb", "mutag", "bgs", "am"]
 EDGE_TYPES = {"aifb": 90, "mutag": 50, "bgs": 122, "am": 96}
-NODE_TYPES = {"mutag": 5, "bgs": 27, "am": 7}
+NODE_TYPES = {"aifb": 1, "mutag": 5, "bgs": 27, "am": 7}
 
 
 def objects() -> dict[str, tuple[str, str, list[str]]]:
@@ -45,9 +45,8 @@ def objects() -> dict[str, tuple[str, str, list[str]]]:
     found |= {f"Sum{width}": ("gpu.gnn", "Sum", [f"dim={width}"]) for width in WIDTHS}
     for graph in TYPED:
         found[f"TypedRGCN_{graph}"] = ("gpu.gnn", "TypedRGCN", [f"edge_type={EDGE_TYPES[graph]}"])
-        if graph in NODE_TYPES:
-            sizes = [f"edge_type={EDGE_TYPES[graph]}", f"node_type={NODE_TYPES[graph]}"]
-            found[f"TypedHGT_{graph}"] = ("gpu.gnn", "TypedHGT", sizes)
+        sizes = [f"edge_type={EDGE_TYPES[graph]}", f"node_type={NODE_TYPES[graph]}"]
+        found[f"TypedHGT_{graph}"] = ("gpu.gnn", "TypedHGT", sizes)
     return found
 
 
@@ -70,9 +69,7 @@ def cells(graphs: list[str]) -> list[tuple[str, str, str]]:
     found = []
     for graph in graphs:
         if graph in TYPED:
-            found.append((graph, "TypedRGCN", f"TypedRGCN_{graph}"))
-            if graph in NODE_TYPES:
-                found.append((graph, "TypedHGT", f"TypedHGT_{graph}"))
+            found += [(graph, name, f"{name}_{graph}") for name in ("TypedRGCN", "TypedHGT")]
         elif graph in ("k20", "k40"):
             found.append((graph, "EdgeConv64", "EdgeConv64"))
         else:

@@ -1,0 +1,119 @@
+"""Large graphs: the GPU's numbers beside the same object's on the CPU, which tests compare with the interpreter.
+
+    python3 Large.py compile --gnnc build/bin/gnnc --out objects    # anywhere; needs NVRTC, no GPU
+    python3 Large.py run objects [--data FOLDER]                    # where there is a GPU, and PyTorch
+
+Each layer of the grid (benchmarks/gpu_grid.py) on graphs of more than a million edges, skewed and even, outputs and all
+gradients in float32; and tensors of more than 2^31 numbers (Large.gnn; needs 60 GiB on the GPU and on the host). Each
+tensor's largest difference counts beside its own largest number, or a twentieth of the largest of all where gradients
+nearly cancel. A maximum of two numbers that differ by a rounding may have either as its winner, and its gradient goes to
+either: one number in a thousand may be off in gradients of maxima. Exits with 1 where a difference is over 1e-4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
+
+from gpu_grid import LAYERS, objects  # noqa: E402
+from gpu_program import Program  # noqa: E402
+
+GRAPHS = ["arxiv", "tolokers", "roads", "pokec"]
+WIDE_NODES, WIDE_EDGES = 2_200_000, 3_000_000
+ALLOWED = 1e-4
+MAXIMA = {"SAGEMax64", "EdgeMLP", "Wide"}
+
+
+def models() -> dict[str, tuple[Path, str, list[str]]]:
+    """Name of each object: file, model, and what is defined."""
+    folder = HERE.parent.parent / "benchmarks/models"
+    found = {name: (folder / file, model, sizes) for name, (file, model, sizes) in objects().items() if name in LAYERS}
+    for name in ("EdgeMLP", "EdgeMatrices"):
+        found[name] = (folder / "gpu.gnn", name, [])
+    return found | {"Wide": (HERE / "Large.gnn", "Wide", [])}
+
+
+def compile_objects(arguments: argparse.Namespace) -> None:
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, (file, model, sizes) in models().items():
+        command = [str(arguments.gnnc), "compile", str(file), "-m", model, "--gradient", "--target", "cpu,cuda"]
+        command += ["--arch", arguments.arch, "-o", str(arguments.out / f"{name}.so")]
+        subprocess.run([*command, *(part for size in sizes for part in ("-D", size))], check=True)
+
+
+def compare(path: Path, graph: object) -> tuple[float, str]:
+    """The largest difference, and of which tensor."""
+    import numpy as np
+    import torch
+
+    from gnnc_model import Model
+    from gpu_model import DeviceRun, open_model, prepare, random_tensors
+
+    device = open_model(str(path))
+    prepared = prepare(device, graph)
+    tensors = random_tensors(prepared, "gradient")
+    run = DeviceRun(prepared, tensors, "gradient")
+    run()
+    torch.cuda.synchronize()
+    found = {name: value.cpu().numpy() for name, value in run.outputs.items()}
+    host = Model(path)
+    on_host = prepare(host, graph)
+    inputs = {name: value.cpu().numpy() for name, value in tensors.items()}
+    del run
+    reference = on_host.bind(inputs, "gradient")
+    reference()
+    largest = max(float(np.abs(value).max()) for value in reference.outputs.values())
+    worst = (0.0, "")
+    for name, expected in reference.outputs.items():
+        off = np.abs(found[name] - expected).reshape(-1)
+        if name.startswith("grad.") and path.stem in MAXIMA and off.size >= 1000:
+            at = off.size - 1 - off.size // 1000
+            off = np.partition(off, at)[: at + 1]
+        error = float(off.max(initial=0)) / max(float(np.abs(expected).max()), largest / 20)
+        worst = max(worst, (error if np.isfinite(found[name]).all() else float("inf"), name))
+    for model, graph_of in ((device, prepared), (host, on_host)):
+        graph_of.free()
+        model.close()
+    return worst
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import torch
+
+    import gpu_graphs
+
+    wrong = 0
+    for name in [*arguments.graphs, "wide"]:
+        if name == "wide":
+            generator = torch.Generator(device="cuda").manual_seed(1)
+            src, dst = torch.randint(0, WIDE_NODES, (2, WIDE_EDGES), generator=generator, device="cuda")
+            graph = gpu_graphs.Graph("wide", WIDE_NODES, src, dst.sort().values)
+        else:
+            graph = gpu_graphs.load(name, arguments.data)
+        for row in models():
+            if (row == "Wide") != (name == "wide") or (name == "pokec" and row in arguments.not_on_pokec):
+                continue
+            error, tensor = compare(arguments.objects / f"{row}.so", graph)
+            wrong += not error <= ALLOWED
+            print(f"{row:18} {name:10} {error:.2e} {tensor}", "" if error <= ALLOWED else "WRONG", flush=True)
+            torch.cuda.empty_cache()
+    sys.exit(1 if wrong else 0)
+
+
+def main() -> None:
+    program = Program(__doc__)
+    program.compile(compile_objects)
+    action = program.run(run)
+    action.add_argument("--graphs", nargs="*", default=GRAPHS)
+    action.add_argument("--data", type=Path, nargs="*", default=[HERE.parent.parent.parent / "shared/data"])
+    action.add_argument("--not-on-pokec", nargs="*", default=["TransformerHeads4", "EdgeMLP", "EdgeMatrices"])
+    program.main()
+
+
+if __name__ == "__main__":
+    main()
