@@ -278,21 +278,27 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     if (options.emit == EmitKind::CUDA)
       return std::move(source->text);
     if (wantCUDA) {
-      device.images.push_back({options.architectures.front(), options.emit == EmitKind::PTX, {}});
-    } else {
-      // PTX of the least is for GPUs that are newer than all.
-      for (int architecture : options.architectures)
-        device.images.push_back({architecture, /*isPTX=*/false, {}});
-      device.images.push_back({options.architectures.front(), /*isPTX=*/true, {}});
+      cuda::Image image{options.architectures.front(), options.emit == EmitKind::PTX, {}};
+      if (llvm::Error failure = cuda::compileImages(cuda::Unit{source->text, image}))
+        return std::move(failure);
+      return std::move(image.bytes);
     }
-    if (llvm::Error failure = cuda::compileImages(source->text, device.images))
-      return std::move(failure);
-    if (wantCUDA)
-      return std::move(device.images.front().bytes);
+    std::vector<cuda::Image> kinds;
+    for (int architecture : options.architectures)
+      kinds.push_back({architecture, /*isPTX=*/false, {}});
+    // PTX of the least is for GPUs that are newer than all.
+    kinds.push_back({options.architectures.front(), /*isPTX=*/true, {}});
     device.steps = std::move(source->steps);
-    device.preparation = device.images;
-    if (llvm::Error failure = cuda::compileImages(cuda::preparationSource(), device.preparation))
+    device.preparation = kinds;
+    std::vector<std::vector<cuda::Image>> images(source->parts.size(), kinds);
+    std::vector<cuda::Unit> units{{cuda::preparationSource(), device.preparation}};
+    for (auto [part, ofPart] : llvm::zip_equal(source->parts, images))
+      units.push_back({part, ofPart});
+    if (llvm::Error failure = cuda::compileImages(units))
       return std::move(failure);
+    for (size_t kind = 0; kind < kinds.size(); ++kind)
+      for (std::vector<cuda::Image> &ofPart : images)
+        device.images.push_back(std::move(ofPart[kind]));
   }
   std::vector<cpu::CPUCode> code;
   if (forCPU || wantText) {

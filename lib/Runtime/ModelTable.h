@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 8;
+constexpr int64_t kTableVersion = 9;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -118,10 +118,11 @@ struct ScratchRec {
 // average is such, or none. So several schedules of one sweep share its items. Items with a slot are as large as any.
 // `wholeBlocks`: each item has a block, which is for the longest, or for few. `isJoined`: it is not launched, its
 // blocks come before those of the launch that follows, whose kernel knows the parts. `isRuns`: a launch of light owners
-// alone, which has none but by a tuning; items with a slot stay with the step's first launch then.
+// alone, which has none but by a tuning; items with a slot stay with the step's first launch then. `image`: which of the
+// images of one architecture has the kernel.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
-  int64_t kernel, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
+  int64_t kernel, image, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
       leastMembers, belowMembers, wholeBlocks, isRuns, isJoined, isCounted, wordsAt, numWords;
 };
 // Each word is a pair (kind, number): of a buffer, an index array, a space (-1: 1 element), a map whose worklist it is
@@ -173,7 +174,8 @@ struct Variant {
   const Kernel *kernels;
 };
 
-// Kernels for a GPU: machine code for `architecture` (90 for sm_90), or PTX for it and later ones.
+// Kernels for a GPU: machine code for `architecture` (90 for sm_90), or PTX for it and later ones. A model's kernels are
+// in several images of each kind, one after the other.
 struct DeviceImage {
   int64_t architecture, isPTX;
   const void *data;

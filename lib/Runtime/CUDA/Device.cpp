@@ -29,8 +29,8 @@ Device::~Device() {
       driver.destroyStream(preparing);
     if (pool)
       driver.destroyPool(pool);
-    if (module)
-      driver.unloadModule(module);
+    for (int64_t i = 0; i < numModules; ++i)
+      driver.unloadModule(modules[i]);
     if (preparation)
       driver.unloadModule(preparation);
   }
@@ -108,7 +108,7 @@ gnnc_status Device::makePool(gnnc_error *error) {
 }
 
 /// Machine code runs on its own architecture and later ones of the same generation; PTX on all later ones.
-gnnc_status Device::loadImage(const DeviceImage *images, int64_t count, Handle &result, gnnc_error *error) const {
+const DeviceImage *Device::findImage(const DeviceImage *images, int64_t count, gnnc_error *error) const {
   const DeviceImage *best = nullptr;
   for (int64_t i = 0; i < count; ++i) {
     const DeviceImage &image = images[i];
@@ -120,12 +120,18 @@ gnnc_status Device::loadImage(const DeviceImage *images, int64_t count, Handle &
   if (!best) {
     Text have;
     for (int64_t i = 0; i < count; ++i)
-      have.add("%s%s%lld", i ? ", " : "", images[i].isPTX ? "PTX for sm_" : "sm_",
-               static_cast<long long>(images[i].architecture));
-    return fail(error, GNNC_UNSUPPORTED, "no code for this GPU (%s, sm_%d): the model has %s", name, architecture,
-                count ? have.c_str() : "none for GPUs; compile it with --target=cuda");
+      // The parts of a model's kernels are of the same kind.
+      if (i == 0 || images[i].architecture != images[i - 1].architecture || images[i].isPTX != images[i - 1].isPTX)
+        have.add("%s%s%lld", i ? ", " : "", images[i].isPTX ? "PTX for sm_" : "sm_",
+                 static_cast<long long>(images[i].architecture));
+    fail(error, GNNC_UNSUPPORTED, "no code for this GPU (%s, sm_%d): the model has %s", name, architecture,
+         count ? have.c_str() : "none for GPUs; compile it with --target=cuda");
   }
-  if (int code = driver.loadModule(&result, best->data, 0, nullptr, nullptr)) {
+  return best;
+}
+
+gnnc_status Device::loadImage(const DeviceImage &image, Handle &result, gnnc_error *error) const {
+  if (int code = driver.loadModule(&result, image.data, 0, nullptr, nullptr)) {
     result = nullptr;
     return driverError(driver, code, "cannot load the model's kernels", error);
   }
@@ -135,15 +141,23 @@ gnnc_status Device::loadImage(const DeviceImage *images, int64_t count, Handle &
 gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
   const Header &header = model.header();
   functions = memory.array<Handle>(header.numLaunches);
-  if (!functions)
+  modules = memory.array<Handle>(header.numImages);
+  if (!functions || !modules)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the list of kernels");
   Current current(*this);
-  if (gnnc_status status = loadImage(model.images, header.numImages, module, error))
-    return status;
+  const DeviceImage *best = findImage(model.images, header.numImages, error), *end = model.images + header.numImages;
+  if (!best)
+    return GNNC_UNSUPPORTED;
+  for (const DeviceImage *image = best; image != end; ++image)
+    if (image->architecture == best->architecture && image->isPTX == best->isPTX) {
+      if (gnnc_status status = loadImage(*image, modules[numModules], error))
+        return status;
+      ++numModules;
+    }
   constexpr int kMostDynamicShared = 8; // CUfunction_attribute
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
-    int code = driver.getFunction(&functions[i], module, model.name(launch.kernel));
+    int code = driver.getFunction(&functions[i], modules[launch.image], model.name(launch.kernel));
     // Above 48 KiB, what the kernel has besides counted in, it must be asked for.
     if (!code && launch.sharedBytes > 0)
       code = driver.setFunctionAttribute(functions[i], kMostDynamicShared, static_cast<int>(launch.sharedBytes));
@@ -196,7 +210,11 @@ gnnc_status Device::fill(Address words, int64_t count, uint32_t word, gnnc_error
 gnnc_status Device::loadPreparation(gnnc_error *error) const {
   pthread_mutex_lock(&preparationLock);
   Current current(*this);
-  gnnc_status status = preparation ? GNNC_OK : loadImage(preparationImages, numPreparationImages, preparation, error);
+  gnnc_status status = GNNC_OK;
+  if (!preparation) {
+    const DeviceImage *image = findImage(preparationImages, numPreparationImages, error);
+    status = image ? loadImage(*image, preparation, error) : GNNC_UNSUPPORTED;
+  }
   for (int64_t i = 0; !status && i < kNumPreparationKernels; ++i)
     if (!preparationKernels[i])
       if (int code = driver.getFunction(&preparationKernels[i], preparation, kPreparationKernels[i]))

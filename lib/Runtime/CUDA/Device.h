@@ -100,7 +100,9 @@ public:
 
 private:
   gnnc_status makePool(gnnc_error *error);
-  gnnc_status loadImage(const table::DeviceImage *images, int64_t count, Handle &result, gnnc_error *error) const;
+  /// The first of the best images for this device; null, with an error, if it can run none of them.
+  const table::DeviceImage *findImage(const table::DeviceImage *images, int64_t count, gnnc_error *error) const;
+  gnnc_status loadImage(const table::DeviceImage &image, Handle &result, gnnc_error *error) const;
   gnnc_status loadKernels(const Model &model, gnnc_error *error);
   gnnc_status cannotAllocate(int code, int64_t bytes, gnnc_error *error) const;
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
@@ -113,7 +115,9 @@ private:
   Recorder *recorders = nullptr; ///< those in progress, a list
   pthread_mutex_t recorderLock = PTHREAD_MUTEX_INITIALIZER;
   Memory memory;
-  Handle context = nullptr, module = nullptr;
+  Handle context = nullptr;
+  Handle *modules = nullptr; ///< the parts of the model's kernels
+  int64_t numModules = 0;
   Handle *functions = nullptr; ///< for each launch of the table
   Handle pool = nullptr;
   // Loaded for the first graph that is prepared here.

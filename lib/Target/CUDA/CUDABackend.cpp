@@ -61,17 +61,7 @@ static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
 
 llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
 
-std::string KernelTexts::add(llvm::StringRef text, llvm::StringRef name) {
-  auto [known, fresh] = names.try_emplace(text, name);
-  if (fresh) {
-    SmallVector<StringRef> parts;
-    text.split(parts, kNoName);
-    all += llvm::join(parts, name);
-  }
-  return known->second;
-}
-
-/// One kernel of a program.
+/// One kernel of a program. The parts of launches are the texts' numbers until all are there.
 static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &options, StringRef stepName,
                                        KernelTexts &texts) {
   CodeWriter out;
@@ -89,10 +79,12 @@ static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &option
   }
   if (failed(step))
     return failure();
-  std::string name = texts.add(out.text(), stepName);
+  KernelTexts::Place place = texts.add(out.text(), stepName);
   step->name = stepName.str();
-  for (Launch &launch : step->launches)
-    launch.kernel = name + launch.kernel.substr(kNoName.size());
+  for (Launch &launch : step->launches) {
+    launch.kernel = place.name + launch.kernel.substr(kNoName.size());
+    launch.part = place.number;
+  }
   step->written.assign(op->result_begin(), op->result_end());
   return step;
 }
@@ -138,6 +130,11 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
       source.steps.push_back(std::move(step));
     }
   }
-  source.text = texts.take();
+  source.text = texts.whole();
+  KernelTexts::Parts parts = texts.cut();
+  source.parts = std::move(parts.texts);
+  for (DeviceStep &step : source.steps)
+    for (Launch &launch : step.launches)
+      launch.part = parts.partOf[launch.part];
   return source;
 }

@@ -22,6 +22,7 @@ namespace {
 struct Join {
   size_t step; ///< which of the steps launches it
   std::string bodies;
+  SmallVector<unsigned> texts; ///< of the bodies
   SmallVector<Word> words;
 };
 
@@ -64,18 +65,20 @@ FailureOr<std::vector<DeviceStep>> cuda::printJoined(ArrayRef<Operation *> sweep
     FailureOr<DeviceStep> part = printSweep(cast<mpk::SweepOp>(op), kNoName, /*isPart=*/true, out);
     if (failed(part))
       return failure();
-    std::string body = texts.add(out.text(), names[i]) + "_::Body";
+    KernelTexts::Place place = texts.add(out.text(), names[i]);
+    std::string body = place.name + "_::Body";
     const Launch &launch = part->launches.front();
     Join *join = llvm::find_if(joins, [&](const Join &join) {
       return steps[join.step].launches.front().threads == launch.threads &&
              int64_t(join.words.size() + launch.words.size()) < kMostWords;
     });
     if (join == joins.end()) {
-      joins.push_back({i, body, {}});
+      joins.push_back({i, body, {}, {}});
       join = &joins.back();
     } else {
       join->bodies += ", " + body;
     }
+    join->texts.push_back(place.number);
     DeviceStep &step = steps[join->step];
     addPart(*part, step, join->words);
     step.written.append(op->result_begin(), op->result_end());
@@ -84,13 +87,14 @@ FailureOr<std::vector<DeviceStep>> cuda::printJoined(ArrayRef<Operation *> sweep
     DeviceStep &step = steps[join.step];
     Launch &last = step.launches.back();
     int64_t threads = last.threads;
-    std::string name = texts.add(("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + kNoName +
-                                  "(const __grid_constant__ gnnc::JoinedArgs<" + join.bodies +
-                                  "> args) { gnnc::joinedRows<" + join.bodies + ">(args, blockIdx.x); }\n")
-                                     .str(),
-                                 step.name);
+    KernelTexts::Place place = texts.add(("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " +
+                                          kNoName + "(const __grid_constant__ gnnc::JoinedArgs<" + join.bodies +
+                                          "> args) { gnnc::joinedRows<" + join.bodies + ">(args, blockIdx.x); }\n")
+                                             .str(),
+                                         step.name, join.texts);
     for (Launch &launch : step.launches) {
-      launch.kernel = name;
+      launch.kernel = place.name;
+      launch.part = place.number;
       last.sharedBytes = std::max(last.sharedBytes, launch.sharedBytes);
     }
     last.isJoined = false;

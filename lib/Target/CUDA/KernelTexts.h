@@ -8,28 +8,51 @@
 #ifndef GNNC_LIB_TARGET_CUDA_KERNELTEXTS_H
 #define GNNC_LIB_TARGET_CUDA_KERNELTEXTS_H
 
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <string>
+#include <vector>
 
 namespace gnnc::cuda {
 
 /// What stands for a kernel's name in its text until it is known whether another kernel has that text.
 inline constexpr llvm::StringLiteral kNoName = "\1";
 
-/// The translation unit of a module. Kernels differ in operands alone if their texts are equal, and are compiled once:
-/// a program for training, one for inference and a layer that occurs twice have much in common.
+/// The kernels' texts of a module. Kernels differ in operands alone if their texts are equal, and are compiled once: a
+/// program for training, one for inference and a layer that occurs twice have much in common.
 class KernelTexts {
 public:
-  explicit KernelTexts(llvm::StringRef head) : all(head) {}
+  explicit KernelTexts(llvm::StringRef head) : head(head) {}
 
-  /// Adds a text under `name`, unless it is there. Returns the name it has.
-  std::string add(llvm::StringRef text, llvm::StringRef name);
-  std::string take() { return std::move(all); }
+  /// Adds a text under `name`, unless it is there. Returns the number and the name that it has. `uses`: numbers of
+  /// texts that it needs in its translation unit. Those hold no kernel themselves and may be in several.
+  struct Place {
+    unsigned number;
+    std::string name;
+  };
+  Place add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses = {});
+
+  /// All texts in the order they were added.
+  std::string whole() const;
+
+  /// Several translation units, and in which of them each text is (the last one, if it is in several).
+  struct Parts {
+    std::vector<std::string> texts;
+    std::vector<unsigned> partOf;
+  };
+  Parts cut() const;
 
 private:
-  llvm::StringMap<std::string> names;
-  std::string all;
+  struct Piece {
+    std::string text;
+    llvm::SmallVector<unsigned> uses;
+    bool isUsed = false;
+  };
+  llvm::StringMap<Place> places;
+  std::vector<Piece> pieces;
+  std::string head;
 };
 
 } // namespace gnnc::cuda

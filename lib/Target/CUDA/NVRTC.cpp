@@ -20,11 +20,11 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
 
 #include <dlfcn.h>
 #include <map>
-#include <mutex>
-#include <thread>
 
 using namespace gnnc;
 using namespace gnnc::cuda;
@@ -210,52 +210,55 @@ llvm::Error cuda::findCompiler() {
   return library ? llvm::Error::success() : library.takeError();
 }
 
-llvm::Error cuda::compileImages(llvm::StringRef text, llvm::MutableArrayRef<Image> images) {
+llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units) {
   llvm::Expected<const Library &> library = compiler();
   if (!library)
     return library.takeError();
-  std::string content = text.str();
-  // One compilation for each architecture.
-  std::map<int, llvm::SmallVector<Image *>> jobs;
-  for (Image &image : images) {
-    auto &job = jobs[image.architecture];
-    job.insert(image.isPTX ? job.end() : job.begin(), &image);
+  std::string headers;
+  for (const char *option : kOptions)
+    headers += option;
+  for (const KernelHeader &header : kernelHeaders())
+    headers += header.text;
+  // One compilation for each text and architecture.
+  struct Job {
+    llvm::StringRef text;
+    llvm::SmallVector<Image *> images;
+    std::string failure;
+  };
+  std::vector<Job> jobs;
+  for (const Unit &unit : units) {
+    std::map<int, llvm::SmallVector<Image *>> byArchitecture;
+    for (Image &image : unit.images) {
+      auto &images = byArchitecture[image.architecture];
+      images.insert(image.isPTX ? images.end() : images.begin(), &image);
+    }
+    for (auto &[architecture, images] : byArchitecture)
+      jobs.push_back({unit.text, std::move(images), {}});
   }
-  std::mutex lock;
-  std::vector<std::string> failures;
-  auto make = [&](llvm::ArrayRef<Image *> job) {
+  auto make = [&](Job &job) {
     std::vector<KernelCache> caches;
     bool isCached = true;
-    for (Image *image : job) {
-      std::string key = std::to_string(library->major) + "." + std::to_string(library->minor) +
-                        (image->isPTX ? " compute_" : " sm_") + std::to_string(image->architecture) + "\n" + content;
-      for (const char *option : kOptions)
-        key += option;
-      for (const KernelHeader &header : kernelHeaders())
-        key += header.text;
-      caches.emplace_back(key);
+    for (Image *image : job.images) {
+      caches.emplace_back(std::to_string(library->major) + "." + std::to_string(library->minor) +
+                          (image->isPTX ? " compute_" : " sm_") + std::to_string(image->architecture) + "\n" +
+                          job.text.str() + headers);
       isCached &= caches.back().read(image->bytes);
     }
     if (isCached)
       return;
-    if (llvm::Error error = compileOne(*library, content, job)) {
-      std::lock_guard<std::mutex> guard(lock);
-      failures.push_back(llvm::toString(std::move(error)));
+    if (llvm::Error error = compileOne(*library, job.text.str(), job.images)) {
+      job.failure = llvm::toString(std::move(error));
       return;
     }
-    for (auto [image, cache] : llvm::zip_equal(job, caches))
+    for (auto [image, cache] : llvm::zip_equal(job.images, caches))
       cache.write(image->bytes);
   };
-  std::vector<std::thread> threads;
-  for (auto job = jobs.begin(); job != jobs.end(); ++job)
-    if (job != jobs.begin())
-      threads.emplace_back(make, job->second);
-  if (!jobs.empty())
-    make(jobs.begin()->second);
-  for (std::thread &thread : threads)
-    thread.join();
-  for (const std::string &failure : failures)
-    if (!failure.empty())
-      return llvm::createStringError(failure);
+  llvm::DefaultThreadPool pool(llvm::optimal_concurrency(jobs.size()));
+  for (Job &job : jobs)
+    pool.async([&make, &job] { make(job); });
+  pool.wait();
+  for (const Job &job : jobs)
+    if (!job.failure.empty())
+      return llvm::createStringError(job.failure);
   return llvm::Error::success();
 }

@@ -387,6 +387,7 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
     bool isSpace = launch.grid == cuda::GridKind::Elements;
     table::LaunchRec entry{};
     entry.kernel = name(launch.kernel);
+    entry.image = launch.part;
     entry.grid = int64_t(launch.grid);
     entry.symbol = !launch.symbol ? -1 : isSpace ? space(launch.symbol) : map(launch.symbol);
     entry.perBlock = launch.perBlock;

@@ -233,3 +233,63 @@ TEST(CUDALaunches, RefusesWhatNoGPUHas) {
             std::string::npos)
       << said;
 }
+
+/// The translation units together have each kernel once, with what it needs, and launches know which one theirs is in.
+TEST(CUDALaunches, PartsOfAModule) {
+  mlir::MLIRContext context;
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
+  std::string arguments, results, types, body;
+  int number = 0;
+  /// A sweep of one operand, each a result of the function.
+  auto add = [&](const std::string &type, const std::string &element, const std::string &over, const char *access,
+                 const std::string &operation, const char *attribute) {
+    std::string name = std::to_string(number++), comma = number > 1 ? ", " : "";
+    arguments += comma + "%x" + name + ": " + type;
+    results += comma + "%y" + name;
+    types += comma + type;
+    body += "%y" + name + " = mpk.sweep " + over + "(%x" + name + ") access [#mpk.access<" + access +
+            ">] yields [#mpk.access<" + (over.empty() ? "shared" : "owner") + ">] {\n^bb0(%a: " + element +
+            "):\n%s = " + operation + "\nmpk.yield %s : " + element + "\n}" + attribute + " : (" + type + ") -> " +
+            type + "\n";
+  };
+  for (int width = 3; width < 30; ++width) {
+    std::string size = std::to_string(width), element = "tensor<" + size + "xf32>";
+    add("tensor<?x" + size + "xf32, #mpdfg.on<@node>>", element, "over @node along @dst ", "gather_member @src",
+        "mpk.accumulate sum %a : " + element, "");
+    // Two launches of the same two bodies, and one more each.
+    if (width == 3 || width == 29)
+      for (const char *operation : {"neg", "square", width == 3 ? "abs" : "relu"})
+        add("tensor<8xf32>", "tensor<8xf32>", "", "shared",
+            std::string("mpdfg.unary ") + operation + " %a : tensor<8xf32> -> tensor<8xf32>",
+            width == 3 ? " {mpk.launch = 0 : i64}" : " {mpk.launch = 1 : i64}");
+  }
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(
+      "module { mpdfg.space @node root\n mpdfg.space @edge root\n mpdfg.map @src root from @edge to @node\n"
+      " mpdfg.map @dst root from @edge to @node\n func.func @forward(" +
+          arguments + ") -> (" + types + ") {\n" + body + "return " + results + " : " + types + "\n}\n}",
+      &context);
+  ASSERT_TRUE(module);
+  llvm::Expected<CUDASource> source = printModule(*module, {});
+  ASSERT_TRUE(bool(source)) << llvm::toString(source.takeError());
+  ASSERT_EQ(source->steps.size(), size_t(number));
+  EXPECT_GT(source->parts.size(), 2u);
+  EXPECT_LE(source->parts.size(), 12u);
+  const llvm::StringRef entry = "extern \"C\" __global__";
+  size_t entries = 0;
+  for (llvm::StringRef part : source->parts) {
+    EXPECT_TRUE(part.starts_with(llvm::StringRef(source->text).split("namespace").first));
+    entries += part.count(entry);
+    // What a part has is defined there, once.
+    for (int i = 0; i < number; ++i) {
+      std::string name = "gnnc_kernel" + std::to_string(i) + "_";
+      EXPECT_EQ(part.count("namespace " + name + " {\n") * 2, part.count("namespace " + name));
+      EXPECT_EQ(part.count("namespace " + name + " {\n"), part.contains(name + "::Body") ? 1u : 0u) << i;
+    }
+  }
+  EXPECT_EQ(entries, llvm::StringRef(source->text).count(entry));
+  for (const DeviceStep &step : source->steps)
+    for (const Launch &launch : step.launches) {
+      ASSERT_LT(launch.part, source->parts.size());
+      EXPECT_NE(source->parts[launch.part].find(" " + launch.kernel + "(const __grid_constant__"), std::string::npos);
+    }
+}

@@ -19,10 +19,11 @@
 
 namespace gnnc::cuda {
 
-/// The kernels of a module as one translation unit, and how to launch them: one step for each kernel of the program, in
-/// order.
+/// The kernels of a module, and how to launch them: one step for each kernel of the program, in order.
 struct CUDASource {
-  std::string text; ///< includes the templates of lib/Target/CUDA/Kernels by name
+  std::string text; ///< one translation unit, which includes the templates of lib/Target/CUDA/Kernels by name
+  /// The same as several translation units, to compile at the same time. They depend on the module alone.
+  std::vector<std::string> parts;
   std::vector<DeviceStep> steps;
 };
 

@@ -57,6 +57,7 @@ enum class GridKind { Items, HeavyItems, HeavyOwners, Elements, Once };
 
 struct Launch {
   std::string kernel;
+  unsigned part = 0; ///< which of CUDASource::parts has it
   GridKind grid;
   mlir::FlatSymbolRefAttr symbol;       ///< the map; Elements: the space (null: one element)
   int64_t perBlock = 1, perElement = 1; ///< blocks = ceil(count * perElement / perBlock)

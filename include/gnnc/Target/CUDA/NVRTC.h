@@ -32,8 +32,14 @@ struct Image {
 /// The number of "sm_90"; an error for anything else.
 llvm::Expected<int> parseArchitecture(llvm::StringRef name);
 
-/// Compiles a text that includes kernelHeaders() for each of `images`, several at once.
-llvm::Error compileImages(llvm::StringRef text, llvm::MutableArrayRef<Image> images);
+/// A text that includes kernelHeaders(), and what it is to be compiled to.
+struct Unit {
+  llvm::StringRef text;
+  llvm::MutableArrayRef<Image> images;
+};
+
+/// Fills in the images of all units, several at once.
+llvm::Error compileImages(llvm::ArrayRef<Unit> units);
 
 /// Whether a run-time compiler can be found here; if not, why.
 llvm::Error findCompiler();

@@ -34,7 +34,7 @@ struct ModelTable {
 /// What a model holds for GPUs: nothing, or a step for each kernel and the code of all.
 struct DeviceCode {
   std::vector<cuda::DeviceStep> steps;
-  std::vector<cuda::Image> images;
+  std::vector<cuda::Image> images; ///< of each kind as many as there are parts, in order
   std::vector<cuda::Image> preparation; ///< of cuda::preparationSource()
 };
 
