@@ -20,6 +20,11 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Scripts in Inputs import one another; the sources stay as they are.
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
+# Stand-ins for NVIDIA's libraries: `%gpu` before a command gives it a GPU whose kernels do nothing, and a compiler for it.
+stand_ins = os.path.join(config.test_exec_root, "StandIn")
+stand_in_nvrtc = f"env GNNC_NVRTC={stand_ins}/nvrtc XDG_CACHE_HOME={stand_ins}/cache"
+config.substitutions.append(("%gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/driver"))
+config.substitutions.append(("%old-gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/old-driver"))
 # All phases from import to code generation: a program means the same before and after.
 for level in "012":
     phases = ["simplify", "reorder", "fuse", "plan-memory"]
@@ -30,6 +35,8 @@ for level in "012":
 for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
     if os.path.exists(os.path.join(config.gnnc_tools_dir, tool)):
         config.available_features.add(tool)
+if all(os.path.isdir(os.path.join(stand_ins, name)) for name in ["driver", "old-driver", "nvrtc"]):
+    config.available_features.add("stand-in-gpu")
 
 # Tests of machine code for GPUs need NVIDIA's run-time compiler: asked of gnnc itself, as it is what looks for it.
 def has_nvrtc():

@@ -203,15 +203,6 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
   if (!bytes)
     return bytes.takeError();
   program.workspaceSize = *bytes;
-  if (before) {
-    program.workspace = before->workspace;
-  } else {
-    llvm::Expected<std::shared_ptr<void>> memory = allocate(program.workspaceSize);
-    if (!memory)
-      return llvm::createStringError("the workspace of " + llvm::Twine(program.workspaceSize) +
-                                     " bytes does not fit in memory: " + llvm::toString(memory.takeError()));
-    program.workspace = std::move(*memory);
-  }
   auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
     int64_t found = extent(space.str());
     return found < 0 ? std::nullopt : std::optional(found);
@@ -231,6 +222,8 @@ llvm::Expected<ProgramRun> Session::program(llvm::StringRef name, const ProgramR
       return tensor.takeError();
     program.outputTensors.push_back(std::move(*tensor));
   }
+  if (llvm::Error error = program.allocate(info))
+    return std::move(error);
   return std::move(program);
 }
 
@@ -287,6 +280,66 @@ llvm::Error Session::replay(const Recording &recording) const {
 // ProgramRun
 //===----------------------------------------------------------------------===//
 
+/// The workspace; and on a device also outputs and what the program cannot do without, so that what does not fit is
+/// said before anything is copied or run.
+llvm::Error ProgramRun::allocate(const ProgramInfo *info) {
+  constexpr size_t kAlignment = 256;
+  if (before)
+    workspace = before->workspace;
+  if (before && session->device.isCPU())
+    return llvm::Error::success();
+  size_t tensorsAt = before ? 0 : llvm::alignTo(workspaceSize, kAlignment), total = tensorsAt;
+  struct Piece {
+    llvm::StringRef name;
+    size_t at, bytes;
+  };
+  std::vector<Piece> pieces;
+  if (!session->device.isCPU()) {
+    outputPlaces.assign(1, 0);
+    for (const HostTensor &output : outputTensors)
+      outputPlaces.push_back(llvm::alignTo(outputPlaces.back() + output.bytes(), kAlignment));
+    total += outputPlaces.back();
+    const ModelInfo &model = session->model->info();
+    for (const auto *list : {&model.inputs, &model.params, &model.states})
+      for (const TensorInfo &tensor : *list) {
+        if (!info || tensor.optional || !llvm::is_contained(info->inputs, tensor.name) ||
+            onDevice->tensors.contains(tensor.name))
+          continue;
+        llvm::Expected<std::vector<int64_t>> shape =
+            shapeOf(tensor, [&](llvm::StringRef space) -> std::optional<int64_t> {
+              int64_t found = session->extent(space.str());
+              return found < 0 ? std::nullopt : std::optional(found);
+            });
+        if (!shape)
+          return shape.takeError();
+        size_t bytes = size_t(elementBytes(tensor.type));
+        for (int64_t extent : *shape)
+          bytes *= size_t(extent);
+        pieces.push_back({tensor.name, total, bytes});
+        total += llvm::alignTo(bytes, kAlignment);
+      }
+  }
+  llvm::Expected<std::shared_ptr<void>> memory = session->allocate(total);
+  if (!memory) {
+    std::string reason = llvm::toString(memory.takeError());
+    if (total == tensorsAt)
+      return llvm::createStringError("the workspace of " + llvm::Twine(workspaceSize) +
+                                     " bytes does not fit in memory: " + reason);
+    return llvm::createStringError("program '" + name + "' needs " + llvm::Twine(total) + " bytes (workspace " +
+                                   llvm::Twine(tensorsAt) + ", tensors " + llvm::Twine(total - tensorsAt) +
+                                   "): " + reason);
+  }
+  auto at = [&](size_t place) { return std::shared_ptr<void>(*memory, static_cast<char *>(memory->get()) + place); };
+  if (!before)
+    workspace = at(0);
+  if (session->device.isCPU())
+    return llvm::Error::success();
+  outputMemory = at(tensorsAt);
+  for (const Piece &piece : pieces)
+    onDevice->tensors[piece.name] = {at(piece.at), nullptr, piece.bytes};
+  return llvm::Error::success();
+}
+
 static size_t bytesOf(const gnnc_tensor &tensor) {
   size_t bytes = tensor.dtype_bits / 8;
   for (int32_t axis = 0; axis < tensor.ndim; ++axis)
@@ -321,27 +374,14 @@ llvm::Expected<gnnc_binding> ProgramRun::mirror(const gnnc_binding &binding) {
 }
 
 /// Names may lie inside the tensors, which move with the program: bindings are made anew each time.
-llvm::Error ProgramRun::bindOutputs() {
+void ProgramRun::bindOutputs() {
   outputBindings.clear();
   for (const HostTensor &output : outputTensors)
     outputBindings.push_back(output.binding());
-  if (!session->device.isCPU()) {
-    constexpr size_t kAlignment = 256;
-    outputPlaces.assign(1, 0);
-    for (const HostTensor &output : outputTensors)
-      outputPlaces.push_back(llvm::alignTo(outputPlaces.back() + output.bytes(), kAlignment));
-    if (!outputMemory) {
-      llvm::Expected<std::shared_ptr<void>> memory = session->allocate(outputPlaces.back());
-      if (!memory)
-        return memory.takeError();
-      outputMemory = std::move(*memory);
-    }
-    for (size_t i = 0; i < outputTensors.size(); ++i)
-      place(outputBindings[i].tensor, static_cast<char *>(outputMemory.get()) + outputPlaces[i], session->device);
-  }
+  for (size_t i = 0; outputMemory && i < outputTensors.size(); ++i)
+    place(outputBindings[i].tensor, static_cast<char *>(outputMemory.get()) + outputPlaces[i], session->device);
   if (before)
     llvm::append_range(outputBindings, before->outputBindings);
-  return llvm::Error::success();
 }
 
 llvm::Error ProgramRun::bind(llvm::ArrayRef<gnnc_binding> inputs) {
@@ -353,7 +393,8 @@ llvm::Error ProgramRun::bind(llvm::ArrayRef<gnnc_binding> inputs) {
         return there.takeError();
       binding = *there;
     }
-  return bindOutputs();
+  bindOutputs();
+  return llvm::Error::success();
 }
 
 llvm::Error ProgramRun::launch() {

@@ -19,7 +19,7 @@ using namespace gnnc;
 
 llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
                                                  int threads, llvm::StringRef program, llvm::StringRef device,
-                                                 llvm::StringRef tuning) {
+                                                 llvm::StringRef tuning, bool makesProgram) {
   llvm::Expected<DeviceChoice> choice = parseDevice(device);
   if (!choice)
     return choice.takeError();
@@ -54,10 +54,15 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   if (!ignored.empty())
     llvm::errs() << "gnnc: warning: '" << tuned->path << "' is not used: " << ignored << "\n";
   job->modelSession.emplace(std::move(*session));
-  llvm::Expected<ProgramRun> run = job->modelSession->program(program);
-  if (!run)
-    return job->explain(run.takeError());
-  job->programRun.emplace(std::move(*run));
+  // Whether the graph has what the program needs.
+  if (llvm::Expected<size_t> bytes = job->modelSession->workspaceBytes(program); !bytes)
+    return job->explain(bytes.takeError());
+  if (makesProgram) {
+    llvm::Expected<ProgramRun> run = job->modelSession->program(program);
+    if (!run)
+      return job->explain(run.takeError());
+    job->programRun.emplace(std::move(*run));
+  }
   job->programName = program.str();
   job->secondsToPrepare = watch.lap();
   return std::move(job);

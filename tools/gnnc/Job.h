@@ -26,10 +26,12 @@ struct TuningText {
 /// A model file, a graph file and the model prepared for the graph, with the times that took.
 class Job {
 public:
+  /// Without `makesProgram` `session` and `bound` can be used, but neither `program` nor what runs it: the program's
+  /// memory is left to others.
   static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
                                                      int threads, llvm::StringRef program = "forward",
-                                                     llvm::StringRef device = "cpu",
-                                                     llvm::StringRef tuning = kNoTuning);
+                                                     llvm::StringRef device = "cpu", llvm::StringRef tuning = kNoTuning,
+                                                     bool makesProgram = true);
   Job(const Job &) = delete;
   Job &operator=(const Job &) = delete;
 

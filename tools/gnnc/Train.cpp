@@ -198,8 +198,9 @@ int gnnc::runTrain(const TrainArguments &arguments) {
           {{"--params-out", arguments.paramsOut}, {"--log", arguments.log}, {"--checkpoint", arguments.checkpoint}},
           {{"the model", arguments.model}, {"--graph", arguments.graph}, {"--tuning", arguments.tuning}}))
     return fail(std::move(error));
-  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads,
-                                                         "train_step", arguments.device, arguments.tuning);
+  llvm::Expected<std::unique_ptr<Job>> job =
+      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step", arguments.device, arguments.tuning,
+                  /*makesProgram=*/false);
   if (!job)
     return fail(job.takeError());
   llvm::Expected<Trainer> trainer =

@@ -104,7 +104,8 @@ private:
   /// On a device: the outputs one behind the other.
   std::shared_ptr<void> outputMemory;
   std::vector<size_t> outputPlaces; ///< and the size of all of them
-  llvm::Error bindOutputs();
+  llvm::Error allocate(const ProgramInfo *info);
+  void bindOutputs();
   llvm::Expected<gnnc_binding> mirror(const gnnc_binding &binding);
 };
 
@@ -133,7 +134,8 @@ public:
   llvm::Expected<size_t> workspaceBytes(llvm::StringRef program) const;
   /// A program of the model, ready to be run; with `before`, which must stay where it is, the rest of
   /// the same function: in its workspace, and reading its outputs. With `shared`, programs see each other's updates
-  /// on a device without these being fetched.
+  /// on a device without these being fetched. All memory that it cannot do without is taken now: an error, with the
+  /// bytes needed and free, where it does not fit.
   llvm::Expected<ProgramRun> program(llvm::StringRef name, const ProgramRun *before = nullptr,
                                      std::shared_ptr<DeviceTensors> shared = nullptr) const;
 

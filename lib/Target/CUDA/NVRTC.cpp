@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The library is looked for where the loader looks, in toolkits, and in the folders of Python's `nvidia-cuda-nvrtc`
-// package. Its interface is declared here (a dozen C functions that have not changed since CUDA 11), so that building
-// needs no toolkit.
+// package; or in the folder that GNNC_NVRTC names, and then nowhere else. Its interface is declared here (a dozen C
+// functions that have not changed since CUDA 11), so that building needs no toolkit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -62,6 +62,8 @@ void addMatches(llvm::StringRef root, llvm::StringRef prefix, llvm::StringRef re
 
 /// Where the library may be, best first. An empty one stands for the loader's own search.
 std::vector<std::string> searchFolders() {
+  if (auto folder = llvm::sys::Process::GetEnv("GNNC_NVRTC"))
+    return {folder->empty() ? "." : *folder};
   std::vector<std::string> folders{""};
   for (const char *variable : {"CUDA_HOME", "CUDA_PATH"})
     if (auto home = llvm::sys::Process::GetEnv(variable))
@@ -88,10 +90,13 @@ std::vector<std::string> searchFolders() {
 }
 
 llvm::Error missing() {
+  auto folder = llvm::sys::Process::GetEnv("GNNC_NVRTC");
   return llvm::createStringError(
-      "compiling CUDA kernels needs NVRTC (libnvrtc.so.13 or .12), which is not found: install a CUDA toolkit "
-      "(looked in $CUDA_HOME and /usr/local/cuda) or the Python package nvidia-cuda-nvrtc (looked in the active "
-      "environment); --emit=cuda needs neither");
+      "compiling CUDA kernels needs NVRTC (libnvrtc.so.13 or .12), which is not found" +
+      (folder ? " in '" + *folder + "', where $GNNC_NVRTC says it is" : std::string()) +
+      ": install a CUDA toolkit (looked for in $CUDA_HOME and /usr/local/cuda) or the Python package "
+      "nvidia-cuda-nvrtc (in the active environment)" +
+      (folder ? ", and unset it" : ", or set $GNNC_NVRTC to its folder") + "; --emit=cuda needs neither");
 }
 
 llvm::Expected<Library> open() {
