@@ -20,6 +20,10 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
 config.environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Scripts in Inputs import one another; the sources stay as they are.
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
+# Where gnnc looks for NVIDIA's run-time compiler.
+for name in ["GNNC_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME"]:
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
 # Stand-ins for NVIDIA's libraries: `%gpu` before a command gives it a GPU whose kernels do nothing, and a compiler for it.
 stand_ins = os.path.join(config.test_exec_root, "StandIn")
 stand_in_nvrtc = f"env GNNC_NVRTC={stand_ins}/nvrtc XDG_CACHE_HOME={stand_ins}/cache"

@@ -7,10 +7,11 @@
 //
 // Gives images that only the stand-in of the driver takes, so that what the runtime does with them can be tested where
 // there is no NVRTC. Whether kernels compile it cannot say. Its version is 0.0: nothing of it is taken for the real
-// one's from the cache of kernels.
+// one's from the cache of kernels. Like the real one it needs a second library, which it looks for by name alone.
 //
 //===----------------------------------------------------------------------===//
 
+#include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
 #include <string>
@@ -49,6 +50,9 @@ EXPORTED int nvrtcDestroyProgram(Program **program) {
 }
 
 EXPORTED int nvrtcCompileProgram(Program *program, int count, const char *const *options) {
+  constexpr int kBuiltinFailure = 7; // NVRTC_ERROR_BUILTIN_OPERATION_FAILURE
+  if (!dlopen("libnvrtc-builtins.so.0.0", RTLD_NOW | RTLD_LOCAL))
+    return kBuiltinFailure;
   for (int i = 0; i < count; ++i)
     if (const char *number = strchr(options[i], '_'); strncmp(options[i], "--gpu-architecture=", 19) == 0 && number)
       program->architecture = std::string("sm") + number;

@@ -101,12 +101,12 @@ llvm::Error missing() {
 
 llvm::Expected<Library> open() {
   void *handle = nullptr;
+  std::string prefix; // of the path it was found at
   for (const std::string &folder : searchFolders()) {
-    for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}) {
-      std::string path = folder.empty() ? name : folder + "/" + name;
-      if ((handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)))
+    prefix = folder.empty() ? "" : folder + "/";
+    for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
+      if ((handle = dlopen((prefix + name).c_str(), RTLD_NOW | RTLD_LOCAL)))
         break;
-    }
     if (handle)
       break;
   }
@@ -131,6 +131,10 @@ llvm::Expected<Library> open() {
   find(library.cubin, "nvrtcGetCUBIN");
   if (!complete || library.version(&library.major, &library.minor) != 0)
     return llvm::createStringError("the NVRTC found here is too old: expected CUDA 12 or 13");
+  // It loads its other half by name alone, which finds it in no folder of Python's; where it is loaded already it does.
+  std::string builtins =
+      prefix + "libnvrtc-builtins.so." + std::to_string(library.major) + "." + std::to_string(library.minor);
+  dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);
   return library;
 }
 
