@@ -9,6 +9,9 @@
 
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Support/OutputFile.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
+#include "gnnc/Target/CUDA/NVRTC.h"
+#include "gnnc/Target/Package/Package.h"
 
 #include <gtest/gtest.h>
 
@@ -27,6 +30,50 @@ llvm::Expected<std::string> test::compileForGPU(spec::ModelSpec model, unsigned 
   options.targets = {"cuda"};
   options.architectures = {90};
   return compile(model, options);
+}
+
+bool test::isRecordingForDevice() { return std::getenv("GNNC_DEVICE_CASES") != nullptr; }
+
+llvm::Expected<std::string> test::packageForGPU(mlir::ModuleOp module) {
+  llvm::Expected<cuda::CUDASource> source = cuda::printModule(module, {});
+  if (!source)
+    return source.takeError();
+  DeviceCode device;
+  device.images = device.preparation = {{90, /*isPTX=*/false, {}}};
+  if (llvm::Error error = cuda::compileImages(
+          {cuda::Unit{source->text, device.images}, cuda::Unit{cuda::preparationSource(), device.preparation}}))
+    return std::move(error);
+  device.steps = std::move(source->steps);
+  for (cuda::DeviceStep &step : device.steps)
+    for (cuda::Launch &launch : step.launches)
+      launch.part = 0; // all in one
+  llvm::Expected<std::string> data = buildDataObject(module, nameKernels(module), {}, device);
+  if (!data)
+    return data.takeError();
+  return linkObjects(*data, /*shared=*/true);
+}
+
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(llvm::StringRef object, const std::string &form,
+                                                                       Storage storage,
+                                                                       std::vector<std::string> shared) {
+  if (!isRecordingForDevice())
+    return nullptr;
+  auto recorder = std::make_unique<DeviceRecorder>();
+  recorder->folder = std::getenv("GNNC_DEVICE_CASES");
+  recorder->storage = storage;
+  recorder->shared = std::move(shared);
+  if (llvm::Error error = recorder->addModel(object, form))
+    return std::move(error);
+  return recorder;
+}
+
+llvm::Error DeviceRecorder::addModel(llvm::StringRef object, const std::string &form) {
+  const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
+  std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
+  std::replace(stem.begin(), stem.end(), '/', '-');
+  static std::atomic<unsigned> count{0};
+  models.push_back(stem + "." + std::to_string(count++) + "." + form);
+  return writeOutputFile(folder + "/" + models.back() + ".so", object);
 }
 
 llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
@@ -65,26 +112,21 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spe
 
 llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
                                                                        llvm::ArrayRef<Form> forms) {
-  const char *folder = std::getenv("GNNC_DEVICE_CASES");
-  if (!folder)
+  if (!isRecordingForDevice())
     return nullptr;
   auto recorder = std::make_unique<DeviceRecorder>();
-  recorder->folder = folder;
-  const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
-  std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
-  std::replace(stem.begin(), stem.end(), '/', '-');
+  recorder->folder = std::getenv("GNNC_DEVICE_CASES");
   for (const Form &form : forms) {
     llvm::Expected<std::string> bytes =
         compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
     if (!bytes)
       return bytes.takeError();
-    static std::atomic<unsigned> count{0};
-    recorder->models.push_back(stem + "." + std::to_string(count++) + ".O" + std::to_string(form.optLevel) +
-                               (form.doublePrecision            ? "d"
-                                : form.storage == Storage::BF16 ? "b"
-                                : form.storage == Storage::F16  ? "h"
-                                                                : ""));
-    if (llvm::Error error = writeOutputFile(recorder->folder + "/" + recorder->models.back() + ".so", *bytes))
+    std::string name = "O" + std::to_string(form.optLevel) +
+                       (form.doublePrecision            ? "d"
+                        : form.storage == Storage::BF16 ? "b"
+                        : form.storage == Storage::F16  ? "h"
+                                                        : "");
+    if (llvm::Error error = recorder->addModel(*bytes, name))
       return std::move(error);
   }
   return recorder;

@@ -15,12 +15,19 @@
 
 #include "TestModel.h"
 #include "gnnc/Support/Half.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace gnnc::test {
 
 /// Compiled for GPUs of Hopper's generation, and by the driver for newer ones.
 llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
                                           bool doublePrecision = false, Storage storage = Storage::AsComputed);
+
+/// Whether GNNC_DEVICE_CASES is set.
+bool isRecordingForDevice();
+
+/// As an object for GPUs: a module past plan-memory, as phases for GPUs make it.
+llvm::Expected<std::string> packageForGPU(mlir::ModuleOp module);
 
 /// Writes cases of one model. Files are named after the running test.
 class DeviceRecorder {
@@ -35,6 +42,11 @@ public:
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
                                                                 unsigned optLevel, Storage storage);
 
+  /// Of an object that is compiled already, called `form` in its file's name. `shared`: names of tensors that are not
+  /// stored in 16 bits.
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(llvm::StringRef object, const std::string &form,
+                                                                Storage storage, std::vector<std::string> shared);
+
   /// `outputs` of the program, and what it makes of parameters and states.
   llvm::Error add(llvm::StringRef program, const Graph &graph, const Tensors &tensors, const Tensors &outputs,
                   const Tensors &updates = {});
@@ -47,6 +59,8 @@ private:
   };
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
                                                                 llvm::ArrayRef<Form> forms);
+
+  llvm::Error addModel(llvm::StringRef object, const std::string &form);
 
   std::string folder;
   Storage storage = Storage::AsComputed;

@@ -11,6 +11,7 @@
 //   GNNC_RANDOM_SECONDS   how long new seeds are tried (0: one seed)
 //   GNNC_RANDOM_SEED      the first seed
 //   GNNC_RANDOM_FAILURES  after how many failures to stop
+//   GNNC_DEVICE_CASES     the folder to write cases for GPUs to, instead of running anything
 //
 //===----------------------------------------------------------------------===//
 
@@ -88,15 +89,16 @@ static spec::ModelSpec smooth(spec::ModelSpec model) {
 static llvm::Expected<Trial> makeGradientTrial(uint64_t seed) {
   spec::ModelSpec model = smooth(randomModel(seed));
   Random random(seed);
-  std::vector<GraphShape> shapes{GraphShape::Small, random.pick({GraphShape::Repeated, GraphShape::OneNode,
-                                                                 GraphShape::Empty, GraphShape::NoEdges})};
+  std::vector<GraphShape> shapes{GraphShape::Small,
+                                 random.pick({GraphShape::Repeated, GraphShape::OneNode, GraphShape::Empty,
+                                              GraphShape::NoEdges, GraphShape::Hub})};
   bool narrow = std::all_of(model.values.begin(), model.values.end(), [](const spec::Value &value) {
     int64_t elements = 1;
     for (const spec::Axis &axis : value.axes)
       elements *= axis.size;
     return elements <= 64;
   });
-  if (narrow && random.chance(20))
+  if (narrow && (random.chance(20) || isRecordingForDevice()))
     shapes.push_back(GraphShape::Large);
   return makeTrial(std::move(model), shapes, seed);
 }
@@ -227,8 +229,9 @@ static std::string checkWay(const Trial &trial, const Way &way) {
 }
 
 /// Writes the samples for a GPU on another machine, where that is asked for.
-static llvm::Error recordGradients(const Trial &trial) {
-  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = DeviceRecorder::create(trial.model, /*gradient=*/true);
+static llvm::Error recordGradients(const Trial &trial, bool unfused) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder =
+      DeviceRecorder::create(trial.model, /*gradient=*/true, unfused);
   if (!recorder)
     return recorder.takeError();
   Program differentiated(trial.model);
@@ -298,9 +301,11 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
       ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": the interpreter fails: " << llvm::toString(trial.takeError());
       ++failures;
     } else {
-      llvm::Error error = recordGradients(*trial);
+      llvm::Error error = recordGradients(*trial, /*unfused=*/seed % 4 == 0);
       EXPECT_FALSE(bool(error)) << "GNNC_RANDOM_SEED=" << seed << ": " << llvm::toString(std::move(error));
       for (const auto &[name, check] : checks) {
+        if (isRecordingForDevice())
+          break;
         std::string wrong = runApart([&] { return check(*trial); });
         if (wrong.empty())
           continue;

@@ -87,6 +87,7 @@ private:
   Id commonAxes(Id x, Id y);
   Id attention();
   Id phases();
+  Id normalised();
   Id pooled(Id x);
   Id sparseProduct();
   Id spread();

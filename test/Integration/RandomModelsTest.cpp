@@ -11,9 +11,11 @@
 //   GNNC_RANDOM_SECONDS   how long new seeds are tried (0: one seed)
 //   GNNC_RANDOM_SEED      the first seed
 //   GNNC_RANDOM_FAILURES  after how many failures to stop
+//   GNNC_DEVICE_CASES     the folder to write cases for GPUs to, instead of running anything
 //
 //===----------------------------------------------------------------------===//
 
+#include "DeviceCases.h"
 #include "RandomTrial.h"
 
 #include "gnnc/Spec/JSON.h"
@@ -63,9 +65,9 @@ TEST(RandomModels, EqualTheInterpreter) {
       ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": the interpreter fails: " << llvm::toString(trial.takeError());
       ++failures;
     } else {
-      llvm::Error error = record(*trial);
+      llvm::Error error = record(*trial, /*unfused=*/seed % 4 == 0);
       EXPECT_FALSE(bool(error)) << "GNNC_RANDOM_SEED=" << seed << ": " << llvm::toString(std::move(error));
-      for (const Way &way : allWays())
+      for (const Way &way : isRecordingForDevice() ? std::vector<Way>() : allWays())
         if (std::string wrong = checkApart(*trial, way); !wrong.empty()) {
           report(std::move(*trial), seed, way, wrong);
           ++failures;

@@ -176,6 +176,20 @@ spec::Id Generator::phases() {
   return result;
 }
 
+/// Members times a power of their owner's degree: infinite for owners without members, whom no member sees.
+spec::Id Generator::normalised() {
+  Id member = anyMember();
+  Id map = anyMapFrom(residency(member));
+  if (map == kAll)
+    return reduceAnyhow(member, map);
+  Id degree = made(builder.degree(map, loc), true, 16);
+  if (random.chance(25))
+    degree = binary("maximum", degree, number(1));
+  Id factor = made(builder.unary(random.pick({"rsqrt", "recip"}), degree, 0, loc), false, 1);
+  Id scaled = binary("mul", member, move(factor, map));
+  return random.chance(70) ? reduce("sum", scaled, map) : reduceAnyhow(scaled, anyMapFrom(residency(scaled)));
+}
+
 /// Over everything, and from there back to each element.
 spec::Id Generator::pooled(Id x) {
   if (residency(x) == kNone)
@@ -220,7 +234,7 @@ spec::Id Generator::spread() {
 }
 
 spec::Id Generator::pattern() {
-  switch (random.below(16)) {
+  switch (random.below(18)) {
   case 0:
   case 1:
   case 2:
@@ -246,6 +260,9 @@ spec::Id Generator::pattern() {
     return pooled(anyValue());
   case 14:
     return random.chance(50) ? sparseProduct() : spread();
+  case 15:
+  case 16:
+    return normalised();
   default: {
     Id x = commonAxes(anyValue(), anyValue());
     return residency(x) == kNone ? x : reduceAnyhow(x, anyMapFrom(residency(x)));

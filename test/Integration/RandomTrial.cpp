@@ -92,7 +92,7 @@ llvm::Expected<Trial> test::makeRandomTrial(uint64_t seed) {
   std::vector<GraphShape> shapes{random.pick({GraphShape::Small, GraphShape::Hub}),
                                  random.pick({GraphShape::Repeated, GraphShape::OneNode}),
                                  random.pick({GraphShape::Empty, GraphShape::NoEdges, GraphShape::OneNode})};
-  if (widest <= 64 && random.chance(25))
+  if (widest <= 64 && (random.chance(25) || isRecordingForDevice()))
     shapes.push_back(GraphShape::Large);
   return makeTrial(std::move(model), shapes, seed);
 }
@@ -253,8 +253,9 @@ std::string test::check(const Trial &trial, const Way &way) {
   return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);
 }
 
-llvm::Error test::record(const Trial &trial) {
-  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = DeviceRecorder::create(trial.model, /*gradient=*/false);
+llvm::Error test::record(const Trial &trial, bool unfused) {
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder =
+      DeviceRecorder::create(trial.model, /*gradient=*/false, unfused);
   if (!recorder)
     return recorder.takeError();
   for (const Sample &sample : trial.samples) {

@@ -51,7 +51,7 @@ std::vector<Way> allWays();
 std::string check(const Trial &trial, const Way &way);
 
 /// Writes its samples for a GPU on another machine, where that is asked for (DeviceCases.h).
-llvm::Error record(const Trial &trial);
+llvm::Error record(const Trial &trial, bool unfused = true);
 
 /// What `work` says, in a process of its own, so that a crash or a hang is one more thing to get wrong.
 std::string runApart(const std::function<std::string()> &work);

@@ -84,6 +84,22 @@ TEST_P(UnheardLayers, HaveTheInterpretersGradients) {
   }
 }
 
+/// Five answers to what an edge asks, all of which must be yes. On a GPU the rows of each fit a block and those of all do
+/// not, so that they are stored (test/Target/CUDA/tiles-after-all.gnn).
+TEST(UnheardTiles, ThatDoNotFitTogether) {
+  std::optional<spec::ModelSpec> model = loadText(R"(
+    model Unanimous(out: int = 256) { input x: node[in = 12]
+      param A, B, C, D, E: [in, out]
+      let m = tanh(x.src - x.dst)
+      output y = sum(sigmoid(m @ A) * sigmoid(m @ B) * sigmoid(m @ C) * sigmoid(m @ D) * sigmoid(m @ E)) })");
+  ASSERT_TRUE(model);
+  llvm::Expected<Trial> trial = makeTrial(*model, {GraphShape::Small, GraphShape::Hub, GraphShape::NoEdges}, 1);
+  ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
+  EXPECT_EQ(check(*trial, {}), "");
+  llvm::Error error = record(*trial, /*unfused=*/false);
+  EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Made, UnheardLayers,
     testing::Values(

@@ -61,7 +61,9 @@ using test::RandomProgram;
 
 class Generator {
 public:
-  Generator(MLIRContext *context, unsigned seed, bool smooth) : random(seed), smooth(smooth), builder(context) {}
+  Generator(MLIRContext *context, unsigned seed, bool smooth, bool doublePrecision)
+      : random(seed), smooth(smooth), builder(context),
+        element(doublePrecision ? builder.getF64Type() : builder.getF32Type()) {}
 
   RandomProgram run();
 
@@ -78,7 +80,7 @@ private:
   FlatSymbolRefAttr symbol(StringRef name) { return FlatSymbolRefAttr::get(builder.getContext(), name); }
   RankedTensorType typeOn(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes) {
     int64_t extent = space && space.getValue() == "kind" ? 3 : ShapedType::kDynamic;
-    return getTensorOn(space, extent, sizes, builder.getF32Type());
+    return getTensorOn(space, extent, sizes, element);
   }
   /// The operand's space with other features.
   RankedTensorType like(Value value, ArrayRef<int64_t> sizes) { return typeOn(getResidency(value.getType()), sizes); }
@@ -107,12 +109,14 @@ private:
   Value concat(Value value);
   Value dropout(Value value);
   Value slice(Value value);
+  Value normalise(Value member, MapOp map);
   Value message(Value value);
   Value step(Value value);
 
   std::mt19937 random;
   bool smooth;
   OpBuilder builder;
+  Type element;
   Location loc = builder.getUnknownLoc();
   RandomProgram program;
   func::FuncOp function;
@@ -126,13 +130,17 @@ private:
 void Generator::makeGraph() {
   RootGraph &graph = program.graph;
   int64_t nodes = below(10) ? 1 + below(7) : 0;
+  // Now and then most edges go to one of many nodes, and others have none.
+  bool hasHub = nodes && below(12) == 0;
+  nodes *= hasHub ? 6 : 1;
   graph.extents["node"] = nodes;
-  graph.extents["edge"] = nodes && below(10) ? 1 + below(14) : 0;
+  graph.extents["edge"] = hasHub ? 300 + below(400) : nodes && below(10) ? 1 + below(14) : 0;
   graph.extents["item"] = below(6);
   auto fill = [&](StringRef map, StringRef from, int64_t to, bool partial) {
     std::vector<int64_t> targets(graph.extents[from]);
+    int64_t hub = to ? int64_t(below(to)) : 0;
     for (int64_t &target : targets)
-      target = to == 0 || (partial && below(3) == 0) ? -1 : int64_t(below(to));
+      target = to == 0 || (partial && below(3) == 0) ? -1 : hasHub && below(4) ? hub : int64_t(below(to));
     graph.maps[map] = targets;
   };
   fill("src", "edge", nodes, false);
@@ -312,6 +320,19 @@ Value Generator::slice(Value value) {
   return SliceOp::create(builder, loc, like(value, sizes), value, axis, begin);
 }
 
+/// Times a power of the degree of a member's owner: infinite for owners without members, whom no member sees.
+Value Generator::normalise(Value member, MapOp map) {
+  Value degree = DegreeOp::create(builder, loc, typeOn(map.getToAttr(), {}), map.getSymName());
+  Value power = UnaryOp::create(builder, loc, degree.getType(), pick(std::vector{UnaryKind::Rsqrt, UnaryKind::Recip}),
+                                degree, llvm::APFloat(0.0));
+  SmallVector<int64_t> ones(getFeatureShape(member.getType()).size(), 1);
+  Value seen = BroadcastOp::create(builder, loc, typeOn(map.getFromAttr(), {}), power, symbol(map.getSymName()),
+                                   builder.getF64FloatAttr(0));
+  if (!ones.empty())
+    seen = ReshapeOp::create(builder, loc, like(seen, ones), seen);
+  return BinaryOp::create(builder, loc, member.getType(), BinaryKind::Mul, member, seen);
+}
+
 /// What layers are made of, written in the naive way: two ends meet on a member, perhaps with a weight and a scale of
 /// the owner, and are summed.
 Value Generator::message(Value value) {
@@ -357,6 +378,8 @@ Value Generator::message(Value value) {
   if (below(2))
     if (Value product = below(3) ? contract(y) : typedContract(y))
       y = product;
+  if (below(4) == 0)
+    y = normalise(y, below(3) ? second : first);
   SmallVector<int64_t> ones(getFeatureShape(y.getType()).size(), 1);
   if (below(2))
     y = binary(BinaryKind::Mul, y, moved(argument(second.getToAttr(), ones), second));
@@ -474,6 +497,8 @@ RandomProgram Generator::run() {
   Operation *terminator = function.getBody().front().getTerminator();
   terminator->setOperands(results);
   function.setFunctionType(builder.getFunctionType(function.getArgumentTypes(), types));
+  for (unsigned i = 0; i < results.size(); ++i)
+    function.setResultAttr(i, kNameAttr, builder.getStringAttr("result" + Twine(i)));
 
   makeInputs();
   attachGraph(program);
@@ -494,6 +519,6 @@ void Generator::makeInputs() {
   }
 }
 
-test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed, bool smooth) {
-  return Generator(context, seed, smooth).run();
+test::RandomProgram test::makeRandomProgram(MLIRContext *context, unsigned seed, bool smooth, bool doublePrecision) {
+  return Generator(context, seed, smooth, doublePrecision).run();
 }

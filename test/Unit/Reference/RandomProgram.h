@@ -27,7 +27,8 @@ struct RandomProgram {
 
 /// `context` has loaded mpdfg and func. A smooth program has no `detach`: its derivative is what its outputs do. All
 /// arguments are inputs `arg0`, `arg1`, ...
-RandomProgram makeRandomProgram(mlir::MLIRContext *context, unsigned seed, bool smooth = false);
+RandomProgram makeRandomProgram(mlir::MLIRContext *context, unsigned seed, bool smooth = false,
+                                bool doublePrecision = false);
 
 /// Gives the module graph and inputs as the attributes that `gnnc-opt --gnnc-interpret` reads, so that the text of a
 /// program can be tried out by hand.

@@ -8,14 +8,18 @@
 // For each seed a program is interpreted as it is and after each phase of each optimisation level; and its gradients
 // are compared with finite differences, and kept by the phases too. GNNC_RANDOM_SEEDS=a:b runs other seeds than the
 // first hundreds; with GNNC_RANDOM_PRINT set, each program is printed before it is run, in a form that gnnc-opt
-// --gnnc-interpret takes.
+// --gnnc-interpret takes. With GNNC_DEVICE_CASES, nothing is checked, but programs are written for GPUs
+// (DeviceCases.h): each in double precision, and in float32 or with rows of 16 bits.
 //
 //===----------------------------------------------------------------------===//
 
 #include "RandomProgram.h"
+#include "DeviceCases.h"
+#include "Interpreted.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/SpecToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Target/CUDA/CUDABackend.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -72,7 +76,9 @@ protected:
   }
 
   /// Makes the program of a seed and materialises its graph.
-  void make(unsigned seed, bool smooth);
+  void make(unsigned seed, bool smooth, bool doublePrecision = false);
+  /// Writes the program of a seed for GPUs, as phases for them make it, with what the interpreter makes of that.
+  void record(unsigned seed, bool gradient);
   /// Runs the phases of each level one by one; the outputs must stay `expected`.
   void checkPhases(unsigned seed, bool gradient, const llvm::StringMap<RefTensor> &inputs,
                    const std::vector<NamedTensor> &expected);
@@ -82,8 +88,8 @@ protected:
   GraphData graph;
 };
 
-void RandomProgramTest::make(unsigned seed, bool smooth) {
-  program = test::makeRandomProgram(&context, seed, smooth);
+void RandomProgramTest::make(unsigned seed, bool smooth, bool doublePrecision) {
+  program = test::makeRandomProgram(&context, seed, smooth, doublePrecision);
   if (std::getenv("GNNC_RANDOM_PRINT"))
     (llvm::outs() << "// seed " << seed << "\n" << textOf(*program.module) << "\n").flush();
   ASSERT_TRUE(mlir::succeeded(mlir::verify(*program.module))) << "seed " << seed << "\n" << textOf(*program.module);
@@ -117,9 +123,88 @@ void RandomProgramTest::checkPhases(unsigned seed, bool gradient, const llvm::St
   }
 }
 
+void RandomProgramTest::record(unsigned seed, bool gradient) {
+  for (bool doublePrecision : {true, false}) {
+    ASSERT_NO_FATAL_FAILURE(make(seed, gradient, doublePrecision));
+    Storage storage = doublePrecision || seed % 3 == 0 ? Storage::AsComputed
+                      : seed % 3 == 1                  ? Storage::BF16
+                                                       : Storage::F16;
+    PhaseOptions options(doublePrecision && seed % 4 == 0 ? 0 : 2, gradient);
+    options.storage = storage;
+    options.elementwiseEpilogues = options.tilesInBlocks = options.joinLaunches = true;
+    test::Tensors tensors, expected;
+    std::vector<std::string> shared;
+    auto add = [&](const std::string &name, RefTensor value, test::Tensors &to) {
+      if (value.shared)
+        shared.push_back(name);
+      to[name] = test::tensorOf(std::move(value));
+    };
+    llvm::StringMap<RefTensor> inputs = program.inputs;
+    if (gradient) {
+      auto outputs = interpret(*program.module, graph, inputs);
+      ASSERT_TRUE(bool(outputs)) << "seed " << seed << ": " << llvm::toString(outputs.takeError());
+      double number = 0.25;
+      for (NamedTensor &output : *outputs) {
+        for (double &x : output.value.data)
+          x = number = number > 1 ? number - 1.8125 : number + 0.3125;
+        inputs["grad." + output.name] = std::move(output.value);
+      }
+    }
+    for (auto &[name, value] : inputs)
+      for (double &x : value.data)
+        x = storage == Storage::BF16  ? decodeBF16(encodeBF16(float(x)))
+            : storage == Storage::F16 ? decodeF16(encodeF16(float(x)))
+            : doublePrecision         ? x
+                                      : float(x);
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    for (bool again : {false, true}) {
+      if (again && cuda::hasTileKernels(*module, {}))
+        break;
+      if (again)
+        options.without.push_back("tile-products");
+      module = program.module->clone();
+      for (const PassPhase &phase : passPhases()) {
+        mlir::PassManager passes(&context);
+        phase.populate(passes, options);
+        ASSERT_TRUE(mlir::succeeded(passes.run(*module))) << "seed " << seed << ", phase " << phase.name.str();
+      }
+    }
+    llvm::Expected<GraphData> now = materialise(*module, program.graph);
+    ASSERT_TRUE(bool(now)) << "seed " << seed << ": " << llvm::toString(now.takeError());
+    auto found = interpret(*module, *now, inputs, gradient ? kGradient : kForward);
+    ASSERT_TRUE(bool(found)) << "seed " << seed << ": " << llvm::toString(found.takeError());
+    // Where the program gives no number, anything may come out.
+    bool isFinite = llvm::all_of(*found, [](const NamedTensor &result) {
+      return llvm::all_of(result.value.data, [](double x) { return std::isfinite(x); });
+    });
+    if (!isFinite)
+      continue;
+    for (const auto &[name, value] : inputs)
+      add(name.str(), value, tensors);
+    for (NamedTensor &result : *found)
+      add(result.name, std::move(result.value), expected);
+    test::Graph given;
+    for (const auto &[name, extent] : program.graph.extents)
+      given.extents[name.str()] = extent;
+    for (const auto &[name, targets] : program.graph.maps)
+      given.maps[name.str()].assign(targets.begin(), targets.end());
+    llvm::Expected<std::string> object = test::packageForGPU(*module);
+    ASSERT_TRUE(bool(object)) << "seed " << seed << ": " << llvm::toString(object.takeError());
+    auto recorder = test::DeviceRecorder::create(*object, llvm::formatv("seed{0}{1}", seed, doublePrecision ? "d" : ""),
+                                                 storage, shared);
+    ASSERT_TRUE(bool(recorder)) << llvm::toString(recorder.takeError());
+    llvm::Error error = (*recorder)->add(gradient ? "gradient" : "forward", given, tensors, expected);
+    ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
+  }
+}
+
 TEST_F(RandomProgramTest, KeepsItsMeaning) {
   auto [first, last] = seedRange();
   for (unsigned seed = first; seed < last && !HasFatalFailure(); ++seed) {
+    if (test::isRecordingForDevice()) {
+      ASSERT_NO_FATAL_FAILURE(record(seed, /*gradient=*/false));
+      continue;
+    }
     ASSERT_NO_FATAL_FAILURE(make(seed, /*smooth=*/false));
     auto expected = interpret(*program.module, graph, program.inputs);
     ASSERT_TRUE(bool(expected)) << "seed " << seed << ": " << llvm::toString(expected.takeError());
@@ -142,6 +227,10 @@ TEST_F(RandomProgramTest, HasItsGradient) {
   auto [first, last] = seedRange();
   unsigned checked = 0;
   for (unsigned seed = first; seed < last && !HasFatalFailure(); ++seed) {
+    if (test::isRecordingForDevice()) {
+      ASSERT_NO_FATAL_FAILURE(record(seed, /*gradient=*/true));
+      continue;
+    }
     ASSERT_NO_FATAL_FAILURE(make(seed, /*smooth=*/true));
     std::mt19937 random(seed);
     std::uniform_real_distribution<double> number(-1, 1);
@@ -197,7 +286,8 @@ TEST_F(RandomProgramTest, HasItsGradient) {
     }
     checkPhases(seed, /*gradient=*/true, inputs, *expected);
   }
-  EXPECT_GT(checked, (last - first) / 2);
+  if (!test::isRecordingForDevice())
+    EXPECT_GT(checked, (last - first) / 2);
 }
 
 } // namespace
