@@ -522,7 +522,12 @@ int main(int argc, char **argv) {
       }
     }
     std::string program = run.program();
-    Group &group = groups[object + " " + program];
+    // Inputs that may be left out are there in all of a recording's batches or in none.
+    std::string key = object + " " + program;
+    for (const Entry &entry : entries)
+      if (entry.kind == Input)
+        key += " " + entry.name;
+    Group &group = groups[key];
     group.model = &model;
     group.program = program;
     group.paths.push_back(argv[i]);

@@ -24,6 +24,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
@@ -134,8 +135,23 @@ void RandomProgramTest::record(unsigned seed, bool gradient) {
     options.elementwiseEpilogues = options.tilesInBlocks = options.joinLaunches = true;
     test::Tensors tensors, expected;
     std::vector<std::string> shared;
+    llvm::StringSet<> ofTypes;
+    auto forward = program.module->lookupSymbol<mlir::func::FuncOp>(kForward);
+    auto note = [&](mlir::Type type, mlir::StringAttr name) {
+      if (auto space = mpdfg::getResidency(type); space && space.getValue() == "kind")
+        ofTypes.insert(name.getValue());
+    };
+    for (unsigned i = 0; i < forward.getNumArguments(); ++i)
+      note(forward.getArgumentTypes()[i], forward.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr));
+    for (unsigned i = 0; i < forward.getNumResults(); ++i)
+      note(forward.getResultTypes()[i], forward.getResultAttrOfType<mlir::StringAttr>(i, kNameAttr));
+    auto isStatic = [&](llvm::StringRef name) {
+      name.consume_front("grad.");
+      return ofTypes.contains(name);
+    };
     auto add = [&](const std::string &name, RefTensor value, test::Tensors &to) {
-      if (value.shared)
+      // Neither are the rows of static spaces stored in 16 bits: weights of types.
+      if (value.shared || isStatic(name))
         shared.push_back(name);
       to[name] = test::tensorOf(std::move(value));
     };
