@@ -220,8 +220,8 @@ typedef struct gnnc_api {
       recordings stay good; runs on it that were begun must be over. After a failure the graph is as it was. */
   gnnc_status (*update)(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error);
 
-  /** What was chosen for a prepared graph and why, as JSON: functions with their costs, worklists of maps, and which
-      schedule of each sweep has how many items. Writes at most `capacity` bytes with the zero at the end, and sets
+  /** What was chosen for a prepared graph and why, as JSON: functions with their costs, maps that share an index,
+      worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes with the zero at the end, and sets
       `length` to what is needed without it. `text` may be null if `capacity` is 0. */
   gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,
                                 gnnc_error *error);

@@ -28,6 +28,12 @@ static bool fromJSON(const Value &value, FunctionChoice &result, Path path) {
          map.map("costs", result.costs);
 }
 
+static bool fromJSON(const Value &value, SharedIndex &result, Path path) {
+  ObjectMapper map(value, path);
+  return map && map.map("maps", result.maps) && map.map("pointers", result.pointers) &&
+         map.map("neighbours", result.neighbours);
+}
+
 static bool fromJSON(const Value &value, WorklistInfo &result, Path path) {
   ObjectMapper map(value, path);
   return map && map.map("map", result.map) && map.map("owners", result.owners) && map.map("members", result.members) &&
@@ -70,6 +76,7 @@ static bool fromJSON(const Value &value, GraphInfo &result, Path path) {
          map.mapOptional("architecture", result.architecture) && map.mapOptional("processors", result.processors) &&
          listFromJSON(value, "extents", result.extents, path) &&
          listFromJSON(value, "functions", result.functions, path) &&
+         listFromJSON(value, "shared_indices", result.sharedIndices, path) &&
          listFromJSON(value, "worklists", result.worklists, path) && listFromJSON(value, "sweeps", result.sweeps, path);
 }
 

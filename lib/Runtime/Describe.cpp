@@ -32,6 +32,7 @@ private:
   template <typename Each> void list(const char *key, int64_t count, Each each);
   bool hasAlternatives(int64_t function) const;
   void function(int64_t number);
+  int64_t sharedIndices(int64_t a, int64_t b, table::IndexKind kind) const;
   void worklist(int64_t map);
   void sweep(int64_t function, int64_t step);
 
@@ -108,6 +109,18 @@ void Description::function(int64_t number) {
   });
 }
 
+/// How many arrays of a kind are one for two maps, as on graphs that have each edge in both directions. What is sorted
+/// is what maps lead to besides the owners.
+int64_t Description::sharedIndices(int64_t a, int64_t b, IndexKind kind) const {
+  int64_t count = 0;
+  for (int64_t i = 0; i < header.numIndices; ++i)
+    for (int64_t k = 0; k < header.numIndices; ++k)
+      count += model.index(i).kind == kind && model.index(k).kind == kind && model.index(i).map == a &&
+               model.index(k).map == b && model.index(i).other != a && model.index(k).other != b &&
+               graph.equalIndices[i] >= 0 && graph.equalIndices[i] == graph.equalIndices[k];
+  return count;
+}
+
 void Description::worklist(int64_t map) {
   const cuda::DeviceWorklist &of = graph.device->worklists[map];
   add("\"map\": ");
@@ -176,6 +189,21 @@ size_t Description::write() {
     if (wanted && writes)
       function(i);
     return wanted;
+  });
+  list("shared_indices", header.numMaps * header.numMaps, [&](int64_t i, bool writes) {
+    int64_t a = i / header.numMaps, b = i % header.numMaps;
+    int64_t pointers = a < b ? sharedIndices(a, b, IndexPointers) : 0;
+    int64_t neighbours = a < b ? sharedIndices(a, b, IndexSorted) : 0;
+    if (writes) {
+      add("\"maps\": [");
+      name(model.map(a).name);
+      add(", ");
+      name(model.map(b).name);
+      add("]");
+      field("pointers", pointers);
+      field("neighbours", neighbours);
+    }
+    return pointers + neighbours > 0;
   });
   if (graph.device) {
     list("worklists", header.numMaps, [&](int64_t i, bool writes) {

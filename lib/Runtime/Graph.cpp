@@ -225,6 +225,15 @@ gnnc_status Preparation::makeIndices() {
     builder->share(arrays, lengths, count);
   else
     Indices::share(arrays, lengths, count);
+  graph.equalIndices = memory.array<int64_t>(count);
+  if (!graph.equalIndices)
+    return outOfMemory("the list of indices");
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t first = 0;
+    while (arrays[first] != arrays[i])
+      ++first;
+    graph.equalIndices[i] = arrays[i] ? first : -1;
+  }
   return builder ? builder->status : GNNC_OK;
 }
 
@@ -469,6 +478,7 @@ gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_err
   graph.memory.exchange(fresh->memory);
   exchange(graph.extents, fresh->extents);
   exchange(graph.capacities, fresh->capacities);
+  exchange(graph.equalIndices, fresh->equalIndices);
   exchange(graph.buffers, fresh->buffers);
   exchange(graph.steps, fresh->steps);
   exchange(graph.functions, fresh->functions);

@@ -60,6 +60,7 @@ struct gnnc_graph {
   int64_t *extents = nullptr;
   const int64_t *capacities = nullptr; ///< for each space; null: it never changes
   int64_t version = 0;                 ///< counts updates
+  int64_t *equalIndices = nullptr;     ///< for each index of the table, the first whose array is its own; -1: not used
   gnnc::runtime::PreparedBuffer *buffers = nullptr;
   gnnc::runtime::PreparedStep *steps = nullptr;
   gnnc::runtime::PreparedFunction *functions = nullptr;

@@ -316,6 +316,30 @@ TEST_F(DeviceRuntime, UpdatedGraphsAreReplayedWithoutLaunchingAnew) {
   api().free_recording(device.context, recording);
 }
 
+TEST_F(DeviceRuntime, SymmetricGraphsHaveOneIndex) {
+  // A ring in both directions, sorted by target: sources are listed as targets are. And the same with other sources,
+  // whose counts and order by target are as before.
+  constexpr int32_t kNodes = 64;
+  Graph symmetric = makeGraph(kNodes, 0, 3), other;
+  symmetric.extents["edge"] = 2 * kNodes;
+  for (int32_t node = 0; node < kNodes; ++node) {
+    int32_t before = (node + kNodes - 1) % kNodes, after = (node + 1) % kNodes;
+    symmetric.maps["src"].insert(symmetric.maps["src"].end(), {std::min(before, after), std::max(before, after)});
+    symmetric.maps["dst"].insert(symmetric.maps["dst"].end(), {node, node});
+  }
+  other = symmetric;
+  for (int32_t &source : other.maps["src"])
+    source = (source + 5) % kNodes;
+  auto bytesOf = [&](const Graph &graph) {
+    DeviceRun device(api());
+    EXPECT_EQ(device.open(graph), GNNC_OK) << device.error.message;
+    return standInLive("bytes");
+  };
+  // Neighbours by source are those by target, with self loops and without.
+  constexpr int64_t kEdges = 2 * kNodes;
+  EXPECT_EQ(bytesOf(other) - bytesOf(symmetric), 4 * (kEdges + kEdges + kNodes));
+}
+
 //===----------------------------------------------------------------------===//
 // Failures
 //===----------------------------------------------------------------------===//

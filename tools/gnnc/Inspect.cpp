@@ -52,6 +52,7 @@ private:
   void printAlternatives();
   void printSchedules();
   void printChosen(const GraphInfo &graph);
+  void printShared();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string costOf(const SymbolicExpr &expression) const;
@@ -351,6 +352,21 @@ void Inspector::printText() {
       else
         llvm::consumeError(bytes.takeError());
   }
+  table.print(out);
+  printShared();
+}
+
+void Inspector::printShared() {
+  Table table;
+  for (const GraphInfo &graph : plans->infos)
+    for (const SharedIndex &shared : graph.sharedIndices)
+      table.add({llvm::join(shared.maps, " and ") + (graph.device == "cuda" ? " on a GPU" : ""),
+                 shared.pointers == 0     ? "neighbours"
+                 : shared.neighbours == 0 ? "pointers; neighbours are others, or in another order"
+                                          : "pointers and neighbours"});
+  if (table.empty())
+    return;
+  out << "maps that share an index on this graph\n";
   table.print(out);
 }
 

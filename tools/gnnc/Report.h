@@ -34,6 +34,7 @@ std::string formatType(const TensorInfo &tensor);
 class Table {
 public:
   void add(std::vector<std::string> cells) { rows.push_back(std::move(cells)); }
+  bool empty() const { return rows.empty(); }
   void print(llvm::raw_ostream &out, llvm::StringRef indent = "  ") const;
 
 private:

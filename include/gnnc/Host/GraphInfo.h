@@ -35,6 +35,13 @@ struct FunctionChoice {
   std::vector<FunctionCost> costs;
 };
 
+/// Two maps with arrays in common, as on graphs that list both directions of each edge: how many that say where an
+/// owner's members begin, and how many lists of what is at the members' other ends.
+struct SharedIndex {
+  std::vector<std::string> maps;
+  int64_t pointers = 0, neighbours = 0;
+};
+
 /// A map's owners as items of at most `chunk` members, the largest first where they are sorted by size.
 struct WorklistInfo {
   std::string map;
@@ -60,6 +67,7 @@ struct GraphInfo {
   int64_t architecture = 0, processors = 0;
   std::vector<std::pair<std::string, int64_t>> extents;
   std::vector<FunctionChoice> functions;
+  std::vector<SharedIndex> sharedIndices;
   std::vector<WorklistInfo> worklists;
   std::vector<SweepChoice> sweeps;
 

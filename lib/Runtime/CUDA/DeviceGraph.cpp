@@ -58,14 +58,15 @@ public:
   Address add(const void *data, int64_t bytes, gnnc_error *error) {
     Address at = base + static_cast<Address>(size);
     size += aligned(bytes);
-    if (base && !status)
+    if (copies && !status)
       status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes),
                            device.preparing, error);
     return at;
   }
 
   const Device &device;
-  Address base = 0;
+  bool copies = false;
+  Address base = kDeviceAlignment; ///< while it counts: any but null, which is no place
   int64_t size = 0;
   gnnc_status status = GNNC_OK;
 };
@@ -345,6 +346,7 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, c
     return status;
   Upload copying(device);
   copying.base = result.memory;
+  copying.copies = true;
   preparation.upload(copying, arrays, lengths);
   gnnc_status status = copying.status;
   // The host's arrays may go once this returns.
