@@ -2,12 +2,14 @@
 
     gnnc compile models/networks.gnn -m GCN3 --target cuda -o OUT/GCN3.so      # GAT2, EdgeConv4, RGCN2 likewise
     gnnc compile models/networks.gnn -m GATLayer --gradient --target cuda -o OUT/GATLayer.so
-    gnnc compile models/layers.gnn -m GCN64 --gradient --target cuda -o OUT/GCN64.so    # and GATHeads4
+    gnnc compile models/layers.gnn -m GCN64 --gradient --target cuda -o OUT/GCN64.so    # GATHeads4, SAGEMax64 likewise
+    gnnc compile models/layers.gnn -m GCN64 --target cuda -o OUT/GCN64Forward.so        # and these
     gnnc compile ../examples/gcn/model.gnn --target cuda -o OUT/gcn.so         # and gat
     python3 gpu_networks.py OUT CORA.safetensors prepare fresh cora gcn rgcn edgeconv layer reddit
 
-needs torch, torch-geometric and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and
-MiB beyond inputs and parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and the
+`fresh:roads,arxiv:60` takes these graphs only, and compiles nothing of PyG's after 60 s. It needs torch, torch-geometric
+and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and MiB beyond inputs and
+parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and the
 reduce-overhead mode of torch.compile are CUDA graphs. Steps change the parameters, so their losses are compared after
 as many steps from the same start.
 """
@@ -35,6 +37,7 @@ CUDA = 2
 # Nodes, edges, exponent of the power law of both ends.
 SIZES = {
     "arxiv": (169343, 1166243, 0.55),
+    "tolokers": (11758, 1038000, 0.45),
     "roads": (142257, 279061, 0.0),
     "pokec": (1632803, 30622564, 0.4),
     "products": (2449029, 123718280, 0.4),
@@ -116,28 +119,37 @@ class Model:
         describe = ctypes.CFUNCTYPE(c_char_p, c_void_p)(self.api.describe)
         self.info = json.loads(describe(None))
         self.handle, self.graph = c_void_p(), c_void_p()
+        self.free_graph = ctypes.CFUNCTYPE(None, c_void_p)(self.api.free_graph)
+        self.functions: dict[str, object] = {}
+        self.error = Error()
         options = Options(ctypes.sizeof(Options), 1, None, CUDA, 0)
         self.call("open", byref(options), byref(self.handle))
 
     def call(self, name: str, *arguments) -> None:
-        error = Error()
-        function = ctypes.CFUNCTYPE(c_int32, *[c_void_p] * (len(arguments) + 1))(getattr(self.api, name))
+        if name not in self.functions:
+            self.functions[name] = ctypes.CFUNCTYPE(c_int32, *[c_void_p] * (len(arguments) + 1))(getattr(self.api, name))
+        function = self.functions[name]
         plain = [ctypes.cast(a, c_void_p) if isinstance(a, ctypes.Array) else a for a in arguments]
-        if function(*plain, byref(error)) != 0:
-            raise RuntimeError(f"{name}: {error.message.decode()}")
+        if function(*plain, byref(self.error)) != 0:
+            raise RuntimeError(f"{name}: {self.error.message.decode()}")
 
     def prepare(self, extents: dict[str, int], maps: dict[str, torch.Tensor]) -> None:
+        self.prepare_from(self.described(extents, maps))
+
+    def prepare_from(self, desc: GraphDesc) -> None:
+        torch.cuda.synchronize()
         if self.graph:
-            ctypes.CFUNCTYPE(None, c_void_p)(self.api.free_graph)(self.graph)
+            self.free_graph(self.graph)
             self.graph = c_void_p()
+        self.call("prepare", self.handle, byref(desc), byref(self.graph))
+
+    def described(self, extents: dict[str, int], maps: dict[str, torch.Tensor]) -> GraphDesc:
         sizes = (Extent * len(extents))(*[Extent(name.encode(), extent) for name, extent in extents.items()])
         indices = (Index * len(maps))()
         for index, (name, data) in zip(indices, maps.items()):
             index.map, index.data, index.length = name.encode(), data.data_ptr(), data.numel()
             index.bits, index.format = 8 * data.element_size(), ON_DEVICE if data.is_cuda else 0
-        desc = GraphDesc(ctypes.sizeof(GraphDesc), len(sizes), sizes, len(indices), indices)
-        torch.cuda.synchronize()
-        self.call("prepare", self.handle, byref(desc), byref(self.graph))
+        return GraphDesc(ctypes.sizeof(GraphDesc), len(sizes), sizes, len(indices), indices)
 
     def shape(self, value: dict) -> tuple[int, ...]:
         extent = ctypes.CFUNCTYPE(c_int64, c_void_p, c_char_p)(self.api.extent)
@@ -283,52 +295,125 @@ def prepare(out: Path) -> None:
         torch.cuda.empty_cache()
 
 
-def fresh(out: Path) -> None:
-    """One forward pass on a graph never seen before: from a shuffled list of edges on the GPU to the output."""
-    from torch_geometric.nn import GATConv, GCNConv
+class Fresh:
+    """Prepares a graph and runs a program on it. Parameters and features are bound once; outputs and the workspace are
+    allocated for each graph."""
 
-    makers = {
-        "GCN64": lambda: GCNConv(64, 64, add_self_loops=False),
-        "GATHeads4": lambda: GATConv(64, 16, heads=4, add_self_loops=False),
+    def __init__(self, model: Model, program: str, extents: dict, maps: dict, tensors: dict) -> None:
+        self.model, self.maps = model, maps
+        model.prepare(extents, maps)
+        self.run = model.program(program, tensors)
+        self.shapes = [(name, tuple(output.shape)) for name, output in self.run.outputs.items()]
+        self.desc = model.described(extents, maps)
+
+    def __call__(self) -> None:
+        run, size = self.run, c_size_t()
+        for data, index in zip(self.maps.values(), self.desc.indices):
+            index.data = data.data_ptr()
+        self.model.prepare_from(self.desc)
+        self.model.call("workspace_size", self.model.graph, run.name, byref(size))
+        run.workspace = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
+        for binding, (name, shape) in zip(run.results, self.shapes):
+            run.outputs[name] = torch.empty(shape, device="cuda")
+            binding.tensor.data = run.outputs[name].data_ptr()
+        run()
+
+
+def fresh(out: Path, names: tuple[str, ...] = ("roads", "arxiv", "tolokers", "pokec"), seconds: float = 600) -> None:
+    """One pass on a graph never seen before: from a shuffled list of edges on the GPU (int64) to the output, forward and
+    with all gradients. PyG takes the list as it is. It is compiled for any shape before, and for forward also for the very
+    shape, which a graph that is new does not have; what compiling takes does not count. Nothing is compiled any more
+    after so many seconds."""
+    from torch_geometric.nn import GATConv, GCNConv, SAGEConv
+
+    linear = [("lin.weight", "conv.W", transposed), ("bias", "conv.b", same)]
+    attention = [("att_src", "conv.a_src", same), ("att_dst", "conv.a_dst", same)]
+    pair = [("lin_l.weight", "conv.W_l", transposed), ("lin_r.weight", "conv.W_r", transposed), ("lin_l.bias", "conv.b", same)]
+    layers = {
+        "GCN64": (lambda: GCNConv(64, 64, add_self_loops=False), linear),
+        "GATHeads4": (lambda: GATConv(64, 16, heads=4, add_self_loops=False), linear + attention),
+        "SAGEMax64": (lambda: SAGEConv(64, 64, aggr="max"), pair),
     }
-    for name in ("roads", "arxiv", "pokec", "products"):
+    begin = time.perf_counter()
+    graphs, modules = {}, {name: make().cuda() for name, (make, _) in layers.items()}
+    times: dict = {(name, graph): {"forward": {}, "f+b": {}} for name in layers for graph in names}
+    for name in names:
         count, edges, exponent = SIZES[name]
         src, dst = ordered(count, edges, exponent, shuffled=True)
-        index, x = torch.stack([src, dst]), torch.randn(count, 64, device="cuda")
-        for layer_name, make in makers.items():
-            model = Model(out / f"{layer_name}.so")
-            model.prepare({"node": count, "edge": edges}, {"src": src, "dst": dst})
-            tensors = states(model) | {"x": x}
+        graphs[name] = (count, edges, torch.stack([src, dst]), torch.randn(count, 64, device="cuda"))
 
-            def own() -> None:
-                model.prepare({"node": count, "edge": edges}, {"src": src, "dst": dst})
-                model.program("forward", tensors)()
+    def own(layer_name: str, name: str) -> None:
+        count, edges, index, x = graphs[name]
+        found = times[layer_name, name]
+        extents, maps = {"node": count, "edge": edges}, {"src": index[0], "dst": index[1]}
+        forward, both = (Model(out / f"{layer_name}{kind}.so") for kind in ("Forward", ""))
+        forward.prepare(extents, maps)
+        tensors = states(forward) | {"x": x}
+        conv_weights(layers[layer_name][1])(modules[layer_name], tensors)
+        with torch.no_grad():
+            reference = modules[layer_name](x, index)
+        call = Fresh(forward, "forward", extents, maps, tensors)
+        call()
+        found["error"] = float((call.run.outputs["y"] - reference).abs().max() / reference.abs().max())
+        found["forward"] |= {"gnnc": milliseconds(call, 5, 0.15), "prepared": milliseconds(call.run, 5, 0.15)}
+        call = Fresh(both, "gradient", extents, maps, tensors | {"grad.y": torch.ones_like(reference)})
+        found["f+b"] |= {"gnnc": milliseconds(call, 5, 0.15), "prepared": milliseconds(call.run, 5, 0.15)}
 
-            run = model.program("forward", tensors)
-            times = {"gnnc": milliseconds(own, 5, 0.3), "gnnc, without preparing": milliseconds(run, 5, 0.2)}
-            del run
-            for mode in (None, "default"):
-                torch._dynamo.reset()
-                title = f"PyG {'compiled' if mode else 'eager'}"
-                signal.alarm(SECONDS)
-                try:
-                    module = make().cuda()
-                    # For this shape already: what compiling takes does not count.
-                    call = torch.compile(module, dynamic=False) if mode else module
+    def theirs(title: str, layer_name: str, name: str, program: str, call) -> None:
+        _, _, index, x = graphs[name]
+        module = modules[layer_name]
 
-                    def theirs(call=call) -> None:
-                        with torch.no_grad():
-                            call(x, index)
+        def infer() -> None:
+            with torch.no_grad():
+                call(x, index)
 
-                    times[title] = milliseconds(theirs, 5, 0.3)
-                except Exception as failure:
-                    report(fresh=name, layer=layer_name, who=title, failed=f"{type(failure).__name__}: {failure}"[:160])
-                signal.alarm(0)
-                torch.cuda.empty_cache()
-            best = min((ms for who, ms in times.items() if who.startswith("PyG")), default=0.0)
-            report(fresh=name, layer=layer_name, ms=times, times=best / times["gnnc"])
-        del src, dst, index, x
+        def train() -> None:
+            module.zero_grad(set_to_none=True)
+            leaf = x.detach().requires_grad_(True)
+            result = call(leaf, index)
+            result.backward(torch.ones_like(result))
+
+        signal.alarm(SECONDS)
+        try:
+            times[layer_name, name][program][title] = milliseconds(infer if program == "forward" else train, 5, 0.15)
+        except Exception as failure:
+            report(fresh=name, layer=layer_name, who=title, failed=f"{type(failure).__name__}: {failure}"[:160])
+        signal.alarm(0)
         torch.cuda.empty_cache()
+
+    def compiled(title: str, program: str, each: bool, only: tuple[str, ...]) -> None:
+        for layer_name, module in modules.items():
+            call = None
+            for name in only:
+                if time.perf_counter() - begin > seconds:
+                    return
+                if each or call is None:
+                    torch._dynamo.reset()
+                    call = torch.compile(module, dynamic=not each)
+                theirs(title, layer_name, name, program, call)
+
+    for layer_name in layers:
+        for name in names:
+            own(layer_name, name)
+            for program in ("forward", "f+b"):
+                theirs("PyG eager", layer_name, name, program, modules[layer_name])
+
+    def tell(programs: tuple[str, ...]) -> None:
+        for (layer_name, name), found in times.items():
+            for program in programs:
+                best = min((ms for who, ms in found[program].items() if who.startswith("PyG")), default=0.0)
+                ratio = best / found[program]["gnnc"]
+                report(fresh=name, layer=layer_name, program=program, error=found["error"], ms=found[program], times=ratio)
+        report(fresh="so far", seconds=time.perf_counter() - begin)
+
+    # What was measured is told before the compiler has its next chance to fail.
+    tell(("forward", "f+b"))
+    compiled("PyG compiled", "forward", False, names)
+    tell(("forward",))
+    compiled("PyG compiled for the shape", "forward", True, names)
+    tell(("forward",))
+    compiled("PyG compiled", "f+b", False, names)
+    tell(("f+b",))
 
 
 def cora(out: Path, file: Path) -> None:
@@ -521,7 +606,10 @@ def main() -> None:
     for part in sys.argv[3:]:
         begin = time.perf_counter()
         try:
-            cora(out, file) if part == "cora" else parts[part](out)
+            name, *options = part.split(":")
+            convert = (lambda graphs: tuple(graphs.split(",")), float)
+            chosen = [to(option) for to, option in zip(convert, options)]
+            cora(out, file) if name == "cora" else parts[name](out, *chosen)
         except Exception as failure:
             report(part=part, failed=f"{type(failure).__name__}: {failure}"[:300])
         torch.cuda.empty_cache()

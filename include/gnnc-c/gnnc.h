@@ -161,6 +161,7 @@ typedef struct gnnc_api {
      fails. Extents and maps the model does not use are ignored. What `forward` does not need may be left out; programs
      that need it can then not be run on this graph. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
+  /** Runs on it that were begun must be over. */
   void (*free_graph)(gnnc_graph *graph);
   /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
   int64_t (*extent)(const gnnc_graph *graph, const char *space);

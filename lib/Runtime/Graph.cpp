@@ -216,6 +216,8 @@ gnnc_status Preparation::makeIndices() {
         grouped[model.index(i).map] = true;
     if (gnnc_status status = indices.examineOnDevice(grouped))
       return status;
+    if (gnnc_status status = indices.plan(used))
+      return status;
   }
   for (int64_t i = 0; i < count; ++i)
     if (used[i])

@@ -23,7 +23,11 @@ struct Grouping {
   const int32_t *members = nullptr;  ///< [count]; null: position k holds element k
   int64_t owners = 0;
   int64_t count = 0; ///< elements where the map is defined
-  bool inOrder() const { return !members; }
+  /// On a device, where it was made with the grouping: the targets of map `sortedMap` in the members' order. There may
+  /// then be no members, though elements are not in order.
+  const int32_t *sorted = nullptr;
+  int64_t sortedMap = table::kIdentity;
+  bool inOrder() const { return !members && !sorted; }
 };
 
 class Indices {
@@ -35,6 +39,8 @@ public:
   gnnc_status grouping(int64_t map, const Grouping *&result);
   /// On a device, for all maps that will be grouped at once: what grouping them has to know.
   gnnc_status examineOnDevice(const bool *wanted);
+  /// Which arrays will be asked for, so that groupings on a device make no others. Without it all are made.
+  gnnc_status plan(const bool *used);
   /// The array of one record of the table.
   gnnc_status array(const table::IndexRec &record, const int32_t *&data, int64_t &length);
   /// Makes arrays of equal contents one.
@@ -48,7 +54,14 @@ private:
   gnnc_status naturalNumbers(int64_t count, const int32_t *&data);
   gnnc_status outOfMemory(int64_t map);
 
+  /// What a grouping on a device has to make besides its rows.
+  struct Wanted {
+    bool members = true;
+    int64_t sortedMap = table::kIdentity;
+  };
+
   Topology &topology;
+  Wanted *wanted = nullptr;
   Grouping *groupings = nullptr;
   const int32_t *naturals = nullptr;
   int64_t numNaturals = -1;

@@ -18,6 +18,7 @@
 #include "CUDA/DeviceTopology.cpp"
 #include "CUDA/Driver.cpp"
 #include "CUDA/Prepare.cpp"
+#include "CUDA/PrepareWorklist.cpp"
 #include "CUDA/Recording.cpp"
 #include "CUDA/Schedule.cpp"
 #include "CUDA/Worklist.cpp"

@@ -9,7 +9,7 @@
 //   c++ -std=c++20 -O2 -Iinclude -Ilib/Runtime -Itest/Unit/Runtime test/Device/Prepare.cpp \
 //       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v 'Api\|Runtime.cpp') \
 //       -ldl -o prepare
-//   ./prepare prepare.cubin
+//   ./prepare prepare.cubin [SHAPE]
 //
 // Every space, map, index array and worklist must be the same numbers from either, from int32 and int64, from the
 // host's and the device's memory, and errors must be the same words. Exits with 0 if they are, 77 where there is no
@@ -28,6 +28,7 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <memory>
 
 using namespace gnnc;
 using namespace gnnc::runtime;
@@ -42,6 +43,7 @@ int failures = 0, compared = 0;
 struct AllKinds {
   ModelBuilder b;
   std::vector<int64_t> pointed; ///< maps that are grouped
+  int turn = 0;
   AllKinds(int64_t types) {
     int64_t node = b.root("node"), edge = b.root("edge"), type = b.fixed("edge_type", types), row = b.root("row");
     int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node),
@@ -164,9 +166,18 @@ public:
     Indices indicesA(a), indicesB(b);
     if (indicesA.start() || indicesB.start())
       return failed("indices", "no memory");
-    std::vector<const int32_t *> arrays(model.header().numIndices);
+    // One of several arrays at a time, or all: groupings make no more than is asked for.
+    bool all = kinds.turn++ % 2 == 0;
+    std::unique_ptr<bool[]> used(new bool[size_t(model.header().numIndices)]);
+    for (int64_t i = 0; i < model.header().numIndices; ++i)
+      used[size_t(i)] = all || model.index(i).kind == IndexSorted;
+    if (indicesB.plan(used.get()))
+      return failed("plan", there.message);
+    std::vector<const int32_t *> arrays(size_t(model.header().numIndices));
     Words lengths(model.header().numIndices);
     for (int64_t i = 0; i < model.header().numIndices; ++i) {
+      if (!used[size_t(i)])
+        continue;
       const int32_t *hostArray, *deviceArray;
       int64_t hostLength, deviceLength;
       if (indicesA.array(model.index(i), hostArray, hostLength) ||
@@ -183,6 +194,8 @@ public:
     }
     std::vector<const int32_t *> shared = arrays;
     builder.share(shared.data(), lengths.data(), int64_t(shared.size()));
+    if (builder.finish())
+      return failed("share", there.message);
     for (size_t i = 0; i < shared.size(); ++i)
       if (shared[i] != arrays[i])
         sameOnDevice("shared", shared[i], arrays[i], lengths[i]);
@@ -195,11 +208,17 @@ public:
         return failed("worklist", "no memory");
       cuda::DeviceWorklist list, *lists[] = {&list};
       builder.worklists(&deviceGroup, 1, lists);
+      if (builder.finish())
+        return failed("worklist", there.message);
       std::string what = std::string("worklist of ") + a.mapName(map);
-      if (host.numItems != list.numItems || host.numSlots != list.numSlots || host.numHeavy != list.numHeavy) {
+      if (host.numItems != list.numItems || host.numSlots != list.numSlots || host.numHeavy != list.numHeavy ||
+          host.bySize != list.bySize || host.chunk != list.chunk) {
         failed(what.c_str(), "has other numbers");
         continue;
       }
+      for (int k = 0; host.bySize && k < cuda::kNumSizes; ++k)
+        if (host.largest[k] != list.largest[k])
+          failed(what.c_str(), "has other sizes");
       auto words = [](const void *p) { return static_cast<const int32_t *>(p); };
       auto address = [](cuda::Address at) { return reinterpret_cast<const int32_t *>(at); };
       same((what + ", items").c_str(), words(host.items), address(list.items), 4 * host.numItems);
@@ -264,8 +283,11 @@ int main(int argc, char **argv) {
                           {"small", 50, 400, 3, 1, false},           {"a tile", 300, 8192, 5, 1, false},
                           {"a tile and one", 300, 8193, 5, 1, true}, {"many", 70000, 300000, 90, 1, false},
                           {"skewed", 20000, 500000, 4, 9, false},    {"in order", 100000, 250000, 7, 2, true},
-                          {"one hub", 3, 100000, 1, 1, false}};
+                          {"one hub", 3, 100000, 1, 1, false},       {"few each", 2200000, 100000, 3, 1, false},
+                          {"large", 150000, 2500000, 20, 3, false}};
   for (const Shape &shape : shapes) {
+    if (argc > 2 && std::strcmp(argv[2], shape.name) != 0)
+      continue;
     AllKinds kinds(shape.types);
     Model model = kinds.b.build();
     Header &header = *const_cast<Header *>(&model.header());

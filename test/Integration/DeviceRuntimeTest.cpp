@@ -236,6 +236,30 @@ TEST_F(DeviceRuntime, RunningLaunchesAndDoesNothingElse) {
   }
 }
 
+/// Each wait, allocation and launch of preparing a graph takes about as long as one of its kernels does.
+TEST_F(DeviceRuntime, PreparingAsksTheDriverForLittle) {
+  standInReset();
+  standInSetFill(0);
+  DeviceRun device(api());
+  Graph graph = makeGraph(3000, 20000, 3);
+  ASSERT_EQ(device.open(graph), GNNC_OK) << device.error.message;
+  // What is wrong with the maps (twice, as some are read after the first derived space), how many edges are no loops,
+  // what order the union of both has, and the end.
+  EXPECT_EQ(standInCalls("cuStreamSynchronize"), 5);
+  int64_t first = standInCalls("cuMemAllocFromPoolAsync"), live = standInLive("blocks");
+  Description description(graph, false);
+  gnnc_graph *another;
+  standInReset();
+  standInSetFill(0);
+  ASSERT_EQ(device.api.prepare(device.context, &description.desc, &another, &device.error), GNNC_OK);
+  EXPECT_EQ(standInCalls("cuStreamSynchronize"), 5);
+  // The memory that it was prepared in was kept.
+  EXPECT_EQ(standInCalls("cuMemAllocFromPoolAsync"), first - 1);
+  device.api.free_graph(another);
+  EXPECT_EQ(standInLive("blocks"), live);
+  EXPECT_EQ(standInCalls("cuMemFree_v2"), 0);
+}
+
 TEST_F(DeviceRuntime, LaunchesAreThoseOfInspect) {
   // With capacities all of them are recorded, whatever there is to do now.
   DeviceRun device(api());
@@ -398,6 +422,7 @@ TEST_F(DeviceRuntime, AnyCallThatFailsIsOneStatus) {
                              "cuDeviceGetAttribute",
                              "cuDevicePrimaryCtxRetain",
                              "cuStreamCreate",
+                             "cuMemHostAlloc",
                              "cuMemPoolCreate",
                              "cuMemPoolSetAttribute",
                              "cuModuleLoadDataEx",

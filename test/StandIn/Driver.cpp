@@ -426,6 +426,27 @@ EXPORTED int cuMemFree_v2(Address memory) {
   return call.code ? call.code : code;
 }
 
+/// As much of the host's memory as anyone asks for.
+struct Pages {
+  alignas(64) char bytes[1 << 16];
+};
+
+EXPORTED int cuMemHostAlloc(void **memory, size_t bytes, unsigned) {
+  Call call("cuMemHostAlloc");
+  if (call.code || captures)
+    return call.code ? call.code : CaptureUnsupported;
+  if (bytes == 0 || bytes > sizeof(Pages))
+    return InvalidValue;
+  *memory = make<Pages>("pages");
+  return Success;
+}
+
+EXPORTED int cuMemFreeHost(void *memory) {
+  Call call("cuMemFreeHost");
+  int code = captures ? CaptureUnsupported : destroy<Pages>("pages", memory);
+  return call.code ? call.code : code;
+}
+
 EXPORTED int cuMemGetInfo_v2(size_t *free, size_t *total) {
   Call call("cuMemGetInfo_v2");
   *total = state().settings.memory;

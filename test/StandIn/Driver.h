@@ -34,7 +34,7 @@ void standInFail(const char *function, int64_t after, int code);
 void standInSetMemory(size_t bytes);
 void standInSetFill(unsigned char byte);
 void standInSetArchitecture(int architecture);
-/// Not given back yet: "bytes" or "blocks" of memory, "contexts", "modules", "streams", "pools", "graphs",
+/// Not given back yet: "bytes" or "blocks" of memory, "contexts", "modules", "streams", "pools", "pages", "graphs",
 /// "executables"; null: all of these but bytes.
 int64_t standInLive(const char *what);
 /// Kernels launched outside of recordings and by replaying them; those recorded.

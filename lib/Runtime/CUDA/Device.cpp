@@ -25,8 +25,12 @@ Device::~Device() {
     return;
   {
     Current current(*this);
+    if (piece)
+      driver.releaseOrdered(piece, preparing);
     if (preparing)
       driver.destroyStream(preparing);
+    if (page)
+      driver.releaseHost(page);
     if (pool)
       driver.destroyPool(pool);
     for (int64_t i = 0; i < numModules; ++i)
@@ -97,6 +101,8 @@ gnnc_status Device::makePool(gnnc_error *error) {
   Current current(*this);
   size_t free = 0, total = 0;
   int code = driver.createStream(&preparing, kApart);
+  if (!code)
+    code = driver.allocateHost(&page, static_cast<size_t>(kPageBytes), 0);
   if (!code)
     code = driver.createPool(&pool, &properties);
   if (!code)
@@ -174,6 +180,9 @@ gnnc_status Device::allocate(int64_t bytes, Address &result, gnnc_error *error) 
   Current current(*this);
   if (int code = driver.allocate(&result, static_cast<size_t>(bytes))) {
     // Preparing graphs may have kept some.
+    if (Address kept = __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE))
+      if (!driver.releaseOrdered(kept, preparing))
+        driver.synchronize(preparing);
     if (driver.trimPool(pool, 0) || driver.allocate(&result, static_cast<size_t>(bytes)))
       return cannotAllocate(code, bytes, error);
   }
@@ -199,6 +208,17 @@ gnnc_status Device::allocateOrdered(int64_t bytes, Address &result, gnnc_error *
 void Device::releaseOrdered(Address address) const {
   Current current(*this);
   driver.releaseOrdered(address, preparing);
+}
+
+gnnc_status Device::takePiece(Address &taken, gnnc_error *error) const {
+  taken = __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE);
+  return taken ? GNNC_OK : allocateOrdered(kPieceBytes, taken, error);
+}
+
+void Device::givePiece(Address taken) const {
+  Address none = 0;
+  if (!__atomic_compare_exchange_n(&piece, &none, taken, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    releaseOrdered(taken);
 }
 
 gnnc_status Device::fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const {

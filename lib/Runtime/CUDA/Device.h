@@ -35,11 +35,17 @@ class Recorder;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 29;
+constexpr int64_t kNumPreparationKernels = 32;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Of a GPU that graphs are planned for without it: an H200's.
 constexpr int64_t kPlannedProcessors = 132;
+
+/// What preparing a graph tells the host at once.
+constexpr int64_t kPageBytes = 8192;
+
+/// Memory of the device that a graph is prepared in, kept for the next one.
+constexpr int64_t kPieceBytes = int64_t(32) << 20;
 
 /// Arrays and workspaces start at multiples of this, as memory of the driver does.
 constexpr int64_t kDeviceAlignment = 256;
@@ -84,11 +90,17 @@ public:
   // back stays with the device for the next graph, up to a sixteenth of the device's memory.
   gnnc_status allocateOrdered(int64_t bytes, Address &memory, gnnc_error *error) const;
   void releaseOrdered(Address memory) const;
+  /// kPieceBytes, which the one who takes them gives back.
+  gnnc_status takePiece(Address &taken, gnnc_error *error) const;
+  void givePiece(Address taken) const;
   gnnc_status fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const;
   gnnc_status loadPreparation(gnnc_error *error) const;
   gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
                                 gnnc_error *error) const;
   Handle preparing = nullptr;
+  /// kPageBytes of the host's memory that the device copies to at once; null while someone else has them.
+  void *takePage() const { return __atomic_exchange_n(&page, nullptr, __ATOMIC_ACQUIRE); }
+  void givePage(void *taken) const { __atomic_store_n(&page, taken, __ATOMIC_RELEASE); }
 
   /// Launches all steps of a call whose buffers are bound.
   gnnc_status run(const Call &call, Handle stream) const;
@@ -120,6 +132,8 @@ private:
   int64_t numModules = 0;
   Handle *functions = nullptr; ///< for each launch of the table
   Handle pool = nullptr;
+  mutable void *page = nullptr;
+  mutable Address piece = 0;
   // Loaded for the first graph that is prepared here.
   mutable pthread_mutex_t preparationLock = PTHREAD_MUTEX_INITIALIZER;
   mutable Handle preparation = nullptr;

@@ -26,7 +26,7 @@ static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / 
 DeviceGraph::~DeviceGraph() {
   device.release(memory);
   for (int64_t i = 0; i < numKept; ++i)
-    device.release(kept[i]);
+    device.releaseOrdered(kept[i]);
   device.giveBack();
 }
 
@@ -191,16 +191,6 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
     }
   };
   auto keepAddress = [&](Address array) { keep(reinterpret_cast<const void *>(array)); };
-  for (int64_t i = 0; i < header.numIndices; ++i) {
-    result.indices[i] = reinterpret_cast<Address>(arrays[i]);
-    keep(arrays[i]);
-  }
-  for (int64_t map = 0; map < header.numMaps; ++map) {
-    const DeviceWorklist &list = result.worklists[map];
-    keepAddress(list.items);
-    keepAddress(list.heavy);
-    keepAddress(list.heavyOfSlot);
-  }
   // As Preparation::fillDefaults: one array for each value and width.
   for (int64_t i = 0; i < header.numBuffers; ++i)
     result.fills[i] = 0;
@@ -233,8 +223,19 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
       if (alike(j))
         result.fills[j] = reinterpret_cast<Address>(data);
   }
-  if (gnnc_status status = builder.wait())
+  // Only now it is known which arrays are equal and how long the worklists are.
+  if (gnnc_status status = builder.finish())
     return status;
+  for (int64_t i = 0; i < header.numIndices; ++i) {
+    result.indices[i] = reinterpret_cast<Address>(arrays[i]);
+    keep(arrays[i]);
+  }
+  for (int64_t map = 0; map < header.numMaps; ++map) {
+    const DeviceWorklist &list = result.worklists[map];
+    keepAddress(list.items);
+    keepAddress(list.heavy);
+    keepAddress(list.heavyOfSlot);
+  }
   return isKept ? GNNC_OK : outOfMemory();
 }
 

@@ -41,15 +41,15 @@ gnnc_status Topology::finishReading() {
   if (numReading == 0 || builder->status)
     return builder->status;
   numReading = 0;
-  const cuda::AllFindings all = builder->readAll();
+  builder->readAll();
   for (int64_t i = 0; !builder->status && i < header.numOrder; ++i) {
     int64_t map = order[i] / 2;
     if (order[i] % 2 == 0 || !maps[map].findings)
       continue;
-    const Findings &found = all.of(maps[map].findings);
+    const Findings &found = builder->of(maps[map].findings);
     maps[map].findings = nullptr;
     if (found.isWrong()) {
-      int64_t element = static_cast<int64_t>(found.firstWrong), target = builder->element(*maps[map].given, element);
+      int64_t element = found.firstWrong(), target = builder->element(*maps[map].given, element);
       return builder->status ? builder->status : wrongTarget(map, element, target);
     }
     note(maps[map], found);
@@ -68,7 +68,7 @@ gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
   Findings found;
   maps[map].pointers = builder->readRows(index, count, maps[map].targets, found);
   if (!builder->status && found.isWrong()) {
-    int64_t row = static_cast<int64_t>(found.firstWrong);
+    int64_t row = found.firstWrong();
     begin = builder->element(index, row);
     int64_t end = builder->element(index, row + 1);
     return builder->status ? builder->status : wrongRow(map, row, begin, end);
@@ -82,6 +82,15 @@ gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
 gnnc_status Topology::deriveFilterOnDevice(int64_t space) {
   const SpaceRec &record = model.space(space);
   const int64_t *pair = model.list(record.mapsAt);
+  // Of edges and loops one is what the other is not, and need not be asked for.
+  extents[space] = -1;
+  for (int64_t other = 0; other < space; ++other) {
+    const SpaceRec &found = model.space(other);
+    const int64_t *otherPair = model.list(found.mapsAt);
+    if (found.kind == SpaceFilter && found.base == record.base && spaces[other].members && otherPair[0] == pair[0] &&
+        otherPair[1] == pair[1] && (found.equal != 0) != (record.equal != 0))
+      extents[space] = extents[record.base] - extents[other];
+  }
   spaces[space].members = builder->filter(targets(pair[0]).data, targets(pair[1]).data, record.equal != 0,
                                           extents[record.base], extents[space]);
   return builder->status;
@@ -156,13 +165,39 @@ gnnc_status Indices::examineOnDevice(const bool *wanted) {
   }
   if (pending == 0 || builder.status)
     return builder.status;
-  const cuda::AllFindings all = builder.readAll();
+  builder.readAll();
   for (int64_t i = 0; !builder.status && i < count; ++i)
     if (MapData &map = topology.maps[i]; map.findings) {
-      note(map, all.of(map.findings));
+      note(map, builder.of(map.findings));
       map.findings = nullptr;
     }
   return builder.status;
+}
+
+gnnc_status Indices::plan(const bool *used) {
+  const Header &header = topology.model.header();
+  wanted = topology.memory.array<Wanted>(header.numMaps);
+  if (!wanted)
+    return fail(topology.error, GNNC_OUT_OF_MEMORY, "out of memory for the indices of %lld maps",
+                static_cast<long long>(header.numMaps));
+  for (int64_t i = 0; i < header.numMaps; ++i)
+    wanted[i] = {false, kIdentity};
+  for (int64_t i = 0; i < header.numIndices; ++i) {
+    const IndexRec &record = topology.model.index(i);
+    if (!used[i] || record.kind == IndexRaw || record.kind == IndexPointers)
+      continue;
+    Wanted &own = wanted[record.map];
+    if (record.kind == IndexMembers || !topology.targets(record.other).data)
+      own.members = true;
+    else if (own.sortedMap == kIdentity)
+      own.sortedMap = record.other;
+    else if (own.sortedMap != record.other)
+      own.members = true;
+  }
+  // Groupings of which only rows are wanted say by their members that elements are not in order.
+  for (int64_t i = 0; i < header.numMaps; ++i)
+    wanted[i].members |= wanted[i].sortedMap == kIdentity;
+  return GNNC_OK;
 }
 
 gnnc_status Indices::makeGroupingOnDevice(int64_t map, Grouping &result) {
@@ -176,7 +211,10 @@ gnnc_status Indices::makeGroupingOnDevice(int64_t map, Grouping &result) {
   cuda::GraphBuilder &builder = *topology.builder;
   if (!data.isExamined)
     note(data, builder.examine(data.targets, elements));
-  builder.group(data.targets, elements, owners, data.inOrder, data.undefined, result);
+  Wanted asked = wanted ? wanted[map] : Wanted();
+  builder.group(data.targets, elements, owners, data.inOrder, data.undefined, topology.targets(asked.sortedMap).data,
+                asked.members, result);
+  result.sortedMap = asked.sortedMap;
   return builder.status;
 }
 
@@ -187,7 +225,9 @@ gnnc_status Indices::arrayOnDevice(const IndexRec &record, const int32_t *&data,
     return status;
   length = group->count;
   const int32_t *other = record.kind == IndexMembers ? nullptr : topology.targets(record.other).data;
-  if (record.kind == IndexMembers && !group->inOrder())
+  if (record.kind == IndexSorted && group->sorted && record.other == group->sortedMap)
+    data = group->sorted;
+  else if (record.kind == IndexMembers && !group->inOrder())
     data = group->members;
   else if (record.kind != IndexMembers && group->inOrder() && other)
     data = other;

@@ -66,6 +66,8 @@ void loadOnce() {
       GNNC_ENTRY(trimPool, "cuMemPoolTrimTo"),
       GNNC_ENTRY(allocateOrdered, "cuMemAllocFromPoolAsync"),
       GNNC_ENTRY(releaseOrdered, "cuMemFreeAsync"),
+      GNNC_ENTRY(allocateHost, "cuMemHostAlloc"),
+      GNNC_ENTRY(releaseHost, "cuMemFreeHost"),
       GNNC_ENTRY(createStream, "cuStreamCreate"),
       GNNC_ENTRY(destroyStream, "cuStreamDestroy_v2"),
       GNNC_ENTRY(beginCapture, "cuStreamBeginCapture_v2"),

@@ -51,6 +51,8 @@ struct Driver {
   int (*trimPool)(Handle pool, size_t keep);
   int (*allocateOrdered)(Address *memory, size_t bytes, Handle pool, Handle stream);
   int (*releaseOrdered)(Address memory, Handle stream);
+  int (*allocateHost)(void **memory, size_t bytes, unsigned flags);
+  int (*releaseHost)(void *memory);
   int (*createStream)(Handle *stream, unsigned flags);
   int (*destroyStream)(Handle stream);
   int (*beginCapture)(Handle stream, int mode);

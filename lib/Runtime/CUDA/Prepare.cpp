@@ -11,52 +11,20 @@
 
 namespace gnnc::runtime::cuda {
 
-enum GraphBuilder::Kernel : int {
-  CountDigits,
-  ScanCounts,
-  ScatterDigits,
-  SumTiles,
-  ScanSums,
-  ApplySums,
-  Read32,
-  Read64,
-  Examine,
-  ReadRows32,
-  ReadRows64,
-  ExpandRows,
-  Iota,
-  Compose,
-  Last,
-  FindRows,
-  FindDifference,
-  Fill64,
-  FilterFlags,
-  FilterMembers,
-  TupleKeys,
-  TupleFlags,
-  TupleClasses,
-  CountItems,
-  CountSizes,
-  ListHeavy,
-  ListSlots,
-  SizeKeys,
-  ListLight,
-};
-
 /// In the order of the enumerators.
 const char *const kPreparationKernels[kNumPreparationKernels] = {
-    "gnnc_count_digits", "gnnc_scan_counts",     "gnnc_scatter_digits", "gnnc_sum_tiles",    "gnnc_scan_sums",
-    "gnnc_apply_sums",   "gnnc_read_32",         "gnnc_read_64",        "gnnc_examine",      "gnnc_read_rows_32",
-    "gnnc_read_rows_64", "gnnc_expand_rows",     "gnnc_iota",           "gnnc_compose",      "gnnc_last",
-    "gnnc_find_rows",    "gnnc_find_difference", "gnnc_fill_64",        "gnnc_filter_flags", "gnnc_filter_members",
-    "gnnc_tuple_keys",   "gnnc_tuple_flags",     "gnnc_tuple_classes",  "gnnc_count_items",  "gnnc_count_sizes",
-    "gnnc_list_heavy",   "gnnc_list_slots",      "gnnc_size_keys",      "gnnc_list_light",
+    "gnnc_count_digits",   "gnnc_scan_counts",  "gnnc_scatter_digits",  "gnnc_count_few",     "gnnc_scatter_few",
+    "gnnc_sum_tiles",      "gnnc_scan_sums",    "gnnc_apply_sums",      "gnnc_read",          "gnnc_examine",
+    "gnnc_read_rows_32",   "gnnc_read_rows_64", "gnnc_expand_rows",     "gnnc_iota",          "gnnc_compose",
+    "gnnc_last",           "gnnc_find_rows",    "gnnc_find_difference", "gnnc_fill_64",       "gnnc_filter_flags",
+    "gnnc_filter_members", "gnnc_tuple_keys",   "gnnc_tuple_flags",     "gnnc_tuple_classes", "gnnc_count_items",
+    "gnnc_count_sizes",    "gnnc_list_heavy",   "gnnc_list_slots",      "gnnc_size_keys",     "gnnc_list_light",
+    "gnnc_count_owners",   "gnnc_list_owners",
 };
 
-// As in Kernels/Sort.cuh.
-constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
-
-static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+/// Temporary arrays are cut from pieces of this size, larger ones are allocated by themselves.
+constexpr int64_t kLargeArray = int64_t(8) << 20;
+constexpr int64_t kClearedPiece = int64_t(256) << 10;
 
 GraphBuilder::~GraphBuilder() {
   // After a failure, copies of what is the caller's may still be under way.
@@ -64,11 +32,28 @@ GraphBuilder::~GraphBuilder() {
     device.synchronize(device.preparing, nullptr);
   for (int64_t i = 0; i < numBlocks; ++i)
     device.releaseOrdered(reinterpret_cast<Address>(blocks[i].memory));
+  if (piece)
+    device.givePiece(piece);
+  if (isPageOfDevice)
+    device.givePage(page);
 }
 
 gnnc_status GraphBuilder::start() {
   status = device.loadPreparation(error);
-  findings = static_cast<Findings *>(allocate(kMostFindings * int64_t(sizeof(Findings))));
+  if (!status)
+    status = device.takePiece(piece, error);
+  if (!status) {
+    zeros = {reinterpret_cast<char *>(piece), kClearedPiece};
+    temporaries = {zeros.next + kClearedPiece, kPieceBytes - kClearedPiece};
+    fill(zeros.next, kClearedPiece / 4, 0);
+  }
+  report = static_cast<Report *>(cleared(sizeof(Report)));
+  page = static_cast<Report *>(device.takePage());
+  isPageOfDevice = page;
+  if (!page && !status)
+    page = lists.array<Report>(1);
+  if (!page && !status)
+    status = fail(error, GNNC_OUT_OF_MEMORY, "out of memory for what is found out about a graph");
   return status;
 }
 
@@ -102,13 +87,38 @@ void *GraphBuilder::allocate(int64_t bytes) {
   status = device.allocateOrdered(bytes > 0 ? bytes : 1, memory, error);
   if (status)
     return nullptr;
-  blocks[numBlocks++] = {reinterpret_cast<void *>(memory), bytes};
+  blocks[numBlocks++] = {reinterpret_cast<void *>(memory), bytes, false};
   return reinterpret_cast<void *>(memory);
 }
 
+void *GraphBuilder::cut(Room &room, int64_t bytes, int64_t piece, bool clear) {
+  int64_t needed = divideUp(bytes > 0 ? bytes : 1, kDeviceAlignment) * kDeviceAlignment;
+  if (room.left < needed) {
+    int64_t size = needed > piece ? needed : piece;
+    room = {static_cast<char *>(allocate(size)), size};
+    if (!status)
+      blocks[numBlocks - 1].isPiece = true;
+    if (clear)
+      fill(room.next, size / 4, 0);
+  }
+  if (status)
+    return nullptr;
+  void *result = room.next;
+  room.next += needed;
+  room.left -= needed;
+  return result;
+}
+
+int32_t *GraphBuilder::temporary(int64_t count) {
+  return count * 4 > kLargeArray ? array(count)
+                                 : static_cast<int32_t *>(cut(temporaries, count * 4, kPieceBytes, false));
+}
+
+void *GraphBuilder::cleared(int64_t bytes) { return cut(zeros, bytes, kClearedPiece, true); }
+
 int64_t GraphBuilder::keep(const void *memory) {
   for (int64_t i = 0; memory && i < numBlocks; ++i)
-    if (blocks[i].memory == memory) {
+    if (blocks[i].memory == memory && !blocks[i].isPiece) {
       int64_t bytes = blocks[i].bytes;
       blocks[i] = blocks[--numBlocks];
       return bytes > 0 ? bytes : 1;
@@ -130,75 +140,61 @@ void GraphBuilder::fetch(void *to, const void *from, int64_t bytes) {
 Findings *GraphBuilder::newFindings() {
   if (status)
     return nullptr;
-  // Static, so that the copy need not be waited for.
-  static constexpr AllFindings kFresh = [] {
-    AllFindings all = {};
-    for (Findings &one : all.list)
-      one.firstWrong = ~uint64_t(0);
-    return all;
-  }();
-  if (numFindings % kMostFindings == 0)
-    status = device.copy(findings, true, kFresh.list, false, sizeof kFresh.list, device.preparing, error);
-  return findings + numFindings++ % kMostFindings;
+  // They are cleared at first, and when all places were used.
+  if (numFindings > 0 && numFindings % kMostFindings == 0)
+    fill(report->findings, sizeof report->findings / 4, 0);
+  return report->findings + numFindings++ % kMostFindings;
 }
 
 void GraphBuilder::startFindings() { numFindings = divideUp(numFindings, kMostFindings) * kMostFindings; }
 
-AllFindings GraphBuilder::readAll() {
-  AllFindings result = {findings, {}};
-  fetch(result.list, findings, sizeof result.list);
-  return result;
+void GraphBuilder::fetchReport() {
+  launchReadings();
+  fetch(page, report, sizeof(Report));
 }
 
+void GraphBuilder::readAll() { fetchReport(); }
+
 Findings GraphBuilder::read(Findings *found) {
-  Findings result = {~uint64_t(0), 0, 0, 0};
-  fetch(&result, found, sizeof result);
-  return result;
+  fetchReport();
+  return status ? Findings{} : of(found);
 }
 
 //===----------------------------------------------------------------------===//
 // Launches
 //===----------------------------------------------------------------------===//
 
-static int64_t wordOf(const void *address) { return reinterpret_cast<int64_t>(address); }
-static int64_t wordOf(int64_t number) { return number; }
-
 void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count) {
   if (!status && blocks > 0)
     status = device.launchPreparation(kernel, blocks, kThreads, words, count, error);
-}
-
-template <typename... Words> void GraphBuilder::launch(Kernel kernel, int64_t blocks, Words... words) {
-  int64_t list[] = {wordOf(words)...};
-  launchWords(kernel, blocks, list, sizeof...(words));
-}
-
-/// Enough blocks to fill the device; threads take turns.
-template <typename... Words> void GraphBuilder::each(Kernel kernel, int64_t count, Words... words) {
-  int64_t blocks = divideUp(count, kThreads), most = 8 * device.processors();
-  launch(kernel, blocks < most ? blocks : most, words...);
 }
 
 //===----------------------------------------------------------------------===//
 // Sorting and sums
 //===----------------------------------------------------------------------===//
 
-void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int32_t **sortedKeys,
-                        int32_t *&sortedValues) {
+void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, Sorted &result) {
   int64_t bits = 1;
   while (bits < 31 && most >> bits)
     ++bits;
+  if (divideUp(count, kFewTile) <= kMostFewTiles)
+    return sortFew(keys, values, count, most, bits, result);
   int64_t passes = divideUp(bits, kDigitBits), width = divideUp(bits, passes), tiles = divideUp(count, kTile);
-  int32_t *counts = array(tiles << width), *totals = array(int64_t(1) << width);
+  int32_t *counts = temporary(tiles << width), *totals = temporary(int64_t(1) << width);
   int32_t *keysTo[2] = {array(count), passes > 1 ? array(count) : nullptr};
   int32_t *valuesTo[2] = {array(count), passes > 1 ? array(count) : nullptr};
+  const int32_t *none = nullptr;
   for (int64_t pass = 0; pass < passes; ++pass) {
     bool isLast = pass + 1 == passes;
     int64_t shift = pass * width, own = width < bits - shift ? width : bits - shift;
-    int32_t *keysOut = isLast && !sortedKeys ? nullptr : keysTo[pass % 2];
+    int32_t *keysOut = isLast && !result.wantsKeys ? nullptr : keysTo[pass % 2];
+    int32_t *valuesOut = isLast && !result.wantsValues ? nullptr : valuesTo[pass % 2];
+    if (isLast && result.through)
+      result.throughs = array(count);
     launch(CountDigits, tiles, keys, count, most, shift, own, counts);
     launch(ScanCounts, int64_t(1) << own, counts, tiles, totals);
-    launch(ScatterDigits, tiles, keys, values, keysOut, valuesTo[pass % 2], count, most, shift, own, counts, totals);
+    launch(ScatterDigits, tiles, keys, values, keysOut, valuesOut, result.through, isLast ? result.throughs : none,
+           count, most, shift, own, none, counts, totals);
     keys = keysTo[pass % 2];
     values = valuesTo[pass % 2];
   }
@@ -207,16 +203,49 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
   release(totals);
   release(keysTo[1 - final]);
   release(valuesTo[1 - final]);
-  if (sortedKeys)
-    *sortedKeys = keysTo[final];
-  else
+  if (!result.wantsKeys)
     release(keysTo[final]);
-  sortedValues = valuesTo[final];
+  if (!result.wantsValues)
+    release(valuesTo[final]);
+  result.keys = result.wantsKeys ? keysTo[final] : nullptr;
+  result.values = result.wantsValues ? valuesTo[final] : nullptr;
+}
+
+/// With small tiles, digits of nine bits, and two kernels for each.
+void GraphBuilder::sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits,
+                           Sorted &result) {
+  int64_t passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes), tiles = divideUp(count, kFewTile);
+  const int32_t *none = nullptr;
+  for (int64_t pass = 0; pass + 1 < passes; ++pass) {
+    int32_t *keysOut = temporary(count), *valuesOut = temporary(count);
+    sortDigit(keys, values, count, most, pass * width, width, keysOut, valuesOut, none, nullptr, nullptr);
+    keys = keysOut;
+    values = valuesOut;
+  }
+  int64_t shift = (passes - 1) * width, own = bits - shift;
+  result.keys = result.wantsKeys ? temporary(count) : nullptr;
+  result.values = result.wantsValues ? array(count) : nullptr;
+  result.throughs = result.through ? array(count) : nullptr;
+  int32_t *starts = tiles > 0 ? temporary((int64_t(1) << own) + 1) : nullptr;
+  sortDigit(keys, values, count, most, shift, own, result.keys, result.values, result.through, result.throughs, starts);
+  result.starts = starts;
+  result.shift = shift;
+}
+
+void GraphBuilder::sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift,
+                             int64_t bits, int32_t *keysOut, int32_t *valuesOut, const int32_t *through,
+                             int32_t *throughOut, int32_t *starts) {
+  int64_t tiles = divideUp(count, kFewTile);
+  int32_t *counts = temporary(tiles << bits);
+  void *sums = cleared((divideUp(tiles, kTilesOfGroup) << bits) * 4);
+  launch(CountFew, tiles, keys, count, most, shift, bits, counts, sums);
+  launch(ScatterFew, tiles, keys, values, keysOut, valuesOut, through, throughOut, count, most, shift, bits, starts,
+         counts, sums);
 }
 
 int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t *total) {
   int64_t tiles = divideUp(count, kTile);
-  int32_t *sums = array(tiles + 1), *results = array(count);
+  int32_t *sums = temporary(tiles + 1), *results = temporary(count);
   launch(SumTiles, tiles, numbers, count, sums);
   launch(ScanSums, 1, sums, tiles);
   launch(ApplySums, tiles, numbers, count, sums, results);
@@ -226,7 +255,7 @@ int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t
 }
 
 int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int64_t &total) {
-  int32_t *place = array(1), all = 0;
+  int32_t *place = temporary(1), all = 0;
   int32_t *results = sumsBefore(numbers, count, place);
   fetch(&all, place, sizeof all);
   release(place);
@@ -251,13 +280,29 @@ const void *GraphBuilder::uploaded(const gnnc_index &index, int64_t width) {
 }
 
 const int32_t *GraphBuilder::readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place) {
+  if (readings.number == kMostReadings)
+    launchReadings();
   const void *from = uploaded(index, index.bits / 8);
   int32_t *targets = array(index.length);
   place = newFindings();
-  each(index.bits == 32 ? Read32 : Read64, index.length, from, index.length, least, extent, targets, place);
-  if (from != index.data)
-    release(from);
+  isUploaded[readings.number] = from != index.data;
+  readings.list[readings.number++] = {from, index.bits == 64, index.length, least, extent, targets, place};
   return targets;
+}
+
+void GraphBuilder::launchReadings() {
+  constexpr int64_t kAtOnce = 4; // of each thread
+  int64_t most = 0, all = 8 * device.processors();
+  for (int64_t i = 0; i < readings.number; ++i)
+    most = readings.list[i].count > most ? readings.list[i].count : most;
+  int64_t blocks = readings.number * divideUp(most, kAtOnce * kThreads);
+  static_assert(sizeof readings == (7 * kMostReadings + 1) * sizeof(int64_t));
+  launchWords(Read, blocks < all ? blocks : all, reinterpret_cast<int64_t *>(&readings),
+              sizeof readings / sizeof(int64_t));
+  for (int64_t i = 0; i < readings.number; ++i)
+    if (isUploaded[i])
+      release(readings.list[i].from);
+  readings.number = 0;
 }
 
 const int32_t *GraphBuilder::readRows(const gnnc_index &index, int64_t count, const int32_t *&targets,
@@ -296,9 +341,9 @@ int64_t GraphBuilder::element(const gnnc_index &index, int64_t number) {
 
 const int32_t *GraphBuilder::filter(const int32_t *left, const int32_t *right, bool equal, int64_t base,
                                     int64_t &count) {
-  int32_t *flags = array(base);
+  int32_t *flags = temporary(base);
   each(FilterFlags, base, left, right, int64_t(equal), base, flags);
-  int32_t *places = sumsBefore(flags, base, count);
+  int32_t *places = count < 0 ? sumsBefore(flags, base, count) : sumsBefore(flags, base, temporary(1));
   int32_t *members = array(count);
   each(FilterMembers, base, left, right, int64_t(equal), base, places, members);
   release(flags);
@@ -308,13 +353,13 @@ const int32_t *GraphBuilder::filter(const int32_t *left, const int32_t *right, b
 
 void GraphBuilder::distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
                             int64_t &count, const int32_t *&classes, const int32_t *&first) {
-  int32_t *order = nullptr, *keys = array(base);
+  int32_t *order = nullptr, *keys = temporary(base);
   for (int64_t k = numMaps - 1; k >= 0; --k) {
-    int32_t *sorted = nullptr;
+    Sorted sorted;
     each(TupleKeys, base, order, components[k], base, keys);
-    sort(keys, order, base, codomains[k], nullptr, sorted);
+    sort(keys, order, base, codomains[k], sorted);
     release(order);
-    order = sorted;
+    order = sorted.values;
   }
   if (!order)
     order = iota(nullptr, base);
@@ -376,131 +421,78 @@ Findings *GraphBuilder::examineLater(const int32_t *targets, int64_t count) {
 Findings GraphBuilder::examine(const int32_t *targets, int64_t count) { return read(examineLater(targets, count)); }
 
 void GraphBuilder::group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
-                         Grouping &result) {
+                         const int32_t *through, bool wantsMembers, Grouping &result) {
   int32_t *pointers = array(owners + 1);
+  const int32_t *none = nullptr;
   result.owners = owners;
   result.count = elements - undefined;
   result.pointers = pointers;
-  result.members = nullptr;
   if (inOrder) {
-    each(FindRows, owners + 1, targets, elements, owners, pointers);
+    each(FindRows, owners + 1, targets, elements, owners, none, int64_t(0), pointers);
     return;
   }
-  int32_t *sorted = nullptr, *members = nullptr;
-  sort(targets, nullptr, elements, owners, &sorted, members);
-  each(FindRows, owners + 1, sorted, elements, owners, pointers);
-  release(sorted);
-  result.members = members;
+  Sorted sorted;
+  sorted.wantsKeys = true;
+  sorted.wantsValues = wantsMembers;
+  sorted.through = through;
+  sort(targets, nullptr, elements, owners, sorted);
+  each(FindRows, owners + 1, sorted.keys, elements, owners, sorted.starts, sorted.shift, pointers);
+  release(sorted.keys);
+  result.members = sorted.values;
+  result.sorted = sorted.throughs;
 }
 
 void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t count) {
-  // All comparisons are launched before the first result is waited for.
   Findings **places = lists.array<Findings *>(count * count);
-  if (!places) {
+  if (!places)
     status = status ? status : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the list of indices");
-    return;
-  }
-  int64_t left = kMostFindings - 1;
-  startFindings();
-  for (int64_t i = 1; i < count; ++i)
-    for (int64_t j = 0; j < i; ++j) {
-      places[i * count + j] = nullptr;
-      if (!arrays[i] || !arrays[j] || lengths[i] != lengths[j] || arrays[i] == arrays[j] || left-- <= 0)
-        continue;
-      places[i * count + j] = newFindings();
-      each(FindDifference, lengths[i], arrays[i], arrays[j], lengths[i], places[i * count + j]);
-    }
-  const AllFindings all = readAll();
-  for (int64_t i = 1; !status && i < count; ++i)
-    for (int64_t j = 0; j < i; ++j)
-      if (Findings *place = places[i * count + j]; place && !all.of(place).notInOrder) {
-        arrays[i] = arrays[j];
-        break;
-      }
-  lists.release(places);
-}
-
-void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, DeviceWorklist *const *results) {
-  /// What the host must know of one.
-  struct Numbers {
-    int32_t slots, heavy;
-    uint64_t heavyMembers;
-    int32_t sizes[kNumSizes];
-  };
-  struct Lists {
-    int32_t *firstSlots, *numbers;
-  };
-  constexpr int64_t kWords = sizeof(Numbers) / 4;
-  Numbers *found = lists.array<Numbers>(count);
-  Lists *made = lists.array<Lists>(count);
-  if (!found || !made)
-    status = status ? status : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the worklists");
   if (status)
     return;
-  int32_t *all = array(count * kWords);
-  fill(all, count * kWords, 0);
-  for (int64_t i = 0; i < count; ++i) {
-    const Grouping &grouping = *groupings[i];
-    int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
-    int32_t *own = all ? all + i * kWords : nullptr;
-    int32_t *slots = array(owners), *isHeavy = array(owners);
-    Findings *place = newFindings();
-    each(CountItems, owners, grouping.pointers, owners, chunk, longFrom(grouping.count, owners), slots, isHeavy, place);
-    made[i].firstSlots = sumsBefore(slots, owners, own);
-    made[i].numbers = sumsBefore(isHeavy, owners, own + 1);
-    copy(own + 2, place ? reinterpret_cast<const int32_t *>(&place->sum) : nullptr, 2);
-    // Few blocks: each warp adds to the same twelve numbers.
-    int64_t blocks = divideUp(owners, kThreads), most = 2 * device.processors();
-    launch(CountSizes, blocks < most ? blocks : most, grouping.pointers, owners, chunk, own + 4);
-    release(slots);
-    release(isHeavy);
-  }
-  fetch(found, all, count * kWords * 4);
-  release(all);
-  for (int64_t i = 0; !status && i < count; ++i) {
-    const Grouping &grouping = *groupings[i];
-    DeviceWorklist &result = *results[i];
-    const Lists &own = made[i];
-    int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
-    result.chunk = chunk;
-    result.numSlots = found[i].slots;
-    result.numHeavy = found[i].heavy;
-    result.bySize = isUneven(static_cast<int64_t>(found[i].heavyMembers), grouping.count);
-    int64_t light = owners - result.numHeavy;
-    result.numItems = light + result.numSlots;
-    auto *items = static_cast<Item *>(allocate(result.numItems * int64_t(sizeof(Item))));
-    auto *heavy = static_cast<Heavy *>(allocate(result.numHeavy * int64_t(sizeof(Heavy))));
-    int32_t *heavyOfSlot = array(result.numSlots);
-    if (result.numHeavy > 0) {
-      each(ListHeavy, owners, grouping.pointers, owners, chunk, own.firstSlots, own.numbers, heavy);
-      each(ListSlots, result.numSlots, grouping.pointers, chunk, heavy, result.numHeavy, result.numSlots, items,
-           heavyOfSlot);
+  struct {
+    Comparison list[kMostComparisons] = {};
+    int64_t number = 0;
+  } comparisons;
+  static_assert(sizeof comparisons == (4 * kMostComparisons + 1) * sizeof(int64_t));
+  constexpr int64_t kAtOnce = 4; // of each thread
+  int64_t next = 0, longest = 0;
+  auto compare = [&] {
+    int64_t blocks = comparisons.number * divideUp(longest, kAtOnce * kThreads), all = 8 * device.processors();
+    launchWords(FindDifference, blocks < all ? blocks : all, reinterpret_cast<int64_t *>(&comparisons),
+                sizeof comparisons / sizeof(int64_t));
+    comparisons.number = longest = 0;
+  };
+  for (int64_t i = 1; i < count; ++i)
+    for (int64_t j = 0; j < i; ++j) {
+      Findings *&place = places[i * count + j];
+      place = nullptr;
+      if (!arrays[i] || !arrays[j] || lengths[i] != lengths[j] || arrays[i] == arrays[j] || next == kMostFindings)
+        continue;
+      place = report->compared + next++;
+      comparisons.list[comparisons.number++] = {arrays[i], arrays[j], lengths[i], place};
+      longest = lengths[i] > longest ? lengths[i] : longest;
+      if (comparisons.number == kMostComparisons)
+        compare();
     }
-    int32_t *order = nullptr;
-    if (result.bySize) {
-      int32_t *keys = array(owners);
-      each(SizeKeys, owners, grouping.pointers, owners, chunk, keys);
-      sort(keys, nullptr, owners, chunk + 1, nullptr, order);
-      release(keys);
-      // Launches share the items at these places, so they must rise; fewer have more members.
-      int64_t before = light;
-      for (int k = 0; k < kNumSizes; ++k) {
-        int64_t size = found[i].sizes[k];
-        before = size < 0 ? 0 : size < before ? size : before;
-        result.largest[k] = result.numSlots + before;
+  compare();
+  if (next > 0)
+    sharing = {arrays, places, count};
+}
+
+gnnc_status GraphBuilder::finish() {
+  if (sharing.count == 0 && numPending == 0)
+    return wait();
+  fetchReport();
+  for (int64_t i = 1; !status && i < sharing.count; ++i)
+    for (int64_t j = 0; j < i; ++j)
+      if (Findings *place = sharing.places[i * sharing.count + j]; place && !of(place).notInOrder) {
+        sharing.arrays[i] = sharing.arrays[j];
+        break;
       }
-    }
-    int64_t listed = result.bySize ? light : owners;
-    each(ListLight, listed, grouping.pointers, listed, chunk, order, own.numbers, items + result.numSlots);
-    release(order);
-    release(own.firstSlots);
-    release(own.numbers);
-    result.items = reinterpret_cast<Address>(items);
-    result.heavy = reinterpret_cast<Address>(heavy);
-    result.heavyOfSlot = reinterpret_cast<Address>(heavyOfSlot);
-  }
-  lists.release(found);
-  lists.release(made);
+  sharing = {};
+  for (int64_t i = 0; !status && i < numPending; ++i)
+    note(of(pending[i].numbers), *pending[i].grouping, *pending[i].result);
+  numPending = 0;
+  return status;
 }
 
 } // namespace gnnc::runtime::cuda

@@ -19,24 +19,34 @@
 
 namespace gnnc::runtime::cuda {
 
-/// What kernels find out about a map (Prepare.cuh).
+/// What kernels find out about a map (Prepare.cuh); all 0: nothing.
 struct Findings {
-  uint64_t firstWrong; ///< ~0: none
-  uint64_t undefined, notInOrder, sum;
-  bool isWrong() const { return firstWrong != ~uint64_t(0); }
+  uint64_t wrong; ///< ~ the number of the first element that is
+  uint64_t undefined, notInOrder;
+  bool isWrong() const { return wrong != 0; }
+  int64_t firstWrong() const { return static_cast<int64_t>(~wrong); }
 };
 
-constexpr int64_t kMostFindings = 64;
+/// And about a worklist (Worklist.cuh).
+struct Numbers {
+  uint64_t membersOfLong;
+  int32_t slots, heavy, sizes[kNumSizes];
+};
+
+constexpr int64_t kMostFindings = 64, kMostNumbers = 32;
 
 /// All that is at hand, fetched together.
-struct AllFindings {
-  const Findings *from; ///< on the device
-  Findings list[kMostFindings];
-  const Findings &of(const Findings *place) const { return list[place - from]; }
+struct Report {
+  Findings findings[kMostFindings], compared[kMostFindings];
+  Numbers numbers[kMostNumbers];
 };
+static_assert(sizeof(Report) <= kPageBytes);
 
 /// Works on the device's stream for preparing, and waits only for what the host must know. After a failure all calls do
 /// nothing; `status` says that there was one.
+///
+/// Arrays that may become the graph's are allocated by themselves. What is needed in between is cut from larger pieces,
+/// since each allocation takes about as long as a kernel.
 class GraphBuilder {
 public:
   /// `lists`: for notes on the host.
@@ -53,12 +63,16 @@ public:
   // Arrays; null after a failure.
   void *allocate(int64_t bytes);
   int32_t *array(int64_t count) { return static_cast<int32_t *>(allocate(count * 4)); }
+  /// Not to be kept. It stays until the end unless it is large and released.
+  int32_t *temporary(int64_t count);
+  /// The same, filled with 0.
+  void *cleared(int64_t bytes);
   void release(const void *memory);
   /// Hands over one array, with its bytes (0: it was handed over before, or is not of this builder).
   int64_t keep(const void *memory);
 
   // Root maps.
-  /// `place`: where what is found will be.
+  /// `place`: where what is found will be. Several are read together, when the first answer is asked for.
   const int32_t *readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place);
   /// Row pointers; `targets` becomes the row of each of `count` elements where nothing was wrong.
   const int32_t *readRows(const gnnc_index &index, int64_t count, const int32_t *&targets, Findings &found);
@@ -66,6 +80,7 @@ public:
   int64_t element(const gnnc_index &index, int64_t number);
 
   // Derived ones.
+  /// `count`: -1, or how many there are if that is known.
   const int32_t *filter(const int32_t *left, const int32_t *right, bool equal, int64_t base, int64_t &count);
   /// Tuples of `numMaps` components of `base` elements; `codomains`: their extents.
   void distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
@@ -82,44 +97,165 @@ public:
   Findings *examineLater(const int32_t *targets, int64_t count);
   /// The next kMostFindings places stay good together.
   void startFindings();
-  AllFindings readAll();
+  /// Fetches all findings since then; the answers are good until the next call that waits.
+  void readAll();
+  /// What was fetched of a place on the device.
+  template <typename T> const T &of(const T *place) const {
+    return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(page) +
+                                        (reinterpret_cast<const char *>(place) - reinterpret_cast<char *>(report)));
+  }
+  /// `through`: null, or numbers of the elements that are wanted in the members' order; then `members` may be left out.
   void group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
-             Grouping &result);
-  /// As Indices::share.
+             const int32_t *through, bool wantsMembers, Grouping &result);
+  // The answers of these two are there after `finish`.
+  /// As Indices::share; once.
   void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
-  /// Those of several maps, which are waited for together.
+  /// Those of several maps; where they are large, they are waited for together.
   void worklists(const Grouping *const *groupings, int64_t count, DeviceWorklist *const *results);
+  /// Waits for all that was begun.
+  gnnc_status finish();
 
   gnnc_status wait();
 
 private:
-  enum Kernel : int;
+  static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
+  // As in Kernels/Sort.cuh.
+  static constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
+  static constexpr int64_t kFewTile = 4096, kFewDigitBits = 9, kMostFewTiles = 512, kTilesOfGroup = 16;
+
+  /// In the order of kPreparationKernels.
+  enum Kernel : int {
+    CountDigits,
+    ScanCounts,
+    ScatterDigits,
+    CountFew,
+    ScatterFew,
+    SumTiles,
+    ScanSums,
+    ApplySums,
+    Read,
+    Examine,
+    ReadRows32,
+    ReadRows64,
+    ExpandRows,
+    Iota,
+    Compose,
+    Last,
+    FindRows,
+    FindDifference,
+    Fill64,
+    FilterFlags,
+    FilterMembers,
+    TupleKeys,
+    TupleFlags,
+    TupleClasses,
+    CountItems,
+    CountSizes,
+    ListHeavy,
+    ListSlots,
+    SizeKeys,
+    ListLight,
+    CountOwners,
+    ListOwners,
+  };
   struct Block {
     const void *memory;
     int64_t bytes;
+    bool isPiece; ///< others are cut from it: it stays until the end
   };
-  template <typename... Words> void launch(Kernel kernel, int64_t blocks, Words... words);
+  /// What is left of a piece.
+  struct Room {
+    char *next = nullptr;
+    int64_t left = 0;
+  };
+  /// As in Kernels/Prepare.cuh.
+  struct Reading {
+    const void *from;
+    int64_t isWide, count, least, extent;
+    int32_t *to;
+    Findings *findings;
+  };
+  static constexpr int64_t kMostReadings = 4, kMostComparisons = 8;
+  struct Comparison {
+    const int32_t *a, *b;
+    int64_t count;
+    Findings *findings;
+  };
+  /// A worklist whose numbers are not known yet.
+  struct Pending {
+    const Numbers *numbers;
+    const Grouping *grouping;
+    DeviceWorklist *result;
+  };
+  struct Sharing {
+    const int32_t **arrays = nullptr;
+    Findings **places = nullptr; ///< [count][count], null: not compared
+    int64_t count = 0;
+  };
+  static int64_t wordOf(const void *address) { return reinterpret_cast<int64_t>(address); }
+  static int64_t wordOf(int64_t number) { return number; }
   void launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count);
-  template <typename... Words> void each(Kernel kernel, int64_t count, Words... words);
+  template <typename... Words> void launch(Kernel kernel, int64_t blocks, Words... words) {
+    int64_t list[] = {wordOf(words)...};
+    launchWords(kernel, blocks, list, sizeof...(words));
+  }
+  /// Enough blocks to fill the device; threads take turns.
+  template <typename... Words> void each(Kernel kernel, int64_t count, Words... words) {
+    int64_t most = 8 * device.processors(), all = divideUp(count, kThreads);
+    launch(kernel, all < most ? all : most, words...);
+  }
+  /// What is wanted of a sort, and then what it made.
+  struct Sorted {
+    bool wantsKeys = false, wantsValues = true;
+    const int32_t *through = nullptr; ///< values are numbers of these, which are wanted in their order
+    int32_t *keys = nullptr, *values = nullptr, *throughs = nullptr;
+    /// Null, or where the keys begin that are the same without their last `shift` bits.
+    const int32_t *starts = nullptr;
+    int64_t shift = 0;
+  };
   /// Sorts by keys up to `most`, stably; undefined ones count as `most`. Null `values`: the elements' numbers.
-  void sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int32_t **sortedKeys,
-            int32_t *&sortedValues);
+  void sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, Sorted &result);
   /// Sums before each number; `total` is fetched.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int64_t &total);
   /// The same; the total is written to the device.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int32_t *total);
   void fetch(void *to, const void *from, int64_t bytes);
   const void *uploaded(const gnnc_index &index, int64_t width);
+  void sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits, Sorted &result);
+  void sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift, int64_t bits,
+                 int32_t *keysOut, int32_t *valuesOut, const int32_t *through, int32_t *throughOut, int32_t *starts);
+  void *cut(Room &room, int64_t bytes, int64_t piece, bool clear);
   Findings *newFindings();
   Findings read(Findings *found);
+  void fetchReport();
+  void launchReadings();
+  // PrepareWorklist.cpp
+  struct LargeList;
+  void reserveNumbers(int64_t count);
+  void listFew(const Grouping &grouping, DeviceWorklist &result);
+  static void note(const Numbers &numbers, const Grouping &grouping, DeviceWorklist &result);
+  void countLarge(LargeList &list);
+  void listLarge(LargeList &list);
 
   const Device &device;
   Memory &lists;
   gnnc_error *error;
   Block *blocks = nullptr;
   int64_t numBlocks = 0, capacity = 0;
-  Findings *findings = nullptr;
-  int64_t numFindings = 0;
+  Address piece = 0; ///< the device's
+  Room temporaries, zeros;
+  struct {
+    Reading list[kMostReadings] = {};
+    int64_t number = 0;
+  } readings;
+  bool isUploaded[kMostReadings] = {};
+  Report *report = nullptr; ///< on the device
+  Report *page = nullptr;   ///< what was fetched of it
+  bool isPageOfDevice = false;
+  int64_t numFindings = 0, numNumbers = 0;
+  Pending pending[kMostNumbers];
+  int64_t numPending = 0;
+  Sharing sharing;
 };
 
 } // namespace gnnc::runtime::cuda

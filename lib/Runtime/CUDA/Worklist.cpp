@@ -17,7 +17,7 @@
 
 namespace gnnc::runtime::cuda {
 
-constexpr int64_t kLeastChunk = 256, kMostChunk = 2048;
+constexpr int64_t kMostChunk = 2048;
 /// Items that a large GPU has at work at a time: 132 processors with 64 warps.
 constexpr int64_t kItemsInFlight = 8192;
 /// Falling size if the long owners hold more than one in this many members.
@@ -54,7 +54,7 @@ int64_t longFrom(int64_t members, int64_t owners) {
   return chunk > kLeastChunk || least > chunk ? chunk : least;
 }
 
-bool isUneven(int64_t membersOfLong, int64_t members) { return membersOfLong * kLongShare > members; }
+int64_t mostEven(int64_t members) { return members / kLongShare; }
 
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
   const int32_t *pointers = grouping.pointers;
@@ -95,7 +95,7 @@ bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
 
   Item *light = items + slot;
   int64_t next = 0;
-  bool bySize = isUneven(membersOfLong, grouping.count);
+  bool bySize = membersOfLong > mostEven(grouping.count);
   int64_t places[kMostChunk + 2];
   if (bySize) { // Counting sort by falling size, stable.
     memset(places, 0, sizeof places);

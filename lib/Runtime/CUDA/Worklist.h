@@ -36,12 +36,14 @@ struct Worklist {
   int64_t largest[kNumSizes] = {};
 };
 
+/// The shortest chunks.
+constexpr int64_t kLeastChunk = 256;
 /// Members an item has at most, where there are so many in all.
 int64_t chunkFor(int64_t members);
 /// Owners with more members than this are long beside the others.
 int64_t longFrom(int64_t members, int64_t owners);
-/// Whether light owners are listed by falling size.
-bool isUneven(int64_t membersOfLong, int64_t members);
+/// Light owners are listed by falling size where long ones have more than these of so many members.
+int64_t mostEven(int64_t members);
 
 // The most that a worklist of up to so many owners and members has, however these are spread: items with a slot, owners
 // with several items, and items.

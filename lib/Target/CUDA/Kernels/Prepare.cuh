@@ -14,54 +14,87 @@
 #ifndef GNNC_KERNELS_PREPARE_CUH
 #define GNNC_KERNELS_PREPARE_CUH
 
-#include "Sort.cuh"
+#include "Worklist.cuh"
 
 namespace gnnc::prepare {
 
-/// What is found out about a map; the first is ~0 before, the others 0.
+/// What is found out about a map; all 0 before. `wrong`: ~ the number of the first element that is.
 struct Findings {
-  unsigned long long firstWrong, undefined, notInOrder, sum;
-};
-
-/// As in lib/Runtime/CUDA/Worklist.h.
-struct alignas(16) Item {
-  int owner, begin, end, slot;
-};
-struct alignas(16) Heavy {
-  int owner, first, last, members;
+  unsigned long long wrong, undefined, notInOrder;
 };
 
 GNNC_DEVICE int64 threadNumber() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
 GNNC_DEVICE int64 numThreads() { return int64(gridDim.x) * blockDim.x; }
 GNNC_DEVICE int at(const int *map, int64 i) { return map ? __ldg(map + i) : int(i); }
 
-/// Adds up what each thread found; all threads of a warp come here.
+/// Adds up what each thread found; all threads of a block come here.
 GNNC_DEVICE void report(Findings *findings, unsigned long long firstWrong, unsigned undefined, bool notInOrder) {
   if (firstWrong != ~0ull)
-    atomicMin(&findings->firstWrong, firstWrong);
+    atomicMax(&findings->wrong, ~firstWrong);
   undefined = sumLanes<1, 32>(undefined);
   if (undefined && lane() == 0)
     atomicAdd(&findings->undefined, static_cast<unsigned long long>(undefined));
-  if (__any_sync(kAllLanes, notInOrder) && lane() == 0)
+  // Once a block: so many writes to one place take longer than reading the map.
+  if (__syncthreads_or(notInOrder) && threadIdx.x == 0)
     findings->notInOrder = 1;
 }
 
-/// Targets from `least` to `extent` - 1; wrong ones become `least`.
-template <typename T>
-GNNC_DEVICE void readTargets(const T *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
+/// A map to read: targets from `least` to `extent` - 1; wrong ones become -1.
+struct Reading {
+  const void *from;
+  int64 isWide, count, least, extent;
+  int *to;
+  Findings *findings;
+};
+/// Several at once; blocks take turns.
+constexpr int kMostReadings = 4;
+struct Readings {
+  Reading list[kMostReadings];
+  int64 number;
+};
+
+template <typename T> GNNC_DEVICE void readTargets(const Reading &reading, int64 block, int64 blocks) {
+  constexpr int kHeldHere = 4; // read before any is looked at
+  const T *from = static_cast<const T *>(reading.from);
   unsigned long long firstWrong = ~0ull;
   unsigned undefined = 0;
   bool notInOrder = false;
-  for (int64 i = threadNumber(); i < count; i += numThreads()) {
-    int64 target = from[i];
-    bool isWrong = target < least || target >= extent;
-    if (isWrong && firstWrong == ~0ull)
-      firstWrong = i;
-    notInOrder |= target < (i > 0 ? int64(from[i - 1]) : 0);
-    undefined += target < 0;
-    to[i] = isWrong ? -1 : int(target);
+  int64 step = blocks * kThreads;
+  for (int64 first = block * kThreads + threadIdx.x; first < reading.count; first += kHeldHere * step) {
+    T targets[kHeldHere], before[kHeldHere];
+    GNNC_FOR(k, kHeldHere) {
+      int64 i = first + k * step;
+      bool isThere = i < reading.count;
+      targets[k] = isThere ? from[i] : T(0);
+      before[k] = isThere && i > 0 ? from[i - 1] : T(0);
+    }
+    GNNC_FOR(k, kHeldHere) {
+      int64 i = first + k * step, target = targets[k];
+      if (i >= reading.count)
+        continue;
+      bool isWrong = target < reading.least || target >= reading.extent;
+      if (isWrong && firstWrong == ~0ull)
+        firstWrong = i;
+      notInOrder |= target < int64(before[k]);
+      undefined += target < 0;
+      reading.to[i] = isWrong ? -1 : int(target);
+    }
   }
-  report(findings, firstWrong, undefined, notInOrder);
+  report(reading.findings, firstWrong, undefined, notInOrder);
+}
+
+GNNC_DEVICE void readMaps(const Readings &readings) {
+  int64 number = blockIdx.x % readings.number, block = blockIdx.x / readings.number;
+  int64 blocks = (gridDim.x - 1 - number) / readings.number + 1;
+  // By constants, so that the list stays where arguments are.
+  GNNC_FOR(i, kMostReadings) {
+    if (i != number)
+      continue;
+    if (readings.list[i].isWide)
+      readTargets<int64>(readings.list[i], block, blocks);
+    else
+      readTargets<int>(readings.list[i], block, blocks);
+  }
 }
 
 GNNC_DEVICE void examineTargets(const int *targets, int64 count, Findings *findings) {
@@ -87,7 +120,42 @@ template <typename T> GNNC_DEVICE void readRows(const T *from, int64 rows, int64
       to[0] = int(begin);
   }
   if (firstWrong != ~0ull)
-    atomicMin(&findings->firstWrong, firstWrong);
+    atomicMax(&findings->wrong, ~firstWrong);
+}
+
+/// Pairs of arrays to compare; blocks take turns.
+constexpr int kMostComparisons = 8;
+struct Comparison {
+  const int *a, *b;
+  int64 count;
+  Findings *findings;
+};
+struct Comparisons {
+  Comparison list[kMostComparisons];
+  int64 number;
+};
+
+GNNC_DEVICE void compareArrays(const Comparisons &comparisons) {
+  int64 number = blockIdx.x % comparisons.number, blocks = (gridDim.x - 1 - number) / comparisons.number + 1;
+  Comparison own = {};
+  GNNC_FOR(i, kMostComparisons)
+  if (i == number)
+    own = comparisons.list[i];
+  constexpr int kAtOnce = 4;
+  for (int64 first = blockIdx.x / comparisons.number * kThreads * kAtOnce; first < own.count;
+       first += blocks * kThreads * kAtOnce) {
+    // Most arrays that differ do so at once, and everywhere: a block writes once, and stops when another did.
+    bool differs = *reinterpret_cast<volatile unsigned long long *>(&own.findings->notInOrder);
+    GNNC_FOR(k, kAtOnce) {
+      int64 i = first + k * kThreads + threadIdx.x;
+      differs |= i < own.count && own.a[i] != own.b[i];
+    }
+    if (__syncthreads_or(differs)) {
+      if (threadIdx.x == 0)
+        own.findings->notInOrder = 1;
+      return;
+    }
+  }
 }
 
 /// The first of `count` rising numbers that is not less than `wanted`.
@@ -109,6 +177,7 @@ using gnnc::int64;
 using gnnc::prepare::Findings;
 using gnnc::prepare::Heavy;
 using gnnc::prepare::Item;
+using gnnc::prepare::Numbers;
 
 #define GNNC_PREPARE extern "C" __global__ void __launch_bounds__(512)
 #define GNNC_EACH(i, count) for (int64 i = gnnc::prepare::threadNumber(); i < (count); i += gnnc::prepare::numThreads())
@@ -123,11 +192,21 @@ GNNC_PREPARE gnnc_count_digits(const int *targets, int64 count, int64 undefined,
 GNNC_PREPARE gnnc_scan_counts(int *counts, int64 tiles, int *totals) {
   gnnc::prepare::scanCounts(counts, tiles, totals);
 }
+#define GNNC_PASS                                                                                                      \
+  const int *targets, const int *values, int *keysOut, int *valuesOut, const int *through, int *throughOut,            \
+      int64 count, int64 undefined, int64 shift, int64 bits, int *starts
+#define GNNC_PASSED                                                                                                    \
+  {targets, values, keysOut, valuesOut, through, throughOut, count, int(undefined), int(shift), int(bits), starts}
 extern "C" __global__ void __launch_bounds__(512, 2)
-    gnnc_scatter_digits(const int *targets, const int *values, int *keysOut, int *valuesOut, int64 count,
-                        int64 undefined, int64 shift, int64 bits, const int *counts, const int *totals) {
-  gnnc::prepare::scatterDigits(targets, values, keysOut, valuesOut, count, int(undefined), int(shift), int(bits),
-                               counts, totals);
+    gnnc_scatter_digits(GNNC_PASS, const int *counts, const int *totals) {
+  gnnc::prepare::scatterDigits(GNNC_PASSED, counts, totals);
+}
+GNNC_PREPARE gnnc_count_few(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits, int *counts,
+                            int *sums) {
+  gnnc::prepare::countFew(targets, count, int(undefined), int(shift), int(bits), counts, sums);
+}
+extern "C" __global__ void __launch_bounds__(512, 3) gnnc_scatter_few(GNNC_PASS, const int *counts, const int *sums) {
+  gnnc::prepare::scatterFew(GNNC_PASSED, counts, sums);
 }
 GNNC_PREPARE gnnc_sum_tiles(const int *numbers, int64 count, int *sums) {
   gnnc::prepare::sumTiles(numbers, count, sums);
@@ -141,12 +220,7 @@ GNNC_PREPARE gnnc_apply_sums(const int *numbers, int64 count, const int *sums, i
 // Maps
 //===----------------------------------------------------------------------===//
 
-GNNC_PREPARE gnnc_read_32(const int *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
-  gnnc::prepare::readTargets(from, count, least, extent, to, findings);
-}
-GNNC_PREPARE gnnc_read_64(const int64 *from, int64 count, int64 least, int64 extent, int *to, Findings *findings) {
-  gnnc::prepare::readTargets(from, count, least, extent, to, findings);
-}
+GNNC_PREPARE gnnc_read(const __grid_constant__ gnnc::prepare::Readings readings) { gnnc::prepare::readMaps(readings); }
 GNNC_PREPARE gnnc_examine(const int *targets, int64 count, Findings *findings) {
   gnnc::prepare::examineTargets(targets, count, findings);
 }
@@ -176,22 +250,18 @@ GNNC_PREPARE gnnc_last(const int *map, int64 count, int *results) {
       atomicMax(results + target, int(i));
   }
 }
-/// Row pointers from targets that are sorted.
-GNNC_PREPARE gnnc_find_rows(const int *sorted, int64 count, int64 owners, int *pointers) {
-  GNNC_EACH(owner, owners + 1) pointers[owner] = int(gnnc::prepare::lowerBound(sorted, count, owner));
-}
-GNNC_PREPARE gnnc_find_difference(const int *a, const int *b, int64 count, Findings *findings) {
-  bool differs = false;
-  GNNC_EACH(i, count) {
-    // Most arrays that differ do so at once.
-    if (*reinterpret_cast<volatile unsigned long long *>(&findings->notInOrder))
-      return;
-    differs |= a[i] != b[i];
-    if (differs) {
-      findings->notInOrder = 1;
-      return;
-    }
+/// Row pointers from targets that are sorted. `starts`: null, or where those begin that are the same without their last
+/// `shift` bits.
+GNNC_PREPARE gnnc_find_rows(const int *sorted, int64 count, int64 owners, const int *starts, int64 shift,
+                            int *pointers) {
+  GNNC_EACH(owner, owners + 1) {
+    int64 low = starts ? __ldg(starts + (owner >> shift)) : 0,
+          high = starts ? __ldg(starts + (owner >> shift) + 1) : count;
+    pointers[owner] = int(low + gnnc::prepare::lowerBound(sorted + low, high - low, owner));
   }
+}
+GNNC_PREPARE gnnc_find_difference(const __grid_constant__ gnnc::prepare::Comparisons comparisons) {
+  gnnc::prepare::compareArrays(comparisons);
 }
 GNNC_PREPARE gnnc_fill_64(int64 *numbers, int64 count, int64 number) { GNNC_EACH(i, count) numbers[i] = number; }
 
@@ -237,7 +307,7 @@ GNNC_PREPARE gnnc_tuple_classes(const int *order, const int *flags, const int *b
 
 /// For each owner its items if it has several, and whether it has; the members of those that have more than `isLong`.
 GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, int64 isLong, int *slots, int *isHeavy,
-                              Findings *findings) {
+                              Numbers *numbers) {
   int64 sum = 0;
   GNNC_EACH(owner, owners) {
     int64 members = pointers[owner + 1] - pointers[owner];
@@ -247,11 +317,11 @@ GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, in
     sum += members > isLong ? members : 0;
   }
   if (sum)
-    atomicAdd(&findings->sum, static_cast<unsigned long long>(sum));
+    atomicAdd(&numbers->membersOfLong, static_cast<unsigned long long>(sum));
 }
 /// sizes[k]: light owners of at least 2^k members, for the 12 sizes of lib/Runtime/CUDA/Device.h. Whole numbers: the
 /// order of additions does not matter.
-GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, int *sizes) {
+GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, Numbers *numbers) {
   int counts[12] = {};
   GNNC_EACH(owner, owners) {
     int members = pointers[owner + 1] - pointers[owner];
@@ -259,7 +329,7 @@ GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, in
   }
   GNNC_FOR(k, 12) {
     if (int count = gnnc::sumLanes<1, 32>(counts[k]); count && gnnc::lane() == 0)
-      atomicAdd(&sizes[k], count);
+      atomicAdd(&numbers->sizes[k], count);
   }
 }
 GNNC_PREPARE gnnc_list_heavy(const int *pointers, int64 owners, int64 chunk, const int *slots, const int *numbers,
@@ -304,6 +374,21 @@ GNNC_PREPARE gnnc_list_light(const int *pointers, int64 count, int64 chunk, cons
     if (end - begin <= chunk)
       items[order ? i : i - numbers[i]] = {owner, begin, end, -1};
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Worklists of few owners and members
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_count_owners(const int *pointers, int64 owners, int64 chunk, int64 isLong, int *counts, int *sums,
+                               int2 *heavyOfTile, Numbers *numbers) {
+  gnnc::prepare::countOwners(pointers, owners, int(chunk), isLong, counts, sums, heavyOfTile, numbers);
+}
+GNNC_PREPARE gnnc_list_owners(const int *pointers, int64 owners, int64 chunk, int64 mostEven, const int *counts,
+                              const int *sums, const int2 *heavyOfTile, Numbers *numbers, Item *items, Heavy *heavy,
+                              int *heavyOfSlot) {
+  gnnc::prepare::listOwners(pointers, owners, int(chunk), mostEven, counts, sums, heavyOfTile, numbers, items, heavy,
+                            heavyOfSlot);
 }
 
 #endif // GNNC_KERNELS_PREPARE_CUH

@@ -8,7 +8,8 @@
 // Sorts by one digit of the key at a time, from the lowest: each block counts the digits of its tile, prefix sums say
 // where the tile's part of each digit begins, and each block ranks its keys and writes them there, by way of shared
 // memory so that neighbours are written together. A rank counts the equal digits before a key in its warp (found by
-// votes), in the warps before, and in the tiles before: the sort is stable, and the same every time.
+// votes), in the warps before, and in the tiles before: the sort is stable, and the same every time. Short arrays have
+// a variant with one kernel less for each digit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,9 @@ namespace gnnc::prepare {
 constexpr int kThreads = 512, kWarps = kThreads / 32, kHeld = 16;
 constexpr int kTile = kThreads * kHeld;
 constexpr int kDigits = 256; ///< at most
+
+template <int N> constexpr int kLog2 = 1 + kLog2<N / 2>;
+template <> constexpr int kLog2<1> = 0;
 
 /// The sum of x over all threads before this one, and of all. Threads are a multiple of 32, at most 1024.
 template <int Threads> GNNC_DEVICE int sumBefore(int x, int &all) {
@@ -92,80 +96,185 @@ GNNC_DEVICE void scanCounts(int *counts, int64 tiles, int *totals) {
     totals[blockIdx.x] = running;
 }
 
-/// Null `values`: an element's own number. Null `keysOut`: only the values are wanted.
-GNNC_DEVICE void scatterDigits(const int *targets, const int *values, int *keysOut, int *valuesOut, int64 count,
-                               int undefined, int shift, int bits, const int *counts, const int *totals) {
-  __shared__ unsigned short bins[kWarps][kDigits];
-  __shared__ int tileStart[kDigits], destination[kDigits];
-  __shared__ int exchange[kTile];
-  int mask = (1 << bits) - 1, warp = threadIdx.x / 32;
-  int64 begin = int64(blockIdx.x) * kTile;
-  int valid = count - begin < kTile ? int(count - begin) : kTile;
-  for (int digit = lane(); digit <= mask; digit += 32)
-    bins[warp][digit] = 0;
-  __syncwarp();
-
-  int keys[kHeld], ranks[kHeld];
-  int first = warp * 32 * kHeld + lane();
-  // What is past the end has the last digit of all, and comes after those that have it too.
-  GNNC_FOR(i, kHeld)
-  keys[i] = first + 32 * i < valid ? keyOf(__ldg(targets + begin + first + 32 * i), undefined) : -1;
-  GNNC_FOR(i, kHeld) {
-    int digit = (keys[i] >> shift) & mask;
-    unsigned alike = kAllLanes;
-    for (int b = 0; b < bits; ++b) {
-      bool is = (digit >> b) & 1;
+/// For each digit how many the tile has of it, and the warp's in `bins` as sums over the warps before. Ranks are among
+/// the warp's own, in the order of the calls: lane by lane, then the next of each lane. `digitOf(i)`: of what a lane
+/// holds.
+template <int Held, int Digits, typename DigitOf>
+GNNC_DEVICE int rankDigits(DigitOf digitOf, unsigned short (&bins)[kWarps][Digits], int (&ranks)[Held]) {
+  int warp = threadIdx.x / 32;
+  GNNC_FOR(i, Digits / 32)
+  bins[warp][i * 32 + lane()] = 0;
+  // Votes do not wait for each other: all come before the first count.
+  unsigned alike[Held];
+  GNNC_FOR(i, Held) {
+    alike[i] = kAllLanes;
+    GNNC_FOR(b, kLog2<Digits>) {
+      bool is = (digitOf(i) >> b) & 1;
       unsigned those = __ballot_sync(kAllLanes, is);
-      alike &= is ? those : ~those;
+      alike[i] &= is ? those : ~those;
     }
-    int before = __popc(alike & ((1u << lane()) - 1)), leader = __ffs(alike) - 1, start = 0;
-    if (lane() == leader) {
-      start = bins[warp][digit];
-      bins[warp][digit] = static_cast<unsigned short>(start + __popc(alike));
+  }
+  __syncwarp();
+  GNNC_FOR(i, Held) {
+    int before = __popc(alike[i] & ((1u << lane()) - 1)), leader = __ffs(alike[i]) - 1, start = 0;
+    if (before == 0) {
+      start = bins[warp][digitOf(i)];
+      bins[warp][digitOf(i)] = static_cast<unsigned short>(start + __popc(alike[i]));
     }
     ranks[i] = __shfl_sync(kAllLanes, start, leader) + before;
     __syncwarp();
   }
   __syncthreads();
-
   int digit = threadIdx.x, own = 0;
-  if (digit <= mask)
+  if (digit < Digits)
     GNNC_FOR(w, kWarps) {
       int held = bins[w][digit];
       bins[w][digit] = static_cast<unsigned short>(own);
       own += held;
     }
+  return own;
+}
+
+/// What is known of a digit when a tile is scattered: how many there are of it, and in the tiles before.
+struct DigitCount {
+  int all, before;
+};
+
+/// What a pass of the sort reads and writes.
+struct Pass {
+  const int *targets, *values; ///< null values: an element's own number
+  int *keysOut, *valuesOut;    ///< null: not wanted
+  const int *through;          ///< numbers of the elements whose ...
+  int *throughOut;             ///< ... sorted list is wanted too, or null
+  int64 count;
+  int undefined, shift, bits;
+  int *starts; ///< null, or where each digit begins, and the end
+};
+
+/// `find` counts a digit.
+template <int Held, int Digits, typename Find> GNNC_DEVICE void scatterTile(const Pass &pass, Find find) {
+  __shared__ unsigned short bins[kWarps][Digits];
+  __shared__ int tileStart[Digits], destination[Digits];
+  __shared__ int exchange[kThreads * Held];
+  constexpr int kOwnTile = kThreads * Held;
+  int mask = (1 << pass.bits) - 1, shift = pass.shift, warp = threadIdx.x / 32;
+  int64 begin = int64(blockIdx.x) * kOwnTile;
+  int valid = pass.count - begin < kOwnTile ? int(pass.count - begin) : kOwnTile;
+
+  int keys[Held], ranks[Held];
+  int first = warp * 32 * Held + lane();
+  // What is past the end has the last digit of all, and comes after those that have it too.
+  GNNC_FOR(i, Held)
+  keys[i] = first + 32 * i < valid ? keyOf(__ldg(pass.targets + begin + first + 32 * i), pass.undefined) : -1;
+  DigitCount known = {};
+  int digit = threadIdx.x;
+  if (digit <= mask)
+    known = find(digit);
+  auto digitOf = [&](int i) { return (keys[i] >> shift) & mask; };
+  int own = rankDigits<Held, Digits>(digitOf, bins, ranks);
   int all, start = sumBefore<kThreads>(own, all);
-  int base = sumBefore<kThreads>(digit <= mask ? totals[digit] : 0, all);
+  int base = sumBefore<kThreads>(known.all, all);
   if (digit <= mask) {
     tileStart[digit] = start;
-    destination[digit] = base + counts[int64(digit) * gridDim.x + blockIdx.x] - start;
+    destination[digit] = base + known.before - start;
+    if (pass.starts && blockIdx.x == 0)
+      pass.starts[digit] = base, pass.starts[mask + 1] = int(pass.count);
   }
   __syncthreads();
-  GNNC_FOR(i, kHeld) {
-    int d = (keys[i] >> shift) & mask;
-    ranks[i] += bins[warp][d] + tileStart[d];
+  GNNC_FOR(i, Held) {
+    ranks[i] += bins[warp][digitOf(i)] + tileStart[digitOf(i)];
     exchange[ranks[i]] = keys[i];
   }
   __syncthreads();
-  int places[kHeld];
-  GNNC_FOR(i, kHeld) {
+  int places[Held];
+  GNNC_FOR(i, Held) {
     int at = i * kThreads + threadIdx.x, key = exchange[at];
     places[i] = destination[(key >> shift) & mask] + at;
-    if (keysOut && at < valid)
-      keysOut[places[i]] = key;
+    if (pass.keysOut && at < valid)
+      pass.keysOut[places[i]] = key;
   }
   __syncthreads();
-  GNNC_FOR(i, kHeld) {
+  GNNC_FOR(i, Held) {
     int at = first + 32 * i;
-    exchange[ranks[i]] = at >= valid ? 0 : values ? __ldg(values + begin + at) : int(begin) + at;
+    exchange[ranks[i]] = at >= valid ? 0 : pass.values ? __ldg(pass.values + begin + at) : int(begin) + at;
   }
   __syncthreads();
-  GNNC_FOR(i, kHeld) {
+  GNNC_FOR(i, Held) {
     int at = i * kThreads + threadIdx.x;
-    if (at < valid)
-      valuesOut[places[i]] = exchange[at];
+    if (pass.valuesOut && at < valid)
+      pass.valuesOut[places[i]] = exchange[at];
+    if (pass.throughOut && at < valid)
+      pass.throughOut[places[i]] = __ldg(pass.through + exchange[at]);
   }
+}
+
+GNNC_DEVICE void scatterDigits(const Pass &pass, const int *counts, const int *totals) {
+  auto find = [&](int digit) { return DigitCount{totals[digit], counts[int64(digit) * gridDim.x + blockIdx.x]}; };
+  scatterTile<kHeld, kDigits>(pass, find);
+}
+
+//===----------------------------------------------------------------------===//
+// Few tiles: each adds up the counts of those before it, so that no kernel need stand between counting and scattering
+//===----------------------------------------------------------------------===//
+
+// Small tiles, for many blocks; and digits of nine bits, since 262 144 nodes then take two passes.
+constexpr int kFewHeld = 8, kFewTile = kThreads * kFewHeld, kFewDigits = 512;
+constexpr int kMostFewTiles = 512; ///< no more than kThreads
+constexpr int kTilesOfGroup = 16;
+
+/// Leaves a tile's counts of its digits: counts[tile][digit], and added to sums[tile / kTilesOfGroup][digit], which are
+/// 0 before. Whole numbers: the order of additions does not matter. `digit` is called with the numbers of the tile's
+/// elements, of which there are `count` in all; below 0: it has none.
+template <typename DigitOf>
+GNNC_DEVICE void countTile(int64 count, int numDigits, int *counts, int *sums, DigitOf digitOf) {
+  constexpr int kCopies = 4;
+  __shared__ int bins[kCopies][kFewDigits];
+  for (int i = threadIdx.x; i < kCopies * kFewDigits; i += kThreads)
+    bins[i / kFewDigits][i % kFewDigits] = 0;
+  __syncthreads();
+  int *own = bins[threadIdx.x / 32 % kCopies];
+  int64 begin = int64(blockIdx.x) * kFewTile;
+  GNNC_FOR(i, kFewHeld) {
+    int64 at = begin + i * kThreads + threadIdx.x;
+    if (int digit = at < count ? digitOf(at) : -1; digit >= 0)
+      atomicAdd(&own[digit], 1);
+  }
+  __syncthreads();
+  if (int digit = threadIdx.x; digit < numDigits) {
+    int sum = 0;
+    GNNC_FOR(copy, kCopies) sum += bins[copy][digit];
+    counts[blockIdx.x * numDigits + digit] = sum;
+    if (sum)
+      atomicAdd(&sums[blockIdx.x / kTilesOfGroup * numDigits + digit], sum);
+  }
+}
+
+/// Of what countTile left.
+GNNC_DEVICE DigitCount addUp(const int *counts, const int *sums, int numDigits, int digit) {
+  DigitCount result = {};
+  int group = blockIdx.x / kTilesOfGroup, groups = (gridDim.x - 1) / kTilesOfGroup + 1;
+#pragma unroll 4
+  for (int g = 0; g < groups; ++g) {
+    int sum = __ldg(sums + g * numDigits + digit);
+    result.all += sum;
+    result.before += g < group ? sum : 0;
+  }
+  GNNC_FOR(i, kTilesOfGroup - 1) {
+    int tile = group * kTilesOfGroup + i;
+    result.before += tile < int(blockIdx.x) ? __ldg(counts + tile * numDigits + digit) : 0;
+  }
+  return result;
+}
+
+GNNC_DEVICE void countFew(const int *targets, int64 count, int undefined, int shift, int bits, int *counts, int *sums) {
+  int mask = (1 << bits) - 1;
+  countTile(count, mask + 1, counts, sums,
+            [&](int64 at) { return (keyOf(__ldg(targets + at), undefined) >> shift) & mask; });
+}
+
+GNNC_DEVICE void scatterFew(const Pass &pass, const int *counts, const int *sums) {
+  auto find = [&](int digit) { return addUp(counts, sums, 1 << pass.bits, digit); };
+  scatterTile<kFewHeld, kFewDigits>(pass, find);
 }
 
 //===----------------------------------------------------------------------===//
