@@ -44,6 +44,7 @@ private:
   }
   bool isUsed(int64_t step) const;
   gnnc_status makeIndices();
+  gnnc_status noteEqualIndices();
   gnnc_status sizeBuffers();
   gnnc_status cutSteps();
   gnnc_status fillDevice();
@@ -89,6 +90,8 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
     status = fillDefaults();
   if (!status && device)
     status = fillDevice();
+  if (!status)
+    status = noteEqualIndices();
   for (int64_t i = 0; !status && i < header.numFunctions; ++i)
     if (isRun(i))
       status = planWorkspace(model.function(i), graph.functions[i]);
@@ -227,16 +230,21 @@ gnnc_status Preparation::makeIndices() {
     builder->share(arrays, lengths, count);
   else
     Indices::share(arrays, lengths, count);
-  graph.equalIndices = memory.array<int64_t>(count);
+  return builder ? builder->status : GNNC_OK;
+}
+
+/// On a device it is known at the end only which arrays are equal.
+gnnc_status Preparation::noteEqualIndices() {
+  graph.equalIndices = memory.array<int64_t>(header.numIndices);
   if (!graph.equalIndices)
     return outOfMemory("the list of indices");
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < header.numIndices; ++i) {
     int64_t first = 0;
     while (arrays[first] != arrays[i])
       ++first;
     graph.equalIndices[i] = arrays[i] ? first : -1;
   }
-  return builder ? builder->status : GNNC_OK;
+  return GNNC_OK;
 }
 
 gnnc_status Preparation::sizeBuffers() {

@@ -253,6 +253,11 @@ TEST_F(DeviceRuntime, PreparingAsksTheDriverForLittle) {
   standInSetFill(0);
   ASSERT_EQ(device.api.prepare(device.context, &description.desc, &another, &device.error), GNNC_OK);
   EXPECT_EQ(standInCalls("cuStreamSynchronize"), 5);
+  // Kernels do nothing, so none found a difference.
+  char text[16384];
+  size_t length;
+  ASSERT_EQ(device.api.describe_graph(another, text, sizeof text, &length, &device.error), GNNC_OK);
+  EXPECT_TRUE(llvm::StringRef(text).contains("\"shared_indices\": [{\"maps\": [")) << text;
   // The memory that it was prepared in was kept.
   EXPECT_EQ(standInCalls("cuMemAllocFromPoolAsync"), first - 1);
   device.api.free_graph(another);
