@@ -84,6 +84,7 @@ private:
   llvm::SmallVector<Way> ways();
   bool canShareBlocks();
   bool hasRuns();
+  int64_t walkBytes();
   bool isLight();
   void configuration();
   void launches();

@@ -24,8 +24,9 @@ constexpr int64_t kMostSharedMemory = 48 << 10;
 constexpr int64_t kCombiningBlocks = 64;
 /// Numbers of a total from which that pays.
 constexpr int64_t kWideTotal = 128;
-/// Of numbers held in a walk, up to which 32 registers are enough.
-constexpr int64_t kFewBytes = 24 * 4;
+/// Of numbers held in a walk, up to which 32 registers are enough, and 40: with fewer the rows in flight are loaded one
+/// after the other.
+constexpr int64_t kLeastBytes = 20 * 4, kFewBytes = 24 * 4;
 /// Owners of a run, more or less.
 constexpr int64_t kOwnersOfRun = 16;
 
@@ -107,10 +108,11 @@ bool SweepPrinter::canShareBlocks() {
   return warps > 1 && warps * words * layout.lanes * bytes <= kMostSharedMemory;
 }
 
-/// Whether a lane holds few numbers throughout a walk.
-bool SweepPrinter::isLight() {
-  return layout.walkNumbers > 0 && layout.walkNumbers * element.getIntOrFloatBitWidth() / 8 <= kFewBytes;
-}
+/// What a lane holds throughout a walk.
+int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOrFloatBitWidth() / 8; }
+
+/// Whether that is little.
+bool SweepPrinter::isLight() { return layout.walkNumbers > 0 && walkBytes() <= kFewBytes; }
 
 /// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one
 /// after the other.
@@ -199,11 +201,11 @@ void SweepPrinter::launches() {
     return step.launches.back();
   };
   auto entry = [&](const std::string &suffix, const std::string &code, int64_t threads) {
-    // Where few numbers are held, all warps of a processor can be there; the compiler would rather have some more
-    // registers.
+    // Where few numbers are held, all or three quarters of a processor's warps can be there; the compiler would rather
+    // have some more registers, or load rows one after the other where it could have had more.
     std::string bounds = std::to_string(threads);
     if (suffix.empty() && isLight() && threads == 128)
-      bounds += ", 16";
+      bounds += walkBytes() <= kLeastBytes ? ", 16" : ", 12";
     out.line("extern \"C\" __global__ void __launch_bounds__(" + bounds + ") " + kernel + suffix +
              "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
   };

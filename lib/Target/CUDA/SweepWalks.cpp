@@ -180,7 +180,7 @@ void SweepPrinter::add(unsigned number) {
     ReduceKind kind = op.getKind();
     std::string statement;
     if (kind == ReduceKind::Sum || kind == ReduceKind::Mean)
-      statement = sum + " += m.live ? " + value + " : Real(0);";
+      statement = sum + " = m.live ? " + sum + " + " + value + " : " + sum + ";"; // One instruction with a product.
     else if (kind == ReduceKind::Max || kind == ReduceKind::Min)
       statement = sum + " = m.live ? gnnc::" + (kind == ReduceKind::Max ? "most(" : "least(") + sum + ", Real(" +
                   value + ")) : " + sum + ";";

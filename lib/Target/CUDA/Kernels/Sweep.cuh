@@ -80,9 +80,9 @@ GNNC_DEVICE Item itemAt(const Item *items, unsigned number) {
 
 /// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of
 /// the grid, the last may be one that is not there: isTile.
-GNNC_DEVICE int tile() { return blockIdx.y + blockIdx.z * gridDim.y; }
+template <int Tiles> GNNC_DEVICE int tile() { return Tiles > 1 ? blockIdx.y + blockIdx.z * gridDim.y : 0; }
 constexpr int kMostAlongY = 1 << 15;
-template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || tile() < Tiles; }
+template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || tile<Tiles>() < Tiles; }
 
 /// Types by number.
 template <typename... Ts> struct Types;
@@ -152,7 +152,8 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
       }
     }
     if (threadIdx.x < Body::kLanes)
-      saveWords<Real, Body::kLanes>(partials + (block * Body::kTiles + tile()) * kWords, totals, threadIdx.x);
+      saveWords<Real, Body::kLanes>(partials + (block * Body::kTiles + tile<Body::kTiles>()) * kWords, totals,
+                                    threadIdx.x);
   }
 }
 
@@ -254,12 +255,12 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
 template <class Body, int K> GNNC_DEVICE typename Body::Real *slotOf(const Work &work, int slot) {
   using Real = typename Body::Real;
   constexpr int kWords = wordsOf<Real, SumsOf<Body, K>> * Body::kLanes;
-  return static_cast<Real *>(work.slots) + (int64(slot) * Body::kTiles + tile()) * kWords;
+  return static_cast<Real *>(work.slots) + (int64(slot) * Body::kTiles + tile<Body::kTiles>()) * kWords;
 }
 /// Merged sums of walk K of a heavy owner.
 template <class Body, int K> GNNC_DEVICE typename Body::Real *stateOf(const Work &work, int64 heavy) {
   using Real = typename Body::Real;
-  int64 at = (heavy * Body::kTiles + tile()) * Body::kStateWords;
+  int64 at = (heavy * Body::kTiles + tile<Body::kTiles>()) * Body::kStateWords;
   return static_cast<Real *>(work.states) + (at + Body::stateAt(K)) * Body::kLanes;
 }
 
@@ -302,7 +303,7 @@ template <class Body, int K>
 GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, unsigned block) {
   using G = Group<Body>;
   const Work &work = args.work;
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
   // Unsigned: the last step may leave what an int holds.
@@ -318,6 +319,8 @@ GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, un
       replay<Body, 0, K>(body, work, heavy, members);
     }
     walksFrom<Body, K>(body, work, item, members, totals);
+    if constexpr (Body::Totals::kNone) // There are blocks for all: no more to remember in a walk.
+      break;
   }
   if constexpr (K == 0)
     leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(work.partials),
@@ -342,9 +345,9 @@ GNNC_DEVICE unsigned itemFrom(const Item *items, unsigned number, int position) 
 }
 
 /// All of a one-walk body's light owners, as part I, where they have few members: a group has a run of owners that have
-/// as many members as any other group's (by owner: between the owners at equal shares of all positions; by size, as many
-/// owners). It loads kFlight members whoever owns them, and goes on from owner to owner where one ends. An owner without
-/// members has one that is not there. What an owner's members are added up to does not depend on the runs.
+/// as many members as any other group's (by owner: between the owners at equal shares of all positions; by size, as
+/// many owners). It loads kFlight members whoever owns them, and goes on from owner to owner where one ends. An owner
+/// without members has one that is not there. What an owner's members are added up to does not depend on the runs.
 template <class Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Args &args) {
   using G = Group<Body>;
   static_assert(Body::kWalks == 1 && Body::kSplits == 1 && Body::kWarps == 1);
@@ -352,7 +355,7 @@ template <class Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Arg
   if (!isTile<Body::kTiles>())
     return;
   const Part part = args.parts[I];
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
   const unsigned number = unsigned(part.numItems), groups = gridDim.x * kGroups;
@@ -441,7 +444,7 @@ template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Ar
   using G = Group<Body>;
   using Real = typename Body::Real;
   const Work &work = args.work;
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
   constexpr int kFlight = 4, kGroups = Body::kWarps * Body::kSplits;
@@ -484,7 +487,7 @@ template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
     return;
   using G = Group<Body>;
   const auto &work = args.work;
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
   constexpr int kGroups = 32 / Body::kLanes;
@@ -515,7 +518,7 @@ GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, 
   body.reset(totals);
   for (int64 at = first + threadIdx.x / Body::kLanes * step; at < end; at += kGroups * step) {
     typename Body::Totals next;
-    loadWords<Real, Body::kLanes>(next, partials + (at * Body::kTiles + tile()) * kWords, G::groupLane());
+    loadWords<Real, Body::kLanes>(next, partials + (at * Body::kTiles + tile<Body::kTiles>()) * kWords, G::groupLane());
     body.merge(totals, next);
   }
   __syncthreads(); // Now `to` may be overwritten.
@@ -528,7 +531,7 @@ template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Bo
     return;
   using G = Group<Body>;
   const Work &work = args.work;
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   int64 each = (work.numPartials + Parts - 1) / Parts, first = blockIdx.x * each;
   if (first >= work.numPartials)
     return;
@@ -543,7 +546,7 @@ template <class Body, int Parts> GNNC_DEVICE void combine(const typename Body::A
   using G = Group<Body>;
   using Real = typename Body::Real;
   const Work &work = args.work;
-  Body body(args, G::groupLane(), tile(), G::staging());
+  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   constexpr int kWords = wordsOf<Real, typename Body::Totals> * Body::kLanes;
   int64 each = 1;
   if constexpr (Parts > 0)
@@ -552,8 +555,8 @@ template <class Body, int Parts> GNNC_DEVICE void combine(const typename Body::A
   __syncthreads();
   if (threadIdx.x < Body::kLanes) {
     typename Body::Totals totals;
-    loadWords<Real, Body::kLanes>(totals, static_cast<const Real *>(work.partials) + int64(tile()) * kWords,
-                                  G::groupLane());
+    loadWords<Real, Body::kLanes>(
+        totals, static_cast<const Real *>(work.partials) + int64(tile<Body::kTiles>()) * kWords, G::groupLane());
     body.store(totals);
   }
 }
