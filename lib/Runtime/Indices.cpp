@@ -121,6 +121,11 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
   if (topology.builder)
     return arrayOnDevice(record, data, length);
   length = group->count;
+  if (record.kind == IndexMembersOrNone) {
+    data = group->members;
+    length = data ? length : 0;
+    return GNNC_OK;
+  }
   if (record.kind == IndexMembers) {
     data = group->members;
     return group->inOrder() ? naturalNumbers(length, data) : GNNC_OK;

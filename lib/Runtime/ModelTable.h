@@ -43,6 +43,7 @@ enum IndexKind : int64_t {
   IndexMembers,  // [members]: the element at each position; stable (rising within an owner); undefined ones left out
   IndexSorted,   // [members]: other(element at each position), -1 where undefined
   IndexRaw,      // [extent(from)]: map itself, -1 where undefined
+  IndexMembersOrNone, // IndexMembers, or no array where these are 0, 1, 2, ...
 };
 struct IndexRec {
   int64_t kind, map, other;

@@ -72,7 +72,7 @@ struct AllKinds {
     int64_t tripleOf = b.map(MapClass, "triple.of", edge, triple);
     pointed = {src, dst, etype, label, csr, ringSrc, ringDst, none, pairOf, pairDst, pairType, tripleOf};
     for (int64_t map : pointed)
-      for (IndexKind kind : {IndexPointers, IndexMembers})
+      for (IndexKind kind : {IndexPointers, IndexMembers, IndexMembersOrNone})
         b.index(kind, map);
     for (int64_t other : {src, dst, label})
       b.index(IndexSorted, dst, other);

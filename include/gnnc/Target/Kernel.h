@@ -20,9 +20,10 @@
 
 namespace gnnc {
 
-enum class IndexKind { Pointers, Members, Sorted, Raw };
+enum class IndexKind { Pointers, Members, Sorted, Raw, MembersOrNone };
 
 /// An index array a kernel reads: of the grouping by `map`, or (Sorted) `other` at each position of that grouping.
+/// MembersOrNone: null where each element stands at the position of its own number.
 struct IndexRef {
   IndexKind kind;
   mlir::FlatSymbolRefAttr map;

@@ -187,7 +187,8 @@ gnnc_status Indices::plan(const bool *used) {
     if (!used[i] || record.kind == IndexRaw || record.kind == IndexPointers)
       continue;
     Wanted &own = wanted[record.map];
-    if (record.kind == IndexMembers || !topology.targets(record.other).data)
+    bool isOfMembers = record.kind == IndexMembers || record.kind == IndexMembersOrNone;
+    if (isOfMembers || !topology.targets(record.other).data)
       own.members = true;
     else if (own.sortedMap == kIdentity)
       own.sortedMap = record.other;
@@ -224,6 +225,11 @@ gnnc_status Indices::arrayOnDevice(const IndexRec &record, const int32_t *&data,
   if (gnnc_status status = grouping(record.map, group))
     return status;
   length = group->count;
+  if (record.kind == IndexMembersOrNone) {
+    data = group->members;
+    length = data ? length : 0;
+    return GNNC_OK;
+  }
   const int32_t *other = record.kind == IndexMembers ? nullptr : topology.targets(record.other).data;
   if (record.kind == IndexSorted && group->sorted && record.other == group->sortedMap)
     data = group->sorted;

@@ -59,8 +59,9 @@ private:
   void walkTypes(unsigned number);
   void walkFunctions(unsigned number);
   void load(unsigned number);
-  llvm::SmallVector<std::string> rowArrays(const WalkBody &walk);
-  std::string rowArray(mlir::BlockArgument argument);
+  llvm::SmallVector<std::string> rowNumbers(const WalkBody &walk);
+  std::string rowNumber(mlir::BlockArgument argument);
+  std::string elementAt();
   void score(unsigned number);
   void raise(unsigned number);
   void add(unsigned number);

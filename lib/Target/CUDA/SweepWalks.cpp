@@ -37,7 +37,7 @@ void SweepPrinter::walkTypes(unsigned number) {
   members.line("bool live;");
   if (walk.needsElement)
     members.line("int element;");
-  for (size_t i = 0; i < rowArrays(walk).size(); ++i)
+  for (size_t i = 0; i < rowNumbers(walk).size(); ++i)
     members.line("int row" + Twine(i) + ";");
   DenseSet<Value> done;
   for (Value value : walk.kept) {
@@ -49,35 +49,39 @@ void SweepPrinter::walkTypes(unsigned number) {
   members.close("};");
 }
 
-/// The index arrays that say which rows a walk's operands are read at, each once.
-SmallVector<std::string> SweepPrinter::rowArrays(const WalkBody &walk) {
-  SmallVector<std::string> arrays;
+/// The numbers of the rows that a walk's operands are read at, each once.
+SmallVector<std::string> SweepPrinter::rowNumbers(const WalkBody &walk) {
+  SmallVector<std::string> numbers;
   for (BlockArgument argument : walk.loaded)
-    if (std::string array = rowArray(argument); !llvm::is_contained(arrays, array))
-      arrays.push_back(array);
-  return arrays;
+    if (std::string number = rowNumber(argument); !llvm::is_contained(numbers, number))
+      numbers.push_back(number);
+  return numbers;
 }
 
-std::string SweepPrinter::rowArray(BlockArgument argument) {
+std::string SweepPrinter::rowNumber(BlockArgument argument) {
   mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
   return access.getKind() == AccessKind::GatherMember
-             ? index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()})
-             : index({IndexKind::Members, sweep.getAlongAttr(), {}});
+             ? "__ldg(" + index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()}) + " + position)"
+             : elementAt();
+}
+
+std::string SweepPrinter::elementAt() {
+  return "gnnc::elementAt(" + index({IndexKind::MembersOrNone, sweep.getAlongAttr(), {}}) + ", position)";
 }
 
 void SweepPrinter::load(unsigned number) {
   const WalkBody &walk = body.walks[number];
   std::string type = "Walk" + std::to_string(number);
-  SmallVector<std::string> arrays = rowArrays(walk);
+  SmallVector<std::string> numbers = rowNumbers(walk);
   members.open("GNNC_DEVICE void find(" + type + "::Member &m, int position)");
   if (walk.needsElement)
-    members.line("m.element = __ldg(" + index({IndexKind::Members, sweep.getAlongAttr(), {}}) + " + position);");
-  for (auto [i, array] : llvm::enumerate(arrays))
-    members.line("m.row" + Twine(i) + " = __ldg(" + array + " + position);");
+    members.line("m.element = " + elementAt() + ";");
+  for (auto [i, number] : llvm::enumerate(numbers))
+    members.line("m.row" + Twine(i) + " = " + number + ";");
   members.close();
   members.open("GNNC_DEVICE void load(" + type + "::Member &m)");
   for (BlockArgument argument : walk.loaded) {
-    loadMember(argument, "m.row" + std::to_string(llvm::find(arrays, rowArray(argument)) - arrays.begin()));
+    loadMember(argument, "m.row" + std::to_string(llvm::find(numbers, rowNumber(argument)) - numbers.begin()));
   }
   members.close();
 }

@@ -72,7 +72,7 @@ std::string TileNumbers::rowNumber(AccessKind kind, FlatSymbolRefAttr map) {
   else if (kind == AccessKind::Owner)
     find = "__ldg(" + index({IndexKind::Sorted, along, along}) + " + position)";
   else if (kind == AccessKind::Member)
-    find = "__ldg(" + index({IndexKind::Members, along, {}}) + " + position)";
+    find = "gnnc::elementAt(" + index({IndexKind::MembersOrNone, along, {}}) + ", position)";
   else if (kind == AccessKind::GatherMember)
     find = "__ldg(" + index({IndexKind::Sorted, along, map}) + " + position)";
   else

@@ -74,6 +74,14 @@ protected:
       sorted.push_back(targets(other)[i]);
     EXPECT_EQ(values(IndexPointers, map), pointers);
     EXPECT_EQ(values(IndexMembers, map), members);
+    bool isNatural = true;
+    for (size_t i = 0; i < members.size(); ++i)
+      isNatural &= members[i] == static_cast<int64_t>(i);
+    const Grouping *group;
+    ASSERT_EQ(indices->grouping(map, group), GNNC_OK);
+    // An owner's elements may be natural numbers though the map is not in order, never the other way round.
+    EXPECT_TRUE(isNatural || !group->inOrder());
+    EXPECT_EQ(values(IndexMembersOrNone, map), group->inOrder() ? Words() : members);
     EXPECT_EQ(values(IndexSorted, map, other), sorted);
     EXPECT_EQ(values(IndexRaw, map), to);
   }
@@ -106,6 +114,8 @@ TEST_P(IndicesTest, AreSharedWhereEdgesStandInOrder) {
   ASSERT_EQ(indices->grouping(dst, group), GNNC_OK);
   EXPECT_TRUE(group->inOrder());
   int64_t length;
+  EXPECT_EQ(array(IndexMembersOrNone, dst, -1, length), nullptr);
+  EXPECT_EQ(length, 0);
   EXPECT_EQ(array(IndexSorted, dst, src, length), array(IndexRaw, src, -1, length));
 }
 
