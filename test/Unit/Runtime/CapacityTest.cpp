@@ -187,6 +187,17 @@ TEST(CapacityTest, Errors) {
   api->close(context);
 }
 
+TEST(WorklistTest, WhatIsLongFollowsFromAllMembers) {
+  using cuda::longFrom;
+  EXPECT_EQ(longFrom(300000, 150000), 32);      // few members each: those of several rounds
+  EXPECT_EQ(longFrom(300000, 15000), 160);      // eight times the average
+  EXPECT_EQ(longFrom(300000, 1000), 256);       // what an item has at most
+  EXPECT_EQ(longFrom(30000000, 1600000), 256);  // many items: what takes as long as a whole one of a small graph,
+  EXPECT_EQ(longFrom(100000000, 2000000), 400); // unless that is nothing special,
+  EXPECT_EQ(longFrom(100000000, 200000), 2048); // or more than an item has
+  EXPECT_EQ(longFrom(0, 0), 32);
+}
+
 /// Each member of the list belongs to exactly one schedule, whatever the limits between them are.
 TEST(ScheduleTest, SchedulesShareAllItems) {
   std::mt19937 random(5);
