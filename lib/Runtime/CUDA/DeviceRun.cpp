@@ -202,7 +202,8 @@ gnnc_status Device::runBranched(const Call &call, Handle stream) const {
 gnnc_status Device::run(const Call &call, Handle stream) const {
   Current current(*this);
   int captured = 0;
-  if (stream && driver.captureInfo && driver.setDependencies && call.program.numSteps <= kMostBranchedSteps &&
+  if (stream && driver.captureInfo && driver.setDependencies && call.program.numSteps > 1 &&
+      call.program.numSteps <= kMostBranchedSteps &&
       driver.captureInfo(stream, &captured, nullptr, nullptr, nullptr, nullptr) == 0 && captured == 1)
     return runBranched(call, stream);
   int64_t first = call.record().firstStep + call.program.firstStep;
