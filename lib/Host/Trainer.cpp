@@ -11,6 +11,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
@@ -115,12 +116,21 @@ llvm::Expected<Trainer::Snapshot> Trainer::makeSnapshot() const {
     if (!copy)
       return copy.takeError();
     snapshot.host.push_back(std::move(*copy));
-    if (session->isOnCPU())
-      continue;
-    llvm::Expected<std::shared_ptr<void>> memory = session->allocate(tensor.bytes());
-    if (!memory)
-      return memory.takeError();
-    snapshot.device.push_back(std::move(*memory));
+  }
+  if (session->isOnCPU())
+    return std::move(snapshot);
+  constexpr size_t kAlignment = 256;
+  size_t total = 0;
+  for (const HostTensor &tensor : current->tensors())
+    total += llvm::alignTo(tensor.bytes(), kAlignment);
+  llvm::Expected<std::shared_ptr<void>> memory = session->allocate(total);
+  if (!memory)
+    return llvm::createStringError("the best epoch's parameters and states need " + llvm::Twine(total) +
+                                   " bytes: " + llvm::toString(memory.takeError()));
+  size_t place = 0;
+  for (const HostTensor &tensor : current->tensors()) {
+    snapshot.device.emplace_back(*memory, static_cast<char *>(memory->get()) + place);
+    place += llvm::alignTo(tensor.bytes(), kAlignment);
   }
   return std::move(snapshot);
 }

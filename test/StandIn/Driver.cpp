@@ -9,33 +9,66 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Driver.h"
+#include "State.h"
 #include <algorithm>
-#include <map>
-#include <memory>
-#include <mutex>
-#include <set>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <string>
-#include <vector>
+
+using namespace gnnc::standin;
+
+thread_local int gnnc::standin::contexts = 0;
+thread_local int gnnc::standin::captures = 0;
+
+State &gnnc::standin::state() {
+  static State instance;
+  return instance;
+}
+
+State::State() {
+  const char *text = getenv("GNNC_STAND_IN");
+  for (std::string rest = text ? text : ""; !rest.empty();) {
+    std::string item = rest.substr(0, rest.find(','));
+    rest.erase(0, item.size() + 1);
+    size_t equals = item.find('=');
+    std::string key = item.substr(0, equals), value = equals == std::string::npos ? "" : item.substr(equals + 1);
+    if (key == "memory")
+      settings.memory = strtoull(value.c_str(), nullptr, 10);
+    else if (key == "architecture")
+      settings.architecture = atoi(value.c_str());
+    else if (key == "processors")
+      settings.processors = atoi(value.c_str());
+    else if (key == "fill")
+      settings.fill = static_cast<unsigned char>(atoi(value.c_str()));
+    else if (key == "log")
+      settings.log = value;
+    else if (size_t first = value.find(':'), last = value.rfind(':'); key == "fail" && first < last) {
+      settings.failing = value.substr(0, first);
+      settings.after = atoll(value.c_str() + first + 1);
+      settings.code = atoi(value.c_str() + last + 1);
+    } else {
+      fprintf(stderr, "GNNC_STAND_IN: unknown setting '%s'\n", item.c_str());
+      abort();
+    }
+  }
+}
+
+State::~State() {
+  if (settings.log.empty())
+    return;
+  FILE *file = fopen(settings.log.c_str(), "w");
+  if (!file)
+    return;
+  for (const auto &[name, count] : calls)
+    fprintf(file, "%s %lld\n", name.c_str(), static_cast<long long>(count));
+  fprintf(file, "%s", modules.c_str());
+  fprintf(file, "kernels %lld, recorded %lld\n", static_cast<long long>(kernels), static_cast<long long>(recorded));
+  fprintf(file, "left: %lld bytes, %lld objects\n", static_cast<long long>(standInLive("bytes")),
+          static_cast<long long>(standInLive(nullptr)));
+  fclose(file);
+}
 
 namespace {
-
-using Address = unsigned long long;
-
-// CUresult
-enum Result {
-  Success = 0,
-  InvalidValue = 1,
-  OutOfMemory = 2,
-  InvalidContext = 201,
-  NoBinary = 209,
-  IllegalState = 401,
-  CaptureUnsupported = 900,
-  UpdateFailure = 910
-};
 
 struct Name {
   int code;
@@ -54,116 +87,6 @@ constexpr Name kNames[] = {
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {CaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {UpdateFailure, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed"},
-};
-
-struct Function {
-  int shared = 48 << 10; ///< most dynamic shared memory
-};
-struct Module {
-  std::vector<std::unique_ptr<Function>> functions;
-};
-struct Pool {};
-struct Node {
-  bool isKernel;
-};
-struct Graph {
-  std::vector<std::shared_ptr<Node>> nodes;
-};
-struct Executable {
-  Graph graph;
-  std::set<void *> disabled;
-};
-struct Stream {
-  std::unique_ptr<Graph> captured; ///< null: it does not record
-  std::vector<void *> dependencies;
-};
-
-struct Settings {
-  size_t memory = size_t(1) << 30;
-  int architecture = 90, processors = 132;
-  unsigned char fill = 0xff;
-  std::string failing;
-  int64_t after = 0;
-  int code = 0;
-  std::string log;
-};
-
-struct State {
-  std::recursive_mutex lock;
-  Settings settings;
-  std::map<std::string, int64_t> calls;
-  std::map<Address, size_t> blocks;
-  size_t bytes = 0;
-  std::map<std::string, int64_t> live;
-  int64_t kernels = 0, recorded = 0;
-  std::string modules;
-
-  State() {
-    const char *text = getenv("GNNC_STAND_IN");
-    for (std::string rest = text ? text : ""; !rest.empty();) {
-      std::string item = rest.substr(0, rest.find(','));
-      rest.erase(0, item.size() + 1);
-      size_t equals = item.find('=');
-      std::string key = item.substr(0, equals), value = equals == std::string::npos ? "" : item.substr(equals + 1);
-      if (key == "memory")
-        settings.memory = strtoull(value.c_str(), nullptr, 10);
-      else if (key == "architecture")
-        settings.architecture = atoi(value.c_str());
-      else if (key == "processors")
-        settings.processors = atoi(value.c_str());
-      else if (key == "fill")
-        settings.fill = static_cast<unsigned char>(atoi(value.c_str()));
-      else if (key == "log")
-        settings.log = value;
-      else if (size_t first = value.find(':'), last = value.rfind(':'); key == "fail" && first < last) {
-        settings.failing = value.substr(0, first);
-        settings.after = atoll(value.c_str() + first + 1);
-        settings.code = atoi(value.c_str() + last + 1);
-      } else {
-        fprintf(stderr, "GNNC_STAND_IN: unknown setting '%s'\n", item.c_str());
-        abort();
-      }
-    }
-  }
-
-  ~State() {
-    if (settings.log.empty())
-      return;
-    FILE *file = fopen(settings.log.c_str(), "w");
-    if (!file)
-      return;
-    for (const auto &[name, count] : calls)
-      fprintf(file, "%s %lld\n", name.c_str(), static_cast<long long>(count));
-    fprintf(file, "%s", modules.c_str());
-    fprintf(file, "kernels %lld, recorded %lld\n", static_cast<long long>(kernels), static_cast<long long>(recorded));
-    fprintf(file, "left: %lld bytes, %lld objects\n", static_cast<long long>(standInLive("bytes")),
-            static_cast<long long>(standInLive(nullptr)));
-    fclose(file);
-  }
-};
-
-State &state() {
-  static State instance;
-  return instance;
-}
-
-thread_local int contexts = 0; ///< that are pushed
-thread_local int captures = 0; ///< begun by this thread
-
-/// At the start of each call: counts it, and says what it fails with.
-class Call {
-public:
-  explicit Call(const char *name, bool needsContext = true) : guard(state().lock) {
-    int64_t number = state().calls[name]++;
-    if (name == state().settings.failing && number >= state().settings.after)
-      code = state().settings.code;
-    else if (needsContext && contexts == 0)
-      code = InvalidContext;
-  }
-  int code = Success;
-
-private:
-  std::lock_guard<std::recursive_mutex> guard;
 };
 
 /// Whether all bytes lie in one block.
@@ -201,42 +124,11 @@ int giveBack(Address memory) {
   return Success;
 }
 
-/// A node of what a stream records.
-void record(Stream &stream, bool isKernel) {
-  stream.captured->nodes.push_back(std::make_shared<Node>(Node{isKernel}));
-  stream.dependencies = {stream.captured->nodes.back().get()};
-}
-
-/// Work on a stream: done at once, or recorded.
-template <typename Work> int enqueue(void *handle, Work work) {
-  auto *stream = static_cast<Stream *>(handle);
-  if (stream && stream->captured)
-    record(*stream, false);
-  else
-    work();
-  return Success;
-}
-
-template <typename T> void *make(const char *kind) {
-  ++state().live[kind];
-  return new T();
-}
-
-template <typename T> int destroy(const char *kind, void *object) {
-  if (!object)
-    return InvalidValue;
-  --state().live[kind];
-  delete static_cast<T *>(object);
-  return Success;
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
 // For tests
 //===----------------------------------------------------------------------===//
-
-#define EXPORTED __attribute__((visibility("default")))
 
 extern "C" {
 
@@ -517,153 +409,6 @@ EXPORTED int cuMemFreeAsync(Address memory, void *) {
   Call call("cuMemFreeAsync");
   int code = giveBack(memory);
   return call.code ? call.code : code;
-}
-
-//===----------------------------------------------------------------------===//
-// Streams and recordings
-//===----------------------------------------------------------------------===//
-
-EXPORTED int cuStreamCreate(void **stream, unsigned) {
-  Call call("cuStreamCreate");
-  if (!call.code)
-    *stream = make<Stream>("streams");
-  return call.code;
-}
-
-EXPORTED int cuStreamDestroy_v2(void *stream) {
-  Call call("cuStreamDestroy_v2");
-  int code = destroy<Stream>("streams", stream);
-  return call.code ? call.code : code;
-}
-
-EXPORTED int cuStreamSynchronize(void *handle) {
-  Call call("cuStreamSynchronize");
-  auto *stream = static_cast<Stream *>(handle);
-  return call.code ? call.code : stream && stream->captured ? CaptureUnsupported : Success;
-}
-
-EXPORTED int cuStreamBeginCapture_v2(void *handle, int) {
-  Call call("cuStreamBeginCapture_v2");
-  auto *stream = static_cast<Stream *>(handle);
-  if (call.code || !stream || stream->captured)
-    return call.code ? call.code : IllegalState;
-  stream->captured = std::make_unique<Graph>();
-  stream->dependencies.clear();
-  ++captures;
-  return Success;
-}
-
-EXPORTED int cuStreamEndCapture(void *handle, void **graph) {
-  Call call("cuStreamEndCapture");
-  *graph = nullptr;
-  auto *stream = static_cast<Stream *>(handle);
-  if (!stream || !stream->captured)
-    return IllegalState;
-  --captures;
-  std::unique_ptr<Graph> captured = std::move(stream->captured);
-  if (call.code)
-    return call.code;
-  ++state().live["graphs"];
-  *graph = captured.release();
-  return Success;
-}
-
-EXPORTED int cuStreamGetCaptureInfo_v2(void *handle, int *status, unsigned long long *, void **, void *const **nodes,
-                                       size_t *count) {
-  Call call("cuStreamGetCaptureInfo_v2");
-  auto *stream = static_cast<Stream *>(handle);
-  *status = stream && stream->captured;
-  if (nodes && *status)
-    *nodes = stream->dependencies.data();
-  if (count)
-    *count = *status ? stream->dependencies.size() : 0;
-  return call.code;
-}
-
-EXPORTED int cuStreamUpdateCaptureDependencies(void *handle, void **nodes, size_t count, unsigned) {
-  Call call("cuStreamUpdateCaptureDependencies");
-  auto *stream = static_cast<Stream *>(handle);
-  if (call.code || !stream || !stream->captured)
-    return call.code ? call.code : IllegalState;
-  stream->dependencies.assign(nodes, nodes + count);
-  return Success;
-}
-
-EXPORTED int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
-  Call call("cuGraphInstantiateWithFlags");
-  if (call.code)
-    return call.code;
-  *executable = make<Executable>("executables");
-  static_cast<Executable *>(*executable)->graph = *static_cast<Graph *>(graph);
-  return Success;
-}
-
-EXPORTED int cuGraphExecUpdate_v2(void *executable, void *graph, void *) {
-  Call call("cuGraphExecUpdate_v2");
-  auto &have = static_cast<Executable *>(executable)->graph.nodes, &want = static_cast<Graph *>(graph)->nodes;
-  bool isSame = std::equal(have.begin(), have.end(), want.begin(), want.end(),
-                           [](const auto &a, const auto &b) { return a->isKernel == b->isKernel; });
-  return call.code ? call.code : isSame ? Success : UpdateFailure;
-}
-
-EXPORTED int cuGraphExecKernelNodeSetParams(void *, void *, const void *) {
-  return Call("cuGraphExecKernelNodeSetParams").code;
-}
-
-EXPORTED int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled) {
-  Call call("cuGraphNodeSetEnabled");
-  auto &disabled = static_cast<Executable *>(executable)->disabled;
-  if (enabled)
-    disabled.erase(node);
-  else
-    disabled.insert(node);
-  return call.code;
-}
-
-EXPORTED int cuGraphLaunch(void *executable, void *) {
-  Call call("cuGraphLaunch");
-  auto *made = static_cast<Executable *>(executable);
-  for (const auto &node : made->graph.nodes)
-    state().kernels += !call.code && node->isKernel && !made->disabled.count(node.get());
-  return call.code;
-}
-
-EXPORTED int cuGraphExecDestroy(void *executable) {
-  Call call("cuGraphExecDestroy");
-  int code = destroy<Executable>("executables", executable);
-  return call.code ? call.code : code;
-}
-
-EXPORTED int cuGraphDestroy(void *graph) {
-  Call call("cuGraphDestroy");
-  int code = destroy<Graph>("graphs", graph);
-  return call.code ? call.code : code;
-}
-
-EXPORTED int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
-                            unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *handle, void **parameters,
-                            void **extra) {
-  Call call("cuLaunchKernel");
-  constexpr unsigned kMostY = 65535, kMostThreads = 1024;
-  constexpr size_t kMostBytes = 4096;
-  if (call.code)
-    return call.code;
-  // {1: the arguments, their address, 2: their size, its address, 0: the end}
-  bool hasArguments = !parameters && extra && extra[0] == reinterpret_cast<void *>(1) && extra[1] &&
-                      extra[2] == reinterpret_cast<void *>(2) && extra[3] && !extra[4] &&
-                      *static_cast<size_t *>(extra[3]) <= kMostBytes;
-  bool fits = gridX > 0 && gridX < 1u << 31 && gridY > 0 && gridY <= kMostY && gridZ > 0 && gridZ <= kMostY &&
-              blockX > 0 && blockY == 1 && blockZ == 1 && blockX <= kMostThreads;
-  if (!function || !hasArguments || !fits || int(sharedBytes) > static_cast<Function *>(function)->shared)
-    return InvalidValue;
-  auto *stream = static_cast<Stream *>(handle);
-  if (stream && stream->captured) {
-    record(*stream, true);
-    ++state().recorded;
-  } else {
-    ++state().kernels;
-  }
-  return Success;
 }
 
 } // extern "C"

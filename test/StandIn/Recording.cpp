@@ -1,0 +1,162 @@
+//===- Recording.cpp - Streams, recordings and launches -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "State.h"
+#include <algorithm>
+
+using namespace gnnc::standin;
+
+extern "C" {
+
+//===----------------------------------------------------------------------===//
+// Streams and recordings
+//===----------------------------------------------------------------------===//
+
+EXPORTED int cuStreamCreate(void **stream, unsigned) {
+  Call call("cuStreamCreate");
+  if (!call.code)
+    *stream = make<Stream>("streams");
+  return call.code;
+}
+
+EXPORTED int cuStreamDestroy_v2(void *stream) {
+  Call call("cuStreamDestroy_v2");
+  int code = destroy<Stream>("streams", stream);
+  return call.code ? call.code : code;
+}
+
+EXPORTED int cuStreamSynchronize(void *handle) {
+  Call call("cuStreamSynchronize");
+  auto *stream = static_cast<Stream *>(handle);
+  return call.code ? call.code : stream && stream->captured ? CaptureUnsupported : Success;
+}
+
+EXPORTED int cuStreamBeginCapture_v2(void *handle, int) {
+  Call call("cuStreamBeginCapture_v2");
+  auto *stream = static_cast<Stream *>(handle);
+  if (call.code || !stream || stream->captured)
+    return call.code ? call.code : IllegalState;
+  stream->captured = std::make_unique<Graph>();
+  stream->dependencies.clear();
+  ++captures;
+  return Success;
+}
+
+EXPORTED int cuStreamEndCapture(void *handle, void **graph) {
+  Call call("cuStreamEndCapture");
+  *graph = nullptr;
+  auto *stream = static_cast<Stream *>(handle);
+  if (!stream || !stream->captured)
+    return IllegalState;
+  --captures;
+  std::unique_ptr<Graph> captured = std::move(stream->captured);
+  if (call.code)
+    return call.code;
+  ++state().live["graphs"];
+  *graph = captured.release();
+  return Success;
+}
+
+EXPORTED int cuStreamGetCaptureInfo_v2(void *handle, int *status, unsigned long long *, void **, void *const **nodes,
+                                       size_t *count) {
+  Call call("cuStreamGetCaptureInfo_v2");
+  auto *stream = static_cast<Stream *>(handle);
+  *status = stream && stream->captured;
+  if (nodes && *status)
+    *nodes = stream->dependencies.data();
+  if (count)
+    *count = *status ? stream->dependencies.size() : 0;
+  return call.code;
+}
+
+EXPORTED int cuStreamUpdateCaptureDependencies(void *handle, void **nodes, size_t count, unsigned) {
+  Call call("cuStreamUpdateCaptureDependencies");
+  auto *stream = static_cast<Stream *>(handle);
+  if (call.code || !stream || !stream->captured)
+    return call.code ? call.code : IllegalState;
+  stream->dependencies.assign(nodes, nodes + count);
+  return Success;
+}
+
+EXPORTED int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
+  Call call("cuGraphInstantiateWithFlags");
+  if (call.code)
+    return call.code;
+  *executable = make<Executable>("executables");
+  static_cast<Executable *>(*executable)->graph = *static_cast<Graph *>(graph);
+  return Success;
+}
+
+EXPORTED int cuGraphExecUpdate_v2(void *executable, void *graph, void *) {
+  Call call("cuGraphExecUpdate_v2");
+  auto &have = static_cast<Executable *>(executable)->graph.nodes, &want = static_cast<Graph *>(graph)->nodes;
+  bool isSame = std::equal(have.begin(), have.end(), want.begin(), want.end(),
+                           [](const auto &a, const auto &b) { return a->isKernel == b->isKernel; });
+  return call.code ? call.code : isSame ? Success : UpdateFailure;
+}
+
+EXPORTED int cuGraphExecKernelNodeSetParams(void *, void *, const void *) {
+  return Call("cuGraphExecKernelNodeSetParams").code;
+}
+
+EXPORTED int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled) {
+  Call call("cuGraphNodeSetEnabled");
+  auto &disabled = static_cast<Executable *>(executable)->disabled;
+  if (enabled)
+    disabled.erase(node);
+  else
+    disabled.insert(node);
+  return call.code;
+}
+
+EXPORTED int cuGraphLaunch(void *executable, void *) {
+  Call call("cuGraphLaunch");
+  auto *made = static_cast<Executable *>(executable);
+  for (const auto &node : made->graph.nodes)
+    state().kernels += !call.code && node->isKernel && !made->disabled.count(node.get());
+  return call.code;
+}
+
+EXPORTED int cuGraphExecDestroy(void *executable) {
+  Call call("cuGraphExecDestroy");
+  int code = destroy<Executable>("executables", executable);
+  return call.code ? call.code : code;
+}
+
+EXPORTED int cuGraphDestroy(void *graph) {
+  Call call("cuGraphDestroy");
+  int code = destroy<Graph>("graphs", graph);
+  return call.code ? call.code : code;
+}
+
+EXPORTED int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX,
+                            unsigned blockY, unsigned blockZ, unsigned sharedBytes, void *handle, void **parameters,
+                            void **extra) {
+  Call call("cuLaunchKernel");
+  constexpr unsigned kMostY = 65535, kMostThreads = 1024;
+  constexpr size_t kMostBytes = 4096;
+  if (call.code)
+    return call.code;
+  // {1: the arguments, their address, 2: their size, its address, 0: the end}
+  bool hasArguments = !parameters && extra && extra[0] == reinterpret_cast<void *>(1) && extra[1] &&
+                      extra[2] == reinterpret_cast<void *>(2) && extra[3] && !extra[4] &&
+                      *static_cast<size_t *>(extra[3]) <= kMostBytes;
+  bool fits = gridX > 0 && gridX < 1u << 31 && gridY > 0 && gridY <= kMostY && gridZ > 0 && gridZ <= kMostY &&
+              blockX > 0 && blockY == 1 && blockZ == 1 && blockX <= kMostThreads;
+  if (!function || !hasArguments || !fits || int(sharedBytes) > static_cast<Function *>(function)->shared)
+    return InvalidValue;
+  auto *stream = static_cast<Stream *>(handle);
+  if (stream && stream->captured) {
+    record(*stream, true);
+    ++state().recorded;
+  } else {
+    ++state().kernels;
+  }
+  return Success;
+}
+
+} // extern "C"
