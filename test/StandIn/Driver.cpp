@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 using namespace gnnc::standin;
 
@@ -104,10 +105,12 @@ int take(Address *memory, size_t bytes) {
     return InvalidValue;
   if (bytes > all.settings.memory || all.bytes > all.settings.memory - bytes)
     return OutOfMemory;
-  void *block = aligned_alloc(256, (bytes + 255) / 256 * 256);
-  if (!block)
+  // Comes as zeros, and is not touched where these are wanted: some blocks are large.
+  void *block = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED)
     return OutOfMemory;
-  memset(block, all.settings.fill, bytes);
+  if (all.settings.fill)
+    memset(block, all.settings.fill, bytes);
   *memory = reinterpret_cast<Address>(block);
   all.blocks[*memory] = bytes;
   all.bytes += bytes;
@@ -119,8 +122,8 @@ int giveBack(Address memory) {
   if (block == state().blocks.end())
     return InvalidValue;
   state().bytes -= block->second;
+  munmap(reinterpret_cast<void *>(memory), block->second);
   state().blocks.erase(block);
-  free(reinterpret_cast<void *>(memory));
   return Success;
 }
 
