@@ -257,9 +257,9 @@ template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
 }
 
 /// Sums of `count` partial results of `elements` numbers each: 32 numbers a block, which 8 strips of threads add up in
-/// turn.
-template <typename Real>
-GNNC_DEVICE void addStrips(Real *to, const Real *partials, int64 count, int64 elements, int64 at) {
+/// turn. store(sum) takes number `at` in the end.
+template <typename Real, typename Store>
+GNNC_DEVICE void addStrips(const Real *partials, int64 count, int64 elements, int64 at, Store store) {
   __shared__ Real strips[8][32];
   const int strip = threadIdx.x / 32;
   Real sum = 0;
@@ -270,7 +270,7 @@ GNNC_DEVICE void addStrips(Real *to, const Real *partials, int64 count, int64 el
   __syncthreads();
   if (strip == 0 && at < elements) {
     GNNC_FOR(other, 7) sum += strips[other + 1][lane()];
-    to[at] = sum;
+    store(sum);
   }
 }
 
@@ -281,10 +281,11 @@ template <class S> GNNC_DEVICE void addPartials(const typename S::Args &args) {
   int64 at = blockIdx.x % kBlocks * 32 + lane();
   if constexpr (S::kGrouped) {
     Heavy heavy = args.work.heavy[blockIdx.x / kBlocks];
-    addStrips(args.result + heavy.owner * kElements, static_cast<Real *>(args.work.slots) + heavy.first * kElements,
-              heavy.last - heavy.first, kElements, at);
+    addStrips(static_cast<const Real *>(args.work.slots) + heavy.first * kElements, heavy.last - heavy.first, kElements,
+              at, [&](Real sum) { args.result[heavy.owner * kElements + at] = sum; });
   } else {
-    addStrips(args.result, static_cast<Real *>(args.work.partials), args.work.numPartials, kElements, at);
+    addStrips(static_cast<const Real *>(args.work.partials), args.work.numPartials, kElements, at,
+              [&](Real sum) { args.result[at] = sum; });
   }
 }
 

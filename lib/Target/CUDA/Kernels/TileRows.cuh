@@ -1,0 +1,196 @@
+//===- TileRows.cuh - Rows of a tile in shared memory ----------*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The rows of a tile of TileSweep.cuh lie in shared memory: how they are made from operands and from each other, and
+// how they are multiplied by a weight. What a Body has is said there.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_TILEROWS_CUH
+#define GNNC_KERNELS_TILEROWS_CUH
+
+#include "MatrixUnits.cuh"
+#include "Sweep.cuh"
+
+namespace gnnc {
+
+/// What a block knows of the tile it is at.
+template <class B> struct Tile {
+  using Real = typename B::Real;
+  Real *rows;        ///< places of values
+  int *at;           ///< numbers of the rows that operands are read at: array * kTileRows + row
+  int *segments;     ///< first rows of segments, then the number of rows; segments[kTileRows + 1]: how many there are
+  int64 begin, stop; ///< the block's range of positions
+  int64 first;       ///< the tile's first
+  int live;          ///< its rows
+  int number;        ///< of those the block has had before
+};
+
+template <class B> constexpr int kTilePlaces = (B::kPlaces + 3) / 4 * 4;
+/// Bytes of shared memory: places, numbers of rows, segments and their masks.
+template <class B>
+constexpr int kTileBytes = kTilePlaces<B> * int(sizeof(typename B::Real)) +
+                           (B::kArrays * B::kTileRows + (B::kSegments ? B::kTileRows + 8 : 0)) * 4;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// What a thread reads before it goes on.
+constexpr int kAtOnce = 4;
+
+/// M: kWidth, kV (side by side), kPlace, kStride, make(args, tile, row, first, numbers). Rows that are not there are 0.
+template <class M, class B> GNNC_DEVICE void makeRows(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kChunks = M::kWidth / M::kV, kAll = B::kTileRows * kChunks;
+  // All are read before the first is written, which the compiler could not do.
+  constexpr int kBatch = kAll < kAtOnce * B::kThreads ? (kAll + B::kThreads - 1) / B::kThreads : kAtOnce;
+  for (int base = threadIdx.x; base < kAll; base += kBatch * B::kThreads) {
+    typename B::Real made[kBatch][M::kV];
+    GNNC_FOR(u, kBatch) {
+      const int i = base + u * B::kThreads, row = i / kChunks, first = i % kChunks * M::kV;
+      if (row < tile.live) // So it is one of the tile's.
+        M::make(args, tile, row, first, made[u]);
+      else
+        fill<M::kV>(made[u], typename B::Real(0));
+    }
+    GNNC_FOR(u, kBatch) {
+      const int i = base + u * B::kThreads, row = i / kChunks, first = i % kChunks * M::kV;
+      if (kAll % (kBatch * B::kThreads) == 0 || i < kAll)
+        store<M::kV>(tile.rows + M::kPlace + row * M::kStride + first, made[u]);
+    }
+  }
+}
+
+/// The same into memory: store(args, tile, row, first, numbers).
+template <class M, class B> GNNC_DEVICE void storeRows(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kChunks = M::kWidth / M::kV;
+  for (int i = threadIdx.x; i < tile.live * kChunks; i += B::kThreads) {
+    const int row = i / kChunks, first = i % kChunks * M::kV;
+    typename B::Real made[M::kV];
+    M::make(args, tile, row, first, made);
+    M::store(args, tile, row, first, made);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Products: P has kSlices (parts of a row that are multiplied by themselves), kBatched (each by a weight of its own),
+// kK, kN, kFrom, kFromStride, kTo, kToStride, weight(args); for tensor cores kWarpRows, kWarpColumns, kSplit, and
+// kParts, where the weight lies in both parts in shared memory, or -1.
+//===----------------------------------------------------------------------===//
+
+template <class P> constexpr int kPartsStride = 2 * ((P::kN + 7) / 8 * 8) + 8;
+template <class P> constexpr int kPartsDepth = (P::kK + 7) / 8 * 8;
+
+/// A weight in both parts into shared memory, once for a block.
+template <class P, class B> GNNC_DEVICE void keepWeight(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kColumns = (P::kN + 7) / 8 * 8, kDepth = kPartsDepth<P>, kWeights = P::kBatched ? P::kSlices : 1;
+  const float *weight = P::weight(args);
+  for (int i = threadIdx.x; i < kWeights * kDepth * kColumns; i += B::kThreads) {
+    const int n = i % kColumns, k = i / kColumns % kDepth, slice = i / (kColumns * kDepth);
+    Parts<1, 1> both;
+    both.set(0, 0, k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n) : 0.0f);
+    float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
+    *reinterpret_cast<float2 *>(tile.rows + P::kParts + (slice * kDepth + k) * kPartsStride<P> + 2 * n) = pair;
+  }
+}
+
+template <class P, class B>
+GNNC_DEVICE void multiplyRowsOnTensorCores(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kRows = P::kWarpRows / 16, kColumns = P::kWarpColumns / 8;
+  constexpr int kAcross = (P::kN + P::kWarpColumns - 1) / P::kWarpColumns, kDown = B::kTileRows / P::kWarpRows;
+  constexpr bool kFlushes = P::kK > kDepthOfSums;
+  const int g = lane() / 4, t = lane() % 4;
+  for (int job = threadIdx.x / 32; job < kAcross * kDown * P::kSlices; job += B::kThreads / 32) {
+    const int left = job % kAcross * P::kWarpColumns, top = job / kAcross % kDown * P::kWarpRows;
+    const int slice = job / (kAcross * kDown), weightSlice = P::kBatched ? slice : 0;
+    const float *x = tile.rows + P::kFrom + top * P::kFromStride + slice * P::kK;
+    float sums[kRows][kColumns][4] = {};
+    float totals[kFlushes ? kRows : 1][kFlushes ? kColumns : 1][4] = {};
+#pragma unroll 2
+    for (int k = 0; k < P::kK; k += 8) {
+      Parts<kRows, 4> a;
+      Parts<kColumns, 2> b;
+      if constexpr (P::kK % 8 == 0) {
+        loadLeft<P::kFromStride, 1>(a, x + k);
+      } else { // What lies beyond is another part of the row.
+        GNNC_FOR(i, kRows) GNNC_FOR(n, 4) {
+          int depth = k + t + n / 2 * 4;
+          a.set(i, n, depth < P::kK ? x[(i * 16 + g + n % 2 * 8) * P::kFromStride + depth] : 0.0f);
+        }
+      }
+      if constexpr (P::kParts >= 0) {
+        const float *parts = tile.rows + P::kParts + (weightSlice * kPartsDepth<P> + k) * kPartsStride<P>;
+        GNNC_FOR(j, kColumns) GNNC_FOR(n, 2) {
+          float2 both = {0, 0};
+          if (P::kN % P::kWarpColumns == 0 || left + j * 8 < P::kN)
+            both = *reinterpret_cast<const float2 *>(parts + (t + n * 4) * kPartsStride<P> + 2 * (left + j * 8 + g));
+          b.high[j][n] = __float_as_uint(both.x), b.low[j][n] = __float_as_uint(both.y);
+        }
+      } else {
+        const float *weight = P::weight(args) + int64(weightSlice) * P::kK * P::kN;
+        GNNC_FOR(j, kColumns) GNNC_FOR(n, 2) {
+          int depth = k + t + n * 4, column = left + j * 8 + g;
+          bool inside = (P::kK % 8 == 0 || depth < P::kK) && (P::kN % P::kWarpColumns == 0 || column < P::kN);
+          b.set(j, n, inside ? __ldg(weight + depth * P::kN + column) : 0.0f);
+        }
+      }
+      multiplyStep<P::kSplit, P::kSplit>(sums, a, b);
+      if constexpr (kFlushes) {
+        if ((k + 8) % kDepthOfSums == 0 || k + 8 >= P::kK)
+          flush(totals, sums);
+      }
+    }
+    float *y = tile.rows + P::kTo + top * P::kToStride + slice * P::kN;
+    GNNC_FOR(i, kRows) GNNC_FOR(j, kColumns) GNNC_FOR(n, 4) {
+      const int row = i * 16 + g + n / 2 * 8, column = left + j * 8 + 2 * t + n % 2;
+      float made;
+      if constexpr (kFlushes)
+        made = totals[i][j][n];
+      else
+        made = sums[i][j][n];
+      if (P::kN % P::kWarpColumns == 0 || column < P::kN)
+        y[row * P::kToStride + column] = made;
+    }
+  }
+}
+
+/// Four rows and four columns for each thread.
+template <class P, class B> GNNC_DEVICE void multiplyRowsByFMA(const typename B::Args &args, const Tile<B> &tile) {
+  using Real = typename B::Real;
+  constexpr int kAcross = (P::kN + 3) / 4, kDown = B::kTileRows / 4;
+  for (int job = threadIdx.x; job < kAcross * kDown * P::kSlices; job += B::kThreads) {
+    const int left = job % kAcross, top = job / kAcross % kDown * 4, slice = job / (kAcross * kDown);
+    const Real *x = tile.rows + P::kFrom + top * P::kFromStride + slice * P::kK;
+    const Real *weight = P::weight(args) + (P::kBatched ? slice : 0) * P::kK * P::kN;
+    Real sums[4][4] = {};
+#pragma unroll 4
+    for (int k = 0; k < P::kK; ++k) {
+      Real w[4];
+      GNNC_FOR(j, 4) w[j] = left + j * kAcross < P::kN ? __ldg(weight + k * P::kN + left + j * kAcross) : Real(0);
+      GNNC_FOR(i, 4) {
+        const Real number = x[i * P::kFromStride + k];
+        GNNC_FOR(j, 4) sums[i][j] += number * w[j];
+      }
+    }
+    Real *y = tile.rows + P::kTo + top * P::kToStride + slice * P::kN;
+    GNNC_FOR(i, 4) GNNC_FOR(j, 4) {
+      if (left + j * kAcross < P::kN)
+        y[i * P::kToStride + left + j * kAcross] = sums[i][j];
+    }
+  }
+}
+
+template <class P, class B> GNNC_DEVICE void multiplyRows(const typename B::Args &args, const Tile<B> &tile) {
+  if constexpr (P::kOnTensorCores)
+    multiplyRowsOnTensorCores<P>(args, tile);
+  else
+    multiplyRowsByFMA<P>(args, tile);
+}
+
+} // namespace gnnc
+
+#endif // GNNC_KERNELS_TILEROWS_CUH
