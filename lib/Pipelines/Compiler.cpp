@@ -197,7 +197,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   // The rows of a product are spread over threads there, and a tile's over those of a block.
   if (forCUDA || isForCUDA(options.emit)) {
     // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
-    phaseOptions.elementwiseEpilogues = !forCPU || options.targets.size() == 1;
+    phaseOptions.spreadEpilogues = !forCPU || options.targets.size() == 1;
     phaseOptions.tilesInBlocks = true;
     phaseOptions.joinLaunches = true;
   }

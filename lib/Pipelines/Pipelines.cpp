@@ -126,7 +126,7 @@ void fuse(OpPassManager &pm, const PhaseOptions &options) {
     pm.addPass(createSplitTileSweeps());
   // What is left to do with the rows of a product is done while they are at hand.
   FuseEpiloguesOptions epilogues;
-  epilogues.elementwise = options.elementwiseEpilogues;
+  epilogues.spread = options.spreadEpilogues;
   PhaseBuilder(pm, options).add(1, createFuseEpilogues(epilogues));
   // What is kept in memory is known now.
   NarrowStorageOptions narrow;

@@ -117,6 +117,7 @@ struct ScratchRec {
 // a partial result in each block. Where items go by falling size, a launch of items has those of at least leastMembers
 // and (unless it is 0) fewer than belowMembers members, which are powers of two; else it has all of them if their
 // average is such, or none. So several schedules of one sweep share its items. Items with a slot are as large as any.
+// A launch of elements has all of them if they are so many, or none.
 // `wholeBlocks`: each item has a block, which is for the longest, or for few. `isJoined`: it is not launched, its
 // blocks come before those of the launch that follows, whose kernel knows the parts. `isRuns`: a launch of light owners
 // alone, which has none but by a tuning; items with a slot stay with the step's first launch then. `image`: which of the

@@ -19,7 +19,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
-#include "dialects/mpk/IR/MPK.h"
+#include "dialects/mpk/IR/SpreadRows.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -53,16 +53,6 @@ StringRef whyNoEpilogue(mpk::SweepOp sweep) {
   return "";
 }
 
-/// Why not each number of a sweep's results is made of one number of the product's row; empty: it is.
-StringRef whyNotElementwise(mpk::SweepOp sweep, mpk::ProductOp product) {
-  int64_t row = mpdfg::getFeatureElements(product.getResult(0).getType());
-  if (llvm::any_of(sweep.getInputs(), [](Value input) { return input.getDefiningOp<mpdfg::DegreeOp>(); }))
-    return "it reads degrees, which its target makes in sweeps";
-  if (product.getRows() != 1)
-    return "the product has several rows for an element, and its target spreads them";
-  return mpk::whyNotElementwise(sweep.getBody().front(), row);
-}
-
 struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
   using FuseEpiloguesBase::FuseEpiloguesBase;
 
@@ -93,8 +83,8 @@ struct FuseEpilogues : public gnnc::impl::FuseEpiloguesBase<FuseEpilogues> {
         own = "one of them belongs to the backward half, which may run long after the other";
       if (own.empty() && product.hasEpilogue())
         own = "the product has an epilogue";
-      if (own.empty() && elementwise)
-        own = whyNotElementwise(sweep, product).str();
+      if (own.empty() && spread)
+        own = mpk::whyNotSpread(product, sweep.getBody().front()).str();
       if (own.empty() && llvm::any_of(product->getUsers(),
                                       [&](Operation *user) { return user != sweep && !sweep->isBeforeInBlock(user); }))
         own = "the product's rows are needed before";

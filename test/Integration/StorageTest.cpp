@@ -164,7 +164,7 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
       ASSERT_TRUE(bool(cases)) << llvm::toString(cases.takeError());
       if (!*cases)
         continue;
-      phases.elementwiseEpilogues = true; // As for GPUs.
+      phases.spreadEpilogues = true; // As for GPUs.
       phases.tilesInBlocks = true;
       llvm::Expected<Tensors> onDevice = Kernels(*model, phases).run(graph, tensors);
       ASSERT_TRUE(bool(onDevice)) << llvm::toString(onDevice.takeError());

@@ -156,6 +156,33 @@ INSTANTIATE_TEST_SUITE_P(
     model M(edge_type: int = 4) { input x: node[in = 6], w: edge[]
       output y = OneVoteAPair(x, w, out: 7) as v })"},
 
+        // Products whose rows are standardised, made shares of, scored and ranked as soon as they are made, narrow and
+        // wide ones; and one that is scaled by its nodes' degrees.
+        Unheard{"FoldedRows", R"(
+    layer Folded(x: node[in], out: int) -> node[out] {
+      param W[in, out], b[out], gain[out], V[in, out], U[in, out], a[out]
+      let z = x @ W + b
+      let c = z - mean(z, over: out)
+      let n = gain * c / sqrt(mean(c * c, over: out) + 1)
+      let v = x @ V
+      let e = exp(v - max(v, over: out))
+      let share = e / sum(e, over: out)
+      let u = x @ U
+      let rank = sum(u * a, over: out) + detach(min(u, over: out))
+      sum((relu(n) / (1 + degree(dst)) + share * tanh(rank)).src)
+    }
+    model M { input x: node[in = 9]
+      let h = Folded(x, out: 7) as a
+      output y = Folded(h, out: 37) as b
+      output z = Folded(h, out: 64) as c })"},
+
+        // Products of long rows, narrow and of no round length.
+        Unheard{"LongRows", R"(
+    model M { input x: node[in = 300], z: node[other = 257]
+      param W[in, out = 9], V[other, out], U[in, wide = 70]
+      output y = sum(tanh(x @ W + z @ V).src)
+      output w = relu(x @ U) })"},
+
         // Edges have a state, which remembers the share they had a step ago.
         Unheard{"EdgeMemory", R"(
     layer EdgeMemory(x: node[in], e: edge[mem], hidden: int) -> edge[mem] {

@@ -1,5 +1,7 @@
 // RUN: gnnc-opt %s --fuse-epilogues -split-input-file | FileCheck %s
-// RUN: gnnc-opt %s --fuse-epilogues=elementwise -split-input-file | FileCheck %s --check-prefix=SPREAD
+// RUN: gnnc-opt %s --fuse-epilogues=spread -split-input-file | FileCheck %s --check-prefix=SPREAD
+// RUN: gnnc-opt %s --fuse-epilogues=spread -split-input-file --remark-format=emitRemark \
+// RUN:   --remarks-filter=fuse-epilogues -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 
 mpdfg.space @node root
 
@@ -37,9 +39,9 @@ mpdfg.space @node root
 // CHECK: ^bb0(%[[ROW:.*]]: tensor<4xf32>, %[[O:.*]]: tensor<4xf32>):
 // CHECK: mpk.yield %{{.*}}, %[[ROW]] : tensor<1xf32>, tensor<4xf32>
 // CHECK: return %[[Z]]#0, %[[Z]]#1
-// A score needs the whole row.
+// A score is a fold over the whole row, which is short enough for few threads.
 // SPREAD-LABEL: func @scores
-// SPREAD-NOT: epilogue
+// SPREAD: epilogue
 func.func @scores(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %v: tensor<8x4xf32>, %w: tensor<8x4xf32>)
     -> (tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   %0 = mpk.product over @node (%x, %v) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
@@ -108,4 +110,66 @@ func.func @gradient(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>,
     mpk.yield %3 : tensor<4xf32>
   } {mpdfg.again} : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %1, %2 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+// A degree is no memory but an index: it joins for all targets.
+// CHECK-LABEL: func @degree
+// CHECK: epilogue
+// SPREAD-LABEL: func @degree
+// SPREAD: epilogue
+func.func @degree(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %d = mpdfg.degree along @dst : tensor<?xf32, #mpdfg.on<@node>>
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.sweep over @node (%d, %0) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%c: tensor<f32>, %z: tensor<4xf32>):
+    %2 = mpdfg.reshape %c : tensor<f32> -> tensor<1xf32>
+    %3 = mpdfg.binary mul %z, %2 : tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
+    mpk.yield %3 : tensor<4xf32>
+  } : (tensor<?xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+
+!in = tensor<?x8xf32, #mpdfg.on<@node>>
+!long = tensor<?x128xf32, #mpdfg.on<@node>>
+!heads = tensor<?x2x4xf32, #mpdfg.on<@node>>
+
+// Where rows are spread: one that is too long to be folded, a fold over one of two axes, and one that takes two passes.
+// CHECK-LABEL: func @folds
+// CHECK-COUNT-3: epilogue
+// SPREAD-LABEL: func @folds
+// SPREAD-NOT: epilogue
+// REMARK: Function=folds | Reason="it needs the whole row, which is longer than what a few threads have", Remark="row operations after a product stay a sweep"
+// REMARK: Function=folds | Reason="it folds part of a row, and its target spreads the whole"
+// REMARK: Function=folds | Reason="it folds a row in more than one pass, and its target spreads it"
+func.func @folds(%x: !in, %v: tensor<8x128xf32>, %w: tensor<8x2x4xf32>, %u: tensor<8x4xf32>)
+    -> (tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x2x1xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>) {
+  %0 = mpk.product over @node (%x, %v) batch 1 rows 1 k 8 n 128 : (!in, tensor<8x128xf32>) -> !long
+  %1 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<128xf32>):
+    %6 = mpdfg.fold max %a [0] : tensor<128xf32> -> tensor<1xf32>
+    mpk.yield %6 : tensor<1xf32>
+  } : (!long) -> tensor<?x1xf32, #mpdfg.on<@node>>
+  %2 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 8 : (!in, tensor<8x2x4xf32>) -> !heads
+  %3 = mpk.sweep over @node (%2) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<2x4xf32>):
+    %6 = mpdfg.fold sum %a [1] : tensor<2x4xf32> -> tensor<2x1xf32>
+    mpk.yield %6 : tensor<2x1xf32>
+  } : (!heads) -> tensor<?x2x1xf32, #mpdfg.on<@node>>
+  %4 = mpk.product over @node (%x, %u) batch 1 rows 1 k 8 n 4 : (!in, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %5 = mpk.sweep over @node (%4) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %6 = mpdfg.fold logsumexp %a [0] : tensor<4xf32> -> tensor<1xf32>
+    mpk.yield %6 : tensor<1xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %1, %3, %5 : tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x2x1xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>
 }

@@ -30,8 +30,8 @@ struct PhaseOptions {
   Extents extents = Extents::Unknown;
   /// What rows of spaces are kept as in memory.
   Storage storage = Storage::AsComputed;
-  /// Only elementwise work joins the product before it: for targets that spread the rows of a product over threads.
-  bool elementwiseEpilogues = false;
+  /// Only what threads can make of a row that they share joins the product before it (mpk::whyNotSpread).
+  bool spreadEpilogues = false;
   /// Products in tiles only as far as targets can do it that keep a tile's rows in a block's shared memory.
   bool tilesInBlocks = false;
   /// Small kernels share launches: for targets where starting one takes longer than it works.

@@ -341,10 +341,10 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
   let summary = "Row operations join the matrix product before them";
   let description = [{
     A sweep without members that reads rows of a product becomes the epilogue of that product, where it only needs its own row and nobody reads the
-    product's rows before it. A pass over memory and the start of a kernel are saved. With `elementwise`, only where each number of
-    its results is made of one number of the row.
+    product's rows before it. A pass over memory and the start of a kernel are saved. With `spread`, only where each number of
+    its results is made of one number of the row, and of folds over all of it where it is short.
   }];
-  let options = [Option<"elementwise", "elementwise", "bool", "false", "only elementwise work, for targets that spread rows">];
+  let options = [Option<"spread", "spread", "bool", "false", "for targets that spread a row over a few threads">];
   let statistics = [Statistic<"numFused", "fused", "Sweeps that became epilogues">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }

@@ -95,6 +95,9 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
         count = mostCount = graph.extents[launch.symbol];
         if (graph.capacities)
           mostCount = graph.capacities[launch.symbol];
+        // Another launch of the step is for as many as these; kernels ask too, since what is recorded runs in any case.
+        if (count < launch.leastMembers || (launch.belowMembers > 0 && count >= launch.belowMembers))
+          count = 0;
       }
       break;
     default:

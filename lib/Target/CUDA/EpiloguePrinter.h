@@ -14,7 +14,7 @@
 
 namespace gnnc::cuda {
 
-/// Prints an elementwise epilogue (fuse-epilogues{elementwise}) for Kernels/Product.cuh.
+/// Prints an epilogue of rows that threads share (mpk::whyNotSpread) for Kernels/Product.cuh.
 class EpiloguePrinter {
 public:
   EpiloguePrinter(mpk::ProductOp product, CodeWriter &out)
@@ -22,6 +22,8 @@ public:
 
   /// Fields of the arguments: the extra operands, then the results.
   void fields();
+  /// What threads that share a row know of all of it: `Row`, and `rowOf`, which makes it.
+  void rows();
   /// The statements of `finish`.
   void body();
 
@@ -30,6 +32,8 @@ private:
   static std::string indexIn(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> of, const std::string &index);
   /// The number of a value at an index, computed before if it has to be.
   std::string number(mlir::Value value, const std::string &index);
+  /// Opens a loop over numbers of a row, of which `numbers` is one.
+  void open(const std::string &loop, const std::string &numbers);
 
   struct Less {
     bool operator()(const std::pair<mlir::Value, std::string> &a, const std::pair<mlir::Value, std::string> &b) const {
@@ -40,7 +44,9 @@ private:
   mpk::ProductOp product;
   int64_t rowElements;
   CodeWriter &out;
+  std::string rowNumber; ///< the product's own number in the loop that is open
   std::map<std::pair<mlir::Value, std::string>, std::string, Less> names;
+  llvm::DenseMap<mlir::Value, std::string> folds; ///< fields of Row
 };
 
 } // namespace gnnc::cuda

@@ -12,6 +12,7 @@
 #include "ProductPrinter.h"
 #include "EpiloguePrinter.h"
 #include "StepMemory.h"
+#include "dialects/mpk/IR/SpreadRows.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -24,6 +25,12 @@ namespace {
 /// Bytes of a weight's tile that stays in shared memory, so that two blocks fit a processor.
 constexpr int64_t kMostResident = 48 << 10;
 
+/// From this depth on a product has a kernel more, for few rows, in which warps share K (Kernels/SlicedProduct.cuh);
+/// few are those of at most so many tiles, two for each processor of a large GPU.
+constexpr int64_t kLeastSliced = 256, kFewTiles = 256;
+/// Rows and depths of a tile there.
+constexpr int64_t kSlicedRows = 32, kSlicedDepth = 64;
+
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
   int64_t tileRows = 0, tileColumns = 0, depth = 0, height = 0, width = 0;
@@ -31,6 +38,7 @@ struct Shape {
   bool onTensorCores = false, split = false; ///< rectangles of warps then, not of threads
   int64_t stages = 0;
   bool resident = false; ///< the weight's tile stays in shared memory
+  int64_t fewRows = 0;   ///< elements below which there is a kernel for few; 0: there is none
 
   int64_t threads() const { return tileRows / height * (tileColumns / width) * (onTensorCores ? 32 : 1); }
 };
@@ -47,14 +55,17 @@ public:
     // What the epilogue wants comes last.
     if (auto product = dyn_cast<mpk::ProductOp>(op); product && product.hasEpilogue()) {
       for (Value value : product.getExtras())
-        lastWords.push_back(buffer(value));
+        if (auto degree = value.getDefiningOp<DegreeOp>())
+          lastWords.push_back(index({IndexKind::Pointers, degree.getAlongAttr(), {}}));
+        else
+          lastWords.push_back(buffer(value));
       for (Value value : product.getResults())
         lastWords.push_back(buffer(value));
     }
     addRows(gatherLhs);
     addRows(gatherRhs);
     if (group)
-      addIndex({IndexKind::Members, group, {}});
+      words.push_back(index({IndexKind::Members, group, {}}));
     else
       words.push_back(zero);
     element = getElementType(op->getResult(0).getType()).getElementType();
@@ -75,15 +86,15 @@ private:
       step.buffers.push_back(value);
     return {WordKind::Buffer, unsigned(llvm::find(step.buffers, value) - step.buffers.begin()), {}};
   }
-  void addIndex(IndexRef ref) {
-    words.push_back({WordKind::Index, unsigned(step.indices.size()), {}});
+  Word index(IndexRef ref) {
     step.indices.push_back(ref);
+    return {WordKind::Index, unsigned(step.indices.size() - 1), {}};
   }
   void addRows(FlatSymbolRefAttr gather) {
     if (!gather)
       words.push_back(zero);
     else
-      addIndex(group ? IndexRef{IndexKind::Sorted, group, gather} : IndexRef{IndexKind::Raw, gather, {}});
+      words.push_back(index(group ? IndexRef{IndexKind::Sorted, group, gather} : IndexRef{IndexKind::Raw, gather, {}}));
   }
 
   /// The template arguments of ProductArgs.
@@ -117,10 +128,15 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   } else {
     out.line("using Args = gnnc::ProductArgs<" + types() + ">;");
   }
-  out.open(
-      "template <int V> GNNC_DEVICE static void finish(const Args &args, gnnc::int64 at, int feature, const Real *y)");
+  std::optional<EpiloguePrinter> printer;
   if (finishes)
-    EpiloguePrinter(epilogue, out).body();
+    printer.emplace(epilogue, out).rows();
+  else
+    out.line("static constexpr bool kFoldsRows = false; struct Row {};");
+  out.open("template <int V> GNNC_DEVICE static void finish(const Args &args, const Row &row, gnnc::int64 element, "
+           "gnnc::int64 at, int feature, const Real *y)");
+  if (finishes)
+    printer->body();
   else
     out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
   out.close();
@@ -133,6 +149,8 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   if (shape.onTensorCores)
     out.line("static constexpr int kStages = " + Twine(shape.stages) +
              "; static constexpr bool kSplit = " + flag(shape.split) + ", kResident = " + flag(shape.resident) + ";");
+  if (shape.fewRows)
+    out.line("static constexpr int kFewRows = " + Twine(shape.fewRows) + ";");
   out.line("static constexpr bool kGathersLhs = " + Twine(flag(shape.gathersLhs)) +
            ", kGathersRhs = " + flag(shape.gathersRhs) + ", kGrouped = " + flag(shape.grouped) + ";");
   out.close("};");
@@ -193,9 +211,14 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   shape.tileRows = 128;
   int64_t sharedBytes = 0;
   if (useTensorCores(op, options, shape)) {
-    shape.tileColumns = powerOfTwo(shape.n, 8, 64);
-    shape.height = 32;
-    shape.width = std::min<int64_t>(shape.tileColumns, 32);
+    // As few tiles as there must be, as narrow as they may be: warps beside each other have whole fragments each.
+    shape.tileColumns = powerOfTwo(shape.n, 8, 32);
+    if (int64_t tiles = llvm::divideCeil(shape.n, 64); shape.n > 32)
+      shape.tileColumns = llvm::alignTo(llvm::divideCeil(shape.n, tiles), 16);
+    // A row that is folded lies in four lanes of one warp.
+    bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
+    shape.height = folds ? 16 : 32;
+    shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
     // Rows that are copied number by number need a register for each.
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
@@ -203,6 +226,9 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     int64_t stage = shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) +
                     (shape.resident ? 0 : shape.depth * paddedRow(shape.tileColumns));
     sharedBytes = (shape.resident ? weight : 0) + shape.stages * stage * 4;
+    if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
+      shape.fewRows =
+          kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
   } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
     bool isWide = op.getRhs().getType().getElementType().isF64();
     shape.tileRows = isWide ? 64 : 128;
@@ -215,16 +241,29 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
   shape.grouped = bool(op.getGroupAttr());
   ProductStep builder(op, name, shape, op.getOverAttr(), op.getGroupAttr(), op.getGatherAttr(), {}, out);
   builder.printShape(op);
-  Launch &launch = builder.launch("", shape.onTensorCores ? "tensorProduct" : "product", shape.threads());
-  launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
-  launch.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
-  launch.perBlock = shape.grouped ? 1 : shape.tileRows;
-  launch.perElement = shape.grouped ? 1 : shape.rows;
-  launch.spread(shape.batch * llvm::divideCeil(shape.n, shape.tileColumns));
-  launch.sharedBytes = sharedBytes;
-  // Sixteen warps on each processor go through all rows.
-  if (shape.onTensorCores && !shape.grouped)
-    launch.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads());
+  auto launch = [&](const std::string &suffix, const std::string &code) -> Launch & {
+    Launch &record = builder.launch(suffix, code, shape.threads());
+    record.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
+    record.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
+    record.perBlock = shape.grouped ? 1 : shape.tileRows;
+    record.perElement = shape.grouped ? 1 : shape.rows;
+    record.spread(shape.batch * llvm::divideCeil(shape.n, shape.tileColumns));
+    record.sharedBytes = sharedBytes;
+    // Sixteen warps on each processor go through all rows.
+    if (shape.onTensorCores && !shape.grouped)
+      record.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads());
+    return record;
+  };
+  if (shape.fewRows) {
+    Launch &few = launch("_few", "slicedProduct");
+    few.perBlock = kSlicedRows, few.belowMembers = shape.fewRows;
+    few.sharedBytes =
+        shape.stages * 4 *
+        (kSlicedRows * paddedDepth(kSlicedDepth, isNarrow(op.getLhs())) + kSlicedDepth * paddedRow(shape.tileColumns));
+    launch("", "tallProduct").leastMembers = shape.fewRows;
+  } else {
+    launch("", shape.onTensorCores ? "tensorProduct" : "product");
+  }
   if (shape.grouped && isPartialMap(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
                                   builder.step.buffers.begin());
@@ -258,7 +297,8 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
     Launch &launch = builder.launch("", shape.onTensorCores ? "tensorOuterSum" : "outerSum", shape.threads());
     launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
     launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
-    launch.perBlock = shape.grouped ? 1 : 256;
+    // Of few rows a block has no more than make its partial sum worth writing, so that there are blocks enough.
+    launch.perBlock = shape.grouped ? 1 : powerOfTwo(shape.k * shape.n / (shape.k + shape.n), 64, 256);
     launch.spread(shape.batch * llvm::divideCeil(shape.k, shape.tileRows) *
                   llvm::divideCeil(shape.n, shape.tileColumns));
     launch.isCounted = !shape.grouped;

@@ -13,6 +13,7 @@
 #include "SeparateEpilogue.h"
 #include "ProductPrinter.h"
 #include "SweepPrinter.h"
+#include "dialects/mpk/IR/SpreadRows.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -22,12 +23,7 @@ using namespace gnnc::cuda;
 using mpk::AccessKind;
 
 bool cuda::spreadsEpilogue(mpk::ProductOp product) {
-  if (!product.hasEpilogue())
-    return true;
-  Block &body = product.getEpilogue().front();
-  return product.getRows() == 1 &&
-         llvm::none_of(product.getExtras(), [](Value extra) { return extra.getDefiningOp<mpdfg::DegreeOp>(); }) &&
-         mpk::whyNotElementwise(body, mpdfg::getFeatureElements(body.getArgument(0).getType())).empty();
+  return !product.hasEpilogue() || mpk::whyNotSpread(product, product.getEpilogue().front()).empty();
 }
 
 FailureOr<DeviceStep> cuda::printWithRows(mpk::ProductOp product, StringRef name, const PrintOptions &options,

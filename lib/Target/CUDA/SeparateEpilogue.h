@@ -13,7 +13,7 @@
 
 namespace gnnc::cuda {
 
-/// Whether a product has no epilogue, or one that Kernels/Product.cuh can do: each number is made of one number.
+/// Whether a product has no epilogue, or one that Kernels/Product.cuh can do: mpk::whyNotSpread.
 bool spreadsEpilogue(mpk::ProductOp product);
 /// Prints a product whose epilogue needs its whole row: the product, and a sweep over its rows, as launches of one
 /// step. Rows that are no result of the product lie in scratch memory between them.

@@ -71,6 +71,37 @@ TEST(CUDALaunches, WeightsOfAnySize) {
     }
 }
 
+/// A long product has a kernel for few rows and one for many: for each number of rows one of them.
+TEST(CUDALaunches, LongProductsOfFewRows) {
+  for (int64_t k : {255, 256}) {
+    mlir::MLIRContext context;
+    mlir::OwningOpRef<mlir::ModuleOp> module;
+    std::string lhs = "tensor<?x" + std::to_string(k) + "xf32, #mpdfg.on<@node>>",
+                rhs = "tensor<" + std::to_string(k) + "x100xf32>", result = "tensor<?x100xf32, #mpdfg.on<@node>>";
+    std::vector<DeviceStep> steps =
+        stepsOf(context, module, "(%x: " + lhs + ", %w: " + rhs + ") -> " + result,
+                "%y = mpk.product over @node (%x, %w) batch 1 rows 1 k " + std::to_string(k) + " n 100 : (" + lhs +
+                    ", " + rhs + ") -> " + result + "\nreturn %y : " + result);
+    ASSERT_EQ(steps.size(), 1u);
+    const Launch &last = steps[0].launches.back();
+    EXPECT_EQ(last.belowMembers, 0);
+    if (k < 256) {
+      EXPECT_EQ(steps[0].launches.size(), 1u);
+      EXPECT_EQ(last.leastMembers, 0);
+      continue;
+    }
+    ASSERT_EQ(steps[0].launches.size(), 2u);
+    const Launch &few = steps[0].launches[0];
+    EXPECT_EQ(few.leastMembers, 0);
+    EXPECT_EQ(few.belowMembers, 256 * 32 / 2); // two tiles of columns
+    EXPECT_EQ(last.leastMembers, few.belowMembers);
+    EXPECT_EQ(few.perBlock, 32);
+    EXPECT_EQ(last.perBlock, 128);
+    // All few blocks run at the same time: kStages of what SlicedProduct.cuh keeps of both operands.
+    EXPECT_EQ(few.sharedBytes, 3 * 4 * (32 * 68 + 64 * (64 + 8)));
+  }
+}
+
 /// The ways in which a sweep shares out its items are parts of one grid: all but the last are joined to it, sizes fall,
 /// and partial totals are counted from the grid's first block.
 TEST(CUDALaunches, WaysOfOneSweep) {

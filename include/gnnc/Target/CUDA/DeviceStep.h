@@ -68,7 +68,8 @@ struct Launch {
   /// Of all blocks, those along y and z included, but at least one along x: blocks take turns if there are more. 0: as
   /// many as it takes.
   int64_t mostBlocksPerProcessor = 0;
-  /// Items: which of them, by their members (ModelTable.h). Powers of two or 0; `below` 0: however many.
+  /// Items: which of them, by their members (ModelTable.h). Powers of two or 0; `below` 0: however many. Elements: how
+  /// many there have to be.
   int64_t leastMembers = 0, belowMembers = 0;
   /// Items: how many lanes share a row's features, how many groups of these an owner's members, and how many members
   /// a group loads before it uses the first.

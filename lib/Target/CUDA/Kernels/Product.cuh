@@ -13,8 +13,11 @@
 //
 // A Shape (printed by the compiler) has Real, Args (ProductArgs and what the epilogue wants), kBatch, kRows (matrix
 // rows of an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a
-// product, finish<V>(args, at, feature, y) takes V numbers of a row of the result that lie side by side, the first at
-// `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes of them.
+// product, finish<V>(args, row, element, at, feature, y) takes V numbers of a row of the result that lie side by side,
+// the first at `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes of
+// them. `row` is what it knows of all of the row, where it folds rows (kFoldsRows; these have one tile):
+// rowOf<Lanes>(args, element, y, feature) makes it of a thread's numbers of it, number c being feature(c) of the row,
+// in so many neighbouring lanes. All lanes of a warp take part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -166,13 +169,17 @@ template <class S> GNNC_DEVICE void product(const typename S::Args &args) {
       __syncthreads();
     }
     GNNC_FOR(r, kHeight) {
-      int64 out = outRows[top + r / V * (kDown * V) + r % V];
+      const int64 out = outRows[top + r / V * (kDown * V) + r % V], element = (out < 0 ? 0 : out) / S::kRows;
+      auto columnOf = [&](int c) { return left + c / V * (kAcross * V) + c % V; };
+      typename S::Row row;
+      if constexpr (S::kFoldsRows)
+        row = S::template rowOf<kAcross>(args, element, sum[r], columnOf);
       if (out >= 0) {
         int64 to = (out * S::kBatch + batch) * S::kN + column;
         GNNC_FOR_STEP(c, kWidth, kVW) {
-          int n = left + c / V * (kAcross * V) + c % V;
+          int n = columnOf(c);
           if (column + n < S::kN)
-            S::template finish<kVW>(args, to + n, batch * S::kN + column + n, &sum[r][c]);
+            S::template finish<kVW>(args, row, element, to + n, batch * S::kN + column + n, &sum[r][c]);
         }
       }
     }

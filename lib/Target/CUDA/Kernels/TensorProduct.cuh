@@ -9,9 +9,9 @@
 // Each warp has a rectangle of kWarpRows x kWarpColumns results; operands come through kStages stages of shared memory,
 // kDepth deep, of which all but one are on their way while one is multiplied.
 //
-// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (8, 16 or 32), kStages; kSplit:
-// float32 in three products, else TF32 in one; kResident: the weight's tile stays in shared memory, which groups cannot
-// have.
+// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (a multiple of 8, up to 32; all of a row
+// that is folded, up to 64), kStages; kSplit: float32 in three products, else TF32 in one; kResident: the weight's tile
+// stays in shared memory, which groups cannot have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -191,16 +191,26 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   auto write = [&](const float (&made)[W::kRows][W::kColumns][4]) {
     constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
     GNNC_FOR(i, W::kRows) GNNC_FOR(half, 2) {
-      int64 row = first + W::top() + i * 16 + half * 8 + lane() / 4;
-      if (row < end) {
-        int64 position = row / S::kRows, part = row % S::kRows, target = position;
+      int64 source = first + W::top() + i * 16 + half * 8 + lane() / 4;
+      const bool live = source < end;
+      auto columnOf = [&](int c) { return W::left() + c / 2 * 8 + lane() % 4 * 2 + c % 2; };
+      typename S::Row row;
+      if constexpr (S::kFoldsRows) {
+        static_assert(W::kAcross == 1 && S::kBatch * S::kRows == 1 && !S::kGrouped);
+        float numbers[W::kColumns * 2];
+        GNNC_FOR(c, W::kColumns * 2) numbers[c] = made[i][c / 2][half * 2 + c % 2];
+        row = S::template rowOf<4>(args, live ? source : first, numbers, columnOf);
+      }
+      if (live) {
+        int64 position = source / S::kRows, part = source % S::kRows, target = position;
         if constexpr (S::kGrouped)
           target = __ldg(args.members + position);
         int64 at = ((target * S::kRows + part) * S::kBatch + batch) * S::kN + column;
-        GNNC_FOR(j, W::kColumns) GNNC_FOR_STEP(v, 2, kVOut) {
-          int n = W::left() + j * 8 + lane() % 4 * 2 + v;
+        GNNC_FOR_STEP(c, W::kColumns * 2, kVOut) {
+          int n = columnOf(c);
           if (S::kN % kN == 0 || column + n < S::kN)
-            S::template finish<kVOut>(args, at + n, batch * S::kN + column + n, &made[i][j][half * 2 + v]);
+            S::template finish<kVOut>(args, row, target, at + n, batch * S::kN + column + n,
+                                      &made[i][c / 2][half * 2 + c % 2]);
         }
       }
     }
@@ -209,16 +219,24 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
     const float *ws = stages + stage * (M::kStageX + M::kStageW) + M::kStageX;
     const X *xs = reinterpret_cast<const X *>(ws - M::kStageX);
-    GNNC_FOR_STEP(k, kDepth, 8) {
-      Parts<W::kRows, 4> left;
-      Parts<W::kColumns, 2> right;
-      loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
-      if constexpr (S::kResident)
-        loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
-      else
-        loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
-      multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);
-    }
+    auto multiply = [&](auto depth) {
+      GNNC_FOR_STEP(k, depth.value, 8) {
+        Parts<W::kRows, 4> left;
+        Parts<W::kColumns, 2> right;
+        loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
+        if constexpr (S::kResident)
+          loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
+        else
+          loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
+        multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);
+      }
+    };
+    // Of the last step as much as there is.
+    constexpr int kRest = (S::kK + 7) / 8 * 8 - (M::kSteps - 1) * kDepth;
+    if (kRest < kDepth && done + 1 == M::kSteps)
+      multiply(Constant<kRest>());
+    else
+      multiply(Constant<kDepth>());
     ++done;
     if constexpr (kFlushes) {
       if (done * kDepth % kDepthOfSums == 0 || done == M::kSteps)
