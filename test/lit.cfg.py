@@ -29,6 +29,7 @@ stand_ins = os.path.join(config.test_exec_root, "StandIn")
 stand_in_nvrtc = f"env GNNC_NVRTC={stand_ins}/nvrtc XDG_CACHE_HOME={stand_ins}/cache"
 config.substitutions.append(("%gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/driver"))
 config.substitutions.append(("%old-gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/old-driver"))
+config.substitutions.append(("%kernels", os.path.join(config.gnnc_src_root, "lib", "Target", "CUDA", "Kernels")))
 # All phases from import to code generation: a program means the same before and after.
 for level in "012":
     phases = ["simplify", "reorder", "fuse", "plan-memory"]
@@ -69,3 +70,26 @@ if has_nvrtc():
     config.available_features.add("nvrtc")
 else:
     lit_config.note("NVRTC is not found: tests of GPU machine code are left out")
+
+# CUDA's other compilers, which people use on the kernels and on what --emit=cuda prints.
+def compiles_cuda(*command):
+    import subprocess
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = os.path.join(folder, "empty.cu")
+        with open(source, "w") as file:
+            file.write("__global__ void nothing() {}\n")
+        try:
+            return subprocess.run([*command, source, "-o", os.devnull], capture_output=True).returncode == 0
+        except OSError:
+            return False
+
+
+clang = os.path.join(config.llvm_tools_dir, "clang++")
+as_cuda = "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -fsyntax-only -Wno-unknown-cuda-version"
+config.substitutions.append(("%clang-cuda", f"{clang} {as_cuda}"))
+if compiles_cuda(clang, *as_cuda.split()):
+    config.available_features.add("clang-cuda")
+if compiles_cuda("nvcc", "-arch=sm_90", "-c"):
+    config.available_features.add("nvcc")

@@ -132,7 +132,7 @@ void RandomProgramTest::record(unsigned seed, bool gradient) {
                                                        : Storage::F16;
     PhaseOptions options(doublePrecision && seed % 4 == 0 ? 0 : 2, gradient);
     options.storage = storage;
-    options.elementwiseEpilogues = options.tilesInBlocks = options.joinLaunches = true;
+    options.spreadEpilogues = options.tilesInBlocks = options.joinLaunches = true;
     test::Tensors tensors, expected;
     std::vector<std::string> shared;
     llvm::StringSet<> ofTypes;

@@ -9,9 +9,9 @@
 // Each warp has a rectangle of kWarpRows x kWarpColumns results; operands come through kStages stages of shared memory,
 // kDepth deep, of which all but one are on their way while one is multiplied.
 //
-// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (a multiple of 8, up to 32; all of a row
-// that is folded, up to 64), kStages; kSplit: float32 in three products, else TF32 in one; kResident: the weight's tile
-// stays in shared memory, which groups cannot have.
+// Besides what Product.cuh wants, a Shape has kWarpRows (16 or 32), kWarpColumns (a multiple of 8, up to 32; all of a
+// row that is folded, up to 64), kStages; kSplit: float32 in three products, else TF32 in one; kResident: the weight's
+// tile stays in shared memory, which groups cannot have.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,7 +123,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   if constexpr (S::kResident) {
     for (int at = thread; at < M::kSteps * kDepth * kN; at += kThreads) {
       int k = at / kN, n = at % kN;
-      Parts<1, 1> both;
+      Parts<1, 1> both = {};
       both.set(0, 0, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
       float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
       *reinterpret_cast<float2 *>(parts + k * M::kStrideParts + 2 * n) = pair;

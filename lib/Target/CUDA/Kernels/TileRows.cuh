@@ -91,7 +91,7 @@ template <class P, class B> GNNC_DEVICE void keepWeight(const typename B::Args &
   const float *weight = P::weight(args);
   for (int i = threadIdx.x; i < kWeights * kDepth * kColumns; i += B::kThreads) {
     const int n = i % kColumns, k = i / kColumns % kDepth, slice = i / (kColumns * kDepth);
-    Parts<1, 1> both;
+    Parts<1, 1> both = {};
     both.set(0, 0, k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n) : 0.0f);
     float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
     *reinterpret_cast<float2 *>(tile.rows + P::kParts + (slice * kDepth + k) * kPartsStride<P> + 2 * n) = pair;

@@ -39,9 +39,12 @@ template <class S, class B> GNNC_DEVICE auto slotAt(const typename B::Args &args
 
 /// One number that is accumulated.
 template <class S, typename Real> struct Accumulated {
-  Real number = S::kMost ? -Real(GNNC_INFINITY) : S::kLeast ? Real(GNNC_INFINITY) : Real(0);
+  Real number = neutral();
   Real winner = numberOf(Real(0), -1);
 
+  GNNC_DEVICE static Real neutral() {
+    return S::kMost ? -Real(GNNC_INFINITY) : S::kLeast ? Real(GNNC_INFINITY) : Real(0);
+  }
   GNNC_DEVICE void add(Real other, Real otherWinner) {
     if constexpr (S::kNames && S::kMost)
       keepMost(number, winner, other, otherWinner);
