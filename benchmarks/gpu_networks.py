@@ -9,8 +9,8 @@
 
 `fresh:roads,arxiv:60` takes these graphs only, and compiles nothing of PyG's after 60 s. It needs torch, torch-geometric
 and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and MiB beyond inputs and
-parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and the
-reduce-overhead mode of torch.compile are CUDA graphs. Steps change the parameters, so their losses are compared after
+parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and those of torch.compile's mode
+reduce-overhead are CUDA graphs. Steps change the parameters, so their losses are compared after
 as many steps from the same start.
 """
 
@@ -240,9 +240,9 @@ def compare(name: str, model: Model, inputs: dict[str, torch.Tensor], net, forwa
     own = {"forward": batched(run.captured(), 10), "step": batched(step.captured(), 10)}
     memory = {"forward": run.mib(), "step": step.mib(), "graph": model.graph_mib()}
     report(network=name, who="gnnc", error=error, ms=own, mib=memory)
-    for mode in (None, "default"):
+    titles = {None: "PyG eager", "default": "PyG compiled", "reduce-overhead": "PyG compiled, as CUDA graphs"}
+    for mode, title in titles.items():
         torch._dynamo.reset()
-        title = f"PyG {'compiled' if mode else 'eager'}"
         signal.alarm(SECONDS)  # Compiling what breaks into many graphs takes minutes.
         try:
             module = torch.compile(net, mode=mode) if mode else net
