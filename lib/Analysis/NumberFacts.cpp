@@ -14,16 +14,8 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
 
-namespace {
-
-/// Proofs follow operands this far, which is farther than programs are deep; deeper ones are given up.
-constexpr unsigned kDepth = 2000;
-
-/// A constant as it is computed with: rounded to its type.
-std::optional<APFloat> constantOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  auto constant = value.getDefiningOp<ConstantOp>();
+std::optional<APFloat> gnnc::constantOf(Value value) {
+  auto constant = skipReshapes(value).getDefiningOp<ConstantOp>();
   if (!constant)
     return std::nullopt;
   APFloat number = constant.getValue();
@@ -32,6 +24,11 @@ std::optional<APFloat> constantOf(Value value) {
                  APFloat::rmNearestTiesToEven, &inexact);
   return number;
 }
+
+namespace {
+
+/// Proofs follow operands this far, which is farther than programs are deep; deeper ones are given up.
+constexpr unsigned kDepth = 2000;
 
 /// Whether a number is told from 0 everywhere: processors may take what is too small for a normal number for 0.
 bool isSeen(const APFloat &number) { return number.isNormal() || number.isInfinity(); }

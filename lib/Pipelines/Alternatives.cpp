@@ -85,8 +85,11 @@ void gnnc::addAlternatives(ModuleOp module, function_ref<OwningOpRef<ModuleOp>(E
     known[function].push_back(textOf(function));
   for (auto [extents, label] : {std::pair(Extents::FewSources, "few_sources"), {Extents::FewOwners, "few_owners"}}) {
     OwningOpRef<ModuleOp> other = build(extents);
-    if (!other)
+    if (!other) {
+      for (func::FuncOp function : functions)
+        remarkAbout(function, false, std::string(label) + " is left out: the model is not compiled for it");
       return;
+    }
     for (func::FuncOp function : functions) {
       auto alternative = other->lookupSymbol<func::FuncOp>(function.getSymName());
       std::string text = alternative ? textOf(alternative) : std::string();
@@ -99,8 +102,11 @@ void gnnc::addAlternatives(ModuleOp module, function_ref<OwningOpRef<ModuleOp>(E
                     std::string(label) + " is dearer on every graph: " + otherCost.str() + ", not " + cost.str());
         continue;
       }
-      if (!declareSymbols(module, alternative))
+      if (!declareSymbols(module, alternative)) {
+        remarkAbout(function, false,
+                    std::string(label) + " is left out: a space or map of its means something else in this form");
         continue;
+      }
       Operation *copy = OpBuilder::atBlockEnd(module.getBody()).clone(*alternative);
       std::string name = (function.getSymName() + "." + label).str();
       cast<func::FuncOp>(copy).setSymName(name);

@@ -16,7 +16,9 @@
 #define GNNC_LIB_PIPELINES_ALTERNATIVES_H
 
 #include "gnnc/Transforms/Passes.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace gnnc {
 

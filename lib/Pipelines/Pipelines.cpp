@@ -174,8 +174,6 @@ void gnnc::registerPasses() {
       // Registration keeps references to nothing: names are copied.
       static std::vector<std::unique_ptr<PassPipelineRegistration<>>> registrations;
       std::string name = ("gnnc-" + phase.name + "-O" + llvm::Twine(level)).str();
-      static std::vector<std::string> names;
-      names.push_back(name);
       registrations.push_back(std::make_unique<PassPipelineRegistration<>>(
           name, phase.summary, [populate = phase.populate, level](OpPassManager &pm) { populate(pm, level); }));
     }

@@ -77,7 +77,7 @@ MaybeId ModelBuilder::detach(Id x, Loc loc) {
 
 MaybeId ModelBuilder::reduce(StringRef function, Id x, Id map, Loc loc) {
   if (!isOneOf(function, {"sum", "mean", "max", "min", "logsumexp"}))
-    return fail(loc, "no reduction '" + function + "'");
+    return fail(loc, "no reduction '" + function + "'; expected sum, mean, max, min or logsumexp");
   if (!checkValue(x, loc))
     return std::nullopt;
   Value value = derived(OpCode::Reduce, x, loc);
@@ -191,7 +191,7 @@ MaybeId ModelBuilder::contract(Id a, Id b, ArrayRef<std::string> axes, Loc loc) 
 
 MaybeId ModelBuilder::fold(StringRef function, Id x, ArrayRef<std::string> axes, Loc loc) {
   if (!isOneOf(function, {"sum", "mean", "max", "min"}))
-    return fail(loc, "no fold '" + function + "'");
+    return fail(loc, "no fold '" + function + "'; expected sum, mean, max or min");
   if (!checkValue(x, loc))
     return std::nullopt;
   if (axes.empty())

@@ -22,15 +22,17 @@ llvm::Expected<ModelSpec> gnnc::spec::readJSON(StringRef text) {
 llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
   Cursor root(document, "", errors);
   auto failure = [&] { return llvm::createStringError(errors.message()); };
-  if (!root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs", "sparse", "params", "states",
-                      "ops", "outputs", "programs"},
-                     {"version", "name", "outputs"}))
-    return failure();
-  std::optional<int64_t> version = root["version"].integer(0, INT64_MAX);
-  if (version && *version != 1) {
-    errors.report("/version", "expected 1, found " + std::to_string(*version));
-    return failure();
+  // Of another version the members may be others.
+  std::optional<int64_t> version;
+  if (root.isObject() && root.has("version")) {
+    version = root["version"].integer(0, INT64_MAX);
+    if (version && *version != 1)
+      errors.report("/version", "expected 1, found " + std::to_string(*version));
   }
+  if (!errors.message().empty() || !root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs",
+                                                   "sparse", "params", "states", "ops", "outputs", "programs"},
+                                                  {"version", "name", "outputs"}))
+    return failure();
   std::optional<std::string> name = root["name"].string();
   std::optional<bool> doublePrecision = root.has("double") ? root["double"].boolean() : false;
   std::optional<std::vector<std::string>> paths =

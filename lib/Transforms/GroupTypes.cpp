@@ -9,8 +9,8 @@
 // many different rows as there are pairs (m, t), which is at most as many as the space has elements. Two ways to have
 // them:
 //
-//   x.m W.t                =  (x.p0 W.p1).c                               c the class of an element among the pairs (m,
-//   t) sum along d of e W.t   =  sum along p0 of (sum along c of e) W.p1     c its class among the pairs (d, t)
+// * x.m W.t = (x.p0 W.p1).c, where c is the class of an element among the pairs (m, t).
+// * sum along d of e W.t = sum along p0 of (sum along c of e) W.p1, where c is its class among the pairs (d, t).
 //
 // The second sums before it multiplies (R6), so it moves e's rows, and it works for rows that come from nowhere else;
 // it is taken where the product is summed and does not make rows narrower, or where `extents` says so. Neither has a

@@ -18,7 +18,10 @@
 #include "Lifting.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
+
+#include <cmath>
 
 namespace gnnc {
 #define GEN_PASS_DEF_RECOGNIZEPATTERNS
@@ -33,18 +36,14 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// What is added to the denominator of a softmax whose largest term is 1 is lost in rounding below this.
-constexpr double kInvisible = 1e-15;
+/// What is added to the denominator of a softmax whose largest term is 1 is lost in rounding up to this, in double
+/// precision too.
+constexpr double kInvisible = 0x1p-53;
 
-Value skipReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
-
-std::optional<double> constantOf(Value value) {
-  auto constant = skipReshapes(value).getDefiningOp<ConstantOp>();
-  return constant ? std::optional(constant.getValue().convertToDouble()) : std::nullopt;
+/// A constant as it is computed with.
+std::optional<double> numberOf(Value value) {
+  std::optional<APFloat> constant = constantOf(value);
+  return constant ? std::optional(constant->convertToDouble()) : std::nullopt;
 }
 
 BinaryOp binaryOf(Value value, BinaryKind kind) {
@@ -69,11 +68,11 @@ bool isPositiveDegree(Value value, FlatSymbolRefAttr along) {
     return degree && degree.getAlongAttr() == along;
   };
   if (auto maximum = binaryOf(value, BinaryKind::Maximum))
-    return (isDegree(maximum.getLhs()) && constantOf(maximum.getRhs()) == 1.0) ||
-           (isDegree(maximum.getRhs()) && constantOf(maximum.getLhs()) == 1.0);
+    return (isDegree(maximum.getLhs()) && numberOf(maximum.getRhs()) == 1.0) ||
+           (isDegree(maximum.getRhs()) && numberOf(maximum.getLhs()) == 1.0);
   auto select = value.getDefiningOp<SelectOp>();
   return select && isDegree(select.getCondition()) && isDegree(select.getTrueValue()) &&
-         constantOf(select.getFalseValue()) == 1.0;
+         numberOf(select.getFalseValue()) == 1.0;
 }
 
 struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePatterns> {
@@ -120,7 +119,7 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
     // A small number that keeps the divisor from being 0, before it moves back or after.
     auto withoutEpsilon = [&](Value value) {
       auto sum = maximum ? binaryOf(value, BinaryKind::Add) : BinaryOp();
-      std::optional<double> epsilon = sum ? constantOf(sum.getRhs()) : std::nullopt;
+      std::optional<double> epsilon = sum ? numberOf(sum.getRhs()) : std::nullopt;
       return epsilon && *epsilon >= 0 && *epsilon <= kInvisible ? sum.getLhs() : value;
     };
     BroadcastOp move = getMove(withoutEpsilon(divisor));
@@ -149,8 +148,9 @@ struct RecognizePatterns : public gnnc::impl::RecognizePatternsBase<RecognizePat
     auto move = sum.getInput().getDefiningOp<BroadcastOp>();
     if (sum.getKind() != ReduceKind::Sum || sum.getAlong() == kAllMap || !move || move.getAlong() != kAllMap)
       return {};
-    std::optional<double> constant = constantOf(move.getInput());
-    if (!constant)
+    // No member has nothing, however large a number each of them would have.
+    std::optional<double> constant = numberOf(move.getInput());
+    if (!constant || !std::isfinite(*constant))
       return {};
     Rules r(b, sum.getLoc());
     ArrayRef<int64_t> features = getFeatureShape(sum.getType());

@@ -43,12 +43,6 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-Value skipReshapes(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
-
 /// The broadcast along `along` under changes of shape, or null.
 BroadcastOp moveAlong(Value value, FlatSymbolRefAttr along) {
   BroadcastOp move = getMove(skipReshapes(value));

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Lifting.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -33,7 +34,7 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
     getOperation().walk([](Operation *op) {
       if (auto norm = dyn_cast<NormOp>(op); norm && norm.getAlong() == kAllMap)
         expandNorm(norm);
-      else if (norm && isPartial(norm))
+      else if (norm && isPartial(norm, norm.getAlongAttr()))
         expandPartialNorm(norm);
       else if (auto reduce = dyn_cast<ReduceOp>(op);
                reduce && reduce.getAlong() == kAllMap && reduce.getKind() == ReduceKind::LogSumExp)
@@ -59,10 +60,6 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
     auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
     op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Div, exp, sum).getResult());
     op.erase();
-  }
-
-  static bool isPartial(NormOp op) {
-    return SymbolTable::lookupNearestSymbolFrom<MapOp>(op, op.getAlongAttr()).getPartial();
   }
 
   /// A sweep never visits members that belong to no owner; written with a broadcast, they get their 0.

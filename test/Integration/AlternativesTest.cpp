@@ -12,6 +12,12 @@
 
 #include "TestModel.h"
 
+#include "dialects/mpk/IR/MPK.h"
+#include "lib/Pipelines/Alternatives.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Remarks.h"
+#include "mlir/Parser/Parser.h"
+
 #include "gtest/gtest.h"
 
 using namespace gnnc;
@@ -191,3 +197,39 @@ INSTANTIATE_TEST_SUITE_P(
           })",
                followsGraph(20, 3000), followsGraph(3000, 4), "forward", "forward.few_owners"}),
     [](const testing::TestParamInfo<Choice> &info) { return std::string(info.param.name); });
+
+/// What keeps an alternative out is said.
+TEST(Alternatives, AreLeftOutWithAReason) {
+  mlir::MLIRContext context;
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
+  std::string said;
+  context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) { said += diagnostic.str() + "\n"; });
+  mlir::remark::RemarkCategories everything{".*", ".*", ".*", ".*", ".*"};
+  ASSERT_TRUE(mlir::succeeded(mlir::remark::enableOptimizationRemarks(
+      context, nullptr, std::make_unique<mlir::remark::RemarkEmittingPolicyAll>(), everything,
+      /*printAsEmitRemarks=*/true)));
+  // One sum of narrow rows, or none of wide ones: cheaper, over a map that goes elsewhere.
+  auto parse = [&](const char *to, const char *size) {
+    std::string of = std::string("tensor<?x") + size + "xf32, #mpdfg.on<@",
+                element = std::string("tensor<") + size + "xf32>";
+    std::string member = of + "edge>>", owner = of + to + ">>";
+    return mlir::parseSourceString<mlir::ModuleOp>(
+        std::string("mpdfg.space @node root\nmpdfg.space @item root\nmpdfg.space @edge root\n"
+                    "mpdfg.map @dst root from @edge to @") +
+            to + "\nfunc.func @forward(%x: " + member + ") -> " + owner + " {\n%y = mpk.sweep over @" + to +
+            " along @dst (%x) access [#mpk.access<member>] yields [#mpk.access<owner>] {\n^bb0(%a: " + element +
+            "):\n%s = mpk.accumulate sum %a : " + element + "\nmpk.yield %s : " + element + "\n} : (" + member +
+            ") -> " + owner + "\nreturn %y : " + owner + "\n}",
+        &context);
+  };
+  mlir::OwningOpRef<mlir::ModuleOp> module = parse("node", "64");
+  ASSERT_TRUE(module);
+  addAlternatives(*module, [&](Extents) { return parse("item", "8"); });
+  EXPECT_NE(said.find("few_sources is left out: a space or map of its means something else in this form"),
+            std::string::npos)
+      << said;
+  said.clear();
+  addAlternatives(*module, [&](Extents) { return mlir::OwningOpRef<mlir::ModuleOp>(); });
+  EXPECT_NE(said.find("few_sources is left out: the model is not compiled for it"), std::string::npos) << said;
+  EXPECT_EQ(std::distance(module->getOps<mlir::func::FuncOp>().begin(), module->getOps<mlir::func::FuncOp>().end()), 1);
+}

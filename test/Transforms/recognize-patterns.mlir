@@ -96,3 +96,50 @@ func.func @ones() -> tensor<?x1xf32, #mpdfg.on<@node>> {
   %1 = mpdfg.reduce sum %0 along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
   return %1 : tensor<?x1xf32, #mpdfg.on<@node>>
 }
+
+// 0 where there are no members, and the product of 0 and an infinite number is none.
+// CHECK-LABEL: func @infinities
+// CHECK-NOT: mpdfg.degree
+// CHECK: mpdfg.reduce sum
+// CHECK: return
+func.func @infinities() -> tensor<?x1xf32, #mpdfg.on<@node>> {
+  %inf = mpdfg.constant 0x7FF0000000000000 : tensor<1xf32>
+  %0 = mpdfg.broadcast %inf along @all : tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.reduce sum %0 along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x1xf32, #mpdfg.on<@node>>
+}
+
+!nodes = tensor<?x8xf64, #mpdfg.on<@node>>
+!edges = tensor<?x8xf64, #mpdfg.on<@edge>>
+
+// What float32 loses in rounding, double precision need not.
+// CHECK-LABEL: func @visible
+// CHECK-NOT: mpdfg.norm
+// CHECK: return
+func.func @visible(%x: !edges) -> !edges {
+  %m = mpdfg.reduce max %x along @dst : !edges -> !nodes
+  %mb = mpdfg.broadcast %m along @dst : !nodes -> !edges
+  %d = mpdfg.binary sub %x, %mb : !edges, !edges -> !edges
+  %e = mpdfg.unary exp %d : !edges -> !edges
+  %s = mpdfg.reduce sum %e along @dst : !edges -> !nodes
+  %eps = mpdfg.constant 1.0e-15 : tensor<1xf64>
+  %se = mpdfg.binary add %s, %eps : !nodes, tensor<1xf64> -> !nodes
+  %sb = mpdfg.broadcast %se along @dst : !nodes -> !edges
+  %y = mpdfg.binary div %e, %sb : !edges, !edges -> !edges
+  return %y : !edges
+}
+
+// CHECK-LABEL: func @invisible
+// CHECK: mpdfg.norm
+func.func @invisible(%x: !edges) -> !edges {
+  %m = mpdfg.reduce max %x along @dst : !edges -> !nodes
+  %mb = mpdfg.broadcast %m along @dst : !nodes -> !edges
+  %d = mpdfg.binary sub %x, %mb : !edges, !edges -> !edges
+  %e = mpdfg.unary exp %d : !edges -> !edges
+  %s = mpdfg.reduce sum %e along @dst : !edges -> !nodes
+  %eps = mpdfg.constant 1.0e-16 : tensor<1xf64>
+  %se = mpdfg.binary add %s, %eps : !nodes, tensor<1xf64> -> !nodes
+  %sb = mpdfg.broadcast %se along @dst : !nodes -> !edges
+  %y = mpdfg.binary div %e, %sb : !edges, !edges -> !edges
+  return %y : !edges
+}

@@ -77,6 +77,9 @@ mlir::Value getViewed(mlir::Value value);
 /// The broadcast that moves a value here along a declared map; null for other values and for `@all`.
 BroadcastOp getMove(mlir::Value value);
 
+/// What a value is a change of shape of, or itself.
+mlir::Value skipReshapes(mlir::Value value);
+
 /// One number of an elementwise function, as the interpreter and constant folding compute it.
 double applyUnary(UnaryKind kind, double x, double alpha);
 double applyBinary(BinaryKind kind, double a, double b);

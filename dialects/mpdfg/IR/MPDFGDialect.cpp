@@ -76,6 +76,12 @@ RankedTensorType mpdfg::getTensorOn(FlatSymbolRefAttr space, int64_t extent, Arr
   return RankedTensorType::get(shape, element, OnAttr::get(space.getContext(), space));
 }
 
+Value mpdfg::skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
 BroadcastOp mpdfg::getMove(Value value) {
   auto move = value.getDefiningOp<BroadcastOp>();
   return move && move.getAlong() != kAllMap ? move : BroadcastOp();

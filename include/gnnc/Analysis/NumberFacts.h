@@ -17,8 +17,14 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
+#include "llvm/ADT/APFloat.h"
+
+#include <optional>
 
 namespace gnnc {
+
+/// A constant as it is computed with, rounded to its type; changes of shape left aside.
+std::optional<llvm::APFloat> constantOf(mlir::Value value);
 
 /// No number is infinite or NaN.
 bool isFinite(mlir::Value value);

@@ -7,17 +7,16 @@
 //
 // Takes from a graph file what one model needs, and nothing else:
 //
-// * Extents. `node`: metadata `num_nodes`, never guessed. `edge`: columns of `edge_index`. `graph`: length of
-// `graph_ptr`
-//   less one, else metadata `num_graphs`. Another root space S: metadata `num_<S>s`, else the first element of tensor
-//   `<S>.extent`, else the length of the data of a root map that starts at S. Static spaces: as compiled.
+// * Extents. `node`: metadata `num_nodes`, never guessed. `edge`: columns of `edge_index`. `graph`: one less than the
+//   length of `graph_ptr`, else metadata `num_graphs`. Another root space S: metadata `num_<S>s`, else the first
+//   element of tensor `<S>.extent`, else the length of the data of a root map that starts at S. Static spaces: as
+//   compiled.
 // * Maps. `src`, `dst`: rows of `edge_index`. `etype`, `ntype`: `edge_type`, `node_type`. `batch`: tensor `batch`, else
-//   `graph_ptr` as row pointers. Any other map M: tensor M; `R.src` and `R.dst` also from the rows of a tensor R [2,
-//   E].
+//   `graph_ptr` as row pointers. Any other map M: tensor M; `R.src` and `R.dst` also from the rows of a tensor R of
+//   shape [2, E].
 // * Inputs: the tensor of the input's name; integers and the other floating-point type are converted.
-// * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. A file that has only the dense x is made
-// sparse,
-//   and a model that wants the dense x gets the sparse one filled with zeros.
+// * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. Of a file's dense x a sparse one is made if
+//   need be, and a model that wants the dense x gets the sparse one filled with zeros.
 //
 //===----------------------------------------------------------------------===//
 

@@ -225,6 +225,11 @@ TEST(JSON, Errors) {
             "/ops/0: no axis 'out' in node[in = 4]");
   EXPECT_EQ(op(R"({"name": "%1", "op": "move", "args": ["x"], "along": "dst"})"),
             "/ops/0/along: expected the name of an earlier map, found 'dst'");
+  // The winners of a maximum have no operation of the language.
+  EXPECT_EQ(op(R"({"name": "%1", "op": "reduce", "function": "argmax", "args": ["x"], "along": "all"})"),
+            "/ops/0: no reduction 'argmax'; expected sum, mean, max, min or logsumexp");
+  EXPECT_EQ(op(R"({"name": "%1", "op": "fold", "function": "argmax", "args": ["x"], "axes": ["in"]})"),
+            "/ops/0: no fold 'argmax'; expected sum, mean, max or min");
   EXPECT_EQ(op(R"({"name": "%1", "op": "reduce", "function": "sum", "args": ["x"], "along": "src"})"),
             "/ops/0: cannot reduce along 'src', which is from 'edge': the value is on 'node'");
   EXPECT_EQ(op(R"({"name": "%1", "op": "slice", "args": ["x"], "axis": "in", "begin": -1, "end": 2})"),
@@ -237,6 +242,10 @@ TEST(JSON, Errors) {
             "/: expected a JSON document, found a mistake at line 2, column 15");
   EXPECT_EQ(errorOfJSON("{}"), "/: expected a member 'version', found none");
   EXPECT_EQ(errorOfJSON(R"({"version": 2, "name": "M", "outputs": []})"), "/version: expected 1, found 2");
+  // What members another version has is not for this one to say.
+  EXPECT_EQ(errorOfJSON(R"({"version": 2, "title": "M"})"), "/version: expected 1, found 2");
+  EXPECT_EQ(errorOfJSON(R"({"version": "1"})"), "/version: expected an integer of at least 0, found '1'");
+  EXPECT_EQ(errorOfJSON(R"({"version": 1, "title": "M"})").substr(0, 29), "/: unexpected member 'title';");
   EXPECT_EQ(errorOfJSON(R"({"version": 1, "name": "M", "outputs": []})"), "/outputs: model 'M' has no output");
   EXPECT_EQ(errorOfJSON(R"({"version": 1, "name": "M", "outputs": [], "ops": 3})"), "/ops: expected an array, found 3");
   EXPECT_EQ(errorOfJSON(R"({"version": 1, "name": "M", "outputs": [], "inputs": [{"name": "x", "axes": [1e9]}]})"),
