@@ -16,11 +16,11 @@ from gpu_graphs import Graph as Edges
 
 # What a tensor is stored as where the description says so: PyTorch's type, DLPack's code and bits.
 STORED = {"bf16": (torch.bfloat16, 4, 16), "f16": (torch.float16, DLPACK_FLOAT, 16)}
-FLOAT32 = (torch.float32, DLPACK_FLOAT, 32)
+COMPUTED = {"f32": (torch.float32, DLPACK_FLOAT, 32), "f64": (torch.float64, DLPACK_FLOAT, 64)}
 
 
-def stored(value: dict) -> tuple[torch.dtype, int, int]:
-    return STORED[value["dtype"]] if "dtype" in value else FLOAT32
+def stored(model: Model, value: dict) -> torch.dtype:
+    return (STORED[value["dtype"]] if "dtype" in value else COMPUTED[model.info["dtype"]])[0]
 
 
 def open_model(path: str) -> Model:
@@ -46,7 +46,7 @@ def random_tensors(graph: Graph, program: str, seed: int = 0) -> dict[str, Tenso
         value, kind = known[name] if name in known else (results[name], "inputs")
         shape = graph.shape(value)
         tensor = torch.randn(shape, generator=generator, device="cuda")
-        tensors[name] = (tensor * 0.1 if kind == "params" else tensor).to(stored(value)[0])
+        tensors[name] = (tensor * 0.1 if kind == "params" else tensor).to(stored(graph.model, value))
     return tensors
 
 
@@ -61,7 +61,7 @@ class DeviceRun:
         found = next(entry for entry in info["programs"] if entry["name"] == program)
         self.graph, self.program, self.inputs = graph, program.encode(), inputs
         self.outputs = {
-            value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda", dtype=stored(value)[0])
+            value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda", dtype=stored(graph.model, value))
             for value in found["outputs"]
         }
         self.workspace = torch.empty(max(graph.workspace_bytes(program), 1), dtype=torch.uint8, device="cuda")
@@ -88,7 +88,7 @@ class DeviceRun:
     def _bindings(self, tensors: dict[str, Tensor]) -> ctypes.Array:
         bindings = (Binding * len(tensors))()
         for binding, (name, tensor) in zip(bindings, tensors.items()):
-            _, code, bits = next(form for form in (FLOAT32, *STORED.values()) if form[0] == tensor.dtype)
+            _, code, bits = next(form for form in (*COMPUTED.values(), *STORED.values()) if form[0] == tensor.dtype)
             assert tensor.is_contiguous(), name
             shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
             self._kept.append(shape)

@@ -4,10 +4,13 @@
     python3 Large.py run objects [--data FOLDER]                    # where there is a GPU, and PyTorch
 
 Each layer of the grid (benchmarks/gpu_grid.py) on graphs of more than a million edges, skewed and even, outputs and all
-gradients in float32; and tensors of more than 2^31 numbers (Large.gnn; needs 60 GiB on the GPU and on the host). Each
-tensor's largest difference counts beside its own largest number, or a twentieth of the largest of all where gradients
-nearly cancel. A maximum of two numbers that differ by a rounding may have either as its winner, and its gradient goes to
-either: one number in a thousand may be off in gradients of maxima. Exits with 1 where a difference is over 1e-4.
+gradients; and tensors of more than 2^31 numbers (Large.gnn; needs 60 GiB on the GPU and on the host). Each tensor's
+largest difference counts beside its own largest number, or a twentieth of the largest of all where gradients nearly
+cancel. Exits with 1 where one is over 1e-4 in float32, 1e-9 in float64.
+
+What has maxima, or functions with a kink, is compared in float64. In float32 a few of a hundred million sums lie so near
+a kink that rounding decides on which side, and each moves gradients by one edge's whole share: weights that are changed
+by 3e-7 change GATv2's gradients on arxiv by 4e-3 in float64 as well.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ from gpu_program import Program  # noqa: E402
 
 GRAPHS = ["arxiv", "tolokers", "roads", "pokec"]
 WIDE_NODES, WIDE_EDGES = 2_200_000, 3_000_000
-ALLOWED = 1e-4
-MAXIMA = {"SAGEMax64", "EdgeMLP", "Wide"}
+ALLOWED = {"f32": 1e-4, "f64": 1e-9}
+KINKS = {"SAGEMax64", "GATHeads4", "GATv2Heads2", "EdgeMLP", "EdgeMatrices"}
 
 
 def models() -> dict[str, tuple[Path, str, list[str]]]:
@@ -43,11 +46,12 @@ def compile_objects(arguments: argparse.Namespace) -> None:
     for name, (file, model, sizes) in models().items():
         command = [str(arguments.gnnc), "compile", str(file), "-m", model, "--gradient", "--target", "cpu,cuda"]
         command += ["--arch", arguments.arch, "-o", str(arguments.out / f"{name}.so")]
+        command += ["--dtype", "f64" if name in KINKS else "f32"]
         subprocess.run([*command, *(part for size in sizes for part in ("-D", size))], check=True)
 
 
-def compare(path: Path, graph: object) -> tuple[float, str]:
-    """The largest difference, and of which tensor."""
+def compare(path: Path, graph: object) -> tuple[float, str, float]:
+    """The largest difference, of which tensor, and how large it may be."""
     import numpy as np
     import torch
 
@@ -70,16 +74,13 @@ def compare(path: Path, graph: object) -> tuple[float, str]:
     largest = max(float(np.abs(value).max()) for value in reference.outputs.values())
     worst = (0.0, "")
     for name, expected in reference.outputs.items():
-        off = np.abs(found[name] - expected).reshape(-1)
-        if name.startswith("grad.") and path.stem in MAXIMA and off.size >= 1000:
-            at = off.size - 1 - off.size // 1000
-            off = np.partition(off, at)[: at + 1]
+        off = np.abs(found[name] - expected)
         error = float(off.max(initial=0)) / max(float(np.abs(expected).max()), largest / 20)
         worst = max(worst, (error if np.isfinite(found[name]).all() else float("inf"), name))
     for model, graph_of in ((device, prepared), (host, on_host)):
         graph_of.free()
         model.close()
-    return worst
+    return *worst, ALLOWED[host.info["dtype"]]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -98,9 +99,9 @@ def run(arguments: argparse.Namespace) -> None:
         for row in models():
             if (row == "Wide") != (name == "wide") or (name == "pokec" and row in arguments.not_on_pokec):
                 continue
-            error, tensor = compare(arguments.objects / f"{row}.so", graph)
-            wrong += not error <= ALLOWED
-            print(f"{row:18} {name:10} {error:.2e} {tensor}", "" if error <= ALLOWED else "WRONG", flush=True)
+            error, tensor, allowed = compare(arguments.objects / f"{row}.so", graph)
+            wrong += not error <= allowed
+            print(f"{row:18} {name:10} {error:.2e} {tensor}", "" if error <= allowed else "WRONG", flush=True)
             torch.cuda.empty_cache()
     sys.exit(1 if wrong else 0)
 
