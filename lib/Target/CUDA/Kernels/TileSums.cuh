@@ -272,6 +272,16 @@ template <class O, int Threads> struct OuterShape {
                        kAcross = (O::kN + O::kWarpColumns - 1) / O::kWarpColumns;
   static constexpr int kAll = kDown * kAcross * O::kSlices, kWarps = Threads / 32, kJobs = (kAll + kWarps - 1) / kWarps;
   static constexpr int kRows = O::kWarpRows / 16, kColumns = O::kWarpColumns / 8;
+
+  /// The corner of a warp's i-th rectangle, and in which of the products it lies.
+  struct Job {
+    int left, top, slice;
+    bool exists;
+  };
+  GNNC_DEVICE static Job job(int i) {
+    const int job = i * kWarps + threadIdx.x / 32;
+    return {job % kAcross * O::kWarpColumns, job / kAcross % kDown * O::kWarpRows, job / (kAcross * kDown), job < kAll};
+  }
 };
 template <class O, typename Real, int Threads, bool OnTensorCores = O::kOnTensorCores> struct Outer {
   using Shape = OuterShape<O, Threads>;
@@ -291,10 +301,8 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
     using Shape = OuterShape<O, B::kThreads>;
     const int g = lane() / 4, t = lane() % 4;
     GNNC_FOR(i, Shape::kJobs) {
-      const int job = i * Shape::kWarps + threadIdx.x / 32;
-      const int left = job % Shape::kAcross * O::kWarpColumns, top = job / Shape::kAcross % Shape::kDown * O::kWarpRows;
-      const int slice = job / (Shape::kAcross * Shape::kDown);
-      if (job < Shape::kAll) {
+      const auto [left, top, slice, exists] = Shape::job(i);
+      if (exists) {
         float sums[Shape::kRows][Shape::kColumns][4] = {};
 #pragma unroll 2
         for (int depth = 0; depth < B::kTileRows; depth += 8) {
@@ -338,12 +346,10 @@ GNNC_DEVICE void leaveOuter(const typename B::Args &args, const Tile<B> &, const
     using Shape = OuterShape<O, B::kThreads>;
     const int g = lane() / 4, t = lane() % 4;
     GNNC_FOR(i, Shape::kJobs) {
-      const int job = i * Shape::kWarps + threadIdx.x / 32;
-      const int left = job % Shape::kAcross * O::kWarpColumns, top = job / Shape::kAcross % Shape::kDown * O::kWarpRows;
-      const int slice = job / (Shape::kAcross * Shape::kDown);
+      const auto [left, top, slice, exists] = Shape::job(i);
       GNNC_FOR(r, Shape::kRows) GNNC_FOR(c, Shape::kColumns) GNNC_FOR(n, 4) {
         const int k = top + r * 16 + g + n / 2 * 8, column = left + c * 8 + 2 * t + n % 2;
-        if (job < Shape::kAll && k < O::kK && column < O::kN)
+        if (exists && k < O::kK && column < O::kN)
           to[(slice * O::kK + k) * O::kN + column] = outer.totals[i][r][c][n];
       }
     }
