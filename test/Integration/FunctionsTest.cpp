@@ -201,8 +201,10 @@ TEST(Functions, SoftmaxOfNotANumber) {
 /// A model that has diverged must not look healthy: what is not a number wins in maxima and minima, of members,
 /// features and pairs of numbers, passes relu, and is the winner whose gradient counts.
 TEST(Functions, NotANumberIsKept) {
-  // Rows in registers, and ones that are walked in memory.
+  // Rows in registers, and ones that are walked in memory. (Compiling 700 numbers a lane for a GPU takes minutes.)
   for (int64_t width : {5, 700}) {
+    if (width == 700 && test::isRecordingForDevice())
+      continue;
     std::optional<spec::ModelSpec> model =
         loadText("model M { input x: node[c = " + std::to_string(width) + "], z: node[c]\n" +
                  "output most = max(x.src)\n output least = min(x.src)\n output r = relu(x)\n"
