@@ -51,6 +51,10 @@ CALLS = (
 ).split()
 
 
+# Of the GPU's current stream, as what torch.compile makes asks for it.
+stream_of = torch._C._cuda_getCurrentRawStream
+
+
 class Api(ctypes.Structure):
     _fields_ = [("abi_version", c_uint32), ("struct_size", c_uint32)] + [(name, c_void_p) for name in CALLS]
 
@@ -122,15 +126,16 @@ class Model:
         self.free_graph = ctypes.CFUNCTYPE(None, c_void_p)(self.api.free_graph)
         self.functions: dict[str, object] = {}
         self.error = Error()
+        self.failure = byref(self.error)
         options = Options(ctypes.sizeof(Options), 1, None, CUDA, 0)
         self.call("open", byref(options), byref(self.handle))
 
     def call(self, name: str, *arguments) -> None:
-        if name not in self.functions:
-            self.functions[name] = ctypes.CFUNCTYPE(c_int32, *[c_void_p] * (len(arguments) + 1))(getattr(self.api, name))
-        function = self.functions[name]
-        plain = [ctypes.cast(a, c_void_p) if isinstance(a, ctypes.Array) else a for a in arguments]
-        if function(*plain, byref(self.error)) != 0:
+        function = self.functions.get(name)
+        if function is None:
+            types = [c_void_p] * (len(arguments) + 1)
+            function = self.functions[name] = ctypes.CFUNCTYPE(c_int32, *types)(getattr(self.api, name))
+        if function(*arguments, self.failure) != 0:
             raise RuntimeError(f"{name}: {self.error.message.decode()}")
 
     def prepare(self, extents: dict[str, int], maps: dict[str, torch.Tensor]) -> None:
@@ -175,6 +180,7 @@ class Program:
         self.workspace = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
         self.kept: list[object] = []
         self.inputs, self.results = self.bindings(tensors), self.bindings(self.outputs)
+        self.bound = (self.inputs, len(self.inputs), self.results, len(self.results))
 
     def bindings(self, tensors: dict[str, torch.Tensor]) -> ctypes.Array:
         bindings = (Binding * len(tensors))()
@@ -186,18 +192,9 @@ class Program:
         return bindings
 
     def __call__(self) -> None:
-        self.model.call(
-            "run",
-            self.model.handle,
-            self.model.graph,
-            self.name,
-            self.inputs,
-            len(self.inputs),
-            self.results,
-            len(self.results),
-            c_void_p(self.workspace.data_ptr()),
-            self.workspace.numel(),
-            c_void_p(torch.cuda.current_stream().cuda_stream),
+        workspace, model = self.workspace, self.model
+        model.call(
+            "run", model.handle, model.graph, self.name, *self.bound, workspace.data_ptr(), workspace.numel(), stream_of(0)
         )
 
     def mib(self) -> float:
@@ -306,16 +303,24 @@ class Fresh:
         self.shapes = [(name, tuple(output.shape)) for name, output in self.run.outputs.items()]
         self.desc = model.described(extents, maps)
 
+        self.desc_at, self.graph_at = byref(self.desc), byref(model.graph)
+        self.size = c_size_t()
+        self.size_at = byref(self.size)
+        self.device, self.stream = torch.device("cuda", 0), torch.cuda.current_stream()
+
     def __call__(self) -> None:
-        run, size = self.run, c_size_t()
+        run, model = self.run, self.model
         for data, index in zip(self.maps.values(), self.desc.indices):
             index.data = data.data_ptr()
-        self.model.prepare_from(self.desc)
-        self.model.call("workspace_size", self.model.graph, run.name, byref(size))
-        run.workspace = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
+        # The list must be there before it is prepared.
+        self.stream.synchronize()
+        model.free_graph(model.graph)
+        model.call("prepare", model.handle, self.desc_at, self.graph_at)
+        model.call("workspace_size", model.graph, run.name, self.size_at)
+        run.workspace = torch.empty(self.size.value or 1, dtype=torch.uint8, device=self.device)
         for binding, (name, shape) in zip(run.results, self.shapes):
-            run.outputs[name] = torch.empty(shape, device="cuda")
-            binding.tensor.data = run.outputs[name].data_ptr()
+            run.outputs[name] = output = torch.empty(shape, device=self.device)
+            binding.tensor.data = output.data_ptr()
         run()
 
 

@@ -95,7 +95,9 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
   for (int64_t i = 0; !status && i < header.numFunctions; ++i)
     if (isRun(i))
       status = planWorkspace(model.function(i), graph.functions[i]);
-  return status;
+  // What is wrong with a map comes first.
+  gnnc_status earlier = status && builder ? topology.finishReading() : GNNC_OK;
+  return earlier ? earlier : status;
 }
 
 gnnc_status Preparation::findCapacities(const gnnc_graph_desc &desc) {

@@ -267,7 +267,7 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
       return earlier ? earlier : status;
     }
   }
-  return builder ? finishReading() : GNNC_OK;
+  return builder ? startReading() : GNNC_OK;
 }
 
 } // namespace gnnc::runtime

@@ -57,7 +57,7 @@ public:
   Topology(const Model &model, Memory &memory, gnnc_error *error, cuda::GraphBuilder *builder = nullptr)
       : model(model), memory(memory), error(error), builder(builder) {}
 
-  /// `extents` has room for all spaces.
+  /// `extents` has room for all spaces. On a device, root maps may not have been looked at yet.
   gnnc_status build(const gnnc_graph_desc &desc, int64_t *extents);
 
   const Model &model;
@@ -76,6 +76,8 @@ public:
   int64_t causeOf(int64_t number) const;
   /// Says that a root space or map was not given.
   gnnc_status reportMissing(int64_t number) const;
+  /// Waits for all maps that are being read on the device, and says what is wrong with the first that is.
+  gnnc_status finishReading();
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:
@@ -87,8 +89,7 @@ private:
   gnnc_status readRows(const gnnc_index &index, int64_t map);
 
   gnnc_status readEachOnDevice(const gnnc_index &index, int64_t map);
-  /// Waits for all maps that are being read on the device, and says what is wrong with the first that is.
-  gnnc_status finishReading();
+  gnnc_status startReading();
   int64_t numReading = 0;
   gnnc_status readRowsOnDevice(const gnnc_index &index, int64_t map);
   gnnc_status wrongTarget(int64_t map, int64_t element, int64_t target);

@@ -39,16 +39,27 @@ namespace {
 
 int failures = 0, compared = 0;
 
-/// Spaces and maps of every kind over one edge list.
+/// Spaces and maps of every kind over one edge list; or root maps only, which are grouped while they are read.
 struct AllKinds {
   ModelBuilder b;
   std::vector<int64_t> pointed; ///< maps that are grouped
   int turn = 0;
-  AllKinds(int64_t types) {
+  bool rootsOnly;
+  AllKinds(int64_t types, bool rootsOnly) : rootsOnly(rootsOnly) {
     int64_t node = b.root("node"), edge = b.root("edge"), type = b.fixed("edge_type", types), row = b.root("row");
     int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node),
             etype = b.rootMap("etype", edge, type);
     int64_t label = b.map(MapRoot, "label", edge, node, {}, 0, /*partial=*/true);
+    if (rootsOnly) {
+      pointed = {src, dst, etype};
+      for (int64_t map : pointed)
+        for (IndexKind kind : {IndexPointers, IndexMembers, IndexMembersOrNone})
+          b.index(kind, map);
+      b.index(IndexSorted, dst, src);
+      b.index(IndexRaw, src);
+      b.index(IndexRaw, label);
+      return;
+    }
     int64_t csr = b.rootMap("csr", edge, row);
     int64_t real = b.filter("real", edge, src, dst, false), loop = b.filter("loop", edge, src, dst, true);
     int64_t realEdge = b.map(MapInclusion, "real.edge", real, edge);
@@ -150,7 +161,12 @@ public:
       }
     builder.wait();
     gnnc_status found = b.build(data.desc(), deviceExtents.data());
-    data.indices = given;
+    // Of a wrong list of edges all is made that is made of a right one.
+    if (kinds.rootsOnly && !found)
+      found = groupUnasked(model, builder, b);
+    if (!found)
+      found = b.finishReading();
+    std::swap(data.indices, given);
     if (expected != found || (expected && std::strcmp(here.message, there.message) != 0)) {
       std::string text = std::string("expected '") + (expected ? here.message : "ok") + "', found '" +
                          (found ? there.message : "ok") + "'";
@@ -161,9 +177,14 @@ public:
       return;
     if (hostExtents != deviceExtents)
       failed("extents", "differ");
-    for (int64_t map = 0; map < model.header().numMaps; ++map)
+    for (int64_t map = 0; !kinds.rootsOnly && map < model.header().numMaps; ++map)
       same(a.mapName(map), a.maps[map].targets, b.maps[map].targets, hostExtents[model.map(map).from]);
     Indices indicesA(a), indicesB(b);
+    std::swap(data.indices, given);
+    gnnc_status again = kinds.rootsOnly ? b.build(data.desc(), deviceExtents.data()) : GNNC_OK;
+    std::swap(data.indices, given);
+    if (again)
+      return failed("second build", there.message);
     if (indicesA.start() || indicesB.start())
       return failed("indices", "no memory");
     // One of several arrays at a time, or all: groupings make no more than is asked for.
@@ -173,32 +194,29 @@ public:
       used[size_t(i)] = all || model.index(i).kind == IndexSorted;
     if (indicesB.plan(used.get()))
       return failed("plan", there.message);
-    std::vector<const int32_t *> arrays(size_t(model.header().numIndices));
-    Words lengths(model.header().numIndices);
-    for (int64_t i = 0; i < model.header().numIndices; ++i) {
-      if (!used[size_t(i)])
-        continue;
-      const int32_t *hostArray, *deviceArray;
-      int64_t hostLength, deviceLength;
-      if (indicesA.array(model.index(i), hostArray, hostLength) ||
-          indicesB.array(model.index(i), deviceArray, deviceLength))
+    std::vector<const int32_t *> arrays(size_t(model.header().numIndices)), expectedArrays(arrays);
+    Words lengths(model.header().numIndices), expectedLengths(lengths);
+    for (int64_t i = 0; i < model.header().numIndices; ++i)
+      if (used[size_t(i)] && (indicesA.array(model.index(i), expectedArrays[size_t(i)], expectedLengths[size_t(i)]) ||
+                              indicesB.array(model.index(i), arrays[size_t(i)], lengths[size_t(i)])))
         return failed("index", there.message);
-      std::string what =
-          std::string("index ") + std::to_string(model.index(i).kind) + " of " + a.mapName(model.index(i).map);
-      if (hostLength != deviceLength)
-        failed(what.c_str(), "has another length");
-      else
-        same(what.c_str(), hostArray, deviceArray, hostLength);
-      arrays[size_t(i)] = deviceArray;
-      lengths[size_t(i)] = deviceLength;
-    }
     std::vector<const int32_t *> shared = arrays;
     builder.share(shared.data(), lengths.data(), int64_t(shared.size()));
-    if (builder.finish())
+    if (builder.finish() || indicesB.settle(shared.data()))
       return failed("share", there.message);
-    for (size_t i = 0; i < shared.size(); ++i)
-      if (shared[i] != arrays[i])
-        sameOnDevice("shared", shared[i], arrays[i], lengths[i]);
+    for (int64_t i = 0; i < model.header().numIndices; ++i) {
+      const int32_t *array = shared[size_t(i)];
+      std::string what =
+          std::string("index ") + std::to_string(model.index(i).kind) + " of " + a.mapName(model.index(i).map);
+      if (array && array != arrays[size_t(i)])
+        sameOnDevice("shared", array, arrays[size_t(i)], lengths[size_t(i)]);
+      if (bool(array) != bool(expectedArrays[size_t(i)]))
+        failed(what.c_str(), array ? "is there" : "is not there");
+      else if (array && lengths[size_t(i)] != expectedLengths[size_t(i)])
+        failed(what.c_str(), "has another length");
+      else if (array)
+        same(what.c_str(), expectedArrays[size_t(i)], array, lengths[size_t(i)]);
+    }
     for (int64_t map : kinds.pointed) {
       const Grouping *hostGroup, *deviceGroup;
       if (indicesA.grouping(map, hostGroup) || indicesB.grouping(map, deviceGroup))
@@ -230,6 +248,17 @@ public:
   }
 
 private:
+  /// All groupings that there may be.
+  gnnc_status groupUnasked(const Model &model, cuda::GraphBuilder &builder, Topology &topology) {
+    Indices indices(topology);
+    gnnc_status status = indices.start();
+    for (int64_t map = 0; !status && map < model.header().numMaps; ++map) {
+      const Grouping *group;
+      if (!model.map(map).partial)
+        status = indices.grouping(map, group);
+    }
+    return status ? status : builder.wait();
+  }
   void failed(const char *what, const char *why) {
     ++failures;
     std::printf("%s: %s: %s\n", name.c_str(), what, why);
@@ -288,42 +317,46 @@ int main(int argc, char **argv) {
   for (const Shape &shape : shapes) {
     if (argc > 2 && std::strcmp(argv[2], shape.name) != 0)
       continue;
-    AllKinds kinds(shape.types);
-    Model model = kinds.b.build();
-    Header &header = *const_cast<Header *>(&model.header());
-    header.numImages = header.numPreparationImages = 1;
-    model.images = model.preparationImages = &image;
-    cuda::Device device(*static_cast<const cuda::Driver *>(driver), defaultAllocator());
-    if (device.open(model, 0, &error)) {
-      std::printf("%s\n", error.message);
-      return 1;
+    for (bool rootsOnly : {false, true}) {
+      AllKinds kinds(shape.types, rootsOnly);
+      Model model = kinds.b.build();
+      Header &header = *const_cast<Header *>(&model.header());
+      header.numImages = header.numPreparationImages = 1;
+      model.images = model.preparationImages = &image;
+      cuda::Device device(*static_cast<const cuda::Driver *>(driver), defaultAllocator());
+      if (device.open(model, 0, &error)) {
+        std::printf("%s\n", error.message);
+        return 1;
+      }
+      Lists lists = makeLists(shape.nodes, shape.edges, shape.types, shape.skew, shape.sorted, 7);
+      for (int bits : {32, 64})
+        for (bool fromDevice : {false, true}) {
+          GraphData data = dataOf(lists, bits);
+          std::string name = std::string(shape.name) + ", int" + std::to_string(bits) + (fromDevice ? ", device" : "");
+          Comparison(device, name).run(kinds, model, data, fromDevice);
+        }
+      if (shape.edges < 100)
+        continue;
+      // Wrong graphs.
+      auto wrong = [&](const char *what, auto &&change) {
+        Lists bad = lists;
+        change(bad);
+        for (bool fromDevice : {false, true}) {
+          GraphData data = dataOf(bad, 64);
+          Comparison(device, std::string(shape.name) + ", " + what).run(kinds, model, data, fromDevice);
+        }
+      };
+      size_t middle = size_t(shape.edges) / 2;
+      wrong("too large", [&](Lists &l) { l.dst[middle] = l.nodes, l.dst[middle + 9] = -5; });
+      wrong("negative", [&](Lists &l) { l.src[3] = -1; });
+      wrong("undefined twice", [&](Lists &l) { l.label[middle] = -2; });
+      if (rootsOnly)
+        continue;
+      wrong("falls", [&](Lists &l) { l.rows[l.rows.size() / 2] = -3; });
+      wrong("too far", [&](Lists &l) { l.rows[l.rows.size() - 2] = shape.edges + 1; });
+      wrong("ends early", [&](Lists &l) { l.rows.back() = shape.edges - 1; });
+      wrong("begins late", [&](Lists &l) { l.rows[0] = 1; });
     }
-    Lists lists = makeLists(shape.nodes, shape.edges, shape.types, shape.skew, shape.sorted, 7);
-    for (int bits : {32, 64})
-      for (bool fromDevice : {false, true}) {
-        GraphData data = dataOf(lists, bits);
-        std::string name = std::string(shape.name) + ", int" + std::to_string(bits) + (fromDevice ? ", device" : "");
-        Comparison(device, name).run(kinds, model, data, fromDevice);
-      }
-    if (shape.edges < 100)
-      continue;
-    // Wrong graphs.
-    auto wrong = [&](const char *what, auto &&change) {
-      Lists bad = lists;
-      change(bad);
-      for (bool fromDevice : {false, true}) {
-        GraphData data = dataOf(bad, 64);
-        Comparison(device, std::string(shape.name) + ", " + what).run(kinds, model, data, fromDevice);
-      }
-    };
-    size_t middle = size_t(shape.edges) / 2;
-    wrong("too large", [&](Lists &l) { l.dst[middle] = l.nodes, l.dst[middle + 9] = -5; });
-    wrong("negative", [&](Lists &l) { l.src[3] = -1; });
-    wrong("undefined twice", [&](Lists &l) { l.label[middle] = -2; });
-    wrong("falls", [&](Lists &l) { l.rows[l.rows.size() / 2] = -3; });
-    wrong("too far", [&](Lists &l) { l.rows[l.rows.size() - 2] = shape.edges + 1; });
-    wrong("ends early", [&](Lists &l) { l.rows.back() = shape.edges - 1; });
-    wrong("begins late", [&](Lists &l) { l.rows[0] = 1; });
   }
   std::printf("%d arrays and errors compared, %d failures\n", compared, failures);
   return failures ? 1 : 0;

@@ -35,7 +35,7 @@ class Recorder;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 32;
+constexpr int64_t kNumPreparationKernels = 34;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Of a GPU that graphs are planned for without it: an H200's.
@@ -212,8 +212,8 @@ gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Me
                        gnnc_error *error);
 
 /// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the
-/// device already; `lengths`: their numbers of elements.
-gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t *const *arrays,
+/// device already, and may then become others of the same contents; `lengths`: their numbers of elements.
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t **arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t step),
                           const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error);
 

@@ -80,7 +80,7 @@ public:
   /// With a builder these are the graph's, else they are made on the host and uploaded.
   gnnc_status makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user, GraphBuilder *builder);
   /// Keeps what a builder has made, and fills what stands in for absent inputs.
-  gnnc_status takeOver(GraphBuilder &builder, const int32_t *const *arrays);
+  gnnc_status takeOver(GraphBuilder &builder, const int32_t **arrays);
   void upload(Upload &upload, const int32_t *const *arrays, const int64_t *lengths);
   gnnc_status outOfMemory() { return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph's data on the GPU"); }
 
@@ -179,7 +179,7 @@ void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, con
   }
 }
 
-gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *const *arrays) {
+gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t **arrays) {
   DeviceGraph &result = *graph.device;
   bool isKept = true;
   auto keep = [&](const void *array) {
@@ -223,8 +223,11 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t *co
       if (alike(j))
         result.fills[j] = reinterpret_cast<Address>(data);
   }
-  // Only now it is known which arrays are equal and how long the worklists are.
-  if (gnnc_status status = builder.finish())
+  // Only now it is known whether the maps are right, which arrays are equal and how long the worklists are.
+  gnnc_status status = builder.finish();
+  if (!status)
+    status = indices.settle(arrays);
+  if (status)
     return status;
   for (int64_t i = 0; i < header.numIndices; ++i) {
     result.indices[i] = reinterpret_cast<Address>(arrays[i]);
@@ -311,7 +314,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   return GNNC_OK;
 }
 
-gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t *const *arrays,
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t **arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t),
                           const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error) {
   const Header &header = graph.model.header();

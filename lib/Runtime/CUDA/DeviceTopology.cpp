@@ -35,6 +35,11 @@ gnnc_status Topology::readEachOnDevice(const gnnc_index &index, int64_t map) {
   return builder->status;
 }
 
+gnnc_status Topology::startReading() {
+  builder->launchReadings();
+  return builder->status;
+}
+
 gnnc_status Topology::finishReading() {
   const Header &header = model.header();
   const int64_t *order = model.list(header.orderAt);
@@ -152,12 +157,29 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
   return builder->status;
 }
 
+/// Whether a map can be grouped while it is being read: then all its elements have targets, if it is right.
+bool Indices::isSortedUnasked(int64_t map) const {
+  const MapRec &record = topology.model.map(map);
+  return topology.maps[map].findings && !record.partial &&
+         cuda::GraphBuilder::sortsUnasked(topology.extents[record.from], topology.extents[record.to]);
+}
+
 gnnc_status Indices::examineOnDevice(const bool *wanted) {
   cuda::GraphBuilder &builder = *topology.builder;
   int64_t count = topology.model.header().numMaps, pending = 0;
-  for (int64_t i = 0; i < count; ++i) {
+  auto isAsked = [&](int64_t i) {
+    const MapData &map = topology.maps[i];
+    return wanted[i] && !map.isExamined && !map.pointers && !map.missing && !isSortedUnasked(i);
+  };
+  bool any = false;
+  for (int64_t i = 0; i < count; ++i)
+    any |= isAsked(i);
+  if (any)
+    if (gnnc_status status = topology.finishReading())
+      return status;
+  for (int64_t i = 0; any && i < count; ++i) {
     MapData &map = topology.maps[i];
-    if (!wanted[i] || map.isExamined || map.pointers || map.missing || pending == cuda::kMostFindings)
+    if (!isAsked(i) || pending == cuda::kMostFindings)
       continue;
     if (pending++ == 0)
       builder.startFindings();
@@ -210,13 +232,27 @@ gnnc_status Indices::makeGroupingOnDevice(int64_t map, Grouping &result) {
     return GNNC_OK;
   }
   cuda::GraphBuilder &builder = *topology.builder;
-  if (!data.isExamined)
-    note(data, builder.examine(data.targets, elements));
+  if (!data.isExamined && !isSortedUnasked(map)) {
+    if (gnnc_status status = topology.finishReading())
+      return status;
+    if (!data.isExamined)
+      note(data, builder.examine(data.targets, elements));
+  }
   Wanted asked = wanted ? wanted[map] : Wanted();
   builder.group(data.targets, elements, owners, data.inOrder, data.undefined, topology.targets(asked.sortedMap).data,
-                asked.members, result);
+                asked.members, data.isExamined ? nullptr : data.findings, result);
   result.sortedMap = asked.sortedMap;
   return builder.status;
+}
+
+gnnc_status Indices::settle(const int32_t **arrays) {
+  if (gnnc_status status = topology.finishReading())
+    return status;
+  for (int64_t i = 0; i < topology.model.header().numIndices; ++i)
+    if (const IndexRec &record = topology.model.index(i);
+        record.kind == IndexMembersOrNone && topology.maps[record.map].inOrder)
+      arrays[i] = nullptr;
+  return GNNC_OK;
 }
 
 gnnc_status Indices::arrayOnDevice(const IndexRec &record, const int32_t *&data, int64_t &length) {

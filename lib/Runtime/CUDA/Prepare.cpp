@@ -13,13 +13,13 @@ namespace gnnc::runtime::cuda {
 
 /// In the order of the enumerators.
 const char *const kPreparationKernels[kNumPreparationKernels] = {
-    "gnnc_count_digits",   "gnnc_scan_counts",  "gnnc_scatter_digits",  "gnnc_count_few",     "gnnc_scatter_few",
-    "gnnc_sum_tiles",      "gnnc_scan_sums",    "gnnc_apply_sums",      "gnnc_read",          "gnnc_examine",
-    "gnnc_read_rows_32",   "gnnc_read_rows_64", "gnnc_expand_rows",     "gnnc_iota",          "gnnc_compose",
-    "gnnc_last",           "gnnc_find_rows",    "gnnc_find_difference", "gnnc_fill_64",       "gnnc_filter_flags",
-    "gnnc_filter_members", "gnnc_tuple_keys",   "gnnc_tuple_flags",     "gnnc_tuple_classes", "gnnc_count_items",
-    "gnnc_count_sizes",    "gnnc_list_heavy",   "gnnc_list_slots",      "gnnc_size_keys",     "gnnc_list_light",
-    "gnnc_count_owners",   "gnnc_list_owners",
+    "gnnc_count_digits",    "gnnc_scan_counts",  "gnnc_scatter_digits", "gnnc_count_few",       "gnnc_scatter_few",
+    "gnnc_scatter_buckets", "gnnc_sum_tiles",    "gnnc_scan_sums",      "gnnc_apply_sums",      "gnnc_read",
+    "gnnc_examine",         "gnnc_read_rows_32", "gnnc_read_rows_64",   "gnnc_expand_rows",     "gnnc_iota",
+    "gnnc_compose",         "gnnc_last",         "gnnc_find_rows",      "gnnc_find_difference", "gnnc_tell",
+    "gnnc_fill_64",         "gnnc_filter_flags", "gnnc_filter_members", "gnnc_tuple_keys",      "gnnc_tuple_flags",
+    "gnnc_tuple_classes",   "gnnc_count_items",  "gnnc_count_sizes",    "gnnc_list_heavy",      "gnnc_list_slots",
+    "gnnc_size_keys",       "gnnc_list_light",   "gnnc_count_owners",   "gnnc_list_owners",
 };
 
 /// Temporary arrays are cut from pieces of this size, larger ones are allocated by themselves.
@@ -28,7 +28,7 @@ constexpr int64_t kClearedPiece = int64_t(256) << 10;
 
 GraphBuilder::~GraphBuilder() {
   // After a failure, copies of what is the caller's may still be under way.
-  if (status && numBlocks > 0)
+  if (status)
     device.synchronize(device.preparing, nullptr);
   for (int64_t i = 0; i < numBlocks; ++i)
     device.releaseOrdered(reinterpret_cast<Address>(blocks[i].memory));
@@ -143,14 +143,33 @@ Findings *GraphBuilder::newFindings() {
   // They are cleared at first, and when all places were used.
   if (numFindings > 0 && numFindings % kMostFindings == 0)
     fill(report->findings, sizeof report->findings / 4, 0);
+  isPageNew = false;
   return report->findings + numFindings++ % kMostFindings;
 }
 
 void GraphBuilder::startFindings() { numFindings = divideUp(numFindings, kMostFindings) * kMostFindings; }
 
+/// A kernel that writes to the host's memory is there sooner than a copy, and looking there is quicker than waiting.
+/// What is not there soon is waited for, which also says what has failed.
 void GraphBuilder::fetchReport() {
+  constexpr int kLooks = 1 << 13;
   launchReadings();
-  fetch(page, report, sizeof(Report));
+  if (isPageNew || status)
+    return;
+  int64_t *told = reinterpret_cast<int64_t *>(page + 1);
+  if (isPageOfDevice) {
+    int64_t number = *told + 1;
+    launch(Tell, 1, report, int64_t(sizeof(Report) / sizeof(int64_t)), page, number, told);
+    for (int i = 0; i < kLooks && !status && !isPageNew; ++i) {
+#ifdef __x86_64__
+      __builtin_ia32_pause();
+#endif
+      isPageNew = __atomic_load_n(told, __ATOMIC_ACQUIRE) == number;
+    }
+  }
+  if (!isPageNew)
+    fetch(page, report, sizeof(Report));
+  isPageNew = !status;
 }
 
 void GraphBuilder::readAll() { fetchReport(); }
@@ -165,8 +184,10 @@ Findings GraphBuilder::read(Findings *found) {
 //===----------------------------------------------------------------------===//
 
 void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count) {
-  if (!status && blocks > 0)
-    status = device.launchPreparation(kernel, blocks, kThreads, words, count, error);
+  if (status || blocks <= 0)
+    return;
+  isPageNew = false;
+  status = device.launchPreparation(kernel, blocks, kThreads, words, count, error);
 }
 
 //===----------------------------------------------------------------------===//
@@ -194,7 +215,7 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
     launch(CountDigits, tiles, keys, count, most, shift, own, counts);
     launch(ScanCounts, int64_t(1) << own, counts, tiles, totals);
     launch(ScatterDigits, tiles, keys, values, keysOut, valuesOut, result.through, isLast ? result.throughs : none,
-           count, most, shift, own, none, counts, totals);
+           count, most, shift, own, counts, totals);
     keys = keysTo[pass % 2];
     values = valuesTo[pass % 2];
   }
@@ -211,36 +232,55 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
   result.values = result.wantsValues ? valuesTo[final] : nullptr;
 }
 
-/// With small tiles, digits of nine bits, and two kernels for each.
+/// With small tiles, digits of nine bits, and two kernels for each. Of two digits the upper one comes first; blocks
+/// then sort by the lower one what has the same upper one.
 void GraphBuilder::sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits,
                            Sorted &result) {
   int64_t passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes), tiles = divideUp(count, kFewTile);
-  const int32_t *none = nullptr;
-  for (int64_t pass = 0; pass + 1 < passes; ++pass) {
+  const int32_t *none = nullptr, *given = keys;
+  for (int64_t pass = 0; passes > 2 && pass + 1 < passes; ++pass) {
     int32_t *keysOut = temporary(count), *valuesOut = temporary(count);
-    sortDigit(keys, values, count, most, pass * width, width, keysOut, valuesOut, none, nullptr, nullptr);
+    sortDigit(keys, values, count, most, pass * width, width, keysOut, valuesOut, none, nullptr, nullptr, 0, nullptr);
     keys = keysOut;
     values = valuesOut;
   }
-  int64_t shift = (passes - 1) * width, own = bits - shift;
-  result.keys = result.wantsKeys ? temporary(count) : nullptr;
+  result.hasRows = result.rows && passes <= 2 && tiles > 0;
+  result.keys = result.wantsKeys && !result.hasRows ? temporary(count) : nullptr;
   result.values = result.wantsValues ? array(count) : nullptr;
   result.throughs = result.through ? array(count) : nullptr;
-  int32_t *starts = tiles > 0 ? temporary((int64_t(1) << own) + 1) : nullptr;
-  sortDigit(keys, values, count, most, shift, own, result.keys, result.values, result.through, result.throughs, starts);
-  result.starts = starts;
-  result.shift = shift;
+  int64_t numRows = result.rows ? most + 1 : 0, shift = bits - kFewDigitBits,
+          numUpper = (int64_t(1) << kFewDigitBits) + 1;
+  if (passes == 1) {
+    sortDigit(keys, values, count, most, 0, bits, result.keys, result.values, result.through, result.throughs,
+              result.rows, numRows, result.found);
+  } else if (passes == 2) {
+    int32_t *keysOut = temporary(count), *valuesOut = temporary(count), *upper = temporary(numUpper);
+    sortDigit(keys, values, count, most, shift, kFewDigitBits, keysOut, valuesOut, none, nullptr, upper, numUpper,
+              result.found);
+    int64_t buckets = (most >> shift) + 1;
+    launch(ScatterBuckets, tiles > 0 ? buckets + count / kFewTile : 0, keysOut, valuesOut, result.keys, result.values,
+           result.through, result.throughs, count, most, int64_t(0), shift, given, upper, buckets, result.rows, numRows,
+           result.found);
+  } else {
+    shift = (passes - 1) * width;
+    int64_t own = bits - shift, numStarts = (int64_t(1) << own) + 1;
+    int32_t *starts = temporary(numStarts);
+    sortDigit(keys, values, count, most, shift, own, result.keys, result.values, result.through, result.throughs,
+              starts, numStarts, nullptr);
+    result.starts = tiles > 0 ? starts : nullptr;
+    result.shift = shift;
+  }
 }
 
 void GraphBuilder::sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift,
                              int64_t bits, int32_t *keysOut, int32_t *valuesOut, const int32_t *through,
-                             int32_t *throughOut, int32_t *starts) {
+                             int32_t *throughOut, int32_t *starts, int64_t numStarts, const Findings *found) {
   int64_t tiles = divideUp(count, kFewTile);
   int32_t *counts = temporary(tiles << bits);
   void *sums = cleared((divideUp(tiles, kTilesOfGroup) << bits) * 4);
-  launch(CountFew, tiles, keys, count, most, shift, bits, counts, sums);
+  launch(CountFew, tiles, keys, count, most, shift, bits, found, counts, sums);
   launch(ScatterFew, tiles, keys, values, keysOut, valuesOut, through, throughOut, count, most, shift, bits, starts,
-         counts, sums);
+         numStarts, found, counts, sums);
 }
 
 int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t *total) {
@@ -421,7 +461,7 @@ Findings *GraphBuilder::examineLater(const int32_t *targets, int64_t count) {
 Findings GraphBuilder::examine(const int32_t *targets, int64_t count) { return read(examineLater(targets, count)); }
 
 void GraphBuilder::group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
-                         const int32_t *through, bool wantsMembers, Grouping &result) {
+                         const int32_t *through, bool wantsMembers, const Findings *found, Grouping &result) {
   int32_t *pointers = array(owners + 1);
   const int32_t *none = nullptr;
   result.owners = owners;
@@ -435,8 +475,11 @@ void GraphBuilder::group(const int32_t *targets, int64_t elements, int64_t owner
   sorted.wantsKeys = true;
   sorted.wantsValues = wantsMembers;
   sorted.through = through;
+  sorted.rows = pointers;
+  sorted.found = found;
   sort(targets, nullptr, elements, owners, sorted);
-  each(FindRows, owners + 1, sorted.keys, elements, owners, sorted.starts, sorted.shift, pointers);
+  if (!sorted.hasRows)
+    each(FindRows, owners + 1, sorted.keys, elements, owners, sorted.starts, sorted.shift, pointers);
   release(sorted.keys);
   result.members = sorted.values;
   result.sorted = sorted.throughs;

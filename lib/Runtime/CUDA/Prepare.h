@@ -40,7 +40,7 @@ struct Report {
   Findings findings[kMostFindings], compared[kMostFindings];
   Numbers numbers[kMostNumbers];
 };
-static_assert(sizeof(Report) <= kPageBytes);
+static_assert(sizeof(Report) + sizeof(int64_t) <= kPageBytes);
 
 /// Works on the device's stream for preparing, and waits only for what the host must know. After a failure all calls do
 /// nothing; `status` says that there was one.
@@ -72,8 +72,10 @@ public:
   int64_t keep(const void *memory);
 
   // Root maps.
-  /// `place`: where what is found will be. Several are read together, when the first answer is asked for.
+  /// `place`: where what is found will be. Several are read together, when the first answer is asked for or by
+  /// `launchReadings`.
   const int32_t *readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place);
+  void launchReadings();
   /// Row pointers; `targets` becomes the row of each of `count` elements where nothing was wrong.
   const int32_t *readRows(const gnnc_index &index, int64_t count, const int32_t *&targets, Findings &found);
   /// One number of the caller's data.
@@ -105,8 +107,13 @@ public:
                                         (reinterpret_cast<const char *>(place) - reinterpret_cast<char *>(report)));
   }
   /// `through`: null, or numbers of the elements that are wanted in the members' order; then `members` may be left out.
+  /// With `found` it is not known yet whether elements are in order; results are as if they were not.
   void group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
-             const int32_t *through, bool wantsMembers, Grouping &result);
+             const int32_t *through, bool wantsMembers, const Findings *found, Grouping &result);
+  /// Whether `group` takes so many with `found`. A long list takes much longer to sort than to be asked for.
+  static bool sortsUnasked(int64_t elements, int64_t owners) {
+    return divideUp(elements, kFewTile) <= kMostFewTiles && owners >> (2 * kFewDigitBits) == 0;
+  }
   // The answers of these two are there after `finish`.
   /// As Indices::share; once.
   void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
@@ -130,6 +137,7 @@ private:
     ScatterDigits,
     CountFew,
     ScatterFew,
+    ScatterBuckets,
     SumTiles,
     ScanSums,
     ApplySums,
@@ -143,6 +151,7 @@ private:
     Last,
     FindRows,
     FindDifference,
+    Tell,
     Fill64,
     FilterFlags,
     FilterMembers,
@@ -208,6 +217,10 @@ private:
   struct Sorted {
     bool wantsKeys = false, wantsValues = true;
     const int32_t *through = nullptr; ///< values are numbers of these, which are wanted in their order
+    const Findings *found = nullptr;  ///< null, or what says whether there is anything to sort
+    /// Null, or for where each key begins, up to `most`. Where it was found, there are no keys even if they are wanted.
+    int32_t *rows = nullptr;
+    bool hasRows = false;
     int32_t *keys = nullptr, *values = nullptr, *throughs = nullptr;
     /// Null, or where the keys begin that are the same without their last `shift` bits.
     const int32_t *starts = nullptr;
@@ -223,12 +236,12 @@ private:
   const void *uploaded(const gnnc_index &index, int64_t width);
   void sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits, Sorted &result);
   void sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift, int64_t bits,
-                 int32_t *keysOut, int32_t *valuesOut, const int32_t *through, int32_t *throughOut, int32_t *starts);
+                 int32_t *keysOut, int32_t *valuesOut, const int32_t *through, int32_t *throughOut, int32_t *starts,
+                 int64_t numStarts, const Findings *found);
   void *cut(Room &room, int64_t bytes, int64_t piece, bool clear);
   Findings *newFindings();
   Findings read(Findings *found);
   void fetchReport();
-  void launchReadings();
   // PrepareWorklist.cpp
   struct LargeList;
   void reserveNumbers(int64_t count);
@@ -251,7 +264,7 @@ private:
   bool isUploaded[kMostReadings] = {};
   Report *report = nullptr; ///< on the device
   Report *page = nullptr;   ///< what was fetched of it
-  bool isPageOfDevice = false;
+  bool isPageOfDevice = false, isPageNew = false;
   int64_t numFindings = 0, numNumbers = 0;
   Pending pending[kMostNumbers];
   int64_t numPending = 0;

@@ -18,11 +18,6 @@
 
 namespace gnnc::prepare {
 
-/// What is found out about a map; all 0 before. `wrong`: ~ the number of the first element that is.
-struct Findings {
-  unsigned long long wrong, undefined, notInOrder;
-};
-
 GNNC_DEVICE int64 threadNumber() { return int64(blockIdx.x) * blockDim.x + threadIdx.x; }
 GNNC_DEVICE int64 numThreads() { return int64(gridDim.x) * blockDim.x; }
 GNNC_DEVICE int at(const int *map, int64 i) { return map ? __ldg(map + i) : int(i); }
@@ -158,19 +153,6 @@ GNNC_DEVICE void compareArrays(const Comparisons &comparisons) {
   }
 }
 
-/// The first of `count` rising numbers that is not less than `wanted`.
-GNNC_DEVICE int64 lowerBound(const int *numbers, int64 count, int64 wanted) {
-  int64 low = 0, high = count;
-  while (low < high) {
-    int64 middle = (low + high) / 2;
-    if (__ldg(numbers + middle) < wanted)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return low;
-}
-
 } // namespace gnnc::prepare
 
 using gnnc::int64;
@@ -194,19 +176,27 @@ GNNC_PREPARE gnnc_scan_counts(int *counts, int64 tiles, int *totals) {
 }
 #define GNNC_PASS                                                                                                      \
   const int *targets, const int *values, int *keysOut, int *valuesOut, const int *through, int *throughOut,            \
-      int64 count, int64 undefined, int64 shift, int64 bits, int *starts
+      int64 count, int64 undefined, int64 shift, int64 bits
 #define GNNC_PASSED                                                                                                    \
-  {targets, values, keysOut, valuesOut, through, throughOut, count, int(undefined), int(shift), int(bits), starts}
+  {targets, values, keysOut, valuesOut, through, throughOut, count, int(undefined), int(shift), int(bits)}
 extern "C" __global__ void __launch_bounds__(512, 2)
     gnnc_scatter_digits(GNNC_PASS, const int *counts, const int *totals) {
   gnnc::prepare::scatterDigits(GNNC_PASSED, counts, totals);
 }
-GNNC_PREPARE gnnc_count_few(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits, int *counts,
-                            int *sums) {
-  gnnc::prepare::countFew(targets, count, int(undefined), int(shift), int(bits), counts, sums);
+GNNC_PREPARE gnnc_count_few(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits,
+                            const Findings *found, int *counts, int *sums) {
+  gnnc::prepare::countFew(targets, count, int(undefined), int(shift), int(bits), found, counts, sums);
 }
-extern "C" __global__ void __launch_bounds__(512, 3) gnnc_scatter_few(GNNC_PASS, const int *counts, const int *sums) {
-  gnnc::prepare::scatterFew(GNNC_PASSED, counts, sums);
+extern "C" __global__ void __launch_bounds__(512, 3)
+    gnnc_scatter_few(GNNC_PASS, int *starts, int64 numStarts, const Findings *found, const int *counts,
+                     const int *sums) {
+  gnnc::prepare::scatterFew(GNNC_PASSED, {starts, numStarts}, found, counts, sums);
+}
+/// `given`: the targets before they were sorted by the upper digit.
+extern "C" __global__ void __launch_bounds__(512, 3)
+    gnnc_scatter_buckets(GNNC_PASS, const int *given, const int *upper, int64 buckets, int *rows, int64 numRows,
+                         const Findings *found) {
+  gnnc::prepare::scatterBuckets(GNNC_PASSED, given, upper, int(buckets), {rows, numRows}, found);
 }
 GNNC_PREPARE gnnc_sum_tiles(const int *numbers, int64 count, int *sums) {
   gnnc::prepare::sumTiles(numbers, count, sums);
@@ -262,6 +252,15 @@ GNNC_PREPARE gnnc_find_rows(const int *sorted, int64 count, int64 owners, const 
 }
 GNNC_PREPARE gnnc_find_difference(const __grid_constant__ gnnc::prepare::Comparisons comparisons) {
   gnnc::prepare::compareArrays(comparisons);
+}
+/// One block. Tells the host: `to` and `told` are its memory, and `told` is written last.
+GNNC_PREPARE gnnc_tell(const int64 *from, int64 count, int64 *to, int64 number, volatile int64 *told) {
+  for (int64 i = threadIdx.x; i < count; i += blockDim.x)
+    to[i] = from[i];
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x == 0)
+    *told = number;
 }
 GNNC_PREPARE gnnc_fill_64(int64 *numbers, int64 count, int64 number) { GNNC_EACH(i, count) numbers[i] = number; }
 

@@ -9,7 +9,8 @@
 // where the tile's part of each digit begins, and each block ranks its keys and writes them there, by way of shared
 // memory so that neighbours are written together. A rank counts the equal digits before a key in its warp (found by
 // votes), in the warps before, and in the tiles before: the sort is stable, and the same every time. Short arrays have
-// a variant with one kernel less for each digit.
+// a variant with one kernel less for each digit; where they have two, the upper comes first, and then each block sorts
+// what is equal in it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -148,55 +149,67 @@ struct Pass {
   int *throughOut;             ///< ... sorted list is wanted too, or null
   int64 count;
   int undefined, shift, bits;
-  int *starts; ///< null, or where each digit begins, and the end
 };
 
-/// `find` counts a digit.
-template <int Held, int Digits, typename Find> GNNC_DEVICE void scatterTile(const Pass &pass, Find find) {
+/// Part of what a pass sorts. Its digits are those of `keys` at `from` and behind, all before `from` in the result.
+struct Part {
+  int64 begin; ///< of the tile
+  int valid;   ///< elements of the tile
+  int from;
+  bool isAll; ///< the tile is all there is
+};
+
+/// Each thread's `find` counts a digit, its own number, unless the tile is all. `tell` is told where the digit begins.
+template <int Held, int Digits, typename Find, typename Tell>
+GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell tell) {
   __shared__ unsigned short bins[kWarps][Digits];
   __shared__ int tileStart[Digits], destination[Digits];
   __shared__ int exchange[kThreads * Held];
-  constexpr int kOwnTile = kThreads * Held;
-  int mask = (1 << pass.bits) - 1, shift = pass.shift, warp = threadIdx.x / 32;
-  int64 begin = int64(blockIdx.x) * kOwnTile;
-  int valid = pass.count - begin < kOwnTile ? int(pass.count - begin) : kOwnTile;
+  int mask = (1 << pass.bits) - 1, shift = pass.shift, warp = threadIdx.x / 32, valid = part.valid;
+  const int *targets = pass.targets + part.begin;
 
   int keys[Held], ranks[Held];
   int first = warp * 32 * Held + lane();
   // What is past the end has the last digit of all, and comes after those that have it too.
   GNNC_FOR(i, Held)
-  keys[i] = first + 32 * i < valid ? keyOf(__ldg(pass.targets + begin + first + 32 * i), pass.undefined) : -1;
+  keys[i] = first + 32 * i < valid ? keyOf(__ldg(targets + first + 32 * i), pass.undefined) : -1;
   DigitCount known = {};
   int digit = threadIdx.x;
-  if (digit <= mask)
+  if (!part.isAll)
     known = find(digit);
   auto digitOf = [&](int i) { return (keys[i] >> shift) & mask; };
   int own = rankDigits<Held, Digits>(digitOf, bins, ranks);
-  int all, start = sumBefore<kThreads>(own, all);
-  int base = sumBefore<kThreads>(known.all, all);
+  int all, start = sumBefore<kThreads>(own, all), base = start;
+  if (!part.isAll)
+    base = sumBefore<kThreads>(known.all, all);
   if (digit <= mask) {
     tileStart[digit] = start;
-    destination[digit] = base + known.before - start;
-    if (pass.starts && blockIdx.x == 0)
-      pass.starts[digit] = base, pass.starts[mask + 1] = int(pass.count);
+    destination[digit] = part.from + base + known.before - start;
+    tell(digit, part.from + base);
   }
   __syncthreads();
-  GNNC_FOR(i, Held) {
-    ranks[i] += bins[warp][digitOf(i)] + tileStart[digitOf(i)];
-    exchange[ranks[i]] = keys[i];
-  }
-  __syncthreads();
+  GNNC_FOR(i, Held)
+  ranks[i] += bins[warp][digitOf(i)] + tileStart[digitOf(i)];
   int places[Held];
-  GNNC_FOR(i, Held) {
-    int at = i * kThreads + threadIdx.x, key = exchange[at];
-    places[i] = destination[(key >> shift) & mask] + at;
-    if (pass.keysOut && at < valid)
-      pass.keysOut[places[i]] = key;
+  if (part.isAll && !pass.keysOut) {
+    GNNC_FOR(i, Held)
+    places[i] = part.from + i * kThreads + int(threadIdx.x);
+  } else {
+    GNNC_FOR(i, Held) exchange[ranks[i]] = keys[i];
+    __syncthreads();
+    GNNC_FOR(i, Held) {
+      int at = i * kThreads + threadIdx.x, key = exchange[at];
+      places[i] = destination[(key >> shift) & mask] + at;
+      if (pass.keysOut && at < valid)
+        pass.keysOut[places[i]] = key;
+    }
+    __syncthreads();
   }
-  __syncthreads();
   GNNC_FOR(i, Held) {
     int at = first + 32 * i;
-    exchange[ranks[i]] = at >= valid ? 0 : pass.values ? __ldg(pass.values + begin + at) : int(begin) + at;
+    exchange[ranks[i]] = at >= valid   ? 0
+                         : pass.values ? __ldg(pass.values + part.begin + at)
+                                       : int(part.begin) + at;
   }
   __syncthreads();
   GNNC_FOR(i, Held) {
@@ -208,9 +221,19 @@ template <int Held, int Digits, typename Find> GNNC_DEVICE void scatterTile(cons
   }
 }
 
+/// The tile of this block.
+template <int Held> GNNC_DEVICE Part ownTile(int64 count) {
+  constexpr int kOwnTile = kThreads * Held;
+  int64 begin = int64(blockIdx.x) * kOwnTile, left = count - begin;
+  return {begin, left < kOwnTile ? int(left) : kOwnTile, 0, false};
+}
+
 GNNC_DEVICE void scatterDigits(const Pass &pass, const int *counts, const int *totals) {
-  auto find = [&](int digit) { return DigitCount{totals[digit], counts[int64(digit) * gridDim.x + blockIdx.x]}; };
-  scatterTile<kHeld, kDigits>(pass, find);
+  auto find = [&](int digit) {
+    return digit >> pass.bits ? DigitCount{}
+                              : DigitCount{totals[digit], counts[int64(digit) * gridDim.x + blockIdx.x]};
+  };
+  scatterTile<kHeld, kDigits>(pass, ownTile<kHeld>(pass.count), find, [](int, int) {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,15 +289,129 @@ GNNC_DEVICE DigitCount addUp(const int *counts, const int *sums, int numDigits, 
   return result;
 }
 
-GNNC_DEVICE void countFew(const int *targets, int64 count, int undefined, int shift, int bits, int *counts, int *sums) {
+/// What a map's reader found out (Prepare.cuh); all 0 before. `wrong`: ~ the number of the first element that is.
+struct Findings {
+  unsigned long long wrong, undefined, notInOrder;
+};
+
+/// Whether a list that is to be sorted is in order; `found` is null where the host knew that it is not.
+GNNC_DEVICE bool needsNoSort(const Findings *found) { return found && !found->notInOrder; }
+
+GNNC_DEVICE void countFew(const int *targets, int64 count, int undefined, int shift, int bits, const Findings *found,
+                          int *counts, int *sums) {
+  if (needsNoSort(found))
+    return;
   int mask = (1 << bits) - 1;
   countTile(count, mask + 1, counts, sums,
             [&](int64 at) { return (keyOf(__ldg(targets + at), undefined) >> shift) & mask; });
 }
 
-GNNC_DEVICE void scatterFew(const Pass &pass, const int *counts, const int *sums) {
-  auto find = [&](int digit) { return addUp(counts, sums, 1 << pass.bits, digit); };
-  scatterTile<kFewHeld, kFewDigits>(pass, find);
+/// The first of `count` rising numbers that is not less than `wanted`.
+GNNC_DEVICE int64 lowerBound(const int *numbers, int64 count, int64 wanted) {
+  int64 low = 0, high = count;
+  while (low < high) {
+    int64 middle = (low + high) / 2;
+    if (__ldg(numbers + middle) < wanted)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+/// Where digits or owners begin: `starts` of the first `numStarts`.
+struct Starts {
+  int *starts;
+  int64 numStarts;
+};
+
+/// What sorting makes of a list that is in order.
+GNNC_DEVICE void takeAsIs(const Pass &pass, const int *targets, const Starts &rows) {
+  int64 own = int64(blockIdx.x) * kThreads + threadIdx.x, step = int64(gridDim.x) * kThreads;
+  for (int64 i = own; i < pass.count; i += step) {
+    if (pass.valuesOut)
+      pass.valuesOut[i] = int(i);
+    if (pass.throughOut)
+      pass.throughOut[i] = __ldg(pass.through + i);
+  }
+  for (int64 owner = own; owner < rows.numStarts; owner += step)
+    rows.starts[owner] = int(lowerBound(targets, pass.count, owner));
+}
+
+/// Keys that are left out are not sorted any further.
+GNNC_DEVICE void scatterFew(const Pass &pass, const Starts &digits, const Findings *found, const int *counts,
+                            const int *sums) {
+  if (needsNoSort(found)) {
+    if (!pass.keysOut)
+      takeAsIs(pass, pass.targets, digits);
+    return;
+  }
+  int numDigits = 1 << pass.bits;
+  auto find = [&](int digit) { return digit < numDigits ? addUp(counts, sums, numDigits, digit) : DigitCount{}; };
+  scatterTile<kFewHeld, kFewDigits>(pass, ownTile<kFewHeld>(pass.count), find, [&](int digit, int start) {
+    if (blockIdx.x != 0)
+      return;
+    if (digit < digits.numStarts)
+      digits.starts[digit] = start;
+    if (digit + 1 == numDigits && numDigits < digits.numStarts)
+      digits.starts[numDigits] = int(pass.count);
+  });
+}
+
+/// Adds 1 for each thread's digit; below 0: it has none. Where all lanes have one digit, they need not take turns.
+GNNC_DEVICE void addDigit(int *counts, int digit) {
+  if (__all_sync(kAllLanes, digit == __shfl_sync(kAllLanes, digit, 0))) {
+    if (lane() == 0 && digit >= 0)
+      atomicAdd(&counts[digit], 32);
+  } else if (digit >= 0) {
+    atomicAdd(&counts[digit], 1);
+  }
+}
+
+/// Sorts by the lower digit what is sorted by the upper one: `upper` says where those buckets begin. Block b takes
+/// bucket b; blocks behind them take what is too long for one. Each counts its bucket by itself, so that nothing stands
+/// between the two digits. `rows`: where each key begins, or none.
+GNNC_DEVICE void scatterBuckets(const Pass &pass, const int *targets, const int *upper, int buckets, const Starts &rows,
+                                const Findings *found) {
+  __shared__ int counts[2][kFewDigits];
+  __shared__ int2 surplus;
+  if (needsNoSort(found))
+    return takeAsIs(pass, targets, rows);
+  int bucket = blockIdx.x, tile = 0;
+  if (bucket >= buckets) {
+    int own = threadIdx.x, wanted = bucket - buckets, all;
+    int tiles = own < buckets ? (__ldg(upper + own + 1) - __ldg(upper + own) + kFewTile - 1) / kFewTile - 1 : 0;
+    tiles = tiles < 0 ? 0 : tiles;
+    int before = sumBefore<kThreads>(tiles, all);
+    if (wanted >= all)
+      return;
+    if (before <= wanted && wanted < before + tiles)
+      surplus = {own, wanted - before + 1};
+    __syncthreads();
+    bucket = surplus.x, tile = surplus.y;
+  }
+  int begin = __ldg(upper + bucket), end = __ldg(upper + bucket + 1), numDigits = 1 << pass.bits;
+  int at = begin + tile * kFewTile, left = end - at;
+  Part part{at, left < kFewTile ? left : kFewTile, begin, end - begin <= kFewTile};
+  auto find = [&](int digit) {
+    counts[0][digit] = counts[1][digit] = 0;
+    __syncthreads();
+    GNNC_FOR(isBehind, 2) {
+      int from = isBehind ? at : begin, to = isBehind ? end : at;
+#pragma unroll 4
+      for (int i = from; i < to; i += kThreads) {
+        int place = i + threadIdx.x;
+        addDigit(counts[isBehind], place < to ? __ldg(pass.targets + place) & (numDigits - 1) : -1);
+      }
+    }
+    __syncthreads();
+    return DigitCount{counts[0][digit] + counts[1][digit], counts[0][digit]};
+  };
+  int64 first = int64(bucket) << pass.bits;
+  scatterTile<kFewHeld, kFewDigits>(pass, part, find, [&](int digit, int start) {
+    if (tile == 0 && first + digit < rows.numStarts)
+      rows.starts[first + digit] = start;
+  });
 }
 
 //===----------------------------------------------------------------------===//
