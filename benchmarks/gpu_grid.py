@@ -1,14 +1,17 @@
-"""One grid on one GPU in one run: gnnc, PyTorch Geometric (eager, compiled, CSR adjacency) and cuSPARSE.
+"""One grid on one GPU in one run: gnnc, PyTorch Geometric (eager, compiled, CSR adjacency), cuSPARSE and kernels by hand.
 
     gpu_grid.py compile --gnnc build/bin/gnnc --out objects        # anywhere; needs NVRTC, no GPU
     gpu_grid.py run objects --out grid.json                        # where there is a GPU, PyTorch and torch-geometric
+    gpu_grid.py run objects --out grid.json --peers DIR            # beside the kernels by hand in DIR too (hand_peers.py)
     gpu_grid.py table grid.json [other.json ...]                   # Markdown; gpu_plot.py draws it
 
 A cell is a layer on a graph. Each contender runs five times to warm up, then until `--seconds` are over, at least five
-times and at most fifty, each call between two events of its stream. Calls of half a second and more run three times. Reported are the median, the least and the most in
-milliseconds, and the peak of memory beyond what the caller holds (inputs, parameters, outputs, the prepared graph, whose
-bytes stand beside it). gnnc runs a second time as a captured CUDA graph, for cells so short that starting kernels
-takes longer than running them.
+times and at most fifty, each call between two events of its stream. Calls of half a second and more run three times, of
+five seconds and more twice. Reported are the median, the least and the most in milliseconds, and the peak of memory beyond
+what the caller holds (inputs, parameters, outputs, the prepared graph, whose bytes stand beside it). gnnc and kernels by
+hand run a second time as a captured CUDA graph, for cells so short that starting kernels takes longer than running them.
+Rows of SWEEPS are what layers do along edges and nothing else; there is no peer for them but kernels by hand, which are in
+no mean of peers.
 
 The floor of a cell is the longest of: bytes that must move at least once at the rate of a copy, bytes that the kernels
 read and write, each operand as often as it is seen, at the rate of the second-level cache, and operations at the rate
@@ -37,12 +40,17 @@ GRAPHS = ["arxiv", "tolokers", "roads", "twitch_de", "pokec"]
 TYPED = ["aifb", "mutag", "bgs", "am"]
 EDGE_TYPES = {"aifb": 90, "mutag": 50, "bgs": 122, "am": 96}
 NODE_TYPES = {"aifb": 1, "mutag": 5, "bgs": 27, "am": 7}
+SWEEPS = {"PlainSum64": "PlainSum", "GATv2Sweeps": "GATv2Sweeps", "TransformerSweeps": "TransformerSweeps"}
+BACKWARD = "gradient.backward"
+PROGRAMS = {"forward": "f", "gradient": "f+b", BACKWARD: "b"}
+BY_HAND = "by hand"
 
 
 def objects() -> dict[str, tuple[str, str, list[str]]]:
     """Name of each object: file and model, and what is defined."""
     found = {name: ("layers.gnn", name, []) for name in [*LAYERS, "EdgeConv64"]}
     found |= {f"Sum{width}": ("gpu.gnn", "Sum", [f"dim={width}"]) for width in WIDTHS}
+    found |= {name: ("sweeps.gnn", model, []) for name, model in SWEEPS.items()}
     for graph in TYPED:
         found[f"TypedRGCN_{graph}"] = ("gpu.gnn", "TypedRGCN", [f"edge_type={EDGE_TYPES[graph]}"])
         sizes = [f"edge_type={EDGE_TYPES[graph]}", f"node_type={NODE_TYPES[graph]}"]
@@ -57,7 +65,7 @@ def compile_objects(arguments: argparse.Namespace) -> None:
             continue
         command = [str(arguments.gnnc), "compile", str(HERE / "models" / file), "-m", model, "--target", "cuda"]
         command += ["--arch", arguments.arch, "-o", str(arguments.out / f"{name}.so"), *arguments.options]
-        if not name.startswith("Sum"):
+        if "Sum" not in name:
             command.append("--gradient")
         for size in sizes:
             command += ["-D", size]
@@ -75,6 +83,7 @@ def cells(graphs: list[str]) -> list[tuple[str, str, str]]:
         else:
             found += [(graph, name, name) for name in LAYERS]
             found += [(graph, f"Sum{width}", f"Sum{width}") for width in WIDTHS]
+            found += [(graph, name, name) for name in SWEEPS]
     return found
 
 
@@ -94,6 +103,8 @@ def timed(call: Callable[[], object], seconds: float) -> dict[str, float]:
 
     call()  # what is compiled or loaded at first use
     one = once()
+    if one >= 5:
+        return {"median": 1e3 * one, "least": 1e3 * one, "most": 1e3 * one, "calls": 1}
     if one < 0.5:
         call(), call()
         one = once()
@@ -137,12 +148,12 @@ def ceilings(seconds: float) -> dict[str, float]:
 
 def floor_ms(info: dict, program: str, extent: Callable[[str], int], rates: dict[str, float]) -> float:
     """See above. Index arrays of a walk count once for each kernel."""
-    function = "gradient" if program == "gradient" else "forward"
+    function, _, half = program.partition(".")
 
     def total(formula: list[dict]) -> float:
         return sum(term["each"] * (extent(term["space"]) if term["space"] else 1) for term in formula)
 
-    own = [kernel for kernel in info["kernels"] if kernel["function"] == function]
+    own = [kernel for kernel in info["kernels"] if kernel["function"] == function and kernel["half"].startswith(half)]
     seen = sum(total(kernel["bytes_read"]) + total(kernel["bytes_written"]) for kernel in own)
     operations = sum(total(kernel["flops"]) for kernel in own)
     names = next(entry for entry in info["programs"] if entry["name"] == program)
@@ -156,7 +167,8 @@ def floor_ms(info: dict, program: str, extent: Callable[[str], int], rates: dict
     return 1e3 * max(moved / rates["copy"], seen / rates["cache"], operations / rates["product"])
 
 
-def measure_gnnc(path: Path, graph: object, arguments: argparse.Namespace, rates: dict) -> dict[str, dict]:
+def measure_gnnc(path: Path, graph: object, arguments: argparse.Namespace, rates: dict, kept: dict) -> dict[str, dict]:
+    """`kept` takes inputs and outputs of each program of a row of SWEEPS."""
     import torch
 
     from gpu_model import DeviceRun, open_model, prepare, random_tensors
@@ -167,11 +179,18 @@ def measure_gnnc(path: Path, graph: object, arguments: argparse.Namespace, rates
     preparing = time.perf_counter() - begin
     found = {}
     programs = [entry["name"] for entry in model.info["programs"]]
-    for program in [name for name in ("forward", "gradient") if name in programs]:
-        run = DeviceRun(prepared, random_tensors(prepared, program), program)
-        entry = timed(run, arguments.seconds)
+    wanted = [name for name in PROGRAMS if name in programs and (name != BACKWARD or path.stem in SWEEPS)]
+    for program in wanted:
+        tensors = random_tensors(prepared, program)
+        run = DeviceRun(prepared, tensors, program)
+        if program == BACKWARD:
+            DeviceRun(prepared, tensors, "gradient.forward", run)()
+        run()
         assert all(torch.isfinite(output).all() for output in run.outputs.values()), f"{path} {program}: not finite"
         first = {name: output.clone() for name, output in run.outputs.items()}
+        if path.stem in SWEEPS and program != BACKWARD:
+            kept[program] = (tensors, first)
+        entry = timed(run, arguments.seconds)
         captured = torch.cuda.CUDAGraph()
         with torch.cuda.graph(captured):
             run()
@@ -197,9 +216,10 @@ def measure_peers(row: str, graph: object, arguments: argparse.Namespace, late: 
 
     import gpu_peers
 
+    contenders: list = []
     if row.startswith("Sum"):
         contenders = [("cuSPARSE", lambda: gpu_peers.cusparse(graph, int(row.removeprefix("Sum"))))]
-    else:
+    elif row not in SWEEPS:
         contenders = list(gpu_peers.arrangements(row, graph, compile_too=not late))
     found = {}
     for title, make in contenders:
@@ -216,6 +236,32 @@ def measure_peers(row: str, graph: object, arguments: argparse.Namespace, late: 
         signal.alarm(0)
         gc.collect()
         torch.cuda.empty_cache()
+    return found
+
+
+def kernels_by_hand(arguments: argparse.Namespace):
+    """None, and one line that says why, where there are none."""
+    if arguments.peers is None:
+        print("no kernels by hand: --peers DIR was not given", flush=True)
+        return None
+    try:
+        import hand_peers
+
+        return hand_peers.Kernels(arguments.peers)
+    except (ImportError, OSError, ValueError) as error:
+        print(f"no kernels by hand: {error}", flush=True)
+        return None
+
+
+def measure_by_hand(row: str, graph: object, kernels: object, kept: dict, arguments: argparse.Namespace) -> dict[str, dict]:
+    import hand_peers
+
+    signal.alarm(arguments.patience)
+    try:
+        found = hand_peers.measure(row, graph, kernels, kept, timed, arguments.seconds)
+    except Exception as error:  # One contender less, and the reason in its place.
+        found = {"error": f"{type(error).__name__}: {(str(error).splitlines() or [''])[0][:120]}"}
+    signal.alarm(0)
     return found
 
 
@@ -238,6 +284,7 @@ def run(arguments: argparse.Namespace) -> None:
         "cells": [],
     }
     made: tuple[str, object] = ("", None)
+    by_hand = kernels_by_hand(arguments)
     for graph_name, row, name in cells(arguments.graphs):
         path = arguments.objects / f"{name}.so"
         if not path.exists() or (arguments.only and row not in arguments.only):
@@ -254,13 +301,17 @@ def run(arguments: argparse.Namespace) -> None:
         if graph is None:
             continue
         cell = {"graph": graph_name, "row": row, "nodes": graph.nodes, "edges": graph.edges}
+        kept: dict = {}
         try:
-            cell["gnnc"] = measure_gnnc(path, graph, arguments, rates)
+            cell["gnnc"] = measure_gnnc(path, graph, arguments, rates, kept)
         except Exception as error:  # One cell less, and the reason in its place.
             cell["error"] = f"{type(error).__name__}: {error}"
         spent = time.perf_counter() - begin
-        if arguments.peers and spent < arguments.budget:
+        if not arguments.no_peers and spent < arguments.budget:
             cell["peers"] = measure_peers(row, graph, arguments, late=spent > arguments.compile_budget)
+            if by_hand and row in SWEEPS and "gnnc" in cell:
+                cell["peers"][BY_HAND] = measure_by_hand(row, graph, by_hand, kept, arguments)
+        del kept
         results["cells"].append(cell)
         print(f"{time.perf_counter() - begin:6.1f} s", brief(cell), flush=True)
         arguments.out.write_text(json.dumps(results, indent=1))
@@ -272,7 +323,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def best_peer(cell: dict, program: str) -> tuple[str, dict] | None:
-    measured = [(title, peer[program]) for title, peer in cell.get("peers", {}).items() if peer.get(program)]
+    peers = cell.get("peers", {}).items()
+    measured = [(title, peer[program]) for title, peer in peers if peer.get(program) and title != BY_HAND]
     return min(measured, key=lambda item: item[1]["median"], default=None)
 
 
@@ -282,12 +334,16 @@ def number(milliseconds: float) -> str:
 
 def brief(cell: dict) -> str:
     text = f"{cell['row']:18} {cell['graph']:10}"
-    for program in ("forward", "gradient"):
+    for program, title in PROGRAMS.items():
         if entry := cell.get("gnnc", {}).get(program):
-            text += f" {program[0]} {number(entry['median'])} ({number(entry['captured'])}; {number(entry['floor'])})"
+            text += f" {title} {number(entry['median'])} ({number(entry['captured'])}; {number(entry['floor'])})"
             text += "" if entry["repeatable"] else " NOT REPEATABLE"
             if peer := best_peer(cell, program):
                 text += f" {peer[0]} {number(peer[1]['median'])}"
+            if hand := cell.get("peers", {}).get(BY_HAND, {}).get(program):
+                text += f" {BY_HAND} {number(hand['captured'])} (differs by {hand['difference']:.1e}; {hand['title']})"
+    if error := cell.get("peers", {}).get(BY_HAND, {}).get("error"):
+        text += f" {BY_HAND}: {error}"
     return text + (" " + cell["error"] if "error" in cell else "")
 
 
@@ -296,7 +352,8 @@ def table(arguments: argparse.Namespace) -> None:
     print("| layer, graph | program | gnnc ms | captured | floor | best peer | ms | ratio | MiB: gnnc | peer | graph |")
     print("|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|")
     ratios: dict[str, list[float]] = {}
-    for cell in (cell for results in runs for cell in results["cells"]):
+    cells = [cell for results in runs for cell in results["cells"]]
+    for cell in (cell for cell in cells if cell["row"] not in SWEEPS):
         for program in ("forward", "gradient"):
             entry, peer = cell.get("gnnc", {}).get(program), best_peer(cell, program)
             if not entry:
@@ -315,6 +372,30 @@ def table(arguments: argparse.Namespace) -> None:
             print("| " + " | ".join(line) + " |")
     for program, found in ratios.items():
         print(f"\n{program}: geometric mean {statistics.geometric_mean(found):.2f}, least {min(found):.2f}, {len(found)} cells")
+    if any(cell["row"] in SWEEPS for cell in cells):
+        table_by_hand([cell for cell in cells if cell["row"] in SWEEPS])
+
+
+def table_by_hand(cells: list[dict]) -> None:
+    """Captured calls beside captured calls: kernels by hand are started by another library."""
+    print("\n| sweeps, graph | program | gnnc ms | captured | floor | by hand, captured | gnnc / by hand | difference | MiB: gnnc | by hand |")
+    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    ratios: dict[str, list[float]] = {}
+    for cell in cells:
+        for program, title in PROGRAMS.items():
+            if not (entry := cell.get("gnnc", {}).get(program)):
+                continue
+            line = [f"{cell['row']}, {cell['graph']}", title, number(entry["median"]), number(entry["captured"]), number(entry["floor"])]
+            if hand := cell.get("peers", {}).get(BY_HAND, {}).get(program):
+                ratio = entry["captured"] / hand["captured"]
+                ratios.setdefault(f"{cell['row']} {title}", []).append(ratio)
+                line += [number(hand["captured"]), f"{ratio:.2f}" if ratio <= 1.15 else f"**{ratio:.2f}**", f"{hand['difference']:.0e}"]
+            else:
+                line += ["–", "–", "–"]
+            line += [f"{entry['workspace_mib']:.0f}", f"{hand['peak_mib']:.0f}" if hand else "–"]
+            print("| " + " | ".join(line) + " |")
+    for name, found in ratios.items():
+        print(f"\n{name}: {statistics.geometric_mean(found):.2f} of the time by hand, most {max(found):.2f}, {len(found)} cells")
 
 
 def main() -> None:
@@ -328,7 +409,8 @@ def main() -> None:
     action.add_argument("--only", nargs="*", help="rows of the table, by name")
     action.add_argument("--data", type=Path, nargs="*", default=[HERE.parent.parent / "shared/data"])
     action.add_argument("--seconds", type=float, default=0.3, help="for each contender and program")
-    action.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True)
+    action.add_argument("--no-peers", action="store_true", help="gnnc alone")
+    action.add_argument("--peers", type=Path, help="a folder with kernels by hand: hand_peers.py")
     action.add_argument("--patience", type=int, default=600, help="seconds for each arrangement of a peer, compiling included")
     action.add_argument("--contenders", nargs="*", help="peers, by name")
     action.add_argument("--budget", type=float, default=1e9, help="no peers after so many seconds")

@@ -54,17 +54,21 @@ class DeviceRun:
     """A call of a program with everything bound, on PyTorch's current stream. What a call costs on the host: the look-up
     of the stream, passing eleven arguments from Python (1.5 us; ctypes objects made once, since converting Python's
     numbers takes longer than all of `run`), the runtime's checks and words (0.3 us) and the driver's launches (2 us each).
-    A peer's call has PyTorch's dispatcher in it and the allocation of its result."""
+    A peer's call has PyTorch's dispatcher in it and the allocation of its result. `other`: a run whose half this is, on the
+    same workspace and outputs."""
 
-    def __init__(self, graph: Graph, inputs: dict[str, Tensor], program: str) -> None:
+    def __init__(self, graph: Graph, inputs: dict[str, Tensor], program: str, other: DeviceRun | None = None) -> None:
         info = graph.model.info
         found = next(entry for entry in info["programs"] if entry["name"] == program)
         self.graph, self.program, self.inputs = graph, program.encode(), inputs
         self.outputs = {
             value["name"]: torch.full(graph.shape(value), float("nan"), device="cuda", dtype=stored(graph.model, value))
-            for value in found["outputs"]
+            for value in ([] if other else found["outputs"])
         }
-        self.workspace = torch.empty(max(graph.workspace_bytes(program), 1), dtype=torch.uint8, device="cuda")
+        if other:
+            self.outputs = {value["name"]: other.outputs[value["name"]] for value in found["outputs"]}
+        size = max(graph.workspace_bytes(program), 1)
+        self.workspace = other.workspace if other else torch.empty(size, dtype=torch.uint8, device="cuda")
         self._kept: list[object] = []
         self._inputs, self._outputs = self._bindings(inputs), self._bindings(self.outputs)
         self._error = Error()

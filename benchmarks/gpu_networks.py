@@ -7,224 +7,96 @@
     gnnc compile ../examples/gcn/model.gnn --target cuda -o OUT/gcn.so         # and gat
     python3 gpu_networks.py OUT CORA.safetensors prepare fresh cora gcn rgcn edgeconv layer reddit
 
-`fresh:roads,arxiv:60` takes these graphs only, and compiles nothing of PyG's after 60 s. It needs torch, torch-geometric
-and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and MiB beyond inputs and
-parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and those of torch.compile's mode
-reduce-overhead are CUDA graphs. Steps change the parameters, so their losses are compared after
+`fresh:roads,arxiv:60:20` takes these graphs only, compiles nothing of PyG's after 60 s, and waits 20 s for each way of PyG's.
+`--compile-first 90` has torch compile all that these parts need before anything is measured, for at most so many seconds,
+each variant in a process of its own, into the folder that TORCHINDUCTOR_CACHE_DIR names; compiling again finds it there.
+It needs torch, torch-geometric and a GPU; nothing else of gnnc. One line of JSON for each measurement: medians in ms, and
+MiB beyond inputs and parameters at the peak. A training step is forward, loss, backward and Adam; gnnc's and those of
+torch.compile's mode reduce-overhead are CUDA graphs. Steps change the parameters, so their losses are compared after
 as many steps from the same start.
 """
 
 from __future__ import annotations
 
-import ctypes
-import json
+import argparse
+import os
 import signal
+import subprocess
 import sys
 import time
 import warnings
-from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_void_p
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import torch
 
-from gnnc_model import Binding, Error, Extent, GraphDesc, Index, Options, Tensor
+import gpu_fresh
 from gpu_grid import peak_mib
+from gpu_runs import SIZES, Model, Only, batched, conv_weights, milliseconds, ordered, report, same, states, transposed, wanted
 
 warnings.filterwarnings("ignore")
-ON_DEVICE = 16
-SECONDS = 40  # for one way of PyG's
-CUDA = 2
-# Nodes, edges, exponent of the power law of both ends.
-SIZES = {
-    "arxiv": (169343, 1166243, 0.55),
-    "tolokers": (11758, 1038000, 0.45),
-    "roads": (142257, 279061, 0.0),
-    "pokec": (1632803, 30622564, 0.4),
-    "products": (2449029, 123718280, 0.4),
-    "reddit": (232965, 114615892, 0.4),
-    "am": (1885136, 5668682, 0.6),
-}
-# Members of gnnc_api after the two numbers, in order.
-CALLS = (
-    "describe open close prepare free_graph extent graph_bytes workspace_size run allocate release copy synchronize "
-    "create_stream destroy_stream begin_recording end_recording replay free_recording update describe_graph"
-).split()
-
-
-# Of the GPU's current stream, as what torch.compile makes asks for it.
-stream_of = torch._C._cuda_getCurrentRawStream
-
-
-class Api(ctypes.Structure):
-    _fields_ = [("abi_version", c_uint32), ("struct_size", c_uint32)] + [(name, c_void_p) for name in CALLS]
-
-
-def ordered(count: int, edges: int, exponent: float, shuffled: bool) -> tuple[torch.Tensor, torch.Tensor]:
-    """Sources and destinations, by destination or in no order."""
-    generator = torch.Generator(device="cuda").manual_seed(0)
-    weight = torch.arange(1, count + 1, device="cuda", dtype=torch.float64) ** -exponent
-    total = torch.cumsum(weight[torch.randperm(count, generator=generator, device="cuda")], 0)
-    total /= total[-1].clone()
-
-    def draw() -> torch.Tensor:
-        ends = torch.empty(edges, dtype=torch.int64, device="cuda")
-        for part in ends.split(1 << 24):
-            at = torch.rand(part.numel(), generator=generator, device="cuda", dtype=torch.float64)
-            part.copy_(torch.searchsorted(total, at).clamp_(max=count - 1))
-        return ends
-
-    dst, src = draw(), draw()
-    if not shuffled:
-        order = torch.argsort(dst)
-        src, dst = src[order], dst[order]
-    return src, dst
-
-
-def milliseconds(call, least: int = 5, seconds: float = 1.0) -> float:
-    call()
-    torch.cuda.synchronize()
-    times: list[float] = []
-    begin = time.perf_counter()
-    while len(times) < least or (time.perf_counter() - begin < seconds and len(times) < 2000):
-        start = time.perf_counter()
-        call()
-        torch.cuda.synchronize()
-        times.append(time.perf_counter() - start)
-    return 1e3 * sorted(times)[len(times) // 2]
-
-
-def batched(call, count: int = 50) -> float:
-    """Of one among several that are launched before any is waited for."""
-
-    def several() -> None:
-        for _ in range(count):
-            call()
-
-    return milliseconds(several, 5, 0.5) / count
-
-
-def report(**values) -> None:
-    def short(value):
-        if isinstance(value, dict):
-            return {key: short(entry) for key, entry in value.items()}
-        return float(f"{value:.4g}") if isinstance(value, float) else value
-
-    print(json.dumps(short(values)), flush=True)
-
-
-class Model:
-    """A compiled model with tensors of torch."""
-
-    def __init__(self, path: Path) -> None:
-        library = ctypes.CDLL(str(path.resolve()))
-        library.gnnc_model.restype = ctypes.POINTER(Api)
-        self.api = library.gnnc_model().contents
-        assert self.api.struct_size == ctypes.sizeof(Api), "another version of the C interface"
-        describe = ctypes.CFUNCTYPE(c_char_p, c_void_p)(self.api.describe)
-        self.info = json.loads(describe(None))
-        self.handle, self.graph = c_void_p(), c_void_p()
-        self.free_graph = ctypes.CFUNCTYPE(None, c_void_p)(self.api.free_graph)
-        self.functions: dict[str, object] = {}
-        self.error = Error()
-        self.failure = byref(self.error)
-        options = Options(ctypes.sizeof(Options), 1, None, CUDA, 0)
-        self.call("open", byref(options), byref(self.handle))
-
-    def call(self, name: str, *arguments) -> None:
-        function = self.functions.get(name)
-        if function is None:
-            types = [c_void_p] * (len(arguments) + 1)
-            function = self.functions[name] = ctypes.CFUNCTYPE(c_int32, *types)(getattr(self.api, name))
-        if function(*arguments, self.failure) != 0:
-            raise RuntimeError(f"{name}: {self.error.message.decode()}")
-
-    def prepare(self, extents: dict[str, int], maps: dict[str, torch.Tensor]) -> None:
-        self.prepare_from(self.described(extents, maps))
-
-    def prepare_from(self, desc: GraphDesc) -> None:
-        torch.cuda.synchronize()
-        if self.graph:
-            self.free_graph(self.graph)
-            self.graph = c_void_p()
-        self.call("prepare", self.handle, byref(desc), byref(self.graph))
-
-    def described(self, extents: dict[str, int], maps: dict[str, torch.Tensor]) -> GraphDesc:
-        sizes = (Extent * len(extents))(*[Extent(name.encode(), extent) for name, extent in extents.items()])
-        indices = (Index * len(maps))()
-        for index, (name, data) in zip(indices, maps.items()):
-            index.map, index.data, index.length = name.encode(), data.data_ptr(), data.numel()
-            index.bits, index.format = 8 * data.element_size(), ON_DEVICE if data.is_cuda else 0
-        return GraphDesc(ctypes.sizeof(GraphDesc), len(sizes), sizes, len(indices), indices)
-
-    def shape(self, value: dict) -> tuple[int, ...]:
-        extent = ctypes.CFUNCTYPE(c_int64, c_void_p, c_char_p)(self.api.extent)
-        first = [extent(self.graph, value["space"].encode())] if value["space"] else []
-        return tuple(first + value["dims"])
-
-    def graph_mib(self) -> float:
-        return ctypes.CFUNCTYPE(c_size_t, c_void_p)(self.api.graph_bytes)(self.graph) / 2**20
-
-    def program(self, name: str, tensors: dict[str, torch.Tensor]) -> Program:
-        return Program(self, name, tensors)
-
-
-class Program:
-    """A program with everything bound, launched on torch's current stream."""
-
-    def __init__(self, model: Model, name: str, tensors: dict[str, torch.Tensor]) -> None:
-        self.model, self.name, self.tensors = model, name.encode(), tensors
-        found = next(entry for entry in model.info["programs"] if entry["name"] == name)
-        self.outputs = {v["name"]: torch.zeros(model.shape(v), device="cuda") for v in found["outputs"]}
-        size = c_size_t()
-        model.call("workspace_size", model.graph, self.name, byref(size))
-        self.workspace = torch.empty(max(size.value, 1), dtype=torch.uint8, device="cuda")
-        self.kept: list[object] = []
-        self.inputs, self.results = self.bindings(tensors), self.bindings(self.outputs)
-        self.bound = (self.inputs, len(self.inputs), self.results, len(self.results))
-
-    def bindings(self, tensors: dict[str, torch.Tensor]) -> ctypes.Array:
-        bindings = (Binding * len(tensors))()
-        for binding, (name, tensor) in zip(bindings, tensors.items()):
-            shape = (c_int64 * max(tensor.dim(), 1))(*tensor.shape)
-            self.kept.append(shape)
-            binding.name = name.encode()
-            binding.tensor = Tensor(tensor.data_ptr(), CUDA, 0, tensor.dim(), 2, 32, 1, shape, None, 0)
-        return bindings
-
-    def __call__(self) -> None:
-        workspace, model = self.workspace, self.model
-        model.call(
-            "run", model.handle, model.graph, self.name, *self.bound, workspace.data_ptr(), workspace.numel(), stream_of(0)
-        )
-
-    def mib(self) -> float:
-        outputs = sum(t.numel() * 4 for t in self.outputs.values())
-        return (self.workspace.numel() + outputs) / 2**20
-
-    def captured(self):
-        """The same as a CUDA graph of torch's."""
-        self()
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            self()
-        return graph.replay
-
-
-def states(model: Model) -> dict[str, torch.Tensor]:
-    """Parameters, and states, filled by `initialize`."""
-    tensors = {v["name"]: torch.zeros(model.shape(v), device="cuda") for v in model.info["params"] + model.info["states"]}
-    program = next((p for p in model.info["programs"] if p["name"] == "initialize"), None)
-    if program:
-        model.program("initialize", tensors)()
-    else:
-        for tensor in tensors.values():
-            tensor.normal_(0, 0.1)
-    return tensors
+MODES = {None: "PyG eager", "default": "PyG compiled", "reduce-overhead": "PyG compiled, as CUDA graphs"}
+SHARE = 0.12  # of the GPU's memory, for each process that compiles beforehand
+patience = 40  # seconds for one way of PyG's
 
 
 def compare(name: str, model: Model, inputs: dict[str, torch.Tensor], net, forward, loss, weights) -> None:
     """gnnc's forward and training step beside PyG's, eager and compiled; `weights` copies parameters to the module."""
+    if Only.variant is None:
+        own = compare_own(name, model, inputs, net, forward, weights)
+    else:
+        keep(forward, net)
+    for mode, module in arrangements(net):
+        times: dict[str, float] = {}
+        peaks: dict[str, float] = {}
+        signal.alarm(patience)  # Compiling what breaks into many graphs takes minutes.
+        try:
+            optimiser = torch.optim.Adam(net.parameters(), lr=0.01, fused=True)
+
+            def infer(module=module) -> None:
+                with torch.no_grad():
+                    forward(module)
+
+            def train(module=module, optimiser=optimiser) -> None:
+                optimiser.zero_grad(set_to_none=True)
+                loss(forward(module)).backward()
+                optimiser.step()
+
+            for key, call in (("forward", infer), ("step", train)):
+                times[key] = milliseconds(call)
+                if mode != "reduce-overhead":  # PyTorch does not count what its graphs hold
+                    peaks[key] = peak_mib(call)
+            failed = {}
+        except Exception as failure:  # Out of memory, or what its compiler does not take.
+            failed = {"failed": f"{type(failure).__name__}: {failure}"[:160]}
+        signal.alarm(0)
+        if Only.variant is None:
+            ratios = {key: times[key] / own[key] for key in times}
+            report(network=name, who=MODES[mode], ms=times, mib=peaks, times_gnnc=ratios, **failed)
+        del module, infer, train, optimiser
+        net.zero_grad(set_to_none=True)
+        torch.cuda.empty_cache()
+
+
+def keep(forward: Callable, net: torch.nn.Module) -> None:
+    """Lets layers keep what they keep from their first call, in as far as memory allows."""
+    try:
+        with torch.no_grad():
+            forward(net)
+    except torch.OutOfMemoryError:
+        torch.cuda.empty_cache()
+
+
+def arrangements(net: torch.nn.Module) -> Iterator[tuple[str | None, Callable]]:
+    """Of a module, eager and compiled."""
+    for mode in MODES:
+        if not wanted(mode or "eager"):
+            continue
+        torch._dynamo.reset()
+        yield mode, torch.compile(net, mode=mode) if mode else net
+
+
+def compare_own(name: str, model: Model, inputs: dict[str, torch.Tensor], net, forward, weights) -> dict[str, float]:
     parameters = states(model)
     weights(net, parameters)
     run = model.program("forward", inputs | parameters)
@@ -237,208 +109,32 @@ def compare(name: str, model: Model, inputs: dict[str, torch.Tensor], net, forwa
     own = {"forward": batched(run.captured(), 10), "step": batched(step.captured(), 10)}
     memory = {"forward": run.mib(), "step": step.mib(), "graph": model.graph_mib()}
     report(network=name, who="gnnc", error=error, ms=own, mib=memory)
-    titles = {None: "PyG eager", "default": "PyG compiled", "reduce-overhead": "PyG compiled, as CUDA graphs"}
-    for mode, title in titles.items():
-        torch._dynamo.reset()
-        signal.alarm(SECONDS)  # Compiling what breaks into many graphs takes minutes.
-        try:
-            module = torch.compile(net, mode=mode) if mode else net
-            optimiser = torch.optim.Adam(net.parameters(), lr=0.01, fused=True)
-
-            def infer(module=module) -> None:
-                with torch.no_grad():
-                    forward(module)
-
-            def train(module=module, optimiser=optimiser) -> None:
-                optimiser.zero_grad(set_to_none=True)
-                loss(forward(module)).backward()
-                optimiser.step()
-
-            times = {"forward": milliseconds(infer), "step": milliseconds(train)}
-            peaks = {"forward": peak_mib(infer), "step": peak_mib(train)}
-            ratios = {key: times[key] / own[key] for key in own}
-            report(network=name, who=title, ms=times, mib=peaks, times_gnnc=ratios)
-        except Exception as failure:  # Out of memory, or what its compiler does not take.
-            report(network=name, who=title, failed=f"{type(failure).__name__}: {failure}"[:160])
-        signal.alarm(0)
-        torch.cuda.empty_cache()
-
-
-def prepare(out: Path) -> None:
-    for name in ("arxiv", "pokec", "products"):
-        count, edges, exponent = SIZES[name]
-        src, dst = ordered(count, edges, exponent, shuffled=True)
-        index = torch.stack([src, dst])
-
-        def by_torch() -> tuple:
-            results = []
-            for owner, other in ((1, 0), (0, 1)):
-                order = (index[owner] * count + index[other]).argsort()
-                rows = torch.zeros(count + 1, dtype=torch.long, device="cuda")
-                rows[1:] = torch.bincount(index[owner], minlength=count).cumsum(0)
-                results += [index[other][order].int(), rows.int(), order]
-            return tuple(results)
-
-        model = Model(out / "GCN64.so")
-        maps = {"src": src, "dst": dst}
-        narrow = {key: value.int() for key, value in maps.items()}
-        extents = {"node": count, "edge": edges}
-        own = milliseconds(lambda: model.prepare(extents, maps))
-        own32 = milliseconds(lambda: model.prepare(extents, narrow))
-        theirs = milliseconds(by_torch)
-        mib = model.graph_mib()
-        report(prepare=name, gnnc_ms=own, gnnc_int32_ms=own32, torch_ms=theirs, times=theirs / own, graph_mib=mib)
-        del src, dst, index, maps, narrow
-        torch.cuda.empty_cache()
-
-
-class Fresh:
-    """Prepares a graph and runs a program on it. Parameters and features are bound once; outputs and the workspace are
-    allocated for each graph."""
-
-    def __init__(self, model: Model, program: str, extents: dict, maps: dict, tensors: dict) -> None:
-        self.model, self.maps = model, maps
-        model.prepare(extents, maps)
-        self.run = model.program(program, tensors)
-        self.shapes = [(name, tuple(output.shape)) for name, output in self.run.outputs.items()]
-        self.desc = model.described(extents, maps)
-
-        self.desc_at, self.graph_at = byref(self.desc), byref(model.graph)
-        self.size = c_size_t()
-        self.size_at = byref(self.size)
-        self.device, self.stream = torch.device("cuda", 0), torch.cuda.current_stream()
-
-    def __call__(self) -> None:
-        run, model = self.run, self.model
-        for data, index in zip(self.maps.values(), self.desc.indices):
-            index.data = data.data_ptr()
-        # The list must be there before it is prepared.
-        self.stream.synchronize()
-        model.free_graph(model.graph)
-        model.call("prepare", model.handle, self.desc_at, self.graph_at)
-        model.call("workspace_size", model.graph, run.name, self.size_at)
-        run.workspace = torch.empty(self.size.value or 1, dtype=torch.uint8, device=self.device)
-        for binding, (name, shape) in zip(run.results, self.shapes):
-            run.outputs[name] = output = torch.empty(shape, device=self.device)
-            binding.tensor.data = output.data_ptr()
-        run()
-
-
-def fresh(out: Path, names: tuple[str, ...] = ("roads", "arxiv", "tolokers", "pokec"), seconds: float = 600) -> None:
-    """One pass on a graph never seen before: from a shuffled list of edges on the GPU (int64) to the output, forward and
-    with all gradients. PyG takes the list as it is. It is compiled for any shape before, and for forward also for the very
-    shape, which a graph that is new does not have; what compiling takes does not count. Nothing is compiled any more
-    after so many seconds."""
-    from torch_geometric.nn import GATConv, GCNConv, SAGEConv
-
-    linear = [("lin.weight", "conv.W", transposed), ("bias", "conv.b", same)]
-    attention = [("att_src", "conv.a_src", same), ("att_dst", "conv.a_dst", same)]
-    pair = [("lin_l.weight", "conv.W_l", transposed), ("lin_r.weight", "conv.W_r", transposed), ("lin_l.bias", "conv.b", same)]
-    layers = {
-        "GCN64": (lambda: GCNConv(64, 64, add_self_loops=False), linear),
-        "GATHeads4": (lambda: GATConv(64, 16, heads=4, add_self_loops=False), linear + attention),
-        "SAGEMax64": (lambda: SAGEConv(64, 64, aggr="max"), pair),
-    }
-    begin = time.perf_counter()
-    graphs, modules = {}, {name: make().cuda() for name, (make, _) in layers.items()}
-    times: dict = {(name, graph): {"forward": {}, "f+b": {}} for name in layers for graph in names}
-    for name in names:
-        count, edges, exponent = SIZES[name]
-        src, dst = ordered(count, edges, exponent, shuffled=True)
-        graphs[name] = (count, edges, torch.stack([src, dst]), torch.randn(count, 64, device="cuda"))
-
-    def own(layer_name: str, name: str) -> None:
-        count, edges, index, x = graphs[name]
-        found = times[layer_name, name]
-        extents, maps = {"node": count, "edge": edges}, {"src": index[0], "dst": index[1]}
-        forward, both = (Model(out / f"{layer_name}{kind}.so") for kind in ("Forward", ""))
-        forward.prepare(extents, maps)
-        tensors = states(forward) | {"x": x}
-        conv_weights(layers[layer_name][1])(modules[layer_name], tensors)
-        with torch.no_grad():
-            reference = modules[layer_name](x, index)
-        call = Fresh(forward, "forward", extents, maps, tensors)
-        call()
-        found["error"] = float((call.run.outputs["y"] - reference).abs().max() / reference.abs().max())
-        found["forward"] |= {"gnnc": milliseconds(call, 5, 0.15), "prepared": milliseconds(call.run, 5, 0.15)}
-        call = Fresh(both, "gradient", extents, maps, tensors | {"grad.y": torch.ones_like(reference)})
-        found["f+b"] |= {"gnnc": milliseconds(call, 5, 0.15), "prepared": milliseconds(call.run, 5, 0.15)}
-
-    def theirs(title: str, layer_name: str, name: str, program: str, call) -> None:
-        _, _, index, x = graphs[name]
-        module = modules[layer_name]
-
-        def infer() -> None:
-            with torch.no_grad():
-                call(x, index)
-
-        def train() -> None:
-            module.zero_grad(set_to_none=True)
-            leaf = x.detach().requires_grad_(True)
-            result = call(leaf, index)
-            result.backward(torch.ones_like(result))
-
-        signal.alarm(SECONDS)
-        try:
-            times[layer_name, name][program][title] = milliseconds(infer if program == "forward" else train, 5, 0.15)
-        except Exception as failure:
-            report(fresh=name, layer=layer_name, who=title, failed=f"{type(failure).__name__}: {failure}"[:160])
-        signal.alarm(0)
-        torch.cuda.empty_cache()
-
-    def compiled(title: str, program: str, each: bool, only: tuple[str, ...]) -> None:
-        for layer_name, module in modules.items():
-            call = None
-            for name in only:
-                if time.perf_counter() - begin > seconds:
-                    return
-                if each or call is None:
-                    torch._dynamo.reset()
-                    call = torch.compile(module, dynamic=not each)
-                theirs(title, layer_name, name, program, call)
-
-    for layer_name in layers:
-        for name in names:
-            own(layer_name, name)
-            for program in ("forward", "f+b"):
-                theirs("PyG eager", layer_name, name, program, modules[layer_name])
-
-    def tell(programs: tuple[str, ...]) -> None:
-        for (layer_name, name), found in times.items():
-            for program in programs:
-                best = min((ms for who, ms in found[program].items() if who.startswith("PyG")), default=0.0)
-                ratio = best / found[program]["gnnc"]
-                report(fresh=name, layer=layer_name, program=program, error=found["error"], ms=found[program], times=ratio)
-        report(fresh="so far", seconds=time.perf_counter() - begin)
-
-    # What was measured is told before the compiler has its next chance to fail.
-    tell(("forward", "f+b"))
-    compiled("PyG compiled", "forward", False, names)
-    tell(("forward",))
-    compiled("PyG compiled for the shape", "forward", True, names)
-    tell(("forward",))
-    compiled("PyG compiled", "f+b", False, names)
-    tell(("f+b",))
+    return own
 
 
 def cora(out: Path, file: Path) -> None:
+    """A training step on Cora. gnnc keeps the features sparse, PyG has them dense."""
     from safetensors.torch import load_file
     from torch_geometric.nn import GATConv, GCNConv
 
     given = load_file(str(file))
-    report(cora={name: list(value.shape) for name, value in given.items()})
-    edge = given["edge_index"].long().cuda()
-    x = torch.rand(2708, 1433, device="cuda") * (torch.rand(2708, 1433, device="cuda") < 0.0127)
-    labels = torch.randint(0, 7, (140,), device="cuda")
+    nodes, columns = 2708, 1433
+    entry_rows = torch.arange(nodes).repeat_interleave(given["x_indptr"].diff().long())
+    x = torch.zeros(nodes, columns)
+    x[entry_rows, given["x_indices"].long()] = 1
+    x = (x / x.sum(1, keepdim=True)).cuda()
+    edge, train_nodes = given["edge_index"].long().cuda(), given["train_idx"].long().cuda()
+    labels = given["y"].long().cuda()[train_nodes]
     for name in ("gcn", "gat"):
+        own = cora_own(out / f"{name}.so", given, entry_rows.int()) if Only.variant is None else 0.0
 
         class Net(torch.nn.Module):
             def __init__(self) -> None:
                 super().__init__()
                 if name == "gcn":
-                    self.a, self.b, self.p = GCNConv(1433, 16, cached=True), GCNConv(16, 7, cached=True), 0.5
+                    self.a, self.b, self.p = GCNConv(columns, 16, cached=True), GCNConv(16, 7, cached=True), 0.5
                 else:
-                    self.a, self.p = GATConv(1433, 8, heads=8, dropout=0.6), 0.6
+                    self.a, self.p = GATConv(columns, 8, heads=8, dropout=0.6), 0.6
                     self.b = GATConv(64, 7, heads=1, concat=False, dropout=0.6)
 
             def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -446,41 +142,40 @@ def cora(out: Path, file: Path) -> None:
                 h = torch.relu(self.a(drop(x, self.p, self.training), edge))
                 return self.b(drop(h, self.p, self.training), edge)
 
-        for mode in (None, "default"):
-            torch._dynamo.reset()
-            net = Net().cuda()
-            module = torch.compile(net, mode=mode) if mode else net
+        net = Net().cuda()
+        keep(lambda module: module(x), net)
+        for mode, module in arrangements(net):
             optimiser = torch.optim.Adam(net.parameters(), lr=0.01, fused=True)
 
-            def train() -> None:
+            def train(module=module, optimiser=optimiser) -> None:
                 optimiser.zero_grad(set_to_none=True)
-                torch.nn.functional.cross_entropy(module(x)[:140], labels).backward()
+                torch.nn.functional.cross_entropy(module(x)[train_nodes], labels).backward()
                 optimiser.step()
 
-            report(network=f"cora {name}", who=f"PyG {'compiled' if mode else 'eager'}", step_ms=milliseconds(train))
+            signal.alarm(patience)
+            try:
+                step = milliseconds(train)
+                report(network=f"cora {name}", who=MODES[mode], step_ms=step, times_gnnc=step / own if own else 0.0)
+            except Exception as failure:
+                report(network=f"cora {name}", who=MODES[mode], failed=f"{type(failure).__name__}: {failure}"[:160])
+            signal.alarm(0)
 
 
-def conv_weights(pairs):
-    """Copies gnnc's parameters into a module's: pairs of (attribute path, parameter, change)."""
-
-    def copy(net, parameters) -> None:
-        with torch.no_grad():
-            for path, name, change in pairs:
-                target = net
-                for part in path.split("."):
-                    target = getattr(target, part)
-                target.copy_(change(parameters, name).reshape(target.shape))
-
-    return copy
-
-
-def same(parameters, name):
-    return parameters[name]
-
-
-def transposed(parameters, name):
-    value = parameters[name]
-    return value.reshape(value.shape[0], -1).t()
+def cora_own(path: Path, given: dict[str, torch.Tensor], entry_rows: torch.Tensor) -> float:
+    """Milliseconds of a step, captured, one of 20 that are launched before any is waited for: of five medians the median."""
+    model = Model(path)
+    src, dst = (ends.contiguous() for ends in given["edge_index"])
+    maps = {"src": src, "dst": dst, "label": given["y"], "x.row": entry_rows, "x.column": given["x_indices"]}
+    maps |= {f"{part}_idx": given[f"{part}_idx"] for part in ("train", "val", "test")}
+    extents = {"node": 2708, "edge": src.numel(), "class": 7, "x.entry": entry_rows.numel()}
+    extents |= {part: given[f"{part}_idx"].numel() for part in ("train", "val", "test")}
+    model.prepare(extents, {name: data.contiguous() for name, data in maps.items()})
+    step = model.program("train_step", states(model))
+    replay = step.captured()
+    times = sorted(batched(replay, 20) for _ in range(5))
+    loss = float(step.outputs["loss"])
+    report(network=f"cora {path.stem}", who="gnnc", step_ms=times[2], least=times[0], most=times[-1], loss=loss)
+    return times[2]
 
 
 class Stack(torch.nn.Module):
@@ -601,20 +296,57 @@ def reddit(out: Path) -> None:
 
 
 def give_up(*_) -> None:
-    raise TimeoutError(f"not done in {SECONDS} s")
+    raise TimeoutError("out of patience")
+
+
+def fill_cache(parts: list[str], arguments: argparse.Namespace) -> None:
+    """Has torch compile what the parts need, each variant in its own process; what is not done in time is stopped."""
+    variants = {"fresh": gpu_fresh.variants(), "prepare": [], "layer": []}
+    begin = time.perf_counter()
+    running: dict[str, subprocess.Popen] = {}
+    for part in parts:
+        for variant in variants.get(part.split(":")[0], ["default", "reduce-overhead"]):
+            command = [sys.executable, "-W", "ignore", __file__, str(arguments.out), str(arguments.cora), part]
+            command += ["--only-compile", variant, "--patience", "600"]
+            environment = os.environ | {"TORCHINDUCTOR_COMPILE_THREADS": "1"}
+            running[f"{part} {variant}"] = subprocess.Popen(
+                command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+    late = []
+    for title, process in running.items():
+        try:
+            process.wait(max(0.1, arguments.compile_first - (time.perf_counter() - begin)))
+        except subprocess.TimeoutExpired:
+            late.append(title)
+            process.kill()
+    report(compiled=len(running) - len(late), seconds=time.perf_counter() - begin, not_done=late)
 
 
 def main() -> None:
+    global patience
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path, help="folder of the compiled models")
+    parser.add_argument("cora", type=Path, help="Cora's file, for the part cora")
+    parser.add_argument("parts", nargs="+")
+    parser.add_argument("--compile-first", type=float, default=0, metavar="SECONDS")
+    parser.add_argument("--patience", type=int, default=patience, help="seconds for one way of PyG's")
+    parser.add_argument("--only-compile", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    patience, Only.variant = arguments.patience, arguments.only_compile
+    if Only.variant:
+        torch.cuda.set_per_process_memory_fraction(SHARE)
+    if arguments.compile_first:
+        fill_cache(arguments.parts, arguments)
     signal.signal(signal.SIGALRM, give_up)
-    out, file = Path(sys.argv[1]), Path(sys.argv[2])
-    parts = {"prepare": prepare, "fresh": fresh, "gcn": gcn, "rgcn": rgcn, "edgeconv": edgeconv, "layer": layer, "reddit": reddit}
-    for part in sys.argv[3:]:
+    parts = {"prepare": gpu_fresh.prepare, "fresh": gpu_fresh.fresh, "gcn": gcn, "rgcn": rgcn, "edgeconv": edgeconv}
+    parts |= {"layer": layer, "reddit": reddit}
+    for part in arguments.parts:
         begin = time.perf_counter()
         try:
             name, *options = part.split(":")
-            convert = (lambda graphs: tuple(graphs.split(",")), float)
+            convert = (lambda graphs: tuple(graphs.split(",")), float, int)
             chosen = [to(option) for to, option in zip(convert, options)]
-            cora(out, file) if name == "cora" else parts[name](out, *chosen)
+            cora(arguments.out, arguments.cora) if name == "cora" else parts[name](arguments.out, *chosen)
         except Exception as failure:
             report(part=part, failed=f"{type(failure).__name__}: {failure}"[:300])
         torch.cuda.empty_cache()

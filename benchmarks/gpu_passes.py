@@ -4,7 +4,7 @@
     gpu_passes.py run objects --out passes.json                    # where there is a GPU and PyTorch
     ncu --nvtx --csv --page raw --metrics dram__bytes.sum,lts__t_bytes.sum --kernel-name regex:gnnc \\
         python3 gpu_passes.py once objects > bytes.csv
-    gpu_passes.py table passes.json [bytes.csv]                    # Markdown
+    gpu_passes.py table passes.json [bytes.csv ...]                # Markdown
 
 Layers are those of models/naive.gnn, on a graph of the size of ogbn-arxiv, forward and backward with all gradients.
 Optimisations whose absence leaves the kernels as they are are not listed. Bytes are those of the device's memory and of
@@ -137,7 +137,7 @@ def counted(file: Path) -> dict[str, dict[str, float]]:
 
 def table(arguments: argparse.Namespace) -> None:
     forms = json.loads(arguments.results[0].read_text())["forms"]
-    moved = counted(arguments.results[1]) if len(arguments.results) > 1 else {}
+    moved = {name: entry for file in arguments.results[1:] for name, entry in counted(file).items()}
     print("| layer, without | ms | ratio | workspace MiB | DRAM MB | L2 MB |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, entry in forms.items():

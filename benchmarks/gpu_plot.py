@@ -1,8 +1,9 @@
 """Draws what gpu_grid.py measured: for each cell gnnc, its floor and every peer, on one axis of milliseconds.
 
-    gpu_plot.py grid.json -o grid.svg        # or .png, .pdf; needs matplotlib
+    gpu_plot.py grid.json [other.json ...] -o grid.svg        # or .png, .pdf; needs matplotlib
 
-One panel for each graph; filled marks are forward, open ones forward and backward. The floor is a grey bar's end.
+One panel for each graph; filled marks are forward, open ones forward and backward or (b) backward alone. The floor is a grey
+bar's end. Of sweeps alone and kernels by hand the captured times are drawn. Of a cell that several files have the last counts.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ MARKS = {
     "CSR adjacency": ("tab:purple", "D"),
     "FastRGCNConv": ("tab:brown", "v"),
     "cuSPARSE": ("tab:red", "P"),
+    "by hand": ("tab:cyan", "*"),
 }
-PROGRAMS = ("forward", "gradient")
+PROGRAMS = {"forward": "", "gradient": " f+b", "gradient.backward": " b"}
 
 
 def draw(axes: Axes, cells: list[dict]) -> set[str]:
@@ -37,12 +39,12 @@ def draw(axes: Axes, cells: list[dict]) -> set[str]:
     seen = set()
     rows: list[str] = []
     for cell in cells:
-        for program in PROGRAMS:
+        for program, title in PROGRAMS.items():
             own = cell.get("gnnc", {}).get(program)
             if not own:
                 continue
             height = len(rows)
-            rows.append(cell["row"] if program == "forward" else f"{cell['row']} f+b")
+            rows.append(cell["row"] + title)
             axes.barh(height, own["floor"], left=1e-4, height=0.7, color="0.9", zorder=0)
             times = {"gnnc": own} | {who: peer.get(program) for who, peer in cell.get("peers", {}).items()}
             for who, time in times.items():
@@ -50,7 +52,8 @@ def draw(axes: Axes, cells: list[dict]) -> set[str]:
                     continue
                 color, mark = MARKS.get(who, ("black", "x"))
                 fill = color if program == "forward" else "white"
-                axes.plot(time["median"], height, mark, color=color, markerfacecolor=fill, markersize=4.5)
+                shown = time["captured" if "by hand" in cell.get("peers", {}) else "median"]
+                axes.plot(shown, height, mark, color=color, markerfacecolor=fill, markersize=4.5)
                 seen.add(who)
     axes.set_yticks(range(len(rows)), rows)
     axes.invert_yaxis()
@@ -62,10 +65,11 @@ def draw(axes: Axes, cells: list[dict]) -> set[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path)
+    parser.add_argument("results", type=Path, nargs="+")
     parser.add_argument("-o", "--out", type=Path, required=True)
     arguments = parser.parse_args()
-    results = json.loads(arguments.results.read_text())
+    runs = [json.loads(file.read_text()) for file in arguments.results]
+    results = runs[0] | {"cells": list({(cell["graph"], cell["row"]): cell for run in runs for cell in run["cells"]}.values())}
     graphs = list(dict.fromkeys(cell["graph"] for cell in results["cells"]))
     of = {graph: [cell for cell in results["cells"] if cell["graph"] == graph] for graph in graphs}
     lines = [max(2, sum(program in cell.get("gnnc", {}) for cell in of[graph] for program in PROGRAMS)) for graph in graphs]

@@ -81,7 +81,7 @@ def run(bench: Bench) -> Section:
         shape = (graph.nodes, HEADS, OUT)
         inputs = {key: aligned_copy(rng.uniform(-1, 1, shape)) for key in ("l", "r", "grad.y")}
         inputs["a"] = aligned_copy(rng.uniform(-1, 1, shape[1:]))
-        model = Model(bench.compile(bench.model("sweeps.gnn"), "sweeps", "--gradient"), bench.threads)
+        model = Model(bench.compile(bench.model("sweeps.gnn"), "sweeps", "-m", "GATv2Sweeps", "--gradient"), bench.threads)
         prepared = model.prepare({"node": graph.nodes, "edge": graph.edges}, {"src": graph.src, "dst": graph.dst})
         whole = prepared.bind(inputs, "gradient")
         forward = prepared.bind({key: inputs[key] for key in ("l", "r", "a")}, "gradient.forward", whole)
