@@ -21,8 +21,8 @@
 |* the optimiser, in place), `evaluate` (the metrics), `gradient` (outputs, and gradients from those of the outputs) and
 |* its two halves `gradient.forward` and `gradient.backward`.
 |*
-|* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable GNNC_CPU_LEVEL
-|* (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or compare the others.
+|* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
+|* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or compare the others.
 |*
 |* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.
 |*
@@ -222,8 +222,8 @@ typedef struct gnnc_api {
   gnnc_status (*update)(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error);
 
   /** What was chosen for a prepared graph and why, as JSON: functions with their costs, maps that share an index,
-      worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes with the zero at the end, and sets
-      `length` to what is needed without it. `text` may be null if `capacity` is 0. */
+      worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes with the
+      zero at the end, and sets `length` to what is needed without it. `text` may be null if `capacity` is 0. */
   gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,
                                 gnnc_error *error);
 } gnnc_api;

@@ -209,7 +209,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   /// Whether the kernels of tiles are there that a module asks for; before that it is not known what fusion makes.
   auto hasTileKernels = [&](ModuleOp on) {
     return !phaseOptions.tilesInBlocks ||
-           cuda::hasTileKernels(on, {options.products, *llvm::min_element(options.architectures)});
+           cuda::hasTileKernels(on, cuda::PrintOptions::forArchitectures(options.products, options.architectures));
   };
   /// The model past the phases before plan-memory, under another assumption.
   auto buildAssuming = [&](Extents extents) {
@@ -272,7 +272,7 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
   DeviceCode device;
   if (wantCUDA || (forCUDA && !wantText)) {
     llvm::Expected<cuda::CUDASource> source =
-        cuda::printModule(*module, {options.products, *llvm::min_element(options.architectures)});
+        cuda::printModule(*module, cuda::PrintOptions::forArchitectures(options.products, options.architectures));
     if (!source)
       return explain(source.takeError());
     if (options.emit == EmitKind::CUDA)

@@ -316,6 +316,8 @@ gnnc_status allocateMemory(gnnc_context *context, size_t bytes, void **memory, g
   *memory = nullptr;
   if (gnnc_status status = refuse(context, "allocate", error))
     return status;
+  if (bytes > static_cast<size_t>(INT64_MAX))
+    return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
   if (context->device) {
     cuda::Address address;
     gnnc_status status = context->device->allocate(static_cast<int64_t>(bytes), address, error);

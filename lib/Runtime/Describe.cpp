@@ -112,12 +112,14 @@ void Description::function(int64_t number) {
 /// How many arrays of a kind are one for two maps, as on graphs that have each edge in both directions. What is sorted
 /// is what maps lead to besides the owners.
 int64_t Description::sharedIndices(int64_t a, int64_t b, IndexKind kind) const {
+  auto isOf = [&](int64_t i, int64_t map) {
+    return model.index(i).map == map && model.index(i).kind == kind && model.index(i).other != map &&
+           graph.equalIndices[i] >= 0;
+  };
   int64_t count = 0;
   for (int64_t i = 0; i < header.numIndices; ++i)
-    for (int64_t k = 0; k < header.numIndices; ++k)
-      count += model.index(i).kind == kind && model.index(k).kind == kind && model.index(i).map == a &&
-               model.index(k).map == b && model.index(i).other != a && model.index(k).other != b &&
-               graph.equalIndices[i] >= 0 && graph.equalIndices[i] == graph.equalIndices[k];
+    for (int64_t k = 0; isOf(i, a) && k < header.numIndices; ++k)
+      count += isOf(k, b) && graph.equalIndices[i] == graph.equalIndices[k];
   return count;
 }
 

@@ -120,8 +120,8 @@ struct ScratchRec {
 // A launch of elements has all of them if they are so many, or none.
 // `wholeBlocks`: each item has a block, which is for the longest, or for few. `isJoined`: it is not launched, its
 // blocks come before those of the launch that follows, whose kernel knows the parts. `isRuns`: a launch of light owners
-// alone, which has none but by a tuning; items with a slot stay with the step's first launch then. `image`: which of the
-// images of one architecture has the kernel.
+// alone, which has none but by a tuning; items with a slot stay with the step's first launch then. `image`: which of
+// the images of one architecture has the kernel.
 enum GridKind : int64_t { GridItems, GridHeavyItems, GridHeavyOwners, GridElements, GridOnce };
 struct LaunchRec {
   int64_t kernel, image, grid, symbol, perBlock, perElement, gridY, gridZ, threads, sharedBytes, mostBlocksPerProcessor,
@@ -176,8 +176,8 @@ struct Variant {
   const Kernel *kernels;
 };
 
-// Kernels for a GPU: machine code for `architecture` (90 for sm_90), or PTX for it and later ones. A model's kernels are
-// in several images of each kind, one after the other.
+// Kernels for a GPU: machine code for `architecture` (90 for sm_90), or PTX for it and later ones. A model's kernels
+// are in several images of each kind, one after the other.
 struct DeviceImage {
   int64_t architecture, isPTX;
   const void *data;

@@ -18,14 +18,14 @@
 #include "Execute.cpp"
 #include "Graph.cpp"
 #include "Indices.cpp"
-#include "Memory.cpp"
 #include "MemoryPlan.cpp"
 #include "Partition.cpp"
 #include "Processor.cpp"
 #include "RootData.cpp"
 #include "ThreadPool.cpp"
 
-// What waits for a driver, or makes text, runs once for a graph: made for size, and kept apart from what runs often.
+// What waits for a driver, takes memory or makes text runs once for a graph: made for size, and kept apart from what
+// runs often.
 #pragma clang attribute push(__attribute__((cold)), apply_to = function)
 #include "CUDA/Device.cpp"
 #include "CUDA/DeviceGraph.cpp"
@@ -38,5 +38,6 @@
 #include "CUDA/Worklist.cpp"
 #include "Describe.cpp"
 #include "Error.cpp"
+#include "Memory.cpp"
 #include "Tuning.cpp"
 #pragma clang attribute pop

@@ -8,8 +8,8 @@ gradients; and tensors of more than 2^31 numbers (Large.gnn; needs 60 GiB on the
 largest difference counts beside its own largest number, or a twentieth of the largest of all where gradients nearly
 cancel. Exits with 1 where one is over 1e-4 in float32, 1e-9 in float64.
 
-What has maxima, or functions with a kink, is compared in float64. In float32 a few of a hundred million sums lie so near
-a kink that rounding decides on which side, and each moves gradients by one edge's whole share: weights that are changed
+What has maxima, or functions with a kink, is compared in float64. In float32 a few of a hundred million sums lie so
+near a kink that rounding decides on which side, and each moves gradients by one edge's whole share: weights that are changed
 by 3e-7 change GATv2's gradients on arxiv by 4e-3 in float64 as well.
 """
 
@@ -76,7 +76,7 @@ def compare(path: Path, graph: object) -> tuple[float, str, float]:
     for name, expected in reference.outputs.items():
         off = np.abs(found[name] - expected)
         error = float(off.max(initial=0)) / max(float(np.abs(expected).max()), largest / 20)
-        worst = max(worst, (error if np.isfinite(found[name]).all() else float("inf"), name))
+        worst = max(worst, (error if np.isfinite(off).all() else float("inf"), name))
     for model, graph_of in ((device, prepared), (host, on_host)):
         graph_of.free()
         model.close()

@@ -64,4 +64,15 @@ inline std::vector<std::string> forcedSchedules(const std::string &description) 
   return tunings;
 }
 
+/// Whether there is a sweep in a description.
+inline bool hasSchedules(const std::string &description) {
+  return description.find("\"sweeps\": [{") != std::string::npos;
+}
+
+/// Whether a tuning decided for all of them.
+inline bool isForced(const std::string &description) {
+  return description.find("\"by\": \"size\"") == std::string::npos &&
+         description.find("\"by\": \"average\"") == std::string::npos;
+}
+
 #endif // GNNC_TEST_DEVICE_SCHEDULES_H

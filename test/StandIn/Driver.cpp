@@ -217,12 +217,24 @@ EXPORTED int cuDeviceGetName(char *name, int length, int) {
   return Call("cuDeviceGetName", false).code;
 }
 
+/// Of a block.
+static int mostSharedBytes(int architecture) {
+  bool isLarge = architecture == 80 || architecture == 87;
+  return (isLarge                                    ? 163
+          : architecture == 75                       ? 64
+          : architecture < 80                        ? 96
+          : architecture < 90 || architecture >= 120 ? 99
+                                                     : 227)
+         << 10;
+}
+
 EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int) {
   Call call("cuDeviceGetAttribute", false);
   const Settings &settings = state().settings;
   *value = attribute == 16   ? settings.processors
            : attribute == 75 ? settings.architecture / 10
            : attribute == 76 ? settings.architecture % 10
+           : attribute == 97 ? mostSharedBytes(settings.architecture)
                              : 0;
   return call.code;
 }
@@ -296,10 +308,10 @@ EXPORTED int cuModuleGetFunction(void **function, void *module, const char *) {
 
 EXPORTED int cuFuncSetAttribute(void *function, int attribute, int value) {
   Call call("cuFuncSetAttribute");
-  constexpr int kMostDynamicShared = 8, kMost = 227 << 10;
+  constexpr int kMostDynamicShared = 8;
   if (call.code)
     return call.code;
-  if (attribute != kMostDynamicShared || value < 0 || value > kMost)
+  if (attribute != kMostDynamicShared || value < 0 || value > mostSharedBytes(state().settings.architecture))
     return InvalidValue;
   int &shared = static_cast<Function *>(function)->shared;
   shared = value > shared ? value : shared;

@@ -104,8 +104,10 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::IsMember({"v3", "v4", "baseline"}))
       ->capture_default_str();
   command
-      ->add_option("--arch", arguments.architectures,
-                   "GPU architectures to hold code for; --emit=ptx and cubin take the lowest")
+      ->add_option(
+          "--arch", arguments.architectures,
+          "GPU architectures to hold code for; --emit=ptx and cubin take the lowest. Blocks take no more shared memory "
+          "than all of them have, if they can: 227 KiB for sm_90 alone, 99 with the default")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();

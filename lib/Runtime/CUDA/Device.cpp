@@ -160,13 +160,23 @@ gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
         return status;
       ++numModules;
     }
-  constexpr int kMostDynamicShared = 8; // CUfunction_attribute
+  constexpr int kMostDynamicShared = 8;  // CUfunction_attribute
+  constexpr int kMostSharedInBlock = 97; // CUdevice_attribute
+  int most = 0;
+  if (int code = driver.deviceAttribute(&most, kMostSharedInBlock, device))
+    return driverError(driver, code, "cannot open the GPU", error);
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
     int code = driver.getFunction(&functions[i], modules[launch.image], model.name(launch.kernel));
     // Above 48 KiB, what the kernel has besides counted in, it must be asked for.
     if (!code && launch.sharedBytes > 0)
       code = driver.setFunctionAttribute(functions[i], kMostDynamicShared, static_cast<int>(launch.sharedBytes));
+    if (code && launch.sharedBytes > most)
+      return fail(error, GNNC_UNSUPPORTED,
+                  "kernel %s needs %lld bytes of shared memory in a block, and this GPU (%s, sm_%d) has %d: try "
+                  "--arch=sm_%d",
+                  model.name(launch.kernel), static_cast<long long>(launch.sharedBytes), name, architecture, most,
+                  architecture);
     if (code)
       return driverError(driver, code, model.name(launch.kernel), error);
   }

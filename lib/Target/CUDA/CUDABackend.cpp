@@ -42,6 +42,20 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
   return headers;
 }
 
+/// CUDA C++ Programming Guide, technical specifications by compute capability. Code for sm_80 runs on sm_86 and sm_89
+/// too, which have less than it.
+static int64_t sharedBytesOf(int architecture) {
+  bool isSmall = architecture < 90 || architecture >= 120;
+  return (architecture == 75 ? 64 : architecture < 80 ? 96 : isSmall ? 99 : 227) << 10;
+}
+
+PrintOptions PrintOptions::forArchitectures(ProductArithmetic products, llvm::ArrayRef<int> architectures) {
+  PrintOptions options{products, *llvm::min_element(architectures), kMostSharedBytes};
+  for (int architecture : architectures)
+    options.sharedBytes = std::min(options.sharedBytes, sharedBytesOf(architecture));
+  return options;
+}
+
 /// Whether GPUs can launch a step; an error at its operation if not.
 static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
   for (const Launch &launch : step.launches) {

@@ -222,10 +222,9 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     // Rows that are copied number by number need a register for each.
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
-    shape.resident = !op.getGroupAttr() && weight <= kMostResident;
-    int64_t stage = shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) +
-                    (shape.resident ? 0 : shape.depth * paddedRow(shape.tileColumns));
-    sharedBytes = (shape.resident ? weight : 0) + shape.stages * stage * 4;
+    int64_t rows = shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) * 4;
+    shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rows <= options.sharedBytes;
+    sharedBytes = rows + (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);

@@ -58,7 +58,7 @@ const TileRows *TilePlan::rowsOf(Value value) const {
   return it == rows.end() ? nullptr : &it->second;
 }
 
-TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores)
+TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
     : sweep(sweep), onTensorCores(onTensorCores), levels(mpk::computeLevels(sweep)),
       tileLevel(sweep.getAlongAttr() ? Level::Member : Level::Owner) {
   elementBytes = getElementType(sweep.getResult(0).getType()).getElementTypeBitWidth() / 8;
@@ -70,7 +70,7 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores)
   numArrays = 2 + maps.size();
   if (!possible)
     return;
-  for (int64_t limit : {kHalfOfProcessor, kWholeProcessor})
+  for (int64_t limit : {std::min(kHalfOfProcessor, sharedBytes), std::min(kWholeProcessor, sharedBytes)})
     for (tileRows = kMostTileRows; tileRows >= kLeastTileRows; tileRows /= 2)
       if (allocate(tileRows) && bytesWith(tileRows) <= limit) {
         blocks = std::clamp<int64_t>(kWholeProcessor / (bytesWith(tileRows) + 1024), 1, 2);

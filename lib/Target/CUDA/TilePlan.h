@@ -39,7 +39,7 @@ struct TileRows {
 class TilePlan {
 public:
   /// `onTensorCores`: of products.
-  TilePlan(mpk::SweepOp sweep, bool onTensorCores);
+  TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes);
 
   /// Whether the kernels can do it.
   bool isPossible() const { return possible; }

@@ -422,7 +422,7 @@ std::optional<DeviceStep> cuda::printTileSweep(mpk::SweepOp sweep, StringRef nam
   if (!hasTiles(sweep))
     return std::nullopt;
   bool onTensorCores = usesTensorCores(sweep, options);
-  TilePlan plan(sweep, onTensorCores);
+  TilePlan plan(sweep, onTensorCores, options.sharedBytes);
   if (!plan.isPossible())
     return std::nullopt;
   return TileSweepPrinter(sweep, plan, name, options, onTensorCores, out).run();
@@ -431,7 +431,8 @@ std::optional<DeviceStep> cuda::printTileSweep(mpk::SweepOp sweep, StringRef nam
 bool cuda::hasTileKernels(ModuleOp module, const PrintOptions &options) {
   return !module
               .walk([&](mpk::SweepOp sweep) {
-                return !hasTiles(sweep) || TilePlan(sweep, usesTensorCores(sweep, options)).isPossible()
+                return !hasTiles(sweep) ||
+                               TilePlan(sweep, usesTensorCores(sweep, options), options.sharedBytes).isPossible()
                            ? WalkResult::advance()
                            : WalkResult::interrupt();
               })

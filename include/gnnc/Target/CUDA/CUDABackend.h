@@ -30,6 +30,11 @@ struct CUDASource {
 struct PrintOptions {
   ProductArithmetic products = ProductArithmetic::TF32x3;
   int leastArchitecture = 80; ///< of those the text is compiled for; before 80 there is no TF32
+  /// Bytes of shared memory that a block can have on all GPUs it is for. What can do with less takes no more.
+  int64_t sharedBytes = 99 << 10;
+
+  /// For GPUs of these architectures (90 is sm_90), and those that run their machine code.
+  static PrintOptions forArchitectures(ProductArithmetic products, llvm::ArrayRef<int> architectures);
 };
 
 /// Prints all kernels of a module past plan-memory. What is wrong with it goes to its context's diagnostics.

@@ -99,8 +99,8 @@ struct DeviceStep {
   llvm::SmallVector<Launch> launches;
 };
 
-/// What a launch may take: words of arguments, bytes of shared memory of a block (sm_90; less on other architectures),
-/// blocks along y and z. Drivers before CUDA 12.1 take no more words.
+/// What a launch may take: words of arguments, bytes of shared memory of a block (where there is most of it; see
+/// PrintOptions::sharedBytes), blocks along y and z. Drivers before CUDA 12.1 take no more words.
 constexpr int64_t kMostWords = 512, kMostSharedBytes = 227 << 10, kMostBlocksAlongYZ = 65535;
 
 } // namespace gnnc::cuda
