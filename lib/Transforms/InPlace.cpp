@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "InPlace.h"
+#include "gnnc/Analysis/SweepPlan.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -32,17 +33,43 @@ static bool fillsEveryTile(mpk::SweepOp sweep, Value value) {
          llvm::all_of(body, [&](Operation &op) { return llvm::all_of(op.getResults(), fits); });
 }
 
+/// Whether a row is written as it was read, or a sum over everything is made of it: maybe when it has been written
+/// over.
+static bool isReadLate(mpk::SweepOp sweep, Value argument) {
+  auto isArgument = [&](Value value) {
+    while (isa_and_nonnull<mpdfg::ReshapeOp, mpdfg::DetachOp>(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return value == argument;
+  };
+  Block &body = sweep.getBody().front();
+  return llvm::any_of(body.getTerminator()->getOperands(), isArgument) ||
+         llvm::any_of(body.getOps<mpk::AccumulateOp>(),
+                      [&](mpk::AccumulateOp op) { return op.getShared() && isArgument(op.getInput()); });
+}
+
 bool gnnc::readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
   AccessKind read = sweep.getAccessOf(operand).getKind(), write = sweep.getYieldOf(result).getKind();
   bool alone = !sweep.getOver(); // One owner: what is shared is its own.
   bool same = (read == AccessKind::Owner && write == AccessKind::Owner) ||
               (alone && read != AccessKind::Member && read != AccessKind::GatherMember && write != AccessKind::Member);
-  Value argument = sweep.getBody().getArgument(operand);
-  Operation *yield = sweep.getBody().front().getTerminator();
-  return same && fillsEveryTile(sweep, yield->getOperand(result)) &&
-         llvm::none_of(yield->getOperands(), [&](Value value) {
-           while (auto reshape = value.getDefiningOp<mpdfg::ReshapeOp>())
-             value = reshape.getInput();
-           return value == argument;
-         });
+  return same && fillsEveryTile(sweep, sweep.getBody().front().getTerminator()->getOperand(result)) &&
+         !isReadLate(sweep, sweep.getBody().getArgument(operand));
+}
+
+bool gnnc::readsOwnersRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
+  Block &body = sweep.getBody().front();
+  Value argument = body.getArgument(operand);
+  // Products in tiles take members of several owners at a time.
+  if (sweep.getAccessOf(operand).getKind() != AccessKind::Owner ||
+      sweep.getYieldOf(result).getKind() != AccessKind::Owner || isReadLate(sweep, argument) ||
+      llvm::any_of(body, [](Operation &op) { return mpk::isTiled(&op); }))
+    return false;
+  AxisClasses axes(sweep);
+  ArrayRef<int> read = axes.of(argument), written = axes.of(body.getTerminator()->getOperand(result));
+  auto mayBeCut = [&](int cls) { return cls >= 0 && axes.isParallel(cls); };
+  for (auto [from, to] : llvm::zip_equal(read, written))
+    if (from != to && (mayBeCut(from) || mayBeCut(to)))
+      return false;
+  return llvm::all_of(llvm::seq<int>(axes.size()),
+                      [&](int cls) { return !axes.isParallel(cls) || llvm::is_contained(written, cls); });
 }

@@ -20,6 +20,12 @@ void findReaders(mlir::Value value, llvm::SmallVectorImpl<mlir::OpOperand *> &re
 /// (or one number), because a target may compute a sweep in tiles of its axes.
 bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result);
 
+/// The same for a sweep along a map, of whose owners several hands may have parts: all parts have been walked before
+/// whoever has the whole writes the row, so it may be read for the walks, too. Where axes are cut into tiles, a tile
+/// reads what it writes: axes that may be cut are the same ones of the operand and of `result`, and there are no
+/// others.
+bool readsOwnersRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result);
+
 } // namespace gnnc
 
 #endif // GNNC_LIB_TRANSFORMS_INPLACE_H

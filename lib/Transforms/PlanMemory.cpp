@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // A slot for each kernel result that is not returned, live from the kernel that makes it to the last one that reads it
-// (also through a view). Which slots share memory is decided by the runtime, which knows the extents; but a sweep over
-// rows that is the last to read a row of the same length writes its own there, so both have one slot.
+// (also through a view). Which slots share memory is decided by the runtime, which knows the extents; but a sweep that
+// is the last to read a row of the same length writes its own there, so both have one slot. If what it writes is
+// returned, the slot is the caller's memory for that result, and none in the arena.
 //
 //===----------------------------------------------------------------------===//
 
 #include "InPlace.h"
 #include "Remarks.h"
+#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -28,6 +31,13 @@ using namespace gnnc;
 #define DEBUG_TYPE "plan-memory"
 
 namespace {
+
+/// Memory of one value after the other.
+struct Slot {
+  FlatSymbolRefAttr space;
+  int64_t bytes, first, last;
+  int64_t output; ///< the function's result whose memory it is; -1: it is in the arena
+};
 
 struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
@@ -55,44 +65,85 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
       before = &op;
     }
 
-    OpBuilder b(function.getContext());
-    SmallVector<Attribute> spaces;
-    SmallVector<int64_t> bytes, first, last;
+    int64_t half = countSeedless(function).value_or(0);
+    SmallVector<Slot> slots;
     DenseMap<Value, int64_t> slotOf;
     for (Operation &op : function.getBody().front()) {
       if (!mpk::isKernel(&op))
         continue;
-      SmallVector<int64_t> slots;
+      SmallVector<int64_t> taken;
       for (OpResult result : op.getResults()) {
         bool returned = false;
         int64_t end = lastSteps[&op];
         visitUses(result, lastSteps, end, returned);
-        if (returned) {
-          slots.push_back(-1);
+        int64_t output = returned ? outputOf(function, result) : -1;
+        if (returned && output < 0)
           continue;
-        }
-        int64_t size = mpdfg::getFeatureElements(result.getType()) *
-                       cast<RankedTensorType>(result.getType()).getElementTypeBitWidth() / 8;
-        int64_t slot = findSlotToReuse(result, slots, slotOf, last, lastSteps[&op]);
+        int64_t slot = findSlotToReuse(result, taken, slotOf, slots, lastSteps[&op]);
+        // The caller gives each half of a program the results that it makes.
+        if (slot >= 0 && returned && (slots[slot].first < half) != (firstSteps[&op] < half))
+          slot = -1;
         if (slot >= 0) {
-          last[slot] = end;
           ++numInPlace;
-          remarkPassed(&op, DEBUG_TYPE, "in-place", [] { return "rows are written over those they are made of"; });
-        } else {
-          FlatSymbolRefAttr space = mpdfg::getResidency(result.getType());
-          slot = spaces.size();
-          spaces.push_back(space ? Attribute(space) : Attribute(b.getUnitAttr()));
-          bytes.push_back(size);
-          first.push_back(firstSteps[&op]);
-          last.push_back(end);
+          remarkPassed(&op, DEBUG_TYPE, "in-place", [&] {
+            return returned ? "rows of what it is made of lie where the result is written"
+                            : "rows are written over those they are made of";
+          });
+          slots[slot].last = end;
+          slots[slot].output = output;
+        } else if (!returned) {
+          int64_t size = mpdfg::getFeatureElements(result.getType()) *
+                         cast<RankedTensorType>(result.getType()).getElementTypeBitWidth() / 8;
+          slot = slots.size();
+          slots.push_back({mpdfg::getResidency(result.getType()), size, firstSteps[&op], end, -1});
         }
-        slots.push_back(slot);
-        slotOf[result] = slot;
+        if (slot >= 0) {
+          taken.push_back(slot);
+          slotOf[result] = slot;
+        }
       }
-      op.setAttr(kSlotsAttr, b.getDenseI64ArrayAttr(slots));
+    }
+    write(function, slots, slotOf);
+  }
+
+  /// The operation that lists the slots of the arena, and on each kernel where its results are.
+  static void write(func::FuncOp function, ArrayRef<Slot> slots, const DenseMap<Value, int64_t> &slotOf) {
+    OpBuilder b(function.getContext());
+    SmallVector<Attribute> spaces;
+    SmallVector<int64_t> bytes, first, last, numbers;
+    for (const Slot &slot : slots) {
+      numbers.push_back(slot.output < 0 ? int64_t(spaces.size()) : slotOfOutput(slot.output));
+      if (slot.output >= 0)
+        continue;
+      spaces.push_back(slot.space ? Attribute(slot.space) : Attribute(b.getUnitAttr()));
+      bytes.push_back(slot.bytes);
+      first.push_back(slot.first);
+      last.push_back(slot.last);
+    }
+    for (Operation &op : function.getBody().front()) {
+      if (!mpk::isKernel(&op))
+        continue;
+      SmallVector<int64_t> own;
+      for (Value result : op.getResults())
+        own.push_back(slotOf.contains(result) ? numbers[slotOf.lookup(result)] : -1);
+      op.setAttr(kSlotsAttr, b.getDenseI64ArrayAttr(own));
     }
     b.setInsertionPointToStart(&function.getBody().front());
     mpk::ArenaOp::create(b, function.getLoc(), b.getArrayAttr(spaces), bytes, first, last);
+  }
+
+  /// Which result of the function a value is, as it is, if it is one with rows, and memory of its own; else -1.
+  static int64_t outputOf(func::FuncOp function, Value value) {
+    int64_t found = -1;
+    for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
+      if (mpdfg::getViewed(returned.get()) != value)
+        continue;
+      if (found >= 0 || returned.get() != value || !mpdfg::getResidency(value.getType()) ||
+          function.getResultAttr(returned.getOperandNumber(), kUpdatesAttr))
+        return -1;
+      found = returned.getOperandNumber();
+    }
+    return found;
   }
 
   /// Whether two kernels are parts of one launch.
@@ -103,15 +154,19 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
 
   /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more.
   static int64_t findSlotToReuse(OpResult result, ArrayRef<int64_t> taken, const DenseMap<Value, int64_t> &slotOf,
-                                 ArrayRef<int64_t> last, int64_t step) {
+                                 ArrayRef<Slot> slots, int64_t step) {
     auto sweep = dyn_cast<mpk::SweepOp>(result.getOwner());
-    if (!sweep || sweep.getAlong()) // Owners with many members may be in several hands.
+    if (!sweep)
       return -1;
     unsigned number = result.getResultNumber();
     for (auto [i, input] : llvm::enumerate(sweep.getInputs())) {
       auto found = slotOf.find(input);
-      if (found == slotOf.end() || last[found->second] != step || llvm::is_contained(taken, found->second) ||
-          input.getType() != result.getType() || !readsOwnRowOnly(sweep, i, number))
+      if (found == slotOf.end() || input.getType() != result.getType() || llvm::is_contained(taken, found->second))
+        continue;
+      const Slot &slot = slots[found->second];
+      if (slot.last != step || slot.output >= 0)
+        continue;
+      if (sweep.getAlong() ? !readsOwnersRowOnly(sweep, i, number) : !readsOwnRowOnly(sweep, i, number))
         continue;
       // Nor is it read in another way here, or by another part of the launch.
       auto reads = [&](OpOperand &other) {
@@ -125,7 +180,8 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
             return &other != sweep && share(&other, sweep) && llvm::any_of(other.getOpOperands(), reads);
           });
       // Rows are written in the order of their numbers.
-      bool inOrder = llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
+      bool inOrder = sweep.getAlong() ||
+                     llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
       if (alone && inOrder)
         return found->second;
     }

@@ -108,12 +108,54 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto &info) { return std::string(info.param.name); });
 
 //===----------------------------------------------------------------------===//
-// The arena
+// Results' memory
 //===----------------------------------------------------------------------===//
 
 namespace {
 
 int64_t rounded(int64_t bytes) { return (bytes + runtime::kAlignment - 1) / runtime::kAlignment * runtime::kAlignment; }
+
+/// Bytes of the workspace of `forward` on a graph of so many nodes, each with one edge.
+int64_t workspaceOn(const ModelFile &file, int64_t nodes) {
+  std::vector<int32_t> targets(static_cast<size_t>(nodes), 0);
+  gnnc_extent extents[] = {{"node", nodes}, {"edge", nodes}};
+  gnnc_index indices[] = {{"src", targets.data(), nodes, 32, GNNC_INDEX_EACH},
+                          {"dst", targets.data(), nodes, 32, GNNC_INDEX_EACH}};
+  llvm::Expected<Session> session =
+      Session::create(file, {sizeof(gnnc_graph_desc), 2, extents, 2, indices, 0, nullptr, nullptr}, 1);
+  if (!session) {
+    ADD_FAILURE() << llvm::toString(session.takeError());
+    return 0;
+  }
+  llvm::Expected<size_t> bytes = session->workspaceBytes("forward");
+  EXPECT_TRUE(bool(bytes)) << llvm::toString(bytes.takeError());
+  return bytes ? int64_t(*bytes) : 0;
+}
+
+} // namespace
+
+// Keys, values and queries have a row for each node in the workspace; the root's row, which is added to the sum, lies
+// where the result goes.
+TEST(ResultMemory, HoldsTheRootOfATransformer) {
+  constexpr int64_t kHeads = 4, kOut = 16, kRow = 4 * kHeads * kOut;
+  std::unique_ptr<CompiledModel> compiled =
+      compileModel("input x: node[8]\n output y = GraphTransformer(x, heads: 4, out: 16)", SaveKind::Auto, false);
+  ASSERT_TRUE(compiled);
+  std::vector<PhaseInfo> phases = phasesOf(compiled->file().info());
+  ASSERT_FALSE(phases.empty());
+  EXPECT_EQ(phases.front().program, "forward");
+  EXPECT_EQ(phases.front().peak.str(), SymbolicExpr::of("node", 3 * kRow).str());
+  // Beside these there is what does not depend on the graph.
+  int64_t fixed = workspaceOn(compiled->file(), 0);
+  for (int64_t nodes : {1, 7, 1000})
+    EXPECT_EQ(workspaceOn(compiled->file(), nodes) - fixed, 3 * rounded(nodes * kRow)) << nodes << " nodes";
+}
+
+//===----------------------------------------------------------------------===//
+// The arena
+//===----------------------------------------------------------------------===//
+
+namespace {
 
 class Arena : public testing::TestWithParam<Layer> {};
 

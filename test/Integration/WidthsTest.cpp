@@ -106,6 +106,41 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Deep", "model M { input x: node[in = 16]\n param A[in, u = 20], B[u, v = 36], C[v, w = 36]\n"
                      "let b = relu(relu(relu(x.src + x.dst) @ A) @ B)\n"
                      "output y = min(b @ C) + rename(max(b), v: w) }"},
+        // Rows of owners that are added in the end lie where the result goes (plan-memory).
+        Wide{"Root", "model M { input x: node[in = 16]\n"
+                     "param A[in, out = 64], B[in, out]\n"
+                     "output y = tanh(max((x @ A).src) + x @ B) }"},
+        Wide{"WideRoot", "model M { input x: node[in = 16]\n"
+                         "param A[in, out = 600], B[in, out]\n"
+                         "output y = tanh(max((x @ A).src) + x @ B) }"},
+        Wide{"NarrowRoot", "model M { input x: node[in = 16]\n"
+                           "param A[in, out = 3], B[in, out]\n"
+                           "output y = tanh(max((x @ A).src) + x @ B) }"},
+        // Those that members meet are written over when they have been.
+        Wide{"Walked", "model M { input x: node[in = 16]\n"
+                       "param A[in, out = 64], B[in, out]\n"
+                       "let a = x @ A\nlet b = x @ B\n"
+                       "output y = sum(tanh(a.src * b.dst)) }"},
+        Wide{"WideWalked", "model M { input x: node[in = 16]\n"
+                           "param A[in, out = 520], B[in, out]\n"
+                           "let a = x @ A\nlet b = x @ B\n"
+                           "output y = sum(tanh(a.src * b.dst)) }"},
+        Wide{"MixedWalked", "model M { input x: node[in = 16]\n"
+                            "param A[in, out = 700], B[in, out]\n"
+                            "let a = x @ A\nlet b = x @ B\n"
+                            "output y = sum(tanh(dot(a.src, b.dst, over: out)) * a.src) }"},
+        Wide{"TwoWalked", "model M { input x: node[in = 16]\n"
+                          "param A[in, out = 36], B[in, out], C[in, out]\n"
+                          "let a = x @ A\nlet b = x @ B\nlet c = x @ C\n"
+                          "output y = sum(tanh(a.src * b.dst + c.dst))\n"
+                          "output z = sum(sigmoid(a.src + b.dst)) }"},
+        Wide{"WalkedTwice", "model M { input x: node[in = 16]\n"
+                            "param A[in, out = 20], B[in, out], C[in, out]\n"
+                            "let a = x @ A\nlet b = x @ B\n"
+                            "output y = max(softmax(dot(a.src, b.dst, over: out)) * a.src) + x @ C }"},
+        Wide{"GatedRoot", "model M { input x: node[in = 16], s: node[heads = 2], e: edge[]\n"
+                          "param A[in, heads, out = 7], B[in, heads, out]\n"
+                          "output y = sum(exp(sigmoid(s.src + s.dst) * tanh(e)) * tanh(x @ A).src) + x @ B }"},
         Wide{"Norm", "model M { input x: node[512]\n output y = LayerNorm(x) }"},
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"

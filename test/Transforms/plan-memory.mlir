@@ -14,7 +14,7 @@ mpdfg.map @etype root from @edge to @kind
 // CHECK: mpk.sweep
 // CHECK: } {mpk.slots = array<i64: -1>}
 func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>)
-    -> tensor<?x4xf32, #mpdfg.on<@node>> {
+    -> tensor<?x2x2xf32, #mpdfg.on<@node>> {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
      : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpk.product over @node (%0, %v) batch 1 rows 1 k 4 n 2
@@ -23,9 +23,10 @@ func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v:
   ^bb0(%a: tensor<4xf32>, %b: tensor<2xf32>):
     %3 = mpdfg.fold sum %b [0] : tensor<2xf32> -> tensor<1xf32>
     %4 = mpdfg.binary mul %a, %3 : tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
-    mpk.yield %4 : tensor<4xf32>
-  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
-  return %2 : tensor<?x4xf32, #mpdfg.on<@node>>
+    %5 = mpdfg.reshape %4 : tensor<4xf32> -> tensor<2x2xf32>
+    mpk.yield %5 : tensor<2x2xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<?x2x2xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x2x2xf32, #mpdfg.on<@node>>
 }
 
 // Some results of a kernel are outputs, others are not; a shared one has no space; double precision has 8 bytes.
@@ -92,6 +93,30 @@ func.func @in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, 
   %2 = mpk.product over @node (%1, %v) batch 1 rows 1 k 4 n 2
      : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>>
   return %2 : tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
+// Nor where a sum over everything is made of the row, maybe after it was written.
+// CHECK-LABEL: func @summed
+// CHECK-NEXT: mpk.arena [@node, @node, unit] bytes [16, 16, 16] first [0, 1, 1] last [1, 2, 2]
+func.func @summed(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1:2 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>, #mpk.access<shared>] {
+  ^bb0(%a: tensor<4xf32>):
+    %3 = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    %4 = mpk.accumulate sum %a shared : tensor<4xf32>
+    mpk.yield %3, %4 : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4xf32>)
+  %2 = mpk.sweep over @node (%x, %1#0, %1#1) access [#mpk.access<owner>, #mpk.access<owner>, #mpk.access<shared>]
+      yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<8xf32>, %b: tensor<4xf32>, %c: tensor<4xf32>):
+    %3 = mpdfg.fold sum %a [0] : tensor<8xf32> -> tensor<1xf32>
+    %4 = mpdfg.binary mul %b, %3 : tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
+    %5 = mpdfg.binary mul %4, %c : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %5 : tensor<4xf32>
+  } : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4xf32>)
+    -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x4xf32, #mpdfg.on<@node>>
 }
 
 // Not where the row is read again later (the first sweep), where other rows are read too (the second), nor where the

@@ -228,7 +228,7 @@ def ArenaOp : MPK_Op<"arena", []> {
   let summary = "the memory plan: which intermediate tensors share one arena";
   let description = [{
     One slot for each intermediate tensor, with the space whose extent it has, its bytes for one element, and the first and last
-    kernel that need it. The kernels' results name their slots by `mpk.slots`. Offsets depend on the graph, so the runtime assigns them when it is prepared: slots
+    kernel that need it. The kernels' results name their slots by `mpk.slots`, or -2 - k for the memory of result k of the function. Offsets depend on the graph, so the runtime assigns them when it is prepared: slots
     whose lifetimes do not meet may share memory.
 
     Example:

@@ -13,6 +13,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "LaneLayout.h"
+#include "StepMemory.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -42,6 +44,7 @@ private:
   int64_t heldBits(Value value);
   void cut(ArrayRef<int> order, int64_t accessBits);
   void giveLanes(int atom);
+  llvm::BitVector findWhole();
   void cutTiles();
   int64_t memberRegisters();
   int64_t walkRegisters();
@@ -102,8 +105,26 @@ void Chooser::giveLanes(int number) {
   layout.lanes *= atom.lanes;
 }
 
+/// Atoms that must not be cut because rows are written over operands: each tile would write what lacks one, and read
+/// what another has written.
+llvm::BitVector Chooser::findWhole() {
+  llvm::BitVector whole(axes.size());
+  Operation *yield = sweep.getBody().front().getTerminator();
+  for (auto [argument, input] : llvm::zip(sweep.getBody().getArguments(), sweep.getInputs()))
+    for (unsigned result : findReplacing(sweep, input)) {
+      const AxisList &read = axes.of(argument);
+      llvm::BitVector own(axes.size());
+      if (read == axes.of(yield->getOperand(result)))
+        for (int atom : BodyAxes::atomsOf(read))
+          own.set(atom);
+      whole |= own.flip();
+    }
+  return whole;
+}
+
 /// Cuts the parallel atoms of the widest values, outermost first, until they fit.
 void Chooser::cutTiles() {
+  llvm::BitVector whole = findWhole();
   auto widestHeld = [&] {
     int64_t most = 1;
     for (Operation &op : sweep.getBody().front())
@@ -114,7 +135,8 @@ void Chooser::cutTiles() {
   while (widestHeld() > kWidestHeld) {
     int best = -1;
     for (unsigned i = 0; i < axes.size(); ++i)
-      if (axes[i].isParallel && axes[i].registers > 1 && (best < 0 || axes[i].registers > axes[best].registers))
+      if (axes[i].isParallel && !whole[i] && axes[i].registers > 1 &&
+          (best < 0 || axes[i].registers > axes[best].registers))
         best = i;
     if (best < 0)
       return;

@@ -16,6 +16,8 @@ namespace gnnc::cuda {
 bool isPartialMap(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 /// Whether the sweep writes a result where this operand lies (place-updates, plan-memory).
 bool isReplacedBy(mpk::SweepOp sweep, mlir::Value input);
+/// Which results those are.
+llvm::SmallVector<unsigned, 1> findReplacing(mpk::SweepOp sweep, mlir::Value input);
 
 } // namespace gnnc::cuda
 

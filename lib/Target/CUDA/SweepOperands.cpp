@@ -89,21 +89,29 @@ std::string SweepPrinter::lanePointer(BlockArgument argument) {
 
 bool SweepPrinter::isReplaced(Value input) { return isReplacedBy(sweep, input); }
 
-bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) {
+bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) { return !findReplacing(sweep, input).empty(); }
+
+SmallVector<unsigned, 1> cuda::findReplacing(mpk::SweepOp sweep, Value input) {
   Value memory = getViewed(input);
   auto slotOf = [](Value value) -> int64_t {
     Operation *maker = value.getDefiningOp();
     auto slots = maker ? maker->getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr) : DenseI64ArrayAttr();
     return slots ? slots[cast<OpResult>(value).getResultNumber()] : -1;
   };
-  if (int64_t slot = slotOf(memory); slot >= 0)
-    return llvm::any_of(sweep.getResults(), [&](Value result) { return slotOf(result) == slot; });
+  SmallVector<unsigned, 1> found;
+  if (int64_t slot = slotOf(memory); slot != -1) {
+    for (OpResult result : sweep.getResults())
+      if (slotOf(result) == slot)
+        found.push_back(result.getResultNumber());
+    return found;
+  }
   auto function = sweep->getParentOfType<func::FuncOp>();
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
     if (auto updates = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr))
-      if (getViewed(returned.get()).getDefiningOp() == sweep && function.getArgument(updates.getInt()) == memory)
-        return true;
-  return false;
+      if (Value made = getViewed(returned.get());
+          made.getDefiningOp() == sweep && function.getArgument(updates.getInt()) == memory)
+        found.push_back(cast<OpResult>(made).getResultNumber());
+  return found;
 }
 
 /// The number that an operand which is a degree has for an element, from the index of its map; empty for others.

@@ -220,7 +220,8 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
   }
   Operation *terminator = function.getBody().front().getTerminator();
   mpk::ArenaOp arena;
-  DenseMap<int64_t, int64_t> slotBuffers; // Of values that take each other's place.
+  DenseMap<int64_t, int64_t> slotBuffers;         // Of values that take each other's place.
+  SmallVector<std::pair<Value, Value>> inOutputs; // Values in the memory of an output, which is made later.
   for (Operation &op : function.getBody().front()) {
     if (auto found = dyn_cast<mpk::ArenaOp>(op))
       arena = found;
@@ -239,6 +240,10 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
         record.last = arena.getLast()[slot];
         continue;
       }
+      if (Value output = slot == -1 ? Value() : terminator->getOperand(outputOfSlot(slot)); output && output != value) {
+        inOutputs.push_back({value, output});
+        continue;
+      }
       auto isThis = [value = value](Value returned) { return mpdfg::getViewed(returned) == value; };
       unsigned output = llvm::find_if(terminator->getOperands(), isThis) - terminator->operand_begin();
       table::BufferRec &record =
@@ -248,6 +253,8 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
         record.replaces = bufferNumbers.lookup(function.getArgument(updates.getInt()));
     }
   }
+  for (auto [value, output] : inOutputs)
+    bufferNumbers[value] = bufferNumbers.lookup(output);
 }
 
 void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRec &record) {

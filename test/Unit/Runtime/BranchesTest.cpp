@@ -16,7 +16,7 @@ using namespace gnnc::table;
 namespace {
 
 /// A function of random steps: each reads a few values and makes one, in an arena in which places are used again, over
-/// a value that it reads, or an output that replaces a parameter; some have scratch memory.
+/// a value that it reads, in an output, or in one that replaces a parameter; some have scratch memory.
 class BranchesTest : public ::testing::TestWithParam<unsigned> {
 protected:
   struct Access {
@@ -44,21 +44,21 @@ protected:
         if (record.kind == BufferArena)
           own.push_back({-1, prepared[buffer].offset, prepared[buffer].offset + prepared[buffer].bytes, isWritten});
         else
-          own.push_back({record.kind == BufferOutput ? record.replaces : buffer, 0, 1, isWritten});
+          own.push_back({replaces(buffer) ? record.replaces : buffer, 0, 1, isWritten});
       };
       for (int64_t k = below(4); k > 0; --k) {
         int64_t buffer = below(static_cast<int64_t>(buffers.size()));
-        if (buffers[buffer].kind != BufferOutput)
+        if (!replaces(buffer))
           add(buffer, false);
       }
-      std::vector<int64_t> readable; // places of the arena whose rows may be written over
+      std::vector<int64_t> readable; // places whose rows may be written over
       for (int64_t buffer : list)
-        if (buffers[buffer].kind == BufferArena)
+        if (buffers[buffer].kind == BufferArena || buffers[buffer].kind == BufferOutput)
           readable.push_back(buffer);
       if (!readable.empty() && below(3) == 0)
         add(readable.front(), true);
       else if (below(4) == 0)
-        add(addBuffer(BufferOutput, below(kParams), 0, 0), true);
+        add(addBuffer(BufferOutput, std::max<int64_t>(-1, below(2 * kParams) - kParams), 0, 0), true);
       else
         add(addBuffer(BufferArena, -1, 64 * below(20), below(200)), true);
       step.firstScratch = static_cast<int64_t>(scratch.size());
@@ -109,6 +109,9 @@ protected:
     prepared.push_back(place);
     return static_cast<int64_t>(buffers.size()) - 1;
   }
+
+  /// An output that is a parameter.
+  bool replaces(int64_t buffer) const { return buffers[buffer].kind == BufferOutput && buffers[buffer].replaces >= 0; }
 
   bool conflict(int64_t a, int64_t b) const {
     for (const Access &x : accesses[a])

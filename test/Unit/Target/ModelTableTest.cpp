@@ -7,6 +7,7 @@
 
 #include "lib/Runtime/ModelTable.h"
 #include "PlannedModel.h"
+#include "gnnc/Transforms/Passes.h"
 #include "llvm/ADT/bit.h"
 
 #include <cstring>
@@ -129,6 +130,33 @@ TEST_F(ModelTableTest, BuffersAreArgumentsThenResults) {
   EXPECT_EQ(y.space, Node);
   EXPECT_EQ(read.name(top.name), "top");
   EXPECT_EQ(top.space, -1);
+}
+
+/// A value in the memory of an output is that buffer, to whoever makes and reads it.
+TEST(ModelTableOutputs, HoldWhatIsWrittenOverThere) {
+  PlannedModel model;
+  mlir::Builder b(&model.context);
+  auto function = *model.module->getOps<mlir::func::FuncOp>().begin();
+  auto arena = *function.getOps<mpk::ArenaOp>().begin();
+  arena.setSpacesAttr(b.getArrayAttr({}));
+  arena.setBytes({});
+  arena.setFirst({});
+  arena.setLast({});
+  (*function.getOps<mpk::ProductOp>().begin())->setAttr(kSlotsAttr, b.getDenseI64ArrayAttr({slotOfOutput(0)}));
+  (*function.getOps<mpk::SweepOp>().begin())->setAttr(kSlotsAttr, b.getDenseI64ArrayAttr({slotOfOutput(0), -1}));
+  Reader read{buildTable(*model.module, model.kernels, 2, DeviceCode())};
+  ASSERT_EQ(read.header.numBuffers, 4);
+  table::BufferRec y = read.buffer(2), top = read.buffer(3);
+  EXPECT_EQ(read.name(y.name), "y");
+  EXPECT_EQ(y.kind, table::BufferOutput);
+  EXPECT_EQ(y.replaces, -1);
+  EXPECT_EQ(read.name(top.name), "top");
+  table::StepRec rows = read.step(0), sum = read.step(1);
+  EXPECT_EQ(read.list(rows.buffersAt, rows.numBuffers), (std::vector<int64_t>{0, 1, 2}));
+  EXPECT_EQ(read.list(sum.buffersAt, sum.numBuffers), (std::vector<int64_t>{2, 2, 3}));
+  // A caller is asked for it once.
+  auto program = read.at<table::ProgramRec>(read.header.programsAt, 0);
+  EXPECT_EQ(read.list(program.buffersAt, program.numBuffers), (std::vector<int64_t>{0, 1, 2, 3}));
 }
 
 TEST_F(ModelTableTest, StepsNameBuffersIndicesAndMerges) {
