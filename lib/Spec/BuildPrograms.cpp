@@ -96,6 +96,10 @@ bool ModelBuilder::program(Program program, Loc loc) {
     return fails("expected a name that is not empty");
   if (name == "forward" || llvm::any_of(model.programs, [&](const Program &each) { return each.name == name; }))
     return fails("a program is called '" + name + "' already");
+  if (name == "gradient")
+    return fails("'gradient' is the name of the program that differentiation makes");
+  if (symbols.count(name))
+    return fails("'" + name + "' is the name of a space or map and cannot name a program");
   if (program.outputs.empty() && program.updates.empty())
     return fails("program '" + name + "' has neither an output nor an update");
   for (auto [i, output] : llvm::enumerate(program.outputs)) {

@@ -62,8 +62,7 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
     fail(loc, "'" + name + "' has a meaning of its own and cannot name a space or map");
     return false;
   }
-  // Programs are symbols too.
-  if (llvm::is_contained({"forward", "evaluate", "initialize", "train_step", "gradient"}, name)) {
+  if (isProgramName(name)) {
     fail(loc, "'" + name + "' is the name of a program and cannot name a space or map");
     return false;
   }
@@ -74,14 +73,22 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
   return true;
 }
 
+/// Programs are symbols too.
+bool ModelBuilder::isProgramName(StringRef name) const {
+  return llvm::is_contained({"forward", "evaluate", "initialize", "train_step", "gradient"}, name) ||
+         llvm::any_of(model.programs, [&](const Program &program) { return program.name == name; });
+}
+
 std::string ModelBuilder::freshSymbol(StringRef wanted) {
-  if (!symbols.count(wanted))
+  if (!symbols.count(wanted) && !isProgramName(wanted))
     return wanted.str();
-  int &number = symbols[wanted];
+  int first = 0;
+  auto known = symbols.find(wanted);
+  int &number = known == symbols.end() ? first : known->second;
   std::string name;
   do
     name = (wanted + "_" + Twine(++number + 1)).str();
-  while (symbols.count(name));
+  while (symbols.count(name) || isProgramName(name));
   return name;
 }
 

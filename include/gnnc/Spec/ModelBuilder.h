@@ -157,6 +157,7 @@ private:
   std::nullopt_t fail(Loc loc, const llvm::Twine &message);
   bool checkSymbol(llvm::StringRef name, Loc loc, bool hides = false);
   std::string freshSymbol(llvm::StringRef wanted);
+  bool isProgramName(llvm::StringRef name) const;
   Id addSpace(Space space, llvm::StringRef wanted, bool exact);
   Id addMap(Map map, llvm::StringRef wanted, bool exact);
   MaybeId addValue(Value value);

@@ -236,6 +236,14 @@ TEST(JSON, Errors) {
             "/ops/0/begin: expected an integer of at least 0, found -1");
   EXPECT_EQ(op(R"({"name": "%1", "op": "constant", "number": "one"})"),
             "/ops/0/number: expected a number, found 'one'");
+  auto program = [](const std::string &name) {
+    return errorOfJSON(withOps(R"({"name": "%1", "op": "detach", "args": ["x"]})",
+                               R"(, "programs": [{"name": ")" + name +
+                                   R"(", "outputs": [{"name": "z", "value": "%1"}]}])"));
+  };
+  EXPECT_EQ(program("other"), "no error");
+  EXPECT_EQ(program("node"), "/programs/0: 'node' is the name of a space or map and cannot name a program");
+  EXPECT_EQ(program("gradient"), "/programs/0: 'gradient' is the name of the program that differentiation makes");
   EXPECT_EQ(op("3"), "/ops/0: expected an object, found 3");
   EXPECT_EQ(op(""), "/outputs/0/value: expected the name of an earlier value, found '%1'");
   EXPECT_EQ(errorOfJSON("{\n \"version\": 1,,\n}"),

@@ -7,6 +7,8 @@
 
 #include "SpecTest.h"
 
+#include <set>
+
 using namespace gnnc::spec;
 
 TEST(Structure, SelfLoopRelation) {
@@ -109,6 +111,20 @@ TEST(Structure, FilteredReductions) {
   EXPECT_EQ(map.kind, Map::Kind::Compose);
   EXPECT_EQ(model.maps[map.parts[0]].kind, Map::Kind::Inclusion);
   EXPECT_EQ(outputType(model, 1), "real[]");
+}
+
+/// Programs are symbols of the same module; derived spaces and maps take other names there.
+TEST(Structure, NamesOfPrograms) {
+  ModelSpec model = load("model M { input e: edge[], x: node[]\n  space gradient = filter(edge, src != dst)\n"
+                         "  map forward: edge -> node = src\n  output y = sum(e.gradient, along: dst)\n"
+                         "  output z = sum(x.forward)\n}");
+  std::set<std::string> names;
+  for (const Space &space : model.spaces)
+    names.insert(space.name);
+  for (const Map &map : model.maps)
+    names.insert(map.name);
+  EXPECT_TRUE(names.count("gradient_2"));
+  EXPECT_FALSE(names.count("gradient") || names.count("forward"));
 }
 
 TEST(Structure, Join) {
