@@ -88,7 +88,7 @@ void gnnc::addAlternatives(ModuleOp module, function_ref<OwningOpRef<ModuleOp>(E
     if (!other) {
       for (func::FuncOp function : functions)
         remarkAbout(function, false, std::string(label) + " is left out: the model is not compiled for it");
-      return;
+      continue;
     }
     for (func::FuncOp function : functions) {
       auto alternative = other->lookupSymbol<func::FuncOp>(function.getSymName());

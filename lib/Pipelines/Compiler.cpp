@@ -233,7 +233,10 @@ llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const Co
     progress(phase.name);
     if (phase.name == passPhases().back().name && options.optLevel >= 2 &&
         !llvm::is_contained(options.without, "alternatives"))
-      addAlternatives(*module, buildAssuming);
+      addAlternatives(*module, [&](Extents extents) {
+        llvm::SaveAndRestore kept(message); // What is wrong with an alternative is not what is wrong with the model.
+        return buildAssuming(extents);
+      });
     if (failed(runPhase(phase, *module, phaseOptions)))
       return error(message.empty() ? "phase " + phase.name.str() + " failed" : message);
     if (phase.name == kFuse && !hasTileKernels(*module)) {

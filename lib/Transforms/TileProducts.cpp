@@ -349,16 +349,20 @@ unsigned Tiler::run() {
     accepted[op] = std::move(ends);
     tiled.push_back({op, {}});
   }
-  llvm::erase_if(tiled, [&](std::pair<ContractOp, ReduceOp> entry) {
-    auto [op, sum] = entry;
-    if (!sum || !isStored(op.getLhs()) || !isStored(op.getRhs()))
-      return false;
-    remarkMissed(
-        op, DEBUG_TYPE, "tile", [] { return "outer products are summed from the rows of their factors in memory"; },
-        [] { return "both factors are stored anyway"; });
-    accepted.erase(op);
-    return true;
-  });
+  // One that goes may store the factors of another.
+  for (size_t before = 0; before != tiled.size();) {
+    before = tiled.size();
+    llvm::erase_if(tiled, [&](std::pair<ContractOp, ReduceOp> entry) {
+      auto [op, sum] = entry;
+      if (!sum || !isStored(op.getLhs()) || !isStored(op.getRhs()))
+        return false;
+      remarkMissed(
+          op, DEBUG_TYPE, "tile", [] { return "outer products are summed from the rows of their factors in memory"; },
+          [] { return "both factors are stored anyway"; });
+      accepted.erase(op);
+      return true;
+    });
+  }
   for (auto [op, sum] : tiled) {
     remarkPassed(op, DEBUG_TYPE, "tile", [&] {
       return sum ? "outer products are summed a few members at a time"

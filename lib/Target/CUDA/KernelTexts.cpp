@@ -42,8 +42,13 @@ KernelTexts::Parts KernelTexts::cut() const {
   Parts parts;
   parts.partOf.resize(pieces.size());
   size_t all = 0;
-  for (const Piece &piece : pieces)
+  for (const Piece &piece : pieces) {
+    if (piece.isUsed) // with those who use it, in each of their parts
+      continue;
     all += piece.text.size();
+    for (unsigned used : piece.uses)
+      all += pieces[used].text.size();
+  }
   size_t size = std::max(kPartSize, size_t(llvm::divideCeil(all, kMostParts)));
   std::string part;
   llvm::SmallBitVector has(pieces.size());

@@ -46,6 +46,7 @@ struct Library {
   int (*cubinSize)(Program, size_t *);
   int (*cubin)(Program, char *);
   int major = 0, minor = 0;
+  std::string path, identity; ///< of its file, as releases that differ in a patch say the same version
 };
 
 /// Folders of `root`/<anything beginning with prefix>, in no order.
@@ -89,7 +90,10 @@ std::vector<std::string> searchFolders() {
   return folders;
 }
 
-llvm::Error missing() {
+/// `refused`: what was found and could not be loaded, and why.
+llvm::Error missing(const std::string &refused) {
+  if (!refused.empty())
+    return llvm::createStringError("compiling CUDA kernels needs NVRTC, which cannot be loaded: " + refused);
   auto folder = llvm::sys::Process::GetEnv("GNNC_NVRTC");
   return llvm::createStringError(
       "compiling CUDA kernels needs NVRTC (libnvrtc.so.13 or .12), which is not found" +
@@ -101,17 +105,20 @@ llvm::Error missing() {
 
 llvm::Expected<Library> open() {
   void *handle = nullptr;
-  std::string prefix; // of the path it was found at
+  std::string prefix, refused; // of the path it was found at
   for (const std::string &folder : searchFolders()) {
     prefix = folder.empty() ? "" : folder + "/";
     for (const char *name : {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"})
       if ((handle = dlopen((prefix + name).c_str(), RTLD_NOW | RTLD_LOCAL)))
         break;
+      else if (const char *reason = dlerror();
+               reason && refused.empty() && !folder.empty() && llvm::sys::fs::exists(prefix + name))
+        refused = reason;
     if (handle)
       break;
   }
   if (!handle)
-    return missing();
+    return missing(refused);
   Library library;
   bool complete = true;
   auto find = [&](auto &function, const char *name) {
@@ -129,8 +136,15 @@ llvm::Expected<Library> open() {
   find(library.ptx, "nvrtcGetPTX");
   find(library.cubinSize, "nvrtcGetCUBINSize");
   find(library.cubin, "nvrtcGetCUBIN");
+  if (Dl_info info; library.version && dladdr(reinterpret_cast<void *>(library.version), &info) && info.dli_fname)
+    library.path = info.dli_fname;
   if (!complete || library.version(&library.major, &library.minor) != 0)
-    return llvm::createStringError("the NVRTC found here is too old: expected CUDA 12 or 13");
+    return llvm::createStringError("the NVRTC found" + (library.path.empty() ? "" : " as '" + library.path + "'") +
+                                   " is too old: expected CUDA 12 or 13");
+  library.identity = std::to_string(library.major) + "." + std::to_string(library.minor);
+  if (llvm::sys::fs::file_status file; !llvm::sys::fs::status(library.path, file))
+    library.identity +=
+        " " + std::to_string(file.getSize()) + " " + std::to_string(llvm::sys::toTimeT(file.getLastModificationTime()));
   // It loads its other half by name alone, which finds it in no folder of Python's; where it is loaded already it does.
   std::string builtins =
       prefix + "libnvrtc-builtins.so." + std::to_string(library.major) + "." + std::to_string(library.minor);
@@ -248,9 +262,8 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units) {
     std::vector<KernelCache> caches;
     bool isCached = true;
     for (Image *image : job.images) {
-      caches.emplace_back(std::to_string(library->major) + "." + std::to_string(library->minor) +
-                          (image->isPTX ? " compute_" : " sm_") + std::to_string(image->architecture) + "\n" +
-                          job.text.str() + headers);
+      caches.emplace_back(library->identity + (image->isPTX ? " compute_" : " sm_") +
+                          std::to_string(image->architecture) + "\n" + job.text.str() + headers);
       isCached &= caches.back().read(image->bytes);
     }
     if (isCached)

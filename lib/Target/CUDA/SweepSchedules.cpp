@@ -205,7 +205,7 @@ void SweepPrinter::launches() {
     // have some more registers, or load rows one after the other where it could have had more.
     std::string bounds = std::to_string(threads);
     if (suffix.empty() && isLight() && threads == 128)
-      bounds += walkBytes() <= kLeastBytes ? ", 16" : ", 12";
+      bounds += walkBytes() <= kLeastBytes ? ", GNNC_MOST_BLOCKS" : ", GNNC_MOST_BLOCKS * 3 / 4";
     out.line("extern \"C\" __global__ void __launch_bounds__(" + bounds + ") " + kernel + suffix +
              "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
   };

@@ -18,6 +18,15 @@
 #define GNNC_FOR(i, n) _Pragma("unroll") for (int i = 0; i < (n); ++i)
 #define GNNC_FOR_STEP(i, n, step) _Pragma("unroll") for (int i = 0; i < (n); i += (step))
 
+/// Blocks of 128 threads for which a processor has room (CUDA C++ Programming Guide, resident threads of a processor).
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ == 750
+#define GNNC_MOST_BLOCKS 8
+#elif defined(__CUDA_ARCH__) && ((__CUDA_ARCH__ > 800 && __CUDA_ARCH__ < 900) || __CUDA_ARCH__ >= 1200)
+#define GNNC_MOST_BLOCKS 12
+#else
+#define GNNC_MOST_BLOCKS 16
+#endif
+
 #define GNNC_INFINITY __int_as_float(0x7f800000)
 #define GNNC_NAN __int_as_float(0x7fffffff)
 
