@@ -111,8 +111,15 @@ bool SweepPrinter::canShareBlocks() {
 /// What a lane holds throughout a walk.
 int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOrFloatBitWidth() / 8; }
 
-/// Whether that is little.
-bool SweepPrinter::isLight() { return layout.walkNumbers > 0 && walkBytes() <= kFewBytes; }
+/// Whether that is little, and all that a lane holds: random numbers are made in a dozen registers, and a running
+/// maximum scales what was summed before.
+bool SweepPrinter::isLight() {
+  auto holdsMore = [](Operation &op) {
+    auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
+    return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && accumulate.getKind() == ReduceKind::LogSumExp);
+  };
+  return layout.walkNumbers > 0 && walkBytes() <= kFewBytes && llvm::none_of(sweep.getBody().front(), holdsMore);
+}
 
 /// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one
 /// after the other.
