@@ -1,7 +1,8 @@
 //===- Prepare.cpp - Preparing a graph on a GPU ---------------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
-// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH
+// LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +23,8 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
     "gnnc_size_keys",       "gnnc_list_light",   "gnnc_count_owners",   "gnnc_list_owners",
 };
 
-/// Temporary arrays are cut from pieces of this size, larger ones are allocated by themselves.
+/// Temporary arrays are cut from pieces of this size, larger ones are allocated
+/// by themselves.
 constexpr int64_t kLargeArray = int64_t(8) << 20;
 constexpr int64_t kClearedPiece = int64_t(256) << 10;
 
@@ -149,8 +151,9 @@ Findings *GraphBuilder::newFindings() {
 
 void GraphBuilder::startFindings() { numFindings = divideUp(numFindings, kMostFindings) * kMostFindings; }
 
-/// A kernel that writes to the host's memory is there sooner than a copy, and looking there is quicker than waiting.
-/// What is not there soon is waited for, which also says what has failed.
+/// A kernel that writes to the host's memory is there sooner than a copy, and
+/// looking there is quicker than waiting. What is not there soon is waited for,
+/// which also says what has failed.
 void GraphBuilder::fetchReport() {
   constexpr int kLooks = 1 << 13;
   launchReadings();
@@ -198,30 +201,37 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
   int64_t bits = 1;
   while (bits < 31 && most >> bits)
     ++bits;
+  Pass pass = {};
+  pass.targets = keys;
+  pass.values = values;
+  pass.count = count;
+  pass.undefined = most;
   if (divideUp(count, kFewTile) <= kMostFewTiles)
-    return sortFew(keys, values, count, most, bits, result);
+    return sortFew(pass, bits, result);
   int64_t passes = divideUp(bits, kDigitBits), width = divideUp(bits, passes), tiles = divideUp(count, kTile);
-  int32_t *counts = temporary(tiles << width), *totals = temporary(int64_t(1) << width);
+  pass.counts = temporary(tiles << width);
+  pass.sums = temporary(int64_t(1) << width);
   int32_t *keysTo[2] = {array(count), passes > 1 ? array(count) : nullptr};
   int32_t *valuesTo[2] = {array(count), passes > 1 ? array(count) : nullptr};
-  const int32_t *none = nullptr;
-  for (int64_t pass = 0; pass < passes; ++pass) {
-    bool isLast = pass + 1 == passes;
-    int64_t shift = pass * width, own = width < bits - shift ? width : bits - shift;
-    int32_t *keysOut = isLast && !result.wantsKeys ? nullptr : keysTo[pass % 2];
-    int32_t *valuesOut = isLast && !result.wantsValues ? nullptr : valuesTo[pass % 2];
-    if (isLast && result.through)
-      result.throughs = array(count);
-    launch(CountDigits, tiles, keys, count, most, shift, own, counts);
-    launch(ScanCounts, int64_t(1) << own, counts, tiles, totals);
-    launch(ScatterDigits, tiles, keys, values, keysOut, valuesOut, result.through, isLast ? result.throughs : none,
-           count, most, shift, own, counts, totals);
-    keys = keysTo[pass % 2];
-    values = valuesTo[pass % 2];
+  for (int64_t i = 0; i < passes; ++i) {
+    bool isLast = i + 1 == passes;
+    pass.shift = i * width;
+    pass.bits = width < bits - pass.shift ? width : bits - pass.shift;
+    pass.keysOut = isLast && !result.wantsKeys ? nullptr : keysTo[i % 2];
+    pass.valuesOut = isLast && !result.wantsValues ? nullptr : valuesTo[i % 2];
+    if (isLast && result.through) {
+      pass.through = result.through;
+      pass.throughOut = result.throughs = array(count);
+    }
+    launchPass(CountDigits, tiles, pass);
+    launch(ScanCounts, int64_t(1) << pass.bits, pass.counts, tiles, pass.sums);
+    launchPass(ScatterDigits, tiles, pass);
+    pass.targets = keysTo[i % 2];
+    pass.values = valuesTo[i % 2];
   }
   int64_t final = (passes - 1) % 2;
-  release(counts);
-  release(totals);
+  release(pass.counts);
+  release(pass.sums);
   release(keysTo[1 - final]);
   release(valuesTo[1 - final]);
   if (!result.wantsKeys)
@@ -232,55 +242,60 @@ void GraphBuilder::sort(const int32_t *keys, const int32_t *values, int64_t coun
   result.values = result.wantsValues ? valuesTo[final] : nullptr;
 }
 
-/// With small tiles, digits of nine bits, and two kernels for each. Of two digits the upper one comes first; blocks
-/// then sort by the lower one what has the same upper one.
-void GraphBuilder::sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits,
-                           Sorted &result) {
-  int64_t passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes), tiles = divideUp(count, kFewTile);
-  const int32_t *none = nullptr, *given = keys;
-  for (int64_t pass = 0; passes > 2 && pass + 1 < passes; ++pass) {
-    int32_t *keysOut = temporary(count), *valuesOut = temporary(count);
-    sortDigit(keys, values, count, most, pass * width, width, keysOut, valuesOut, none, nullptr, nullptr, 0, nullptr);
-    keys = keysOut;
-    values = valuesOut;
-  }
-  result.hasRows = result.rows && passes <= 2 && tiles > 0;
-  result.keys = result.wantsKeys && !result.hasRows ? temporary(count) : nullptr;
-  result.values = result.wantsValues ? array(count) : nullptr;
-  result.throughs = result.through ? array(count) : nullptr;
-  int64_t numRows = result.rows ? most + 1 : 0, shift = bits - kFewDigitBits,
-          numUpper = (int64_t(1) << kFewDigitBits) + 1;
-  if (passes == 1) {
-    sortDigit(keys, values, count, most, 0, bits, result.keys, result.values, result.through, result.throughs,
-              result.rows, numRows, result.found);
-  } else if (passes == 2) {
-    int32_t *keysOut = temporary(count), *valuesOut = temporary(count), *upper = temporary(numUpper);
-    sortDigit(keys, values, count, most, shift, kFewDigitBits, keysOut, valuesOut, none, nullptr, upper, numUpper,
-              result.found);
-    int64_t buckets = (most >> shift) + 1;
-    launch(ScatterBuckets, tiles > 0 ? buckets + count / kFewTile : 0, keysOut, valuesOut, result.keys, result.values,
-           result.through, result.throughs, count, most, int64_t(0), shift, given, upper, buckets, result.rows, numRows,
-           result.found);
+/// With small tiles, digits of nine bits, and two kernels for each. Of two
+/// digits the upper one comes first; blocks then sort by the lower one what has
+/// the same upper one.
+void GraphBuilder::sortFew(Pass &pass, int64_t bits, Sorted &result) {
+  int64_t count = pass.count, passes = divideUp(bits, kFewDigitBits), width = divideUp(bits, passes);
+  bool inBuckets = passes == 2 && count > 0;
+  pass.held = heldFor(count);
+  pass.found = result.found;
+  pass.given = pass.targets;
+  auto sortFirst = [&](int64_t shift, int64_t bits) {
+    pass.shift = shift;
+    pass.bits = bits;
+    pass.keysOut = temporary(count);
+    pass.valuesOut = temporary(count);
+    sortDigit(pass);
+    pass.targets = pass.keysOut;
+    pass.values = pass.valuesOut;
+  };
+  if (inBuckets) {
+    pass.numStarts = (int64_t(1) << kFewDigitBits) + 1;
+    pass.upper = pass.starts = temporary(pass.numStarts);
+    pass.buckets = (pass.undefined >> (bits - kFewDigitBits)) + 1;
+    sortFirst(bits - kFewDigitBits, kFewDigitBits);
+    pass.shift = 0;
   } else {
-    shift = (passes - 1) * width;
-    int64_t own = bits - shift, numStarts = (int64_t(1) << own) + 1;
-    int32_t *starts = temporary(numStarts);
-    sortDigit(keys, values, count, most, shift, own, result.keys, result.values, result.through, result.throughs,
-              starts, numStarts, nullptr);
-    result.starts = tiles > 0 ? starts : nullptr;
-    result.shift = shift;
+    for (pass.shift = 0; bits - pass.shift > kFewDigitBits; pass.shift += width)
+      sortFirst(pass.shift, width);
   }
+  pass.bits = inBuckets ? bits - kFewDigitBits : bits - pass.shift;
+  result.hasRows = result.rows && passes <= 2 && count > 0;
+  pass.keysOut = result.keys = result.wantsKeys && !result.hasRows ? temporary(count) : nullptr;
+  pass.valuesOut = result.values = result.wantsValues ? array(count) : nullptr;
+  pass.through = result.through;
+  pass.throughOut = result.throughs = result.through ? array(count) : nullptr;
+  pass.starts = result.rows;
+  pass.numStarts = result.rows ? pass.undefined + 1 : 0;
+  if (passes > 2) {
+    pass.numStarts = (int64_t(1) << pass.bits) + 1;
+    pass.starts = temporary(pass.numStarts);
+    result.starts = count > 0 ? pass.starts : nullptr;
+    result.shift = pass.shift;
+  }
+  if (inBuckets)
+    launchPass(ScatterBuckets, pass.buckets + count / kFewTile, pass);
+  else
+    sortDigit(pass);
 }
 
-void GraphBuilder::sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift,
-                             int64_t bits, int32_t *keysOut, int32_t *valuesOut, const int32_t *through,
-                             int32_t *throughOut, int32_t *starts, int64_t numStarts, const Findings *found) {
-  int64_t tiles = divideUp(count, kFewTile);
-  int32_t *counts = temporary(tiles << bits);
-  void *sums = cleared((divideUp(tiles, kTilesOfGroup) << bits) * 4);
-  launch(CountFew, tiles, keys, count, most, shift, bits, found, counts, sums);
-  launch(ScatterFew, tiles, keys, values, keysOut, valuesOut, through, throughOut, count, most, shift, bits, starts,
-         numStarts, found, counts, sums);
+void GraphBuilder::sortDigit(Pass &pass) {
+  int64_t tiles = divideUp(pass.count, kThreads * pass.held);
+  pass.counts = temporary(tiles << pass.bits);
+  pass.sums = static_cast<int32_t *>(cleared((divideUp(tiles, kTilesOfGroup) << pass.bits) * 4));
+  launchPass(CountFew, tiles, pass);
+  launchPass(ScatterFew, tiles, pass);
 }
 
 int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t *total) {

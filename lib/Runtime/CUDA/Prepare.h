@@ -1,13 +1,15 @@
 //===- Prepare.h - Preparing a graph on a GPU -------------------*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
-// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH
+// LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// What Topology, Indices and Worklist do on the host, done on the device by the kernels of
-// lib/Target/CUDA/Kernels/Prepare.cuh: the same numbers in the same order. Pointers to int32_t are then addresses of
-// the device; null still stands for the identity.
+// What Topology, Indices and Worklist do on the host, done on the device by the
+// kernels of lib/Target/CUDA/Kernels/Prepare.cuh: the same numbers in the same
+// order. Pointers to int32_t are then addresses of the device; null still
+// stands for the identity.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,11 +44,13 @@ struct Report {
 };
 static_assert(sizeof(Report) + sizeof(int64_t) <= kPageBytes);
 
-/// Works on the device's stream for preparing, and waits only for what the host must know. After a failure all calls do
-/// nothing; `status` says that there was one.
+/// Works on the device's stream for preparing, and waits only for what the host
+/// must know. After a failure all calls do nothing; `status` says that there
+/// was one.
 ///
-/// Arrays that may become the graph's are allocated by themselves. What is needed in between is cut from larger pieces,
-/// since each allocation takes about as long as a kernel.
+/// Arrays that may become the graph's are allocated by themselves. What is
+/// needed in between is cut from larger pieces, since each allocation takes
+/// about as long as a kernel.
 class GraphBuilder {
 public:
   /// `lists`: for notes on the host.
@@ -68,15 +72,17 @@ public:
   /// The same, filled with 0.
   void *cleared(int64_t bytes);
   void release(const void *memory);
-  /// Hands over one array, with its bytes (0: it was handed over before, or is not of this builder).
+  /// Hands over one array, with its bytes (0: it was handed over before, or is
+  /// not of this builder).
   int64_t keep(const void *memory);
 
   // Root maps.
-  /// `place`: where what is found will be. Several are read together, when the first answer is asked for or by
-  /// `launchReadings`.
+  /// `place`: where what is found will be. Several are read together, when the
+  /// first answer is asked for or by `launchReadings`.
   const int32_t *readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place);
   void launchReadings();
-  /// Row pointers; `targets` becomes the row of each of `count` elements where nothing was wrong.
+  /// Row pointers; `targets` becomes the row of each of `count` elements where
+  /// nothing was wrong.
   const int32_t *readRows(const gnnc_index &index, int64_t count, const int32_t *&targets, Findings &found);
   /// One number of the caller's data.
   int64_t element(const gnnc_index &index, int64_t number);
@@ -84,7 +90,8 @@ public:
   // Derived ones.
   /// `count`: -1, or how many there are if that is known.
   const int32_t *filter(const int32_t *left, const int32_t *right, bool equal, int64_t base, int64_t &count);
-  /// Tuples of `numMaps` components of `base` elements; `codomains`: their extents.
+  /// Tuples of `numMaps` components of `base` elements; `codomains`: their
+  /// extents.
   void distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
                 int64_t &count, const int32_t *&classes, const int32_t *&first);
   int32_t *iota(int32_t *numbers, int64_t count);
@@ -99,18 +106,21 @@ public:
   Findings *examineLater(const int32_t *targets, int64_t count);
   /// The next kMostFindings places stay good together.
   void startFindings();
-  /// Fetches all findings since then; the answers are good until the next call that waits.
+  /// Fetches all findings since then; the answers are good until the next call
+  /// that waits.
   void readAll();
   /// What was fetched of a place on the device.
   template <typename T> const T &of(const T *place) const {
     return *reinterpret_cast<const T *>(reinterpret_cast<const char *>(page) +
                                         (reinterpret_cast<const char *>(place) - reinterpret_cast<char *>(report)));
   }
-  /// `through`: null, or numbers of the elements that are wanted in the members' order; then `members` may be left out.
-  /// With `found` it is not known yet whether elements are in order; results are as if they were not.
+  /// `through`: null, or numbers of the elements that are wanted in the
+  /// members' order; then `members` may be left out. With `found` it is not
+  /// known yet whether elements are in order; results are as if they were not.
   void group(const int32_t *targets, int64_t elements, int64_t owners, bool inOrder, int64_t undefined,
              const int32_t *through, bool wantsMembers, const Findings *found, Grouping &result);
-  /// Whether `group` takes so many with `found`. A long list takes much longer to sort than to be asked for.
+  /// Whether `group` takes so many with `found`. A long list takes much longer
+  /// to sort than to be asked for.
   static bool sortsUnasked(int64_t elements, int64_t owners) {
     return divideUp(elements, kFewTile) <= kMostFewTiles && owners >> (2 * kFewDigitBits) == 0;
   }
@@ -128,7 +138,15 @@ private:
   static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
   // As in Kernels/Sort.cuh.
   static constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
-  static constexpr int64_t kFewTile = 4096, kFewDigitBits = 9, kMostFewTiles = 512, kTilesOfGroup = 16;
+  static constexpr int64_t kFewTile = 4096, kFewDigitBits = 9, kMostFewTiles = 512, kTilesOfGroup = 16, kFewHeld = 8;
+  /// Few tiles: of how many elements for each thread. Processors without a tile do nothing.
+  int64_t heldFor(int64_t count) const {
+    int64_t held = kFewHeld, wanted = 2 * device.processors();
+    wanted = wanted < kMostFewTiles ? wanted : kMostFewTiles;
+    while (held > 1 && divideUp(count, kThreads * held / 2) <= wanted)
+      held /= 2;
+    return held;
+  }
 
   /// In the order of kPreparationKernels.
   enum Kernel : int {
@@ -213,20 +231,42 @@ private:
     int64_t most = 8 * device.processors(), all = divideUp(count, kThreads);
     launch(kernel, all < most ? all : most, words...);
   }
+  /// As in Kernels/Sort.cuh.
+  struct Pass {
+    const int32_t *targets, *values;
+    int32_t *keysOut, *valuesOut;
+    const int32_t *through;
+    int32_t *throughOut;
+    int64_t count, undefined, shift, bits, held;
+    int32_t *starts;
+    int64_t numStarts;
+    int32_t *counts, *sums;
+    const int32_t *given, *upper;
+    int64_t buckets;
+    const Findings *found;
+  };
+  void launchPass(Kernel kernel, int64_t blocks, const Pass &pass) {
+    Pass words = pass;
+    launchWords(kernel, blocks, reinterpret_cast<int64_t *>(&words), sizeof words / sizeof(int64_t));
+  }
   /// What is wanted of a sort, and then what it made.
   struct Sorted {
     bool wantsKeys = false, wantsValues = true;
-    const int32_t *through = nullptr; ///< values are numbers of these, which are wanted in their order
+    const int32_t *through = nullptr; ///< values are numbers of these, which
+                                      ///< are wanted in their order
     const Findings *found = nullptr;  ///< null, or what says whether there is anything to sort
-    /// Null, or for where each key begins, up to `most`. Where it was found, there are no keys even if they are wanted.
+    /// Null, or for where each key begins, up to `most`. Where it was found,
+    /// there are no keys even if they are wanted.
     int32_t *rows = nullptr;
     bool hasRows = false;
     int32_t *keys = nullptr, *values = nullptr, *throughs = nullptr;
-    /// Null, or where the keys begin that are the same without their last `shift` bits.
+    /// Null, or where the keys begin that are the same without their last
+    /// `shift` bits.
     const int32_t *starts = nullptr;
     int64_t shift = 0;
   };
-  /// Sorts by keys up to `most`, stably; undefined ones count as `most`. Null `values`: the elements' numbers.
+  /// Sorts by keys up to `most`, stably; undefined ones count as `most`. Null
+  /// `values`: the elements' numbers.
   void sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, Sorted &result);
   /// Sums before each number; `total` is fetched.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int64_t &total);
@@ -234,10 +274,8 @@ private:
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int32_t *total);
   void fetch(void *to, const void *from, int64_t bytes);
   const void *uploaded(const gnnc_index &index, int64_t width);
-  void sortFew(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t bits, Sorted &result);
-  void sortDigit(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, int64_t shift, int64_t bits,
-                 int32_t *keysOut, int32_t *valuesOut, const int32_t *through, int32_t *throughOut, int32_t *starts,
-                 int64_t numStarts, const Findings *found);
+  void sortFew(Pass &pass, int64_t bits, Sorted &result);
+  void sortDigit(Pass &pass);
   void *cut(Room &room, int64_t bytes, int64_t piece, bool clear);
   Findings *newFindings();
   Findings read(Findings *found);

@@ -1,12 +1,14 @@
 //===- PrepareWorklist.cpp - Worklists made on a GPU ----------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
-// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH
+// LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Small worklists have room for the most items there can be, and two kernels that decide everything; the host learns at
-// the end how many items there are. Large ones are counted first and listed when the host knows their sizes.
+// Small worklists have room for the most items there can be, and two kernels
+// that decide everything; the host learns at the end how many items there are.
+// Large ones are counted first and listed when the host knows their sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +24,8 @@ void GraphBuilder::note(const Numbers &numbers, const Grouping &grouping, Device
   result.numHeavy = numbers.heavy;
   result.numItems = light + result.numSlots;
   result.bySize = static_cast<int64_t>(numbers.membersOfLong) > mostEven(grouping.count);
-  // Launches share the items at these places, so they must rise; fewer have more members.
+  // Launches share the items at these places, so they must rise; fewer have
+  // more members.
   int64_t before = light;
   for (int k = 0; result.bySize && k < kNumSizes; ++k) {
     int64_t size = numbers.sizes[k];
@@ -44,7 +47,7 @@ void GraphBuilder::reserveNumbers(int64_t count) {
 void GraphBuilder::listFew(const Grouping &grouping, DeviceWorklist &result) {
   reserveNumbers(1);
   int64_t owners = grouping.owners, members = grouping.count, chunk = chunkFor(members);
-  int64_t tiles = divideUp(owners, kFewTile);
+  int64_t held = heldFor(owners), tiles = divideUp(owners, kThreads * held);
   int64_t slots = mostSlots(owners, members), heavy = mostHeavy(owners, members), items = mostItems(owners, members);
   // One array for all three: in the order of their alignment.
   int64_t heavyAt = items * int64_t(sizeof(Item)), slotsAt = heavyAt + heavy * int64_t(sizeof(Heavy));
@@ -54,10 +57,10 @@ void GraphBuilder::listFew(const Grouping &grouping, DeviceWorklist &result) {
   if (status)
     return;
   Numbers *numbers = report->numbers + numNumbers++;
-  launch(CountOwners, tiles, grouping.pointers, owners, chunk, longFrom(members, owners), counts, sums, ofTiles,
+  launch(CountOwners, tiles, grouping.pointers, owners, held, chunk, longFrom(members, owners), counts, sums, ofTiles,
          numbers);
-  launch(ListOwners, tiles, grouping.pointers, owners, chunk, mostEven(members), counts, sums, ofTiles, numbers, block,
-         block + heavyAt, block + slotsAt);
+  launch(ListOwners, tiles, grouping.pointers, owners, held, chunk, mostEven(members), counts, sums, ofTiles, numbers,
+         block, block + heavyAt, block + slotsAt);
   result.chunk = chunk;
   result.items = reinterpret_cast<Address>(block);
   result.heavy = result.items + static_cast<Address>(heavyAt);

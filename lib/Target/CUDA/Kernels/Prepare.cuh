@@ -168,35 +168,18 @@ using gnnc::prepare::Numbers;
 // Sorting
 //===----------------------------------------------------------------------===//
 
-GNNC_PREPARE gnnc_count_digits(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits, int *counts) {
-  gnnc::prepare::countDigits(targets, count, int(undefined), int(shift), int(bits), counts);
-}
+#define GNNC_PASS const __grid_constant__ gnnc::prepare::Pass pass
+GNNC_PREPARE gnnc_count_digits(GNNC_PASS) { gnnc::prepare::countDigits(pass); }
 GNNC_PREPARE gnnc_scan_counts(int *counts, int64 tiles, int *totals) {
   gnnc::prepare::scanCounts(counts, tiles, totals);
 }
-#define GNNC_PASS                                                                                                      \
-  const int *targets, const int *values, int *keysOut, int *valuesOut, const int *through, int *throughOut,            \
-      int64 count, int64 undefined, int64 shift, int64 bits
-#define GNNC_PASSED                                                                                                    \
-  {targets, values, keysOut, valuesOut, through, throughOut, count, int(undefined), int(shift), int(bits)}
-extern "C" __global__ void __launch_bounds__(512, 2)
-    gnnc_scatter_digits(GNNC_PASS, const int *counts, const int *totals) {
-  gnnc::prepare::scatterDigits(GNNC_PASSED, counts, totals);
+extern "C" __global__ void __launch_bounds__(512, 2) gnnc_scatter_digits(GNNC_PASS) {
+  gnnc::prepare::scatterDigits(pass);
 }
-GNNC_PREPARE gnnc_count_few(const int *targets, int64 count, int64 undefined, int64 shift, int64 bits,
-                            const Findings *found, int *counts, int *sums) {
-  gnnc::prepare::countFew(targets, count, int(undefined), int(shift), int(bits), found, counts, sums);
-}
-extern "C" __global__ void __launch_bounds__(512, 3)
-    gnnc_scatter_few(GNNC_PASS, int *starts, int64 numStarts, const Findings *found, const int *counts,
-                     const int *sums) {
-  gnnc::prepare::scatterFew(GNNC_PASSED, {starts, numStarts}, found, counts, sums);
-}
-/// `given`: the targets before they were sorted by the upper digit.
-extern "C" __global__ void __launch_bounds__(512, 3)
-    gnnc_scatter_buckets(GNNC_PASS, const int *given, const int *upper, int64 buckets, int *rows, int64 numRows,
-                         const Findings *found) {
-  gnnc::prepare::scatterBuckets(GNNC_PASSED, given, upper, int(buckets), {rows, numRows}, found);
+GNNC_PREPARE gnnc_count_few(GNNC_PASS) { gnnc::prepare::countFew(pass); }
+extern "C" __global__ void __launch_bounds__(512, 3) gnnc_scatter_few(GNNC_PASS) { gnnc::prepare::scatterFew(pass); }
+extern "C" __global__ void __launch_bounds__(512, 3) gnnc_scatter_buckets(GNNC_PASS) {
+  gnnc::prepare::scatterBuckets(pass);
 }
 GNNC_PREPARE gnnc_sum_tiles(const int *numbers, int64 count, int *sums) {
   gnnc::prepare::sumTiles(numbers, count, sums);
@@ -379,15 +362,15 @@ GNNC_PREPARE gnnc_list_light(const int *pointers, int64 count, int64 chunk, cons
 // Worklists of few owners and members
 //===----------------------------------------------------------------------===//
 
-GNNC_PREPARE gnnc_count_owners(const int *pointers, int64 owners, int64 chunk, int64 isLong, int *counts, int *sums,
-                               int2 *heavyOfTile, Numbers *numbers) {
-  gnnc::prepare::countOwners(pointers, owners, int(chunk), isLong, counts, sums, heavyOfTile, numbers);
+GNNC_PREPARE gnnc_count_owners(const int *pointers, int64 owners, int64 held, int64 chunk, int64 isLong, int *counts,
+                               int *sums, int2 *heavyOfTile, Numbers *numbers) {
+  gnnc::prepare::countOwners(pointers, owners, int(held), int(chunk), isLong, counts, sums, heavyOfTile, numbers);
 }
-GNNC_PREPARE gnnc_list_owners(const int *pointers, int64 owners, int64 chunk, int64 mostEven, const int *counts,
-                              const int *sums, const int2 *heavyOfTile, Numbers *numbers, Item *items, Heavy *heavy,
-                              int *heavyOfSlot) {
-  gnnc::prepare::listOwners(pointers, owners, int(chunk), mostEven, counts, sums, heavyOfTile, numbers, items, heavy,
-                            heavyOfSlot);
+GNNC_PREPARE gnnc_list_owners(const int *pointers, int64 owners, int64 held, int64 chunk, int64 mostEven,
+                              const int *counts, const int *sums, const int2 *heavyOfTile, Numbers *numbers,
+                              Item *items, Heavy *heavy, int *heavyOfSlot) {
+  gnnc::prepare::listOwners(pointers, owners, int(held), int(chunk), mostEven, counts, sums, heavyOfTile, numbers,
+                            items, heavy, heavyOfSlot);
 }
 
 #endif // GNNC_KERNELS_PREPARE_CUH

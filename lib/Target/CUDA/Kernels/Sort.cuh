@@ -54,34 +54,6 @@ template <int Threads> GNNC_DEVICE int sumBefore(int x, int &all) {
 /// Undefined targets are sorted as `undefined`, which is behind all others.
 GNNC_DEVICE int keyOf(int target, int undefined) { return target < 0 ? undefined : target; }
 
-/// counts[digit * tiles + tile]
-GNNC_DEVICE void countDigits(const int *targets, int64 count, int undefined, int shift, int bits, int *counts) {
-  constexpr int kCopies = 4; // Warps of one copy rarely meet.
-  __shared__ int bins[kCopies][kDigits];
-  for (int i = threadIdx.x; i < kCopies * kDigits; i += kThreads)
-    bins[i / kDigits][i % kDigits] = 0;
-  __syncthreads();
-  int mask = (1 << bits) - 1, *own = bins[threadIdx.x / 32 % kCopies];
-  int64 begin = int64(blockIdx.x) * kTile, end = begin + kTile < count ? begin + kTile : count;
-  auto add = [&](int target) { atomicAdd(&own[(keyOf(target, undefined) >> shift) & mask], 1); };
-  if (end - begin == kTile) {
-    const int4 *four = reinterpret_cast<const int4 *>(targets + begin) + threadIdx.x;
-    GNNC_FOR(i, kHeld / 4) {
-      int4 t = __ldg(four + i * kThreads);
-      add(t.x), add(t.y), add(t.z), add(t.w);
-    }
-  } else {
-    for (int64 at = begin + threadIdx.x; at < end; at += kThreads)
-      add(__ldg(targets + at));
-  }
-  __syncthreads();
-  for (int digit = threadIdx.x; digit <= mask; digit += kThreads) {
-    int sum = 0;
-    GNNC_FOR(copy, kCopies) sum += bins[copy][digit];
-    counts[int64(digit) * gridDim.x + blockIdx.x] = sum;
-  }
-}
-
 /// Block d turns the counts of digit d into sums over the tiles before, and leaves their total.
 GNNC_DEVICE void scanCounts(int *counts, int64 tiles, int *totals) {
   int *row = counts + int64(blockIdx.x) * tiles;
@@ -99,15 +71,16 @@ GNNC_DEVICE void scanCounts(int *counts, int64 tiles, int *totals) {
 
 /// For each digit how many the tile has of it, and the warp's in `bins` as sums over the warps before. Ranks are among
 /// the warp's own, in the order of the calls: lane by lane, then the next of each lane. `digitOf(i)`: of what a lane
-/// holds.
+/// holds, the first `held` ones.
 template <int Held, int Digits, typename DigitOf>
-GNNC_DEVICE int rankDigits(DigitOf digitOf, unsigned short (&bins)[kWarps][Digits], int (&ranks)[Held]) {
+GNNC_DEVICE int rankDigits(int held, DigitOf digitOf, unsigned short (&bins)[kWarps][Digits], int (&ranks)[Held]) {
   int warp = threadIdx.x / 32;
   GNNC_FOR(i, Digits / 32)
   bins[warp][i * 32 + lane()] = 0;
   // Votes do not wait for each other: all come before the first count.
   unsigned alike[Held];
-  GNNC_FOR(i, Held) {
+  GNNC_FOR(i, Held)
+  if (i < held) {
     alike[i] = kAllLanes;
     GNNC_FOR(b, kLog2<Digits>) {
       bool is = (digitOf(i) >> b) & 1;
@@ -116,7 +89,8 @@ GNNC_DEVICE int rankDigits(DigitOf digitOf, unsigned short (&bins)[kWarps][Digit
     }
   }
   __syncwarp();
-  GNNC_FOR(i, Held) {
+  GNNC_FOR(i, Held)
+  if (i < held) {
     int before = __popc(alike[i] & ((1u << lane()) - 1)), leader = __ffs(alike[i]) - 1, start = 0;
     if (before == 0) {
       start = bins[warp][digitOf(i)];
@@ -141,20 +115,64 @@ struct DigitCount {
   int all, before;
 };
 
-/// What a pass of the sort reads and writes.
+/// What a map's reader found out (Prepare.cuh); all 0 before. `wrong`: ~ the number of the first element that is.
+struct Findings {
+  unsigned long long wrong, undefined, notInOrder;
+};
+
+/// What a pass of the sort reads and writes: the arguments of all its kernels.
 struct Pass {
   const int *targets, *values; ///< null values: an element's own number
   int *keysOut, *valuesOut;    ///< null: not wanted
   const int *through;          ///< numbers of the elements whose ...
   int *throughOut;             ///< ... sorted list is wanted too, or null
-  int64 count;
-  int undefined, shift, bits;
+  int64 count, undefined, shift, bits;
+  int64 held;      ///< few tiles: elements of a tile for each thread
+  int *starts;     ///< few tiles: null, or where the digits begin, or the owners of the last digit, ...
+  int64 numStarts; ///< ... so many of them
+  int *counts;     ///< of tiles
+  int *sums;       ///< of all tiles, or of groups of them
+  // Buckets.
+  const int *given; ///< the targets before the upper digit was sorted
+  const int *upper; ///< where the buckets begin, and the end
+  int64 buckets;
+  const Findings *found; ///< null, or what says whether there is anything to sort
 };
 
-/// Part of what a pass sorts. Its digits are those of `keys` at `from` and behind, all before `from` in the result.
+/// counts[digit * tiles + tile]
+GNNC_DEVICE void countDigits(const Pass &pass) {
+  constexpr int kCopies = 4; // Warps of one copy rarely meet.
+  __shared__ int bins[kCopies][kDigits];
+  for (int i = threadIdx.x; i < kCopies * kDigits; i += kThreads)
+    bins[i / kDigits][i % kDigits] = 0;
+  __syncthreads();
+  int mask = (1 << int(pass.bits)) - 1, shift = int(pass.shift), undefined = int(pass.undefined);
+  int *own = bins[threadIdx.x / 32 % kCopies];
+  int64 begin = int64(blockIdx.x) * kTile, end = begin + kTile < pass.count ? begin + kTile : pass.count;
+  auto add = [&](int target) { atomicAdd(&own[(keyOf(target, undefined) >> shift) & mask], 1); };
+  if (end - begin == kTile) {
+    const int4 *four = reinterpret_cast<const int4 *>(pass.targets + begin) + threadIdx.x;
+    GNNC_FOR(i, kHeld / 4) {
+      int4 t = __ldg(four + i * kThreads);
+      add(t.x), add(t.y), add(t.z), add(t.w);
+    }
+  } else {
+    for (int64 at = begin + threadIdx.x; at < end; at += kThreads)
+      add(__ldg(pass.targets + at));
+  }
+  __syncthreads();
+  for (int digit = threadIdx.x; digit <= mask; digit += kThreads) {
+    int sum = 0;
+    GNNC_FOR(copy, kCopies) sum += bins[copy][digit];
+    pass.counts[int64(digit) * gridDim.x + blockIdx.x] = sum;
+  }
+}
+
+/// Part of what a pass sorts. Its digits are those of `targets` at `from` and behind.
 struct Part {
   int64 begin; ///< of the tile
   int valid;   ///< elements of the tile
+  int held;    ///< of each thread
   int from;
   bool isAll; ///< the tile is all there is
 };
@@ -165,20 +183,21 @@ GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell
   __shared__ unsigned short bins[kWarps][Digits];
   __shared__ int tileStart[Digits], destination[Digits];
   __shared__ int exchange[kThreads * Held];
-  int mask = (1 << pass.bits) - 1, shift = pass.shift, warp = threadIdx.x / 32, valid = part.valid;
+  int mask = (1 << int(pass.bits)) - 1, shift = int(pass.shift), undefined = int(pass.undefined);
+  int warp = threadIdx.x / 32, valid = part.valid, held = part.held;
   const int *targets = pass.targets + part.begin;
 
   int keys[Held], ranks[Held];
-  int first = warp * 32 * Held + lane();
+  int first = warp * 32 * held + lane();
   // What is past the end has the last digit of all, and comes after those that have it too.
   GNNC_FOR(i, Held)
-  keys[i] = first + 32 * i < valid ? keyOf(__ldg(targets + first + 32 * i), pass.undefined) : -1;
+  keys[i] = i < held && first + 32 * i < valid ? keyOf(__ldg(targets + first + 32 * i), undefined) : -1;
   DigitCount known = {};
   int digit = threadIdx.x;
   if (!part.isAll)
     known = find(digit);
   auto digitOf = [&](int i) { return (keys[i] >> shift) & mask; };
-  int own = rankDigits<Held, Digits>(digitOf, bins, ranks);
+  int own = rankDigits<Held, Digits>(held, digitOf, bins, ranks);
   int all, start = sumBefore<kThreads>(own, all), base = start;
   if (!part.isAll)
     base = sumBefore<kThreads>(known.all, all);
@@ -189,15 +208,19 @@ GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell
   }
   __syncthreads();
   GNNC_FOR(i, Held)
-  ranks[i] += bins[warp][digitOf(i)] + tileStart[digitOf(i)];
+  if (i < held)
+    ranks[i] += bins[warp][digitOf(i)] + tileStart[digitOf(i)];
   int places[Held];
   if (part.isAll && !pass.keysOut) {
     GNNC_FOR(i, Held)
     places[i] = part.from + i * kThreads + int(threadIdx.x);
   } else {
-    GNNC_FOR(i, Held) exchange[ranks[i]] = keys[i];
+    GNNC_FOR(i, Held)
+    if (i < held)
+      exchange[ranks[i]] = keys[i];
     __syncthreads();
-    GNNC_FOR(i, Held) {
+    GNNC_FOR(i, Held)
+    if (i < held) {
       int at = i * kThreads + threadIdx.x, key = exchange[at];
       places[i] = destination[(key >> shift) & mask] + at;
       if (pass.keysOut && at < valid)
@@ -205,7 +228,8 @@ GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell
     }
     __syncthreads();
   }
-  GNNC_FOR(i, Held) {
+  GNNC_FOR(i, Held)
+  if (i < held) {
     int at = first + 32 * i;
     exchange[ranks[i]] = at >= valid   ? 0
                          : pass.values ? __ldg(pass.values + part.begin + at)
@@ -222,18 +246,18 @@ GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell
 }
 
 /// The tile of this block.
-template <int Held> GNNC_DEVICE Part ownTile(int64 count) {
-  constexpr int kOwnTile = kThreads * Held;
-  int64 begin = int64(blockIdx.x) * kOwnTile, left = count - begin;
-  return {begin, left < kOwnTile ? int(left) : kOwnTile, 0, false};
+GNNC_DEVICE Part ownTile(int64 count, int held) {
+  int64 begin = int64(blockIdx.x) * kThreads * held, left = count - begin;
+  return {begin, left < kThreads * held ? int(left) : kThreads * held, held, 0, false};
 }
 
-GNNC_DEVICE void scatterDigits(const Pass &pass, const int *counts, const int *totals) {
+GNNC_DEVICE void scatterDigits(const Pass &pass) {
   auto find = [&](int digit) {
-    return digit >> pass.bits ? DigitCount{}
-                              : DigitCount{totals[digit], counts[int64(digit) * gridDim.x + blockIdx.x]};
+    return digit >> int(pass.bits)
+               ? DigitCount{}
+               : DigitCount{pass.sums[digit], pass.counts[int64(digit) * gridDim.x + blockIdx.x]};
   };
-  scatterTile<kHeld, kDigits>(pass, ownTile<kHeld>(pass.count), find, [](int, int) {});
+  scatterTile<kHeld, kDigits>(pass, ownTile(pass.count, kHeld), find, [](int, int) {});
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,25 +265,26 @@ GNNC_DEVICE void scatterDigits(const Pass &pass, const int *counts, const int *t
 //===----------------------------------------------------------------------===//
 
 // Small tiles, for many blocks; and digits of nine bits, since 262 144 nodes then take two passes.
-constexpr int kFewHeld = 8, kFewTile = kThreads * kFewHeld, kFewDigits = 512;
+constexpr int kFewHeld = 8; ///< of each thread, at most
+constexpr int kFewTile = kThreads * kFewHeld, kFewDigits = 512;
 constexpr int kMostFewTiles = 512; ///< no more than kThreads
 constexpr int kTilesOfGroup = 16;
 
 /// Leaves a tile's counts of its digits: counts[tile][digit], and added to sums[tile / kTilesOfGroup][digit], which are
 /// 0 before. Whole numbers: the order of additions does not matter. `digit` is called with the numbers of the tile's
-/// elements, of which there are `count` in all; below 0: it has none.
+/// elements, of which there are `count` in all, `held` for each thread; below 0: it has none.
 template <typename DigitOf>
-GNNC_DEVICE void countTile(int64 count, int numDigits, int *counts, int *sums, DigitOf digitOf) {
+GNNC_DEVICE void countTile(int64 count, int held, int numDigits, int *counts, int *sums, DigitOf digitOf) {
   constexpr int kCopies = 4;
   __shared__ int bins[kCopies][kFewDigits];
   for (int i = threadIdx.x; i < kCopies * kFewDigits; i += kThreads)
     bins[i / kFewDigits][i % kFewDigits] = 0;
   __syncthreads();
   int *own = bins[threadIdx.x / 32 % kCopies];
-  int64 begin = int64(blockIdx.x) * kFewTile;
+  int64 begin = int64(blockIdx.x) * kThreads * held;
   GNNC_FOR(i, kFewHeld) {
     int64 at = begin + i * kThreads + threadIdx.x;
-    if (int digit = at < count ? digitOf(at) : -1; digit >= 0)
+    if (int digit = i < held && at < count ? digitOf(at) : -1; digit >= 0)
       atomicAdd(&own[digit], 1);
   }
   __syncthreads();
@@ -289,21 +314,15 @@ GNNC_DEVICE DigitCount addUp(const int *counts, const int *sums, int numDigits, 
   return result;
 }
 
-/// What a map's reader found out (Prepare.cuh); all 0 before. `wrong`: ~ the number of the first element that is.
-struct Findings {
-  unsigned long long wrong, undefined, notInOrder;
-};
-
 /// Whether a list that is to be sorted is in order; `found` is null where the host knew that it is not.
 GNNC_DEVICE bool needsNoSort(const Findings *found) { return found && !found->notInOrder; }
 
-GNNC_DEVICE void countFew(const int *targets, int64 count, int undefined, int shift, int bits, const Findings *found,
-                          int *counts, int *sums) {
-  if (needsNoSort(found))
+GNNC_DEVICE void countFew(const Pass &pass) {
+  if (needsNoSort(pass.found))
     return;
-  int mask = (1 << bits) - 1;
-  countTile(count, mask + 1, counts, sums,
-            [&](int64 at) { return (keyOf(__ldg(targets + at), undefined) >> shift) & mask; });
+  int mask = (1 << int(pass.bits)) - 1, undefined = int(pass.undefined), shift = int(pass.shift);
+  countTile(pass.count, int(pass.held), mask + 1, pass.counts, pass.sums,
+            [&](int64 at) { return (keyOf(__ldg(pass.targets + at), undefined) >> shift) & mask; });
 }
 
 /// The first of `count` rising numbers that is not less than `wanted`.
@@ -319,14 +338,8 @@ GNNC_DEVICE int64 lowerBound(const int *numbers, int64 count, int64 wanted) {
   return low;
 }
 
-/// Where digits or owners begin: `starts` of the first `numStarts`.
-struct Starts {
-  int *starts;
-  int64 numStarts;
-};
-
 /// What sorting makes of a list that is in order.
-GNNC_DEVICE void takeAsIs(const Pass &pass, const int *targets, const Starts &rows) {
+GNNC_DEVICE void takeAsIs(const Pass &pass, const int *targets) {
   int64 own = int64(blockIdx.x) * kThreads + threadIdx.x, step = int64(gridDim.x) * kThreads;
   for (int64 i = own; i < pass.count; i += step) {
     if (pass.valuesOut)
@@ -334,27 +347,29 @@ GNNC_DEVICE void takeAsIs(const Pass &pass, const int *targets, const Starts &ro
     if (pass.throughOut)
       pass.throughOut[i] = __ldg(pass.through + i);
   }
-  for (int64 owner = own; owner < rows.numStarts; owner += step)
-    rows.starts[owner] = int(lowerBound(targets, pass.count, owner));
+  for (int64 owner = own; owner < pass.numStarts; owner += step)
+    pass.starts[owner] = int(lowerBound(targets, pass.count, owner));
 }
 
 /// Keys that are left out are not sorted any further.
-GNNC_DEVICE void scatterFew(const Pass &pass, const Starts &digits, const Findings *found, const int *counts,
-                            const int *sums) {
-  if (needsNoSort(found)) {
+GNNC_DEVICE void scatterFew(const Pass &pass) {
+  if (needsNoSort(pass.found)) {
     if (!pass.keysOut)
-      takeAsIs(pass, pass.targets, digits);
+      takeAsIs(pass, pass.targets);
     return;
   }
-  int numDigits = 1 << pass.bits;
-  auto find = [&](int digit) { return digit < numDigits ? addUp(counts, sums, numDigits, digit) : DigitCount{}; };
-  scatterTile<kFewHeld, kFewDigits>(pass, ownTile<kFewHeld>(pass.count), find, [&](int digit, int start) {
+  int numDigits = 1 << int(pass.bits);
+  auto find = [&](int digit) {
+    return digit < numDigits ? addUp(pass.counts, pass.sums, numDigits, digit) : DigitCount{};
+  };
+  Part part = ownTile(pass.count, int(pass.held));
+  scatterTile<kFewHeld, kFewDigits>(pass, part, find, [&](int digit, int start) {
     if (blockIdx.x != 0)
       return;
-    if (digit < digits.numStarts)
-      digits.starts[digit] = start;
-    if (digit + 1 == numDigits && numDigits < digits.numStarts)
-      digits.starts[numDigits] = int(pass.count);
+    if (digit < pass.numStarts)
+      pass.starts[digit] = start;
+    if (digit + 1 == numDigits && numDigits < pass.numStarts)
+      pass.starts[numDigits] = int(pass.count);
   });
 }
 
@@ -368,20 +383,18 @@ GNNC_DEVICE void addDigit(int *counts, int digit) {
   }
 }
 
-/// Sorts by the lower digit what is sorted by the upper one: `upper` says where those buckets begin. Block b takes
-/// bucket b; blocks behind them take what is too long for one. Each counts its bucket by itself, so that nothing stands
-/// between the two digits. `rows`: where each key begins, or none.
-GNNC_DEVICE void scatterBuckets(const Pass &pass, const int *targets, const int *upper, int buckets, const Starts &rows,
-                                const Findings *found) {
+/// Sorts by the lower digit what is sorted by the upper one. Block b takes bucket b; blocks behind them take what is
+/// too long for one. Each counts its bucket by itself, so that nothing stands between the two digits.
+GNNC_DEVICE void scatterBuckets(const Pass &pass) {
   __shared__ int counts[2][kFewDigits];
   __shared__ int2 surplus;
-  if (needsNoSort(found))
-    return takeAsIs(pass, targets, rows);
-  int bucket = blockIdx.x, tile = 0;
+  if (needsNoSort(pass.found))
+    return takeAsIs(pass, pass.given);
+  int bucket = blockIdx.x, tile = 0, buckets = int(pass.buckets);
   if (bucket >= buckets) {
-    int own = threadIdx.x, wanted = bucket - buckets, all;
-    int tiles = own < buckets ? (__ldg(upper + own + 1) - __ldg(upper + own) + kFewTile - 1) / kFewTile - 1 : 0;
-    tiles = tiles < 0 ? 0 : tiles;
+    int own = threadIdx.x, wanted = bucket - buckets, all, tiles = 0;
+    if (own < buckets)
+      tiles = (__ldg(pass.upper + own + 1) - __ldg(pass.upper + own) - 1) / kFewTile;
     int before = sumBefore<kThreads>(tiles, all);
     if (wanted >= all)
       return;
@@ -390,27 +403,28 @@ GNNC_DEVICE void scatterBuckets(const Pass &pass, const int *targets, const int 
     __syncthreads();
     bucket = surplus.x, tile = surplus.y;
   }
-  int begin = __ldg(upper + bucket), end = __ldg(upper + bucket + 1), numDigits = 1 << pass.bits;
-  int at = begin + tile * kFewTile, left = end - at;
-  Part part{at, left < kFewTile ? left : kFewTile, begin, end - begin <= kFewTile};
+  int begin = __ldg(pass.upper + bucket), end = __ldg(pass.upper + bucket + 1), mask = (1 << int(pass.bits)) - 1;
+  int at = begin + tile * kFewTile, left = end - at, valid = left < kFewTile ? left : kFewTile;
+  Part part{at, valid, (valid + kThreads - 1) / kThreads, begin, end - begin <= kFewTile};
   auto find = [&](int digit) {
     counts[0][digit] = counts[1][digit] = 0;
     __syncthreads();
-    GNNC_FOR(isBehind, 2) {
+    for (int isBehind = 0; isBehind < 2; ++isBehind) {
       int from = isBehind ? at : begin, to = isBehind ? end : at;
-#pragma unroll 4
-      for (int i = from; i < to; i += kThreads) {
-        int place = i + threadIdx.x;
-        addDigit(counts[isBehind], place < to ? __ldg(pass.targets + place) & (numDigits - 1) : -1);
+      for (int i = from + threadIdx.x; i - int(threadIdx.x) < to; i += kFewTile) {
+        int digits[kFewHeld]; // all are read before the first is counted
+        GNNC_FOR(k, kFewHeld)
+        digits[k] = i + k * kThreads < to ? __ldg(pass.targets + i + k * kThreads) & mask : -1;
+        GNNC_FOR(k, kFewHeld) addDigit(counts[isBehind], digits[k]);
       }
     }
     __syncthreads();
     return DigitCount{counts[0][digit] + counts[1][digit], counts[0][digit]};
   };
-  int64 first = int64(bucket) << pass.bits;
+  int64 first = int64(bucket) << int(pass.bits);
   scatterTile<kFewHeld, kFewDigits>(pass, part, find, [&](int digit, int start) {
-    if (tile == 0 && first + digit < rows.numStarts)
-      rows.starts[first + digit] = start;
+    if (tile == 0 && first + digit < pass.numStarts)
+      pass.starts[first + digit] = start;
   });
 }
 

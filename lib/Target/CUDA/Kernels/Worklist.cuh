@@ -44,10 +44,10 @@ struct Owner {
 };
 
 /// Digits are sizes, the largest first: chunk + 1 of them. heavyOfTile[tile]: slots and heavy owners.
-GNNC_DEVICE void countOwners(const int *pointers, int64 owners, int chunk, int64 isLong, int *counts, int *sums,
-                             int2 *heavyOfTile, Numbers *numbers) {
+GNNC_DEVICE void countOwners(const int *pointers, int64 owners, int held, int chunk, int64 isLong, int *counts,
+                             int *sums, int2 *heavyOfTile, Numbers *numbers) {
   int slots = 0, heavy = 0, ofLong = 0;
-  countTile(owners, chunk + 1, counts, sums, [&](int64 number) {
+  countTile(owners, held, chunk + 1, counts, sums, [&](int64 number) {
     Owner owner(pointers, number);
     ofLong += owner.members() > isLong ? owner.members() : 0;
     slots += owner.slots(chunk);
@@ -77,14 +77,14 @@ GNNC_DEVICE int sumBeforeLane(int x) {
 
 /// The heavy owners of a tile: `before` are the slots and heavy owners before it. heavyBefore[i]: those before the
 /// lane's owner i, in all.
-GNNC_DEVICE void listHeavy(const int *pointers, int64 first, int64 owners, int chunk, int2 before, Item *items,
-                           Heavy *heavy, int *heavyOfSlot, int (&heavyBefore)[kFewHeld]) {
+GNNC_DEVICE void listHeavy(const int *pointers, int64 first, int64 owners, int held, int chunk, int2 before,
+                           Item *items, Heavy *heavy, int *heavyOfSlot, int (&heavyBefore)[kFewHeld]) {
   __shared__ int2 ofWarp[kWarps];
   int slots[kFewHeld], slotsBefore[kFewHeld];
   int2 own = {0, 0};
   GNNC_FOR(i, kFewHeld) {
     int64 number = first + 32 * i;
-    slots[i] = number < owners ? Owner(pointers, number).slots(chunk) : 0;
+    slots[i] = i < held && number < owners ? Owner(pointers, number).slots(chunk) : 0;
     unsigned those = __ballot_sync(kAllLanes, slots[i] > 0);
     heavyBefore[i] = own.y + __popc(those & ((1u << lane()) - 1));
     slotsBefore[i] = own.x + sumBeforeLane(slots[i]);
@@ -118,7 +118,7 @@ GNNC_DEVICE void listHeavy(const int *pointers, int64 first, int64 owners, int c
 }
 
 /// By falling size if long owners have more members than `mostEven`. Block 0 leaves the numbers that there are.
-GNNC_DEVICE void listOwners(const int *pointers, int64 owners, int chunk, int64 mostEven, const int *counts,
+GNNC_DEVICE void listOwners(const int *pointers, int64 owners, int held, int chunk, int64 mostEven, const int *counts,
                             const int *sums, const int2 *heavyOfTile, Numbers *numbers, Item *items, Heavy *heavy,
                             int *heavyOfSlot) {
   static_assert(kMostFewTiles <= kThreads && kFewDigits <= kThreads);
@@ -136,23 +136,23 @@ GNNC_DEVICE void listOwners(const int *pointers, int64 owners, int chunk, int64 
   bool bySize = numbers->membersOfLong > static_cast<unsigned long long>(mostEven);
   __syncthreads();
 
-  int64 first = int64(tile) * kFewTile + threadIdx.x / 32 * 32 * kFewHeld + lane();
+  int64 first = (int64(tile) * kThreads + threadIdx.x / 32 * 32) * held + lane();
   int heavyBefore[kFewHeld];
   if (here.y > 0)
-    listHeavy(pointers, first, owners, chunk, before, items, heavy, heavyOfSlot, heavyBefore);
+    listHeavy(pointers, first, owners, held, chunk, before, items, heavy, heavyOfSlot, heavyBefore);
   else
     GNNC_FOR(i, kFewHeld) heavyBefore[i] = before.y;
 
   int digits[kFewHeld], ranks[kFewHeld];
   if (bySize) {
     GNNC_FOR(i, kFewHeld) {
-      int members = first + 32 * i < owners ? Owner(pointers, first + 32 * i).members() : chunk + 1;
+      int members = i < held && first + 32 * i < owners ? Owner(pointers, first + 32 * i).members() : chunk + 1;
       digits[i] = members > chunk ? kFewDigits - 1 : chunk - members;
     }
     DigitCount known = {};
     if (digit <= chunk)
       known = addUp(counts, sums, chunk + 1, digit);
-    rankDigits<kFewHeld, kFewDigits>([&](int i) { return digits[i]; }, bins, ranks);
+    rankDigits<kFewHeld, kFewDigits>(held, [&](int i) { return digits[i]; }, bins, ranks);
     int all, base = sumBefore<kThreads>(known.all, all);
     destination[digit] = base + known.before;
     // Those of at least 2^k members are those of the digits up to chunk - 2^k.
@@ -165,7 +165,7 @@ GNNC_DEVICE void listOwners(const int *pointers, int64 owners, int chunk, int64 
   }
   GNNC_FOR(i, kFewHeld) {
     int64 number = first + 32 * i;
-    if (number >= owners)
+    if (i >= held || number >= owners)
       continue;
     Owner owner(pointers, number);
     if (owner.members() > chunk)
