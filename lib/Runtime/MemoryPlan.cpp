@@ -93,13 +93,22 @@ void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total
   for (int64_t i = 0; i < wanted; ++i)
     bestOrder[i] = order[i];
   for (int64_t attempt = 0; attempt < kAttempts && total > enough; ++attempt) {
-    int64_t top = 0;
-    while (items[order[top]].offset + rounded(items[order[top]].bytes) != now)
-      ++top;
-    int64_t moved = order[top];
-    for (; top > 0; --top)
-      order[top] = order[top - 1];
-    order[0] = moved;
+    if (attempt == kAttempts / 2) {
+      // Begin again with what takes most memory for longest, which what is larger but short-lived may go around.
+      auto taken = [&](int64_t i) {
+        return static_cast<double>(items[i].bytes) * static_cast<double>(items[i].last - items[i].first + 1);
+      };
+      for (int64_t i = 1; i <= wanted; ++i)
+        insertLast(order, i, [&](int64_t a, int64_t b) { return taken(a) > taken(b); });
+    } else {
+      int64_t top = 0;
+      while (items[order[top]].offset + rounded(items[order[top]].bytes) != now)
+        ++top;
+      int64_t moved = order[top];
+      for (; top > 0; --top)
+        order[top] = order[top - 1];
+      order[0] = moved;
+    }
     now = place(items, order, wanted, byOffset);
     if (now < 0) // The sums that are added up depend on the order.
       break;
