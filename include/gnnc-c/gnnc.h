@@ -174,7 +174,8 @@ typedef struct gnnc_api {
   /** Runs a program (null: `forward`). Inputs, parameters and states are bound by name in `inputs`; every one the
       program needs must be there (optional ones may be absent). Names that only other programs need are ignored,
       unknown ones are an error. Parameters and states that the program updates are written in place. Outputs overlap
-      nothing else that is passed; data need not be aligned. `workspace` may be null: then it is allocated and released
+      nothing else that is passed, and hold whatever is made on the way until the program is over; data need not be
+      aligned. `workspace` may be null: then it is allocated and released
       by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, which must be
       given, with the same inputs; outputs of the latter that it reads are bound once more.
       On a device, data and workspace are memory of the device, at multiples of 16 bytes (256 the workspace, which must

@@ -21,14 +21,13 @@ void gnnc::findReaders(Value value, SmallVectorImpl<OpOperand *> &readers) {
   }
 }
 
-/// Whether all values in a sweep's body have the features of `value`, or one number. A target may compute a sweep tile
+/// Whether all values in a body have the features of `value`, or one number. A target may compute a sweep tile
 /// by tile of its axes: then what lacks an axis is computed and written once for each tile.
-static bool fillsEveryTile(mpk::SweepOp sweep, Value value) {
+static bool fillsEveryTile(Block &body, Value value) {
   ArrayRef<int64_t> features = mpdfg::getFeatureShape(value.getType());
   auto fits = [&](Value other) {
     return mpdfg::getFeatureElements(other.getType()) == 1 || mpdfg::getFeatureShape(other.getType()) == features;
   };
-  Block &body = sweep.getBody().front();
   return llvm::all_of(body.getArguments(), fits) &&
          llvm::all_of(body, [&](Operation &op) { return llvm::all_of(op.getResults(), fits); });
 }
@@ -47,13 +46,29 @@ static bool isReadLate(mpk::SweepOp sweep, Value argument) {
                       [&](mpk::AccumulateOp op) { return op.getShared() && isArgument(op.getInput()); });
 }
 
+/// Whether axes that may be cut into tiles are the same of an operand and of a result, which lacks none.
+static bool tilesReadWhatTheyWrite(mpk::SweepOp sweep, unsigned operand, unsigned result) {
+  Block &body = sweep.getBody().front();
+  AxisClasses axes(sweep);
+  ArrayRef<int> read = axes.of(body.getArgument(operand)), written = axes.of(body.getTerminator()->getOperand(result));
+  auto mayBeCut = [&](int cls) { return cls >= 0 && axes.isParallel(cls); };
+  if (read.size() != written.size())
+    return false;
+  for (auto [from, to] : llvm::zip_equal(read, written))
+    if (from != to && (mayBeCut(from) || mayBeCut(to)))
+      return false;
+  return llvm::all_of(llvm::seq<int>(axes.size()),
+                      [&](int cls) { return !axes.isParallel(cls) || llvm::is_contained(written, cls); });
+}
+
 bool gnnc::readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
   AccessKind read = sweep.getAccessOf(operand).getKind(), write = sweep.getYieldOf(result).getKind();
   bool alone = !sweep.getOver(); // One owner: what is shared is its own.
   bool same = (read == AccessKind::Owner && write == AccessKind::Owner) ||
               (alone && read != AccessKind::Member && read != AccessKind::GatherMember && write != AccessKind::Member);
-  return same && fillsEveryTile(sweep, sweep.getBody().front().getTerminator()->getOperand(result)) &&
-         !isReadLate(sweep, sweep.getBody().getArgument(operand));
+  Block &body = sweep.getBody().front();
+  return same && fillsEveryTile(body, body.getTerminator()->getOperand(result)) &&
+         tilesReadWhatTheyWrite(sweep, operand, result) && !isReadLate(sweep, body.getArgument(operand));
 }
 
 bool gnnc::readsOwnersRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result) {
@@ -64,12 +79,30 @@ bool gnnc::readsOwnersRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned res
       sweep.getYieldOf(result).getKind() != AccessKind::Owner || isReadLate(sweep, argument) ||
       llvm::any_of(body, [](Operation &op) { return mpk::isTiled(&op); }))
     return false;
-  AxisClasses axes(sweep);
-  ArrayRef<int> read = axes.of(argument), written = axes.of(body.getTerminator()->getOperand(result));
-  auto mayBeCut = [&](int cls) { return cls >= 0 && axes.isParallel(cls); };
-  for (auto [from, to] : llvm::zip_equal(read, written))
-    if (from != to && (mayBeCut(from) || mayBeCut(to)))
-      return false;
-  return llvm::all_of(llvm::seq<int>(axes.size()),
-                      [&](int cls) { return !axes.isParallel(cls) || llvm::is_contained(written, cls); });
+  return tilesReadWhatTheyWrite(sweep, operand, result);
+}
+
+/// Whether a body reads `argument` for nothing but its result, each number for the one in the same place.
+static bool feedsItsPlaceOnly(BlockArgument argument) {
+  int64_t numbers = mpdfg::getFeatureElements(argument.getType());
+  SmallVector<Value> pending{argument};
+  while (!pending.empty())
+    for (Operation *user : pending.pop_back_val().getUsers()) {
+      if (isa<mpk::YieldOp>(user))
+        continue;
+      auto linear = dyn_cast<mpdfg::LinearOpInterface>(user);
+      bool keepsPlaces = isa<mpdfg::ReshapeOp>(user) || (linear && linear.isElementwise());
+      if (!keepsPlaces || mpdfg::getFeatureElements(user->getResult(0).getType()) != numbers)
+        return false;
+      pending.push_back(user->getResult(0));
+    }
+  return true;
+}
+
+bool gnnc::readsOwnNumbersOnly(mpk::ProductOp product, unsigned extra) {
+  if (!product.hasEpilogue() || product.getGroupAttr() || product.getNumResults() != 1 ||
+      product.getAccessOf(extra).getKind() != AccessKind::Owner)
+    return false;
+  Block &body = product.getEpilogue().front();
+  return fillsEveryTile(body, body.getTerminator()->getOperand(0)) && feedsItsPlaceOnly(body.getArgument(extra + 1));
 }

@@ -26,6 +26,10 @@ bool readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result);
 /// others.
 bool readsOwnersRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result);
 
+/// The same for further rows of a product's epilogue, whose rows are spread over threads: each number is read for the
+/// number of the one result in the same place alone.
+bool readsOwnNumbersOnly(mpk::ProductOp product, unsigned extra);
+
 } // namespace gnnc
 
 #endif // GNNC_LIB_TRANSFORMS_INPLACE_H

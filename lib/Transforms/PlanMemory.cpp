@@ -79,7 +79,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         int64_t output = returned ? outputOf(function, result) : -1;
         if (returned && output < 0)
           continue;
-        int64_t slot = findSlotToReuse(result, taken, slotOf, slots, lastSteps[&op]);
+        int64_t slot = findSlotToReuse(result, returned, taken, slotOf, slots, lastSteps[&op]);
         // The caller gives each half of a program the results that it makes.
         if (slot >= 0 && returned && (slots[slot].first < half) != (firstSteps[&op] < half))
           slot = -1;
@@ -152,40 +152,48 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     return launch && launch == b->getAttr(kLaunchAttr);
   }
 
-  /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more.
-  static int64_t findSlotToReuse(OpResult result, ArrayRef<int64_t> taken, const DenseMap<Value, int64_t> &slotOf,
-                                 ArrayRef<Slot> slots, int64_t step) {
-    auto sweep = dyn_cast<mpk::SweepOp>(result.getOwner());
+  /// Whether a kernel has read all it needs of an operand's row before it writes the row of a result.
+  static bool mayBeReplaced(Operation *op, unsigned operand, unsigned result) {
+    if (auto product = dyn_cast<mpk::ProductOp>(op))
+      return operand >= 2 && readsOwnNumbersOnly(product, operand - 2);
+    auto sweep = dyn_cast<mpk::SweepOp>(op);
     if (!sweep)
-      return -1;
-    unsigned number = result.getResultNumber();
-    for (auto [i, input] : llvm::enumerate(sweep.getInputs())) {
-      auto found = slotOf.find(input);
-      if (found == slotOf.end() || input.getType() != result.getType() || llvm::is_contained(taken, found->second))
+      return false;
+    if (sweep.getAlong())
+      return readsOwnersRowOnly(sweep, operand, result);
+    // Rows are written in the order of their numbers.
+    return readsOwnRowOnly(sweep, operand, result) &&
+           llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
+  }
+
+  /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more. Of several
+  /// the one that was made last, or, where it leaves the arena, first.
+  static int64_t findSlotToReuse(OpResult result, bool returned, ArrayRef<int64_t> taken,
+                                 const DenseMap<Value, int64_t> &slotOf, ArrayRef<Slot> slots, int64_t step) {
+    Operation *op = result.getOwner();
+    int64_t best = -1;
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto found = slotOf.find(operand.get());
+      if (found == slotOf.end() || operand.get().getType() != result.getType() ||
+          llvm::is_contained(taken, found->second))
         continue;
       const Slot &slot = slots[found->second];
-      if (slot.last != step || slot.output >= 0)
-        continue;
-      if (sweep.getAlong() ? !readsOwnersRowOnly(sweep, i, number) : !readsOwnRowOnly(sweep, i, number))
+      if (slot.last != step || slot.output >= 0 ||
+          !mayBeReplaced(op, operand.getOperandNumber(), result.getResultNumber()))
         continue;
       // Nor is it read in another way here, or by another part of the launch.
       auto reads = [&](OpOperand &other) {
         auto also = slotOf.find(mpdfg::getViewed(other.get()));
-        return also != slotOf.end() && also->second == found->second;
+        return &other != &operand && also != slotOf.end() && also->second == found->second;
       };
-      bool alone =
-          llvm::none_of(sweep->getOpOperands(),
-                        [&, i = i](OpOperand &other) { return other.getOperandNumber() != i && reads(other); }) &&
-          llvm::none_of(*sweep->getBlock(), [&](Operation &other) {
-            return &other != sweep && share(&other, sweep) && llvm::any_of(other.getOpOperands(), reads);
-          });
-      // Rows are written in the order of their numbers.
-      bool inOrder = sweep.getAlong() ||
-                     llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
-      if (alone && inOrder)
-        return found->second;
+      if (llvm::any_of(*op->getBlock(), [&](Operation &other) {
+            return (&other == op || share(&other, op)) && llvm::any_of(other.getOpOperands(), reads);
+          }))
+        continue;
+      if (best < 0 || (returned ? slot.first < slots[best].first : slot.first > slots[best].first))
+        best = found->second;
     }
-    return -1;
+    return best;
   }
 
   static void visitUses(Value value, const DenseMap<Operation *, int64_t> &steps, int64_t &end, bool &returned) {

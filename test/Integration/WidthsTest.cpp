@@ -141,6 +141,13 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"GatedRoot", "model M { input x: node[in = 16], s: node[heads = 2], e: edge[]\n"
                           "param A[in, heads, out = 7], B[in, heads, out]\n"
                           "output y = sum(exp(sigmoid(s.src + s.dst) * tanh(e)) * tanh(x @ A).src) + x @ B }"},
+        // The same in a product that adds another's rows.
+        Wide{"AddedProducts", "model M { input x: node[in = 16]\n param A[in, out = 64], B[in, out]\n"
+                              "output y = tanh(max(x.src) @ A + (x @ B)) }"},
+        Wide{"WideProducts", "model M { input x: node[in = 16]\n param A[in, out = 601], B[in, out]\n"
+                             "output y = tanh(max(x.src) @ A + (x @ B)) }"},
+        Wide{"ManyRows", "model M { input x: node[heads = 3, in = 16]\n param A[in, out = 20], B[in, out]\n"
+                         "output y = tanh(max(x.src) @ A + (x @ B)) }"},
         Wide{"Norm", "model M { input x: node[512]\n output y = LayerNorm(x) }"},
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"

@@ -403,3 +403,134 @@ func.func @in_tiles(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, 
   } : (tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<4x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+// A product that adds rows number by number, too.
+// CHECK-LABEL: func.func @in_epilogue(
+// CHECK-NEXT: mpk.arena [] bytes [] first [] last []
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -2>}
+// CHECK: } {mpk.slots = array<i64: -2>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @src root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+#source = #mpk.access<gather_member @src>
+func.func @in_epilogue(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
+    -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 epilogue (%0) access [#owner] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %y = mpdfg.binary add %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %y : tensor<4xf32>
+  } : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+// Not where it multiplies them as well, nor where all of a row is needed for each number: rows are spread over threads.
+// CHECK-LABEL: func.func @multiplied(
+// CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @src root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+#source = #mpk.access<gather_member @src>
+func.func @multiplied(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x4xf32>)
+    -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.product over @node (%0, %v) batch 1 rows 1 k 4 n 4 epilogue (%0) access [#owner] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %y = mpdfg.binary add %a, %b : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %y : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @folded(
+// CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @src root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+#source = #mpk.access<gather_member @src>
+func.func @folded(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
+    -> tensor<?x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 epilogue (%0) access [#owner] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %f = mpdfg.fold sum %b [0] : tensor<4xf32> -> tensor<1xf32>
+    %y = mpdfg.binary add %a, %f : tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
+    mpk.yield %y : tensor<4xf32>
+  } : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+// Nor beside another result, whose axes may be cut otherwise; the same of a sweep over rows.
+// CHECK-LABEL: func.func @two_in_epilogue(
+// CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1, -1>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @src root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+#source = #mpk.access<gather_member @src>
+func.func @two_in_epilogue(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1:2 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 epilogue (%0) access [#owner] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %y = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    %z = mpdfg.unary exp %b : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %y, %z : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>, tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>)
+  return %1#0, %1#1 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+// CHECK-LABEL: func.func @two_of_rows(
+// CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1, -1>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @src root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+#source = #mpk.access<gather_member @src>
+func.func @two_of_rows(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %h: tensor<?x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1:2 = mpk.sweep over @node (%h, %0) access [#owner, #owner] yields [#owner, #owner] {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    %y = mpdfg.unary neg %a : tensor<4xf32> -> tensor<4xf32>
+    %z = mpdfg.unary exp %b : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %y, %z : tensor<4xf32>, tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>)
+  return %1#0, %1#1 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+}

@@ -392,8 +392,8 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let description = [{
     Adds an `mpk.arena` with a slot for each result that is not an output, with the kernels between which it is live, and names the slots on the kernels
     (`mpk.slots`; -1 for outputs). A sweep that is the last to read a row as long as one it writes, number by number, writes it there: both
-    values have one slot.
-    What such a row is written over by a result of the function lies in that result's memory from the beginning: -2 - k for result k.
+    values have one slot. So does a product with a row that its epilogue adds. If what is written is a result of the function,
+    both lie in the caller's memory for it: -2 - k for result k.
   }];
   let statistics = [Statistic<"numInPlace", "in-place", "Values written over what they are made of">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
