@@ -93,6 +93,41 @@ TEST_F(DeviceLimits, LargerBlocksForLargerGPUs) {
             "101376: try --arch=sm_120");
 }
 
+/// A graph of some hundred KiB is prepared, and prepared again, with a few MiB of the GPU left.
+TEST_F(DeviceLimits, PreparingTakesWhatThereIs) {
+  std::unique_ptr<CompiledModel> model = compileFor({90}, "model M { input x: node[a = 4]\n output y = sum(x.src) }");
+  ASSERT_TRUE(model);
+  constexpr size_t kMemory = 100 << 20, kTaken = 96 << 20;
+  standInSetMemory(kMemory);
+  standInSetFill(0);
+  const gnnc_api &api = model->file().api();
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+  gnnc_context *context = nullptr;
+  gnnc_error error = {};
+  ASSERT_EQ(api.open(&options, &context, &error), GNNC_OK) << error.message;
+  Graph graph = randomGraph(3000, 40000, 1);
+  std::vector<gnnc_extent> extents{{"node", 3000}, {"edge", 40000}};
+  std::vector<gnnc_index> indices;
+  for (const auto &[name, targets] : graph.maps)
+    indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
+  gnnc_graph_desc desc = {sizeof desc, 2, extents.data(), int32_t(indices.size()), indices.data(), 0, nullptr, nullptr};
+  auto prepare = [&] {
+    gnnc_graph *prepared = nullptr;
+    EXPECT_EQ(api.prepare(context, &desc, &prepared, &error), GNNC_OK) << error.message;
+    EXPECT_EQ(error.status, GNNC_OK);
+    if (prepared)
+      api.free_graph(prepared);
+  };
+  prepare();
+  void *taken = nullptr;
+  ASSERT_EQ(api.allocate(context, kTaken, &taken, &error), GNNC_OK) << error.message;
+  prepare();
+  prepare();
+  api.release(context, taken);
+  api.close(context);
+  EXPECT_EQ(standInLive("bytes"), 0);
+}
+
 /// A size that a caller's computation wrapped around.
 TEST_F(DeviceLimits, NobodyHasSoMuchMemory) {
   std::unique_ptr<CompiledModel> model = compileFor({90}, kLinear);

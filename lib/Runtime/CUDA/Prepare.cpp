@@ -42,9 +42,8 @@ GraphBuilder::~GraphBuilder() {
 
 gnnc_status GraphBuilder::start() {
   status = device.loadPreparation(error);
-  if (!status)
-    status = device.takePiece(piece, error);
-  if (!status) {
+  // Without a piece, as on a GPU that is nearly full, arrays are allocated one by one.
+  if (!status && !device.takePiece(piece, nullptr)) {
     zeros = {reinterpret_cast<char *>(piece), kClearedPiece};
     temporaries = {zeros.next + kClearedPiece, kPieceBytes - kClearedPiece};
     fill(zeros.next, kClearedPiece / 4, 0);
@@ -69,7 +68,7 @@ gnnc_status GraphBuilder::wait() {
 // Memory
 //===----------------------------------------------------------------------===//
 
-void *GraphBuilder::allocate(int64_t bytes) {
+void *GraphBuilder::allocate(int64_t bytes, int64_t least) {
   if (status)
     return nullptr;
   if (numBlocks == capacity) {
@@ -86,7 +85,10 @@ void *GraphBuilder::allocate(int64_t bytes) {
     capacity = wanted;
   }
   Address memory = 0;
-  status = device.allocateOrdered(bytes > 0 ? bytes : 1, memory, error);
+  if (least < bytes && device.allocateOrdered(bytes, memory, nullptr))
+    bytes = least;
+  if (!memory)
+    status = device.allocateOrdered(bytes > 0 ? bytes : 1, memory, error);
   if (status)
     return nullptr;
   blocks[numBlocks++] = {reinterpret_cast<void *>(memory), bytes, false};
@@ -96,15 +98,14 @@ void *GraphBuilder::allocate(int64_t bytes) {
 void *GraphBuilder::cut(Room &room, int64_t bytes, int64_t piece, bool clear) {
   int64_t needed = divideUp(bytes > 0 ? bytes : 1, kDeviceAlignment) * kDeviceAlignment;
   if (room.left < needed) {
-    int64_t size = needed > piece ? needed : piece;
-    room = {static_cast<char *>(allocate(size)), size};
-    if (!status)
-      blocks[numBlocks - 1].isPiece = true;
+    void *memory = allocate(needed > piece ? needed : piece, needed);
+    if (status)
+      return nullptr;
+    blocks[numBlocks - 1].isPiece = true;
+    room = {static_cast<char *>(memory), blocks[numBlocks - 1].bytes};
     if (clear)
-      fill(room.next, size / 4, 0);
+      fill(room.next, room.left / 4, 0);
   }
-  if (status)
-    return nullptr;
   void *result = room.next;
   room.next += needed;
   room.left -= needed;

@@ -65,7 +65,9 @@ public:
   gnnc_status status = GNNC_OK;
 
   // Arrays; null after a failure.
-  void *allocate(int64_t bytes);
+  /// Where there is no room for so many bytes, `least` will do.
+  void *allocate(int64_t bytes, int64_t least);
+  void *allocate(int64_t bytes) { return allocate(bytes, bytes); }
   int32_t *array(int64_t count) { return static_cast<int32_t *>(allocate(count * 4)); }
   /// Not to be kept. It stays until the end unless it is large and released.
   int32_t *temporary(int64_t count);

@@ -63,8 +63,9 @@ void GraphBuilder::listFew(const Grouping &grouping, DeviceWorklist &result) {
          block, block + heavyAt, block + slotsAt);
   result.chunk = chunk;
   result.items = reinterpret_cast<Address>(block);
-  result.heavy = result.items + static_cast<Address>(heavyAt);
-  result.heavyOfSlot = result.items + static_cast<Address>(slotsAt);
+  // The end of this array may be another's beginning.
+  result.heavy = heavy > 0 ? result.items + static_cast<Address>(heavyAt) : 0;
+  result.heavyOfSlot = slots > 0 ? result.items + static_cast<Address>(slotsAt) : 0;
   pending[numPending++] = {numbers, &grouping, &result};
 }
 
