@@ -116,16 +116,21 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spe
     return nullptr;
   auto recorder = std::make_unique<DeviceRecorder>();
   recorder->folder = std::getenv("GNNC_DEVICE_CASES");
+  const char *wanted = std::getenv("GNNC_DEVICE_FORMS");
+  llvm::SmallVector<llvm::StringRef> names;
+  llvm::StringRef(wanted ? wanted : "").split(names, ',');
   for (const Form &form : forms) {
-    llvm::Expected<std::string> bytes =
-        compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
-    if (!bytes)
-      return bytes.takeError();
     std::string name = "O" + std::to_string(form.optLevel) +
                        (form.doublePrecision            ? "d"
                         : form.storage == Storage::BF16 ? "b"
                         : form.storage == Storage::F16  ? "h"
                                                         : "");
+    if (wanted && !llvm::is_contained(names, name))
+      continue;
+    llvm::Expected<std::string> bytes =
+        compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
+    if (!bytes)
+      return bytes.takeError();
     if (llvm::Error error = recorder->addModel(*bytes, name))
       return std::move(error);
   }

@@ -269,6 +269,8 @@ private:
 
 std::vector<std::unique_ptr<Runner>> test::compiledRunners(const spec::ModelSpec &model, bool gradient) {
   std::vector<std::unique_ptr<Runner>> runners;
+  if (isRecordingForDevice())
+    return runners;
   const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
   for (auto [optLevel, baseline] : ways) {
     llvm::Expected<std::unique_ptr<CompiledModel>> compiled =

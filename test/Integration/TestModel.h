@@ -115,10 +115,10 @@ private:
 /// failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output y and
 /// gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on it.
 /// With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for
-/// test/Device/Replay.cpp on another machine.
+/// test/Device/Replay.cpp on another machine, and nothing is compiled for this one.
 std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
 
-/// Of these the compiled ones that run here.
+/// Of these the compiled ones that run here; none with GNNC_DEVICE_CASES.
 std::vector<std::unique_ptr<Runner>> compiledRunners(const spec::ModelSpec &model, bool gradient = false);
 
 /// Gradients at every level with the settings of --save that allRunners leaves out, for one processor level.

@@ -84,7 +84,9 @@ constexpr Name kNames[] = {
     {NoBinary, "CUDA_ERROR_NO_BINARY_FOR_GPU", "no kernel image is available for execution on the device"},
     {222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain."},
     {IllegalState, "CUDA_ERROR_ILLEGAL_STATE", "the operation cannot be performed in the present state"},
+    {NotFound, "CUDA_ERROR_NOT_FOUND", "named symbol not found"},
     {700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
+    {LaunchFailed, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
     {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
     {CaptureUnsupported, "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "operation not permitted when stream is capturing"},
     {UpdateFailure, "CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE", "the graph update was not performed"},
@@ -141,6 +143,7 @@ EXPORTED void standInReset() {
   state().calls.clear();
   state().kernels = state().recorded = 0;
   state().modules.clear();
+  state().fault.clear();
 }
 
 EXPORTED int64_t standInCalls(const char *function) {
@@ -160,6 +163,7 @@ EXPORTED void standInFail(const char *function, int64_t after, int code) {
   state().settings.code = code;
 }
 
+EXPORTED void standInSetProcessors(int processors) { state().settings.processors = processors; }
 EXPORTED void standInSetMemory(size_t bytes) { state().settings.memory = bytes; }
 EXPORTED void standInSetFill(unsigned char byte) { state().settings.fill = byte; }
 EXPORTED void standInSetArchitecture(int architecture) { state().settings.architecture = architecture; }
@@ -179,6 +183,7 @@ EXPORTED int64_t standInLive(const char *what) {
 EXPORTED int64_t standInKernels() { return state().kernels; }
 EXPORTED int64_t standInRecordedKernels() { return state().recorded; }
 EXPORTED const char *standInModules() { return state().modules.c_str(); }
+EXPORTED const char *standInFault() { return state().fault.c_str(); }
 
 //===----------------------------------------------------------------------===//
 // Devices and modules
@@ -286,7 +291,12 @@ EXPORTED int cuModuleLoadDataEx(void **module, const void *image, unsigned, int 
       return NoBinary;
   }
   state().modules += kind + "\n";
+  bool failed;
+  std::unique_ptr<HostModule> code = HostModule::load(text, failed);
+  if (failed)
+    return NoBinary;
   *module = make<Module>("modules");
+  static_cast<Module *>(*module)->code = std::move(code);
   return Success;
 }
 
@@ -296,12 +306,19 @@ EXPORTED int cuModuleUnload(void *module) {
   return call.code ? call.code : code;
 }
 
-EXPORTED int cuModuleGetFunction(void **function, void *module, const char *) {
+EXPORTED int cuModuleGetFunction(void **function, void *handle, const char *name) {
   Call call("cuModuleGetFunction");
   if (call.code)
     return call.code;
-  auto &functions = static_cast<Module *>(module)->functions;
+  auto *module = static_cast<Module *>(handle);
+  Kernel kernel = module->code ? module->code->find(name) : nullptr;
+  if (module->code && !kernel)
+    return NotFound;
+  auto &functions = module->functions;
   functions.push_back(std::make_unique<Function>());
+  functions.back()->name = name;
+  functions.back()->module = module;
+  functions.back()->kernel = kernel;
   *function = functions.back().get();
   return Success;
 }
@@ -365,35 +382,35 @@ EXPORTED int cuMemcpyHtoDAsync_v2(Address to, const void *from, size_t bytes, vo
   Call call("cuMemcpyHtoDAsync_v2");
   if (call.code || !isDevice(to, bytes))
     return call.code ? call.code : InvalidValue;
-  return enqueue(stream, [&] { memcpy(reinterpret_cast<void *>(to), from, bytes); });
+  return enqueue(stream, [=] { memcpy(reinterpret_cast<void *>(to), from, bytes); });
 }
 
 EXPORTED int cuMemcpyDtoHAsync_v2(void *to, Address from, size_t bytes, void *stream) {
   Call call("cuMemcpyDtoHAsync_v2");
   if (call.code || !isDevice(from, bytes))
     return call.code ? call.code : InvalidValue;
-  return enqueue(stream, [&] { memcpy(to, reinterpret_cast<void *>(from), bytes); });
+  return enqueue(stream, [=] { memcpy(to, reinterpret_cast<void *>(from), bytes); });
 }
 
 EXPORTED int cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void *stream) {
   Call call("cuMemcpyDtoDAsync_v2");
   if (call.code || !isDevice(to, bytes) || !isDevice(from, bytes))
     return call.code ? call.code : InvalidValue;
-  return enqueue(stream, [&] { memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); });
+  return enqueue(stream, [=] { memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes); });
 }
 
 EXPORTED int cuMemsetD8Async(Address to, unsigned char value, size_t count, void *stream) {
   Call call("cuMemsetD8Async");
   if (call.code || !isDevice(to, count))
     return call.code ? call.code : InvalidValue;
-  return enqueue(stream, [&] { memset(reinterpret_cast<void *>(to), value, count); });
+  return enqueue(stream, [=] { memset(reinterpret_cast<void *>(to), value, count); });
 }
 
 EXPORTED int cuMemsetD32Async(Address to, unsigned value, size_t count, void *stream) {
   Call call("cuMemsetD32Async");
   if (call.code || !isDevice(to, 4 * count))
     return call.code ? call.code : InvalidValue;
-  return enqueue(stream, [&] { std::fill_n(reinterpret_cast<unsigned *>(to), count, value); });
+  return enqueue(stream, [=] { std::fill_n(reinterpret_cast<unsigned *>(to), count, value); });
 }
 
 EXPORTED int cuMemPoolCreate(void **pool, const void *) {

@@ -9,8 +9,12 @@
 // there is no NVRTC. Whether kernels compile it cannot say. Its version is 0.0: nothing of it is taken for the real
 // one's from the cache of kernels. Like the real one it needs a second library, which it looks for by name alone.
 //
+// With STAND_IN_EMULATES an image holds the kernels' code for the host as well (HostCompiler.h), and the version is
+// 0.1.
+//
 //===----------------------------------------------------------------------===//
 
+#include "HostCompiler.h"
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>
@@ -18,10 +22,17 @@
 
 namespace {
 
+#ifdef STAND_IN_EMULATES
+constexpr int kMinor = 1;
+#else
+constexpr int kMinor = 0;
+#endif
+
 struct Program {
-  std::string architecture;
-  std::string ptx() const { return ".version 8.0\n.target " + architecture + "\n"; }
-  std::string code() const { return "machine code for " + architecture; }
+  gnnc::standin::KernelText text;
+  std::string architecture, hostCode, log;
+  std::string ptx() const { return ".version 8.0\n.target " + architecture + "\n" + hostCode; }
+  std::string code() const { return "machine code for " + architecture + "\n" + hostCode; }
 };
 
 } // namespace
@@ -31,15 +42,19 @@ struct Program {
 extern "C" {
 
 EXPORTED int nvrtcVersion(int *major, int *minor) {
-  *major = *minor = 0;
+  *major = 0;
+  *minor = kMinor;
   return 0;
 }
 
 EXPORTED const char *nvrtcGetErrorString(int) { return "an error of the stand-in"; }
 
-EXPORTED int nvrtcCreateProgram(Program **program, const char *, const char *, int, const char *const *,
-                                const char *const *) {
+EXPORTED int nvrtcCreateProgram(Program **program, const char *text, const char *, int count,
+                                const char *const *headers, const char *const *names) {
   *program = new Program();
+  (*program)->text.text = text;
+  for (int i = 0; i < count; ++i)
+    (*program)->text.headers.emplace_back(names[i], headers[i]);
   return 0;
 }
 
@@ -50,22 +65,26 @@ EXPORTED int nvrtcDestroyProgram(Program **program) {
 }
 
 EXPORTED int nvrtcCompileProgram(Program *program, int count, const char *const *options) {
-  constexpr int kBuiltinFailure = 7; // NVRTC_ERROR_BUILTIN_OPERATION_FAILURE
-  if (!dlopen("libnvrtc-builtins.so.0.0", RTLD_NOW | RTLD_LOCAL))
+  constexpr int kCompilation = 6, kBuiltinFailure = 7; // NVRTC_ERROR_...
+  if (kMinor == 0 && !dlopen("libnvrtc-builtins.so.0.0", RTLD_NOW | RTLD_LOCAL))
     return kBuiltinFailure;
   for (int i = 0; i < count; ++i)
     if (const char *number = strchr(options[i], '_'); strncmp(options[i], "--gpu-architecture=", 19) == 0 && number)
       program->architecture = std::string("sm") + number;
-  return program->architecture.empty();
+#ifdef STAND_IN_EMULATES
+  if (!gnnc::standin::compileForHost(program->text, program->hostCode, program->log))
+    return kCompilation;
+#endif
+  return program->architecture.empty() ? kCompilation : 0;
 }
 
-EXPORTED int nvrtcGetProgramLogSize(Program *, size_t *size) {
-  *size = 1;
+EXPORTED int nvrtcGetProgramLogSize(Program *program, size_t *size) {
+  *size = program->log.size() + 1;
   return 0;
 }
 
-EXPORTED int nvrtcGetProgramLog(Program *, char *log) {
-  *log = 0;
+EXPORTED int nvrtcGetProgramLog(Program *program, char *log) {
+  memcpy(log, program->log.c_str(), program->log.size() + 1);
   return 0;
 }
 

@@ -7,8 +7,24 @@
 
 #include "State.h"
 #include <algorithm>
+#include <stdio.h>
 
 using namespace gnnc::standin;
+
+/// What a launch does.
+static std::function<int()> launchOf(void *handle, gnnc::emulation::Place blocks, unsigned threads, unsigned shared,
+                                     void *const *extra) {
+  const auto *function = static_cast<const Function *>(handle);
+  if (!function->kernel)
+    return [] { return Success; };
+  std::string arguments(static_cast<const char *>(extra[1]), *static_cast<size_t *>(extra[3]));
+  return [function, grid = Grid{function->name, blocks, threads, shared, std::move(arguments)}] {
+    if (runGrid(*function->module->code, function->kernel, grid, state().fault))
+      return Success;
+    fprintf(stderr, "stand-in: %s\n", state().fault.c_str());
+    return LaunchFailed;
+  };
+}
 
 extern "C" {
 
@@ -96,11 +112,23 @@ EXPORTED int cuGraphExecUpdate_v2(void *executable, void *graph, void *) {
   auto &have = static_cast<Executable *>(executable)->graph.nodes, &want = static_cast<Graph *>(graph)->nodes;
   bool isSame = std::equal(have.begin(), have.end(), want.begin(), want.end(),
                            [](const auto &a, const auto &b) { return a->isKernel == b->isKernel; });
+  for (size_t i = 0; !call.code && isSame && i < have.size(); ++i)
+    have[i]->work = want[i]->work;
   return call.code ? call.code : isSame ? Success : UpdateFailure;
 }
 
-EXPORTED int cuGraphExecKernelNodeSetParams(void *, void *, const void *) {
-  return Call("cuGraphExecKernelNodeSetParams").code;
+EXPORTED int cuGraphExecKernelNodeSetParams(void *, void *node, const void *given) {
+  Call call("cuGraphExecKernelNodeSetParams");
+  struct Parameters { // CUDA_KERNEL_NODE_PARAMS
+    void *function;
+    unsigned gridX, gridY, gridZ, blockX, blockY, blockZ, sharedBytes;
+    void **arguments, **extra;
+  };
+  const auto &launch = *static_cast<const Parameters *>(given);
+  if (!call.code)
+    static_cast<Node *>(node)->work = launchOf(launch.function, {launch.gridX, launch.gridY, launch.gridZ},
+                                               launch.blockX, launch.sharedBytes, launch.extra);
+  return call.code;
 }
 
 EXPORTED int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled) {
@@ -116,9 +144,13 @@ EXPORTED int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enable
 EXPORTED int cuGraphLaunch(void *executable, void *) {
   Call call("cuGraphLaunch");
   auto *made = static_cast<Executable *>(executable);
+  int code = call.code;
   for (const auto &node : made->graph.nodes)
-    state().kernels += !call.code && node->isKernel && !made->disabled.count(node.get());
-  return call.code;
+    if (!code && !made->disabled.count(node.get())) {
+      state().kernels += node->isKernel;
+      code = node->work();
+    }
+  return code;
 }
 
 EXPORTED int cuGraphExecDestroy(void *executable) {
@@ -150,13 +182,14 @@ EXPORTED int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsi
   if (!function || !hasArguments || !fits || int(sharedBytes) > static_cast<Function *>(function)->shared)
     return InvalidValue;
   auto *stream = static_cast<Stream *>(handle);
+  std::function<int()> work = launchOf(function, {gridX, gridY, gridZ}, blockX, sharedBytes, extra);
   if (stream && stream->captured) {
-    record(*stream, true);
+    record(*stream, true, std::move(work));
     ++state().recorded;
-  } else {
-    ++state().kernels;
+    return Success;
   }
-  return Success;
+  ++state().kernels;
+  return work();
 }
 
 } // extern "C"

@@ -9,6 +9,8 @@
 #define GNNC_TEST_STANDIN_STATE_H
 
 #include "Driver.h"
+#include "HostModule.h"
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -28,19 +30,27 @@ enum Result {
   InvalidContext = 201,
   NoBinary = 209,
   IllegalState = 401,
+  NotFound = 500,
+  LaunchFailed = 719,
   CaptureUnsupported = 900,
   UpdateFailure = 910
 };
 
+struct Module;
 struct Function {
   int shared = 48 << 10; ///< most dynamic shared memory
+  std::string name;
+  const Module *module = nullptr;
+  Kernel kernel = nullptr; ///< null: it does nothing
 };
 struct Module {
+  std::unique_ptr<HostModule> code; ///< null: its kernels do nothing
   std::vector<std::unique_ptr<Function>> functions;
 };
 struct Pool {};
 struct Node {
   bool isKernel;
+  std::function<int()> work;
 };
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes;
@@ -72,7 +82,7 @@ struct State {
   size_t bytes = 0;
   std::map<std::string, int64_t> live;
   int64_t kernels = 0, recorded = 0;
-  std::string modules;
+  std::string modules, fault;
 
   State();
   ~State();
@@ -100,8 +110,8 @@ private:
 };
 
 /// A node of what a stream records.
-inline void record(Stream &stream, bool isKernel) {
-  stream.captured->nodes.push_back(std::make_shared<Node>(Node{isKernel}));
+inline void record(Stream &stream, bool isKernel, std::function<int()> work) {
+  stream.captured->nodes.push_back(std::make_shared<Node>(Node{isKernel, std::move(work)}));
   stream.dependencies = {stream.captured->nodes.back().get()};
 }
 
@@ -109,7 +119,7 @@ inline void record(Stream &stream, bool isKernel) {
 template <typename Work> int enqueue(void *handle, Work work) {
   auto *stream = static_cast<Stream *>(handle);
   if (stream && stream->captured)
-    record(*stream, false);
+    record(*stream, false, [work] { return work(), Success; });
   else
     work();
   return Success;

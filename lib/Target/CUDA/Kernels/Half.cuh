@@ -33,11 +33,7 @@ template <> constexpr bool kIsHalf<f16> = true;
 template <> constexpr bool kIsHalf<const f16> = true;
 
 GNNC_DEVICE float widen(bf16 x) { return __uint_as_float(unsigned(x.bits) << 16); }
-GNNC_DEVICE float widen(f16 x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
-  return y;
-}
+GNNC_DEVICE float widen(f16 x) { return fromF16(x.bits); }
 /// Two numbers, of which the lower bits are the first. The last argument only says their type.
 GNNC_DEVICE void widenPair(float *to, unsigned pair, const bf16 *) {
   to[0] = __uint_as_float(pair << 16), to[1] = __uint_as_float(pair & 0xffff0000u);
@@ -46,26 +42,10 @@ GNNC_DEVICE void widenPair(float *to, unsigned pair, const f16 *) {
   to[0] = widen(f16{static_cast<unsigned short>(pair)}), to[1] = widen(f16{static_cast<unsigned short>(pair >> 16)});
 }
 
-GNNC_DEVICE bf16 narrow(float x, bf16) {
-  bf16 y;
-  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-  return y;
-}
-GNNC_DEVICE f16 narrow(float x, f16) {
-  f16 y;
-  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
-  return y;
-}
-GNNC_DEVICE unsigned narrowPair(const float *from, bf16) {
-  unsigned pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[1]), "f"(from[0]));
-  return pair;
-}
-GNNC_DEVICE unsigned narrowPair(const float *from, f16) {
-  unsigned pair;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(from[1]), "f"(from[0]));
-  return pair;
-}
+GNNC_DEVICE bf16 narrow(float x, bf16) { return {toBF16(x)}; }
+GNNC_DEVICE f16 narrow(float x, f16) { return {toF16(x)}; }
+GNNC_DEVICE unsigned narrowPair(const float *from, bf16) { return toBF16Pair(from[0], from[1]); }
+GNNC_DEVICE unsigned narrowPair(const float *from, f16) { return toF16Pair(from[0], from[1]); }
 
 /// To, const where From is.
 template <typename From, typename To> struct SameConstAs {

@@ -13,7 +13,8 @@
 #ifndef GNNC_KERNELS_LANES_CUH
 #define GNNC_KERNELS_LANES_CUH
 
-#define GNNC_DEVICE __device__ __forceinline__
+#include "PTX.cuh"
+
 /// A loop over registers: its count is known, and it is always unrolled.
 #define GNNC_FOR(i, n) _Pragma("unroll") for (int i = 0; i < (n); ++i)
 #define GNNC_FOR_STEP(i, n, step) _Pragma("unroll") for (int i = 0; i < (n); i += (step))
@@ -46,14 +47,6 @@ GNNC_DEVICE int lane() { return threadIdx.x & 31; }
 // Memory: V numbers that lie side by side, 16 bytes at most, aligned to their size.
 //===----------------------------------------------------------------------===//
 
-/// Row `row` of rows of Elements numbers, in one instruction: left to itself the compiler adds the lane's place to each
-/// row anew.
-template <int Elements, typename T> GNNC_DEVICE T *rowAt(T *rows, int row) {
-  unsigned long long at;
-  asm("mad.wide.s32 %0, %1, %2, %3;" : "=l"(at) : "r"(row), "n"(Elements * int(sizeof(T))), "l"(rows));
-  return reinterpret_cast<T *>(at);
-}
-
 template <typename T> constexpr bool kIsConst = false;
 template <typename T> constexpr bool kIsConst<const T> = true;
 
@@ -75,16 +68,6 @@ template <> struct Packed<double, 2> {
 template <typename T> GNNC_DEVICE T read(const T *from) { return __ldg(from); }
 /// Reads what this kernel replaces, whose pointer is not one to constants.
 template <typename T> GNNC_DEVICE T read(T *from) { return *from; }
-
-/// The element at a position, where there are no numbers that of its own number. One load that is left out: the
-/// compiler would branch around it, and keep loads of other members apart.
-GNNC_DEVICE int elementAt(const int *numbers, int position) {
-  int element;
-  asm("{ .reg .pred p; setp.ne.u64 p, %2, 0; mov.s32 %0, %1; @p ld.global.nc.s32 %0, [%3]; }"
-      : "=r"(element)
-      : "r"(position), "l"(numbers), "l"(numbers + position));
-  return element;
-}
 
 /// Where `From` points to constants, nobody writes there while this kernel runs.
 template <int V, typename T, typename From> GNNC_DEVICE void load(T *to, From *from) {
@@ -119,16 +102,8 @@ template <int V, typename T> GNNC_DEVICE void fill(T *to, T number) { GNNC_FOR(v
 template <typename T> GNNC_DEVICE T most(T x, T y) { return y > x || y != y ? y : x; }
 template <typename T> GNNC_DEVICE T least(T x, T y) { return y < x || y != y ? y : x; }
 #if __CUDA_ARCH__ >= 800
-GNNC_DEVICE float most(float x, float y) {
-  float z;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
-GNNC_DEVICE float least(float x, float y) {
-  float z;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(z) : "f"(x), "f"(y));
-  return z;
-}
+GNNC_DEVICE float most(float x, float y) { return mostOrNaN(x, y); }
+GNNC_DEVICE float least(float x, float y) { return leastOrNaN(x, y); }
 #endif
 /// The greater of two numbers, of which not-a-number is none.
 GNNC_DEVICE float greater(float x, float y) { return ::fmaxf(x, y); }
@@ -170,11 +145,7 @@ template <int First, int Count, typename T> GNNC_DEVICE T minLanes(T x) {
 
 // The calls of each width, which all else is written in.
 /// Wrong by at most 3e-7 + 6e-8 |x| of itself; what would be denormal is zero.
-GNNC_DEVICE float exp(float x) {
-  float y;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x * 1.4426950408889634f));
-  return y;
-}
+GNNC_DEVICE float exp(float x) { return exp2Approximately(x * 1.4426950408889634f); }
 GNNC_DEVICE double exp(double x) { return ::exp(x); }
 GNNC_DEVICE float expm1(float x) { return ::expm1f(x); }
 GNNC_DEVICE double expm1(double x) { return ::expm1(x); }

@@ -25,38 +25,8 @@
 
 namespace gnnc {
 
-//===----------------------------------------------------------------------===//
-// Copies from global to shared memory that run beside computation
-//===----------------------------------------------------------------------===//
-
-/// Width: 4, 8 or 16 bytes, of which both addresses are multiples. The first `bytes` of them are copied, the others are
-/// zeros; of 0 bytes the address is not looked at.
-template <int Width> GNNC_DEVICE void copyAsync(unsigned to, const void *from, int bytes) {
-  if constexpr (Width == 16)
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes) : "memory");
-  else
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(from), "n"(Width), "r"(bytes)
-                 : "memory");
-}
-/// An address as copyAsync wants it.
-GNNC_DEVICE unsigned sharedAddress(const void *at) { return unsigned(__cvta_generic_to_shared(at)); }
-GNNC_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-/// Waits until all but the latest Open groups have arrived.
-template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory"); }
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
 /// Half a unit of the last of 11 bits: what tensor cores cut off is rounded if this is added before.
 constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
-
-GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
 
 /// One side's numbers of a step in both parts. Numbers of 16 bits have no low part: 11 bits are all they have.
 template <int Count, int Numbers> struct Parts {
