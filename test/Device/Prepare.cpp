@@ -9,7 +9,7 @@
 //   c++ -std=c++20 -O2 -Iinclude -Ilib/Runtime -Itest/Unit/Runtime test/Device/Prepare.cpp \
 //       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v 'Api\|Runtime.cpp') \
 //       -ldl -o prepare
-//   ./prepare prepare.cubin [SHAPE]
+//   ./prepare prepare.cubin [SHAPE...]
 //
 // Every space, map, index array and worklist must be the same numbers from either, from int32 and int64, from the
 // host's and the device's memory, and errors must be the same words. Exits with 0 if they are, 77 where there is no
@@ -30,6 +30,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <string>
 
 using namespace gnnc;
 using namespace gnnc::runtime;
@@ -357,7 +358,7 @@ int main(int argc, char **argv) {
                           {"one hub", 3, 100000, 1, 1, false},       {"few each", 2200000, 100000, 3, 1, false},
                           {"large", 150000, 2500000, 20, 3, false}};
   for (const Shape &shape : shapes) {
-    if (argc > 2 && std::strcmp(argv[2], shape.name) != 0)
+    if (argc > 2 && std::none_of(argv + 2, argv + argc, [&](char *name) { return name == std::string(shape.name); }))
       continue;
     for (bool rootsOnly : {false, true}) {
       AllKinds kinds(shape.types, rootsOnly);
