@@ -97,7 +97,7 @@ bool gnnc::standin::compileForHost(const KernelText &text, std::string &image, s
       isWritten &= writeFile(folder.path / name, header);
   const std::string preprocessed = folder.path / "model.ii", object = folder.path / "model.so",
                     errors = folder.path / "errors", emulation = STAND_IN_EMULATION;
-  // In registers there is nothing to gain, so loops are left as they are.
+  // Most of the time goes into compiling, so little is optimised.
   std::vector<std::string> flags = {"-std=c++17",          "-w", "-O1", "-fno-unroll-loops", "-ffp-contract=off",
                                     "-fno-strict-aliasing"};
   std::vector<std::string> first = {
