@@ -46,17 +46,15 @@ static bool isReadLate(mpk::SweepOp sweep, Value argument) {
                       [&](mpk::AccumulateOp op) { return op.getShared() && isArgument(op.getInput()); });
 }
 
-/// Whether axes that may be cut into tiles are the same of an operand and of a result, which lacks none.
+/// Whether the axes of an operand are those of a result, which lacks none of those that may be cut into tiles.
 static bool tilesReadWhatTheyWrite(mpk::SweepOp sweep, unsigned operand, unsigned result) {
   Block &body = sweep.getBody().front();
   AxisClasses axes(sweep);
   ArrayRef<int> read = axes.of(body.getArgument(operand)), written = axes.of(body.getTerminator()->getOperand(result));
-  auto mayBeCut = [&](int cls) { return cls >= 0 && axes.isParallel(cls); };
-  if (read.size() != written.size())
+  // The number in another's place may be another lane's to write, and lanes do not wait for each other. A transposed
+  // row may have one class for both axes.
+  if (!llvm::equal(read, written) || llvm::any_of(body, llvm::IsaPred<mpdfg::TransposeOp>))
     return false;
-  for (auto [from, to] : llvm::zip_equal(read, written))
-    if (from != to && (mayBeCut(from) || mayBeCut(to)))
-      return false;
   return llvm::all_of(llvm::seq<int>(axes.size()),
                       [&](int cls) { return !axes.isParallel(cls) || llvm::is_contained(written, cls); });
 }
@@ -67,7 +65,9 @@ bool gnnc::readsOwnRowOnly(mpk::SweepOp sweep, unsigned operand, unsigned result
   bool same = (read == AccessKind::Owner && write == AccessKind::Owner) ||
               (alone && read != AccessKind::Member && read != AccessKind::GatherMember && write != AccessKind::Member);
   Block &body = sweep.getBody().front();
-  return same && fillsEveryTile(body, body.getTerminator()->getOperand(result)) &&
+  // Products in tiles take many rows at a time, and go over them for each result and each sum by itself.
+  return same && llvm::none_of(body, [](Operation &op) { return mpk::isTiled(&op); }) &&
+         fillsEveryTile(body, body.getTerminator()->getOperand(result)) &&
          tilesReadWhatTheyWrite(sweep, operand, result) && !isReadLate(sweep, body.getArgument(operand));
 }
 

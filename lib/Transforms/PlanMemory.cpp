@@ -162,8 +162,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     if (sweep.getAlong())
       return readsOwnersRowOnly(sweep, operand, result);
     // Rows are written in the order of their numbers.
-    return readsOwnRowOnly(sweep, operand, result) &&
-           llvm::none_of(sweep.getBody().front(), [](Operation &op) { return isa<mpdfg::TransposeOp>(op); });
+    return readsOwnRowOnly(sweep, operand, result);
   }
 
   /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more. Of several

@@ -350,17 +350,33 @@ int main(int argc, char **argv) {
     int64_t nodes, edges, types;
     double skew;
     bool sorted;
+    bool isBrief = false; ///< root maps alone, as they are given most often, and right
   };
-  const Shape shapes[] = {{"one node", 1, 3, 1, 1, false},           {"no edges", 5, 0, 2, 1, false},
-                          {"small", 50, 400, 3, 1, false},           {"a tile", 300, 8192, 5, 1, false},
-                          {"a tile and one", 300, 8193, 5, 1, true}, {"many", 70000, 300000, 90, 1, false},
-                          {"skewed", 20000, 500000, 4, 9, false},    {"in order", 100000, 250000, 7, 2, true},
-                          {"one hub", 3, 100000, 1, 1, false},       {"few each", 2200000, 100000, 3, 1, false},
-                          {"large", 150000, 2500000, 20, 3, false}};
+  const Shape shapes[] = {{"one node", 1, 3, 1, 1, false},
+                          {"no edges", 5, 0, 2, 1, false},
+                          {"small", 50, 400, 3, 1, false},
+                          {"a tile", 300, 8192, 5, 1, false},
+                          {"a tile and one", 300, 8193, 5, 1, true},
+                          {"many", 70000, 300000, 90, 1, false},
+                          {"skewed", 20000, 500000, 4, 9, false},
+                          {"in order", 100000, 250000, 7, 2, true},
+                          {"one hub", 3, 100000, 1, 1, false},
+                          {"few each", 2200000, 100000, 3, 1, false},
+                          {"large", 150000, 2500000, 20, 3, false},
+                          {"two digits", 1500, 3000, 2, 1, true, true},
+                          {"long buckets", 600, 14000, 2, 12, false, true}};
+  for (int i = 2; i < argc; ++i)
+    if (std::none_of(std::begin(shapes), std::end(shapes),
+                     [&](auto &shape) { return argv[i] == std::string(shape.name); })) {
+      std::printf("there is no shape '%s'\n", argv[i]);
+      return 1;
+    }
   for (const Shape &shape : shapes) {
     if (argc > 2 && std::none_of(argv + 2, argv + argc, [&](char *name) { return name == std::string(shape.name); }))
       continue;
     for (bool rootsOnly : {false, true}) {
+      if (shape.isBrief && !rootsOnly)
+        continue;
       AllKinds kinds(shape.types, rootsOnly);
       Model model = kinds.b.build();
       Header &header = *const_cast<Header *>(&model.header());
@@ -374,11 +390,13 @@ int main(int argc, char **argv) {
       Lists lists = makeLists(shape.nodes, shape.edges, shape.types, shape.skew, shape.sorted, 7);
       for (int bits : {32, 64})
         for (bool fromDevice : {false, true}) {
+          if (shape.isBrief && (bits == 32 || !fromDevice))
+            continue;
           GraphData data = dataOf(lists, bits);
           std::string name = std::string(shape.name) + ", int" + std::to_string(bits) + (fromDevice ? ", device" : "");
           Comparison(device, name).run(kinds, model, data, fromDevice);
         }
-      if (shape.edges < 100)
+      if (shape.edges < 100 || shape.isBrief)
         continue;
       // Wrong graphs.
       auto wrong = [&](const char *what, auto &&change) {
@@ -402,7 +420,5 @@ int main(int argc, char **argv) {
     }
   }
   std::printf("%d arrays and errors compared, %d failures\n", compared, failures);
-  if (compared == 0 && argc > 2)
-    std::printf("there is no shape '%s'\n", argv[2]);
-  return failures || compared == 0 ? 1 : 0;
+  return failures ? 1 : 0;
 }

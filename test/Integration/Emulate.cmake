@@ -8,7 +8,7 @@ file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 execute_process(
   COMMAND ${CMAKE_COMMAND} -E env --unset=GTEST_OUTPUT GNNC_DEVICE_CASES=${FOLDER} GNNC_DEVICE_FORMS=${FORMS}
-    GNNC_NVRTC=${NVRTC} XDG_CACHE_HOME=${FOLDER}/cache ${TEST} --gtest_filter=${FILTER} --gtest_brief=1
+    GNNC_NVRTC=${NVRTC} XDG_CACHE_HOME=${FOLDER}/cache TMPDIR=${FOLDER} ${TEST} --gtest_filter=${FILTER} --gtest_brief=1
   RESULT_VARIABLE status)
 file(GLOB cases "${FOLDER}/*.case")
 if(status OR NOT cases)

@@ -141,6 +141,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"GatedRoot", "model M { input x: node[in = 16], s: node[heads = 2], e: edge[]\n"
                           "param A[in, heads, out = 7], B[in, heads, out]\n"
                           "output y = sum(exp(sigmoid(s.src + s.dst) * tanh(e)) * tanh(x @ A).src) + x @ B }"},
+        // Not where a number is read in another's place.
+        Wide{"TransposedRoot", "model M { input x: node[in = 16]\n"
+                               "param A[in, p = 8, q = 8], C[in, p, q]\n"
+                               "let a = x @ A\nlet c = x @ C\n"
+                               "output y = sum(a.src * dot(a.src, a.dst, over: (p, q))) + "
+                               "rename(permute(c, (q, p)), q: p, p: q) }"},
         // The same in a product that adds another's rows.
         Wide{"AddedProducts", "model M { input x: node[in = 16]\n param A[in, out = 64], B[in, out]\n"
                               "output y = tanh(max(x.src) @ A + (x @ B)) }"},

@@ -112,8 +112,8 @@ public:
 
 private:
   Fiber fibers[kMostThreads];
-  char given[kMostThreads][kMostGiven]; ///< of lanes to their warps
-  const char *pending[kMostThreads];    ///< what will be
+  char given[kMostThreads][kMostGiven];   ///< of lanes to their warps
+  const char *pending[kMostThreads] = {}; ///< what will be
   bool isAny = false;
   jmp_buf scheduler;
   unsigned current = 0, threads = 0;
@@ -250,6 +250,8 @@ bool Machine::meetWarp(unsigned warp) {
   }
   if (end != begin + kLanes)
     fail(first, meeting, "its warp has not all lanes");
+  if (!problem.empty()) // Not all have given something.
+    return false;
   for (unsigned i = begin; i < end; ++i) {
     memcpy(given[i], pending[i], kMostGiven);
     fibers[i].waits = Waits::No;

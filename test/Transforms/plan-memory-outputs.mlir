@@ -534,3 +534,59 @@ func.func @two_of_rows(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32
   } : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>)
   return %1#0, %1#1 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+// Lanes write what is theirs, not what they read, of a transposed row.
+// CHECK-LABEL: func.func @transposed(
+// CHECK-NEXT: mpk.arena [@node] bytes [64] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1>}
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+#owner = #mpk.access<owner>
+#member = #mpk.access<member>
+func.func @transposed(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x16xf32>, %e: tensor<?x4x4xf32, #mpdfg.on<@edge>>)
+    -> tensor<?x4x4xf32, #mpdfg.on<@node>> {
+  %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 16
+     : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x16xf32>) -> tensor<?x4x4xf32, #mpdfg.on<@node>>
+  %1 = mpk.sweep over @node along @dst (%e, %0) access [#member, #owner] yields [#owner] {
+  ^bb0(%a: tensor<4x4xf32>, %b: tensor<4x4xf32>):
+    %f = mpdfg.fold sum %a [0, 1] : tensor<4x4xf32> -> tensor<1x1xf32>
+    %m = mpdfg.binary mul %a, %f : tensor<4x4xf32>, tensor<1x1xf32> -> tensor<4x4xf32>
+    %s = mpk.accumulate sum %m : tensor<4x4xf32>
+    %t = mpdfg.transpose %b [1, 0] : tensor<4x4xf32> -> tensor<4x4xf32>
+    %y = mpdfg.binary add %s, %t : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    mpk.yield %y : tensor<4x4xf32>
+  } : (tensor<?x4x4xf32, #mpdfg.on<@edge>>, tensor<?x4x4xf32, #mpdfg.on<@node>>) -> tensor<?x4x4xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x4x4xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+// Products in tiles go over many rows for each result and each sum by itself.
+// CHECK-LABEL: func.func @tiles(
+// CHECK-NEXT: mpk.arena [@edge] bytes [1024] first [0] last [1]
+// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: } {mpk.slots = array<i64: -1, -1>}
+mpdfg.space @edge root
+#owner = #mpk.access<owner>
+#shared = #mpk.access<shared>
+func.func @tiles(%x: tensor<?x16x16xf32, #mpdfg.on<@edge>>, %w: tensor<16x16xf32>)
+    -> (tensor<?x16x16xf32, #mpdfg.on<@edge>>, tensor<16x16xf32>) {
+  %0 = mpk.product over @edge (%x, %w) batch 1 rows 16 k 16 n 16
+     : (tensor<?x16x16xf32, #mpdfg.on<@edge>>, tensor<16x16xf32>) -> tensor<?x16x16xf32, #mpdfg.on<@edge>>
+  %1:2 = mpk.sweep over @edge (%0, %w) access [#owner, #shared] yields [#owner, #shared] {
+  ^bb0(%a: tensor<16x16xf32>, %b: tensor<16x16xf32>):
+    %r = mpdfg.unary relu %a : tensor<16x16xf32> -> tensor<16x16xf32>
+    %m = mpdfg.contract %r [0, 1], %b [1, 2] -> [0, 2] {mpk.tile} : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %q = mpdfg.binary mul %m, %m : tensor<16x16xf32>, tensor<16x16xf32> -> tensor<16x16xf32>
+    %f = mpdfg.fold sum %q [0, 1] : tensor<16x16xf32> -> tensor<1x1xf32>
+    %y = mpdfg.binary mul %m, %f : tensor<16x16xf32>, tensor<1x1xf32> -> tensor<16x16xf32>
+    %s = mpdfg.unary square %a : tensor<16x16xf32> -> tensor<16x16xf32>
+    %t = mpk.accumulate sum %s shared : tensor<16x16xf32>
+    mpk.yield %y, %t : tensor<16x16xf32>, tensor<16x16xf32>
+  } : (tensor<?x16x16xf32, #mpdfg.on<@edge>>, tensor<16x16xf32>) -> (tensor<?x16x16xf32, #mpdfg.on<@edge>>, tensor<16x16xf32>)
+  return %1#0, %1#1 : tensor<?x16x16xf32, #mpdfg.on<@edge>>, tensor<16x16xf32>
+}

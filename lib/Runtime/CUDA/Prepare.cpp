@@ -440,6 +440,7 @@ int32_t *GraphBuilder::iota(int32_t *numbers, int64_t count) {
 }
 
 void GraphBuilder::fill(void *words, int64_t count, uint32_t word) {
+  isPageNew = false;
   if (!status && count > 0)
     status = device.fill(reinterpret_cast<Address>(words), count, word, error);
 }
@@ -447,6 +448,7 @@ void GraphBuilder::fill(void *words, int64_t count, uint32_t word) {
 void GraphBuilder::fill64(void *words, int64_t count, int64_t word) { each(Fill64, count, words, count, word); }
 
 void GraphBuilder::copy(int32_t *to, const int32_t *from, int64_t count) {
+  isPageNew = false;
   if (!status)
     status = device.copy(to, true, from, true, static_cast<size_t>(count) * 4, device.preparing, error);
 }
