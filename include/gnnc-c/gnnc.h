@@ -22,7 +22,8 @@
 |* its two halves `gradient.forward` and `gradient.backward`.
 |*
 |* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
-|* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or compare the others.
+|* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or
+|* compare the others.
 |*
 |* Whoever changes this header changes GNNC_ABI_VERSION, lib/Runtime and lib/Target/Package together.
 |*

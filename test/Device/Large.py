@@ -9,8 +9,8 @@ largest difference counts beside its own largest number, or a twentieth of the l
 cancel. Exits with 1 where one is over 1e-4 in float32, 1e-9 in float64.
 
 What has maxima, or functions with a kink, is compared in float64. In float32 a few of a hundred million sums lie so
-near a kink that rounding decides on which side, and each moves gradients by one edge's whole share: weights that are changed
-by 3e-7 change GATv2's gradients on arxiv by 4e-3 in float64 as well.
+near a kink that rounding decides on which side, and each moves gradients by one edge's whole share: weights that are
+changed by 3e-7 change GATv2's gradients on arxiv by 4e-3 in float64 as well.
 """
 
 from __future__ import annotations
