@@ -128,19 +128,8 @@ void RowSweep::run() {
         copy(getFeatureElements(value.getType()),
              kernel.address(kernel.buffer(output), rowStart(output, owner), element), own.lookup(value));
       }
-    for (mpk::AccumulateOp op : plan.shared) {
-      if (namesWinner(op.getKind())) {
-        raiseWinner(op, own.lookup(op.getInput()), owner);
-        continue;
-      }
-      Value pointer = memory(op.getResult());
-      apply({getFeatureElements(op.getType())}, {pointer, {1}}, {{pointer, {1}}, {own.lookup(op.getInput()), {1}}},
-            [&](ArrayRef<Value> x) {
-              return op.getKind() == ReduceKind::Max   ? flat.max(x[1], x[0])
-                     : op.getKind() == ReduceKind::Min ? flat.min(x[1], x[0])
-                                                       : flat.add(x[0], x[1]);
-            });
-    }
+    for (mpk::AccumulateOp op : plan.shared)
+      accumulate(op, own.lookup(op.getInput()), [&] { return owner; });
   }
 
   for (auto [i, value] : llvm::enumerate(yield.getValues())) {

@@ -71,6 +71,8 @@ private:
   void emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows);
   void raise(Value score, Rows &rows, Value maximum, llvm::ArrayRef<std::pair<Value, Value>> scaled, Value like);
   void beginWinner(mpk::AccumulateOp op);
+  /// One row more in a sum, maximum or minimum, or one candidate more for a winner.
+  void accumulate(mpk::AccumulateOp op, Value input, llvm::function_ref<Value()> candidate);
   void raiseWinner(mpk::AccumulateOp op, Value input, Value candidate);
   Value countOf(std::pair<Value, Value> range);
 

@@ -70,6 +70,17 @@ void RowSweep::raiseWinner(mpk::AccumulateOp op, Value input, Value candidate) {
         [&](ArrayRef<Value> x) -> Value { return arith::SelectOp::create(b, loc, better(x[0], x[1]), x[0], x[1]); });
 }
 
+void RowSweep::accumulate(mpk::AccumulateOp op, Value input, function_ref<Value()> candidate) {
+  if (namesWinner(op.getKind()))
+    return raiseWinner(op, input, candidate());
+  Value pointer = memory(op.getResult());
+  apply({getFeatureElements(op.getType())}, {pointer, {1}}, {{pointer, {1}}, {input, {1}}}, [&](ArrayRef<Value> x) {
+    return op.getKind() == ReduceKind::Max   ? flat.max(x[1], x[0])
+           : op.getKind() == ReduceKind::Min ? flat.min(x[1], x[0])
+                                             : flat.add(x[0], x[1]);
+  });
+}
+
 void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> range, Rows &rows) {
   SmallVector<const AccumulatePlan *> sums;
   for (const AccumulatePlan &accumulate : plan.accumulates)
@@ -165,17 +176,7 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
         addStatistics(op, {}, {});
         continue;
       }
-      if (namesWinner(op.getKind())) {
-        raiseWinner(op, inner.lookup(op.getInput()), memberAt(position));
-        continue;
-      }
-      Value pointer = memory(op.getResult());
-      apply({getFeatureElements(op.getType())}, {pointer, {1}}, {{pointer, {1}}, {inner.lookup(op.getInput()), {1}}},
-            [&](ArrayRef<Value> x) {
-              return op.getKind() == ReduceKind::Max   ? flat.max(x[1], x[0])
-                     : op.getKind() == ReduceKind::Min ? flat.min(x[1], x[0])
-                                                       : flat.add(x[0], x[1]);
-            });
+      accumulate(op, inner.lookup(op.getInput()), [&] { return memberAt(position); });
     }
     for (unsigned result : memberResultsOfWalk(walk)) {
       Value value = yield.getValues()[result], output = sweep.getResults()[result];
