@@ -36,7 +36,7 @@ install(DIRECTORY "${PROJECT_BINARY_DIR}/dialects" DESTINATION "${gnnc_dialects_
         FILES_MATCHING PATTERN "*.h.inc" PATTERN "CMakeFiles" EXCLUDE PATTERN "*.dir" EXCLUDE)
 
 # The compiler has the standard library inside; these are to read.
-install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Spec/std" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc"
+install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Frontend/std" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc"
         FILES_MATCHING PATTERN "*.gnn")
 # What --emit=cuda prints includes these.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Target/CUDA/Kernels/" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc/cuda"

@@ -11,8 +11,8 @@
 
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc-c/gnnc.h"
+#include "gnnc/Frontend/Frontend.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Spec/Frontend.h"
 #include "gnnc/Transforms/Passes.h"
 
 #include <cstdio>
@@ -23,10 +23,10 @@ static_assert(GNNC_ABI_VERSION >= 1);
 int main(int argc, char **argv) {
   if (argc != 3)
     return std::fprintf(stderr, "usage: embed MODEL.gnn MODEL.so\n"), 2;
-  gnnc::spec::CompileInputs inputs;
+  gnnc::frontend::CompileInputs inputs;
   inputs.mainPath = argv[1];
-  std::vector<gnnc::spec::Diagnostic> diagnostics;
-  std::optional<gnnc::spec::ModelSpec> model = gnnc::spec::loadModel(inputs, diagnostics);
+  std::vector<gnnc::frontend::Diagnostic> diagnostics;
+  std::optional<gnnc::frontend::ModelSpec> model = gnnc::frontend::loadModel(inputs, diagnostics);
   if (!model)
     return std::fprintf(stderr, "%zu errors in %s\n", diagnostics.size(), argv[1]), 1;
 

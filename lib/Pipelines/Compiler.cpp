@@ -7,7 +7,7 @@
 
 #include "gnnc/Pipelines/Compiler.h"
 #include "Alternatives.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Report/Report.h"
 #include "gnnc/Target/CPU/CPUBackend.h"
@@ -110,7 +110,7 @@ llvm::ArrayRef<llvm::StringRef> gnnc::phaseNames() {
   return names;
 }
 
-llvm::Expected<std::string> gnnc::compile(const spec::ModelSpec &model, const CompileOptions &options) {
+llvm::Expected<std::string> gnnc::compile(const frontend::ModelSpec &model, const CompileOptions &options) {
   for (const std::string &target : options.targets)
     if (target != "cpu" && target != "cuda")
       return error("expected the target cpu or cuda, found '" + target + "'");

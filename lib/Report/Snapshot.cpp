@@ -7,7 +7,7 @@
 
 #include "Drawing.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Report/Report.h"
 #include "gnnc/Transforms/Halves.h"
 

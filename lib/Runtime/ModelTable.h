@@ -28,7 +28,7 @@ enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection
 constexpr int64_t kIdentity = -1;  // in MapRec parts
 constexpr int64_t kUndefined = -3; // in MapRec parts
 
-// Meanings as in include/gnnc/Spec/ModelSpec.h. Operands of derived spaces and maps come earlier: processing
+// Meanings as in include/gnnc/Frontend/ModelSpec.h. Operands of derived spaces and maps come earlier: processing
 // `order` (a list of words: space s as 2*s, map m as 2*m+1) front to back has everything ready.
 struct SpaceRec {
   int64_t name, kind, extent, base, mapsAt, numMaps, equal, partsAt, numParts;

@@ -7,7 +7,7 @@
 
 #include "gnnc/Transforms/Halves.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 
 using namespace mlir;
 using namespace gnnc;

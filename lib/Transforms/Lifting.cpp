@@ -9,7 +9,7 @@
 
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Analysis/NumberFacts.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 

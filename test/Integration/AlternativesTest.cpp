@@ -128,7 +128,7 @@ class Alternatives : public testing::TestWithParam<Choice> {};
 } // namespace
 
 TEST_P(Alternatives, AreChosenByTheGraphAndEqualTheInterpreter) {
-  std::optional<spec::ModelSpec> model = loadText(GetParam().text);
+  std::optional<frontend::ModelSpec> model = loadText(GetParam().text);
   ASSERT_TRUE(model);
   auto compiled = CompiledModel::create(*model, 2);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());

@@ -13,8 +13,8 @@
 
 #include "TestModel.h"
 
+#include "gnnc/Frontend/Frontend.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Spec/Frontend.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -108,12 +108,14 @@ const Variant kVariants[] = {
     {"Training", "Code90", Storage::AsComputed, false, 90},
 };
 
-std::optional<spec::ModelSpec> load(const Layer &layer) { return loadText(std::string("import std\n") + layer.text); }
+std::optional<frontend::ModelSpec> load(const Layer &layer) {
+  return loadText(std::string("import std\n") + layer.text);
+}
 
 void checkCompiles(const Layer &layer, const Variant &variant) {
   if (llvm::Error missing = cuda::findCompiler())
     GTEST_SKIP() << llvm::toString(std::move(missing));
-  std::optional<spec::ModelSpec> model = load(layer);
+  std::optional<frontend::ModelSpec> model = load(layer);
   ASSERT_TRUE(model);
   model->doublePrecision = variant.twice;
   CompileOptions options;
@@ -147,21 +149,21 @@ TEST_P(CUDAVariants, Compile) {
 TEST(CUDAKernelsTest, HaveEveryLayerOfTheLibrary) {
   std::set<std::pair<std::string, unsigned>> lines;
   for (const Layer &layer : kLayers) {
-    std::optional<spec::ModelSpec> model = load(layer);
+    std::optional<frontend::ModelSpec> model = load(layer);
     ASSERT_TRUE(model) << layer.name;
-    for (const spec::Value &value : model->values)
+    for (const frontend::Value &value : model->values)
       if (value.loc.line > 0)
         lines.insert({model->files[value.loc.file], value.loc.line});
   }
   std::vector<std::string> missing;
   unsigned count = 0;
   llvm::SmallVector<llvm::StringRef> imports;
-  std::string list = spec::embeddedText("std").value();
+  std::string list = frontend::embeddedText("std").value();
   llvm::StringRef(list).split(imports, '\n');
   for (llvm::StringRef import : imports) {
     if (!import.consume_front("import "))
       continue;
-    std::optional<std::string> text = spec::embeddedText(import.str());
+    std::optional<std::string> text = frontend::embeddedText(import.str());
     ASSERT_TRUE(text) << import.str();
     llvm::SmallVector<llvm::StringRef> rows;
     llvm::StringRef(*text).split(rows, '\n');

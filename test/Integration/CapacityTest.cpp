@@ -111,7 +111,7 @@ class Capacity : public testing::TestWithParam<int> {};
 } // namespace
 
 TEST_P(Capacity, UpdatedGraphsGiveTheBitsOfNewOnes) {
-  std::optional<spec::ModelSpec> model = loadText(models[GetParam()]);
+  std::optional<frontend::ModelSpec> model = loadText(models[GetParam()]);
   ASSERT_TRUE(model);
   // With alternatives the capacities choose, and a graph alone may have another form with other last bits.
   CompileOptions options;
@@ -164,7 +164,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Capacity, testing::Values(0, 1));
 
 /// As on a GPU, but for running: the workspace stays as large, and what is chosen is said.
 TEST(PlanOnly, NeedsNoDevice) {
-  std::optional<spec::ModelSpec> model = loadText(models[0]);
+  std::optional<frontend::ModelSpec> model = loadText(models[0]);
   ASSERT_TRUE(model);
   CompileOptions options;
   options.targets = {"cuda"};

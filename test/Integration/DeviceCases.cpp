@@ -20,7 +20,7 @@
 using namespace gnnc;
 using namespace gnnc::test;
 
-llvm::Expected<std::string> test::compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
+llvm::Expected<std::string> test::compileForGPU(frontend::ModelSpec model, unsigned optLevel, bool gradient,
                                                 bool doublePrecision, Storage storage) {
   CompileOptions options;
   model.doublePrecision |= doublePrecision;
@@ -76,33 +76,33 @@ llvm::Error DeviceRecorder::addModel(llvm::StringRef object, const std::string &
   return writeOutputFile(folder + "/" + models.back() + ".so", object);
 }
 
-llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const frontend::ModelSpec &model, bool gradient,
                                                                        bool unfused) {
   Form forms[] = {{2, false, Storage::AsComputed}, {2, true, Storage::AsComputed}, {0, false, Storage::AsComputed}};
   return create(model, gradient, llvm::ArrayRef(forms).drop_back(unfused ? 0 : 1));
 }
 
-llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const frontend::ModelSpec &model, bool gradient,
                                                                        unsigned optLevel, Storage storage) {
   llvm::Expected<std::unique_ptr<DeviceRecorder>> recorder = create(model, gradient, Form{optLevel, false, storage});
   if (!recorder || !*recorder)
     return recorder;
   (*recorder)->storage = storage;
-  auto isShared = [&](spec::Id value) {
-    spec::Id space = model.values[value].residency;
-    return space == spec::kNone || model.spaces[space].kind == spec::Space::Kind::Static;
+  auto isShared = [&](frontend::Id value) {
+    frontend::Id space = model.values[value].residency;
+    return space == frontend::kNone || model.spaces[space].kind == frontend::Space::Kind::Static;
   };
-  for (spec::Id id = 0; id < spec::Id(model.values.size()); ++id) {
-    const spec::Value &value = model.values[id];
-    bool isInput = value.op == spec::OpCode::Input;
-    if (isInput || value.op == spec::OpCode::Param || value.op == spec::OpCode::State) {
+  for (frontend::Id id = 0; id < frontend::Id(model.values.size()); ++id) {
+    const frontend::Value &value = model.values[id];
+    bool isInput = value.op == frontend::OpCode::Input;
+    if (isInput || value.op == frontend::OpCode::Param || value.op == frontend::OpCode::State) {
       if (!isInput || isShared(id)) {
         (*recorder)->shared.push_back(value.name);
         (*recorder)->shared.push_back("grad." + value.name);
       }
     }
   }
-  for (const spec::Output &output : model.outputs)
+  for (const frontend::Output &output : model.outputs)
     if (isShared(output.value)) {
       (*recorder)->shared.push_back(output.name);
       (*recorder)->shared.push_back("grad." + output.name);
@@ -110,7 +110,7 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spe
   return recorder;
 }
 
-llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const spec::ModelSpec &model, bool gradient,
+llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const frontend::ModelSpec &model, bool gradient,
                                                                        llvm::ArrayRef<Form> forms) {
   if (!isRecordingForDevice())
     return nullptr;

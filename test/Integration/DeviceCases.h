@@ -22,7 +22,7 @@
 namespace gnnc::test {
 
 /// Compiled for GPUs of Hopper's generation, and by the driver for newer ones.
-llvm::Expected<std::string> compileForGPU(spec::ModelSpec model, unsigned optLevel, bool gradient,
+llvm::Expected<std::string> compileForGPU(frontend::ModelSpec model, unsigned optLevel, bool gradient,
                                           bool doublePrecision = false, Storage storage = Storage::AsComputed);
 
 /// Whether GNNC_DEVICE_CASES is set.
@@ -37,11 +37,11 @@ public:
   /// Null where nothing is recorded. Every model is recorded in double precision too, where a wrong number cannot be
   /// taken for a rounded one.
   /// `unfused`: without optimisations too, which makes many more kernels.
-  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
                                                                 bool unfused = true);
 
   /// At one level, with rows stored in 16 bits: what memory holds between kernels depends on the level.
-  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
                                                                 unsigned optLevel, Storage storage);
 
   /// Of an object that is compiled already, called `form` in its file's name. `shared`: names of tensors that are not
@@ -59,7 +59,7 @@ private:
     bool doublePrecision;
     Storage storage;
   };
-  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const spec::ModelSpec &model, bool gradient,
+  static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
                                                                 llvm::ArrayRef<Form> forms);
 
   llvm::Error addModel(llvm::StringRef object, const std::string &form);

@@ -30,7 +30,7 @@ protected:
 
   static std::unique_ptr<CompiledModel> compileFor(std::vector<int> architectures, const std::string &text,
                                                    bool doublePrecision = false) {
-    std::optional<spec::ModelSpec> spec = loadText(text);
+    std::optional<frontend::ModelSpec> spec = loadText(text);
     if (!spec)
       return nullptr;
     spec->doublePrecision = doublePrecision;

@@ -172,7 +172,7 @@ protected:
     CompileOptions options;
     options.gradient = true;
     options.targets = {"cuda"};
-    std::optional<spec::ModelSpec> spec = loadText(kModel);
+    std::optional<frontend::ModelSpec> spec = loadText(kModel);
     ASSERT_TRUE(spec);
     auto made = CompiledModel::create(*spec, options);
     ASSERT_TRUE(bool(made)) << llvm::toString(made.takeError());

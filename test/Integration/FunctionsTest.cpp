@@ -25,7 +25,7 @@ namespace {
 
 /// The largest relative error of `f` in all compiled forms, over numbers of all magnitudes in [low, high].
 double worst(const std::string &formula, double low, double high, std::function<double(double)> f) {
-  std::optional<spec::ModelSpec> model = loadText("model M { input x: node[c = 1]\n output y = " + formula + " }");
+  std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[c = 1]\n output y = " + formula + " }");
   if (!model)
     return INFINITY;
   Tensor x{{0, 1}, {}};
@@ -66,7 +66,7 @@ TEST(Functions, SigmoidIsExact) {
 
 /// Encodings of time take cosines of seconds. What counts is the error, not its ratio to a number that is near 0.
 TEST(Functions, SinesOfLargeNumbers) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M { input x: node[c = 3]\n output s = sin(x)\n output t = cos(x) }");
   ASSERT_TRUE(model);
   Tensor x{{0, 3}, {}};
@@ -94,7 +94,7 @@ TEST(Functions, SinesOfLargeNumbers) {
 TEST(Functions, SinesOfHugeNumbers) {
   if (test::isRecordingForDevice())
     GTEST_SKIP() << "there are no numbers to be compared with";
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M { input x: node[c = 3]\n output s = sin(x)\n output t = cos(x) }");
   ASSERT_TRUE(model);
   Tensor huge{{2, 3}, {1e20, -3e38, 1e16, INFINITY, -INFINITY, NAN}};
@@ -118,8 +118,9 @@ TEST(Functions, SoftmaxOfVeryLowScores) {
   // Rows in registers, and ones that are walked in memory.
   for (auto [doublePrecision, width] : {std::pair(false, 7), {false, 700}, {true, 7}}) {
     double low = doublePrecision ? -1e308 : -3e38;
-    std::optional<spec::ModelSpec> model = loadText("model M { input s: edge[], x: edge[c = " + std::to_string(width) +
-                                                    "]\n output y = sum(softmax(s) * x)\n output l = logsumexp(s)\n }");
+    std::optional<frontend::ModelSpec> model =
+        loadText("model M { input s: edge[], x: edge[c = " + std::to_string(width) +
+                 "]\n output y = sum(softmax(s) * x)\n output l = logsumexp(s)\n }");
     ASSERT_TRUE(model);
     model->doublePrecision = doublePrecision;
     Tensor x = Tensor::zeros({5, width}), y = Tensor::zeros({3, width});
@@ -152,7 +153,7 @@ TEST(Functions, SoftmaxOfVeryLowScores) {
 
 /// Where exp is larger than all numbers it is infinite, and where it is smaller it is 0.
 TEST(Functions, ExpAtBothEnds) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M { input x: node[c = 1]\n output e = exp(x)\n output s = sigmoid(x)\n output n = elu(x) }");
   ASSERT_TRUE(model);
   Tensor x{{13, 1}, {-INFINITY, -1e30, -1000, -104, -88, -87, 88.3, 88.5, 88.7, 88.8, 1000, INFINITY, NAN}};
@@ -180,7 +181,7 @@ TEST(Functions, ExpAtBothEnds) {
 
 /// A score that is not a number leaves no weight that is one.
 TEST(Functions, SoftmaxOfNotANumber) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M { input x: node[c = 5], z: node[c]\n output y = sum(softmax(x.src) * z.src) }");
   ASSERT_TRUE(model);
   // Node 0 hears of 1, 2, 3, of which 2 has the NaN; node 1 hears of 3 and 0, which have none.
@@ -205,7 +206,7 @@ TEST(Functions, NotANumberIsKept) {
   for (int64_t width : {5, 700}) {
     if (width == 700 && test::isRecordingForDevice())
       continue;
-    std::optional<spec::ModelSpec> model =
+    std::optional<frontend::ModelSpec> model =
         loadText("model M { input x: node[c = " + std::to_string(width) + "], z: node[c]\n" +
                  "output most = max(x.src)\n output least = min(x.src)\n output r = relu(x)\n"
                  "output p = maximum(x, z)\n output q = minimum(z, x)\n"

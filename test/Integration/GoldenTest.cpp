@@ -87,7 +87,7 @@ static void compareWithPyG(const std::string &kind, bool gradient) {
     GTEST_SKIP() << "no goldens at '" << goldenPath << "': set GNNC_SHARED to the folder that has them";
   llvm::Expected<SafetensorsFile> all = SafetensorsFile::open(goldenPath);
   ASSERT_TRUE(bool(all)) << llvm::toString(all.takeError());
-  std::optional<spec::ModelSpec> model = loadFile(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".gnn");
+  std::optional<frontend::ModelSpec> model = loadFile(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".gnn");
   ASSERT_TRUE(model);
   llvm::Expected<ParamsMap> map = ParamsMap::open(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".map.json");
   ASSERT_TRUE(bool(map)) << llvm::toString(map.takeError());
@@ -203,7 +203,7 @@ TEST(Trained, ExamplesMatchPyG) {
       ASSERT_TRUE(expected);
 
       std::string folder = std::string(GNNC_EXAMPLES) + "/" + example;
-      std::optional<spec::ModelSpec> model =
+      std::optional<frontend::ModelSpec> model =
           loadFile(folder + "/model.gnn", {{"in", std::to_string(graphName == "cora" ? 1433 : 3703)},
                                            {"class", std::to_string(expected->shape[1])}});
       ASSERT_TRUE(model);

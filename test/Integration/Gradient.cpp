@@ -8,7 +8,7 @@
 #include "Gradient.h"
 #include "Interpreted.h"
 
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Transforms/Passes.h"
 
@@ -32,7 +32,8 @@ static std::shared_ptr<mlir::MLIRContext> makeContext() {
   return context;
 }
 
-Program::Program(const spec::ModelSpec &model) : context(makeContext()), module(importModel(model, context.get())) {}
+Program::Program(const frontend::ModelSpec &model)
+    : context(makeContext()), module(importModel(model, context.get())) {}
 
 Program::Program(llvm::StringRef mlir)
     : context(makeContext()), module(mlir::parseSourceString<mlir::ModuleOp>(mlir, context.get())) {}

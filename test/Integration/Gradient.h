@@ -25,7 +25,7 @@ namespace gnnc::test {
 /// A module that the interpreter evaluates.
 class Program {
 public:
-  explicit Program(const spec::ModelSpec &model);
+  explicit Program(const frontend::ModelSpec &model);
   /// For what the language cannot say.
   explicit Program(llvm::StringRef mlir);
 

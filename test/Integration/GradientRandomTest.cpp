@@ -19,7 +19,7 @@
 #include "Gradient.h"
 #include "RandomTrial.h"
 
-#include "gnnc/Spec/JSON.h"
+#include "gnnc/Frontend/JSON.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -33,7 +33,7 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::OpCode;
+using frontend::OpCode;
 
 /// As long as continuous integration may take for this.
 static constexpr double kSeconds = 25;
@@ -52,14 +52,14 @@ static double setting(const char *name, double otherwise) {
 
 /// Functions with a kink get numbers that are exact in float32, or give way to smooth ones: rounding must not decide
 /// which side of the kink a number is on. Maxima stay, since members hardly ever come that close.
-static spec::ModelSpec smooth(spec::ModelSpec model) {
+static frontend::ModelSpec smooth(frontend::ModelSpec model) {
   static const std::map<std::string, const char *> replacements = {
       {"relu", "silu"}, {"leaky_relu", "softplus"}, {"abs", "square"}, {"sign", "tanh"}, {"elu", "gelu"}};
   static const std::set<std::string> keep = {"neg", "relu", "abs", "sign"}, choose = {"max", "min"};
   std::vector<bool> exact;
-  for (spec::Value &value : model.values) {
+  for (frontend::Value &value : model.values) {
     bool all =
-        std::all_of(value.operands.begin(), value.operands.end(), [&](spec::Id id) { return exact[size_t(id)]; });
+        std::all_of(value.operands.begin(), value.operands.end(), [&](frontend::Id id) { return exact[size_t(id)]; });
     switch (value.op) {
     case OpCode::Unary:
       if (auto found = replacements.find(value.name); found != replacements.end() && !all)
@@ -87,14 +87,14 @@ static spec::ModelSpec smooth(spec::ModelSpec model) {
 }
 
 static llvm::Expected<Trial> makeGradientTrial(uint64_t seed) {
-  spec::ModelSpec model = smooth(randomModel(seed));
+  frontend::ModelSpec model = smooth(randomModel(seed));
   Random random(seed);
   std::vector<GraphShape> shapes{GraphShape::Small,
                                  random.pick({GraphShape::Repeated, GraphShape::OneNode, GraphShape::Empty,
                                               GraphShape::NoEdges, GraphShape::Hub})};
-  bool narrow = std::all_of(model.values.begin(), model.values.end(), [](const spec::Value &value) {
+  bool narrow = std::all_of(model.values.begin(), model.values.end(), [](const frontend::Value &value) {
     int64_t elements = 1;
-    for (const spec::Axis &axis : value.axes)
+    for (const frontend::Axis &axis : value.axes)
       elements *= axis.size;
     return elements <= 64;
   });
@@ -119,7 +119,7 @@ struct GradientSample {
 static llvm::Expected<GradientSample> prepare(const Program &differentiated, const Trial &trial, const Sample &sample) {
   GradientSample result;
   Tensors outputs;
-  for (const spec::Output &output : trial.model.outputs)
+  for (const frontend::Output &output : trial.model.outputs)
     outputs[output.name] = sample.values[size_t(output.value)];
   result.given = sample.tensors;
   addOutputGradients(result.given, outputs, 3);
@@ -250,7 +250,7 @@ static llvm::Error recordGradients(const Trial &trial, bool unfused) {
 /// The interpreter's gradients against differences, at numbers that are nowhere equal by chance.
 static std::string checkSlopes(const Trial &trial) {
   // What is detached has a slope all the same.
-  for (const spec::Value &value : trial.model.values)
+  for (const frontend::Value &value : trial.model.values)
     if (value.op == OpCode::Detach)
       return "";
   Program program(trial.model), differentiated(trial.model);
@@ -326,7 +326,7 @@ TEST(RandomGradients, AreTheInterpretersAndSlopes) {
             kShrinkSeconds);
         ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << name << ": " << wrong
                       << "\nThis is a smaller one: " << last << "\n"
-                      << spec::writeJSON(trial->model, /*locations=*/false);
+                      << frontend::writeJSON(trial->model, /*locations=*/false);
         ++failures;
         break;
       }

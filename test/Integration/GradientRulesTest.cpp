@@ -12,7 +12,7 @@
 #include "Gradient.h"
 
 #include "dialects/mpdfg/IR/MPDFG.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -38,7 +38,7 @@ Graph tinyGraph() {
 /// Gradients as everyone computes them must be `expected`.
 void expectGradients(const std::string &statements, const Graph &graph, const Tensors &tensors,
                      const Tensors &expected) {
-  std::optional<spec::ModelSpec> model = loadText("import std\nmodel M(a: int = 2) {\n" + statements + "\n}");
+  std::optional<frontend::ModelSpec> model = loadText("import std\nmodel M(a: int = 2) {\n" + statements + "\n}");
   ASSERT_TRUE(model);
   for (bool doublePrecision : {false, true}) {
     model->doublePrecision = doublePrecision;
@@ -233,7 +233,7 @@ static int64_t operations(const Program &program) {
 
 TEST(GradientRules, NothingIsComputedForWhatIsNotWanted) {
   auto added = [](const std::string &statements, bool inputs) {
-    std::optional<spec::ModelSpec> model =
+    std::optional<frontend::ModelSpec> model =
         loadText("import std\nmodel M(a: int = 2, node_type: int = 2) {\n" + statements + "\n}");
     Program program(*model), differentiated(*model);
     EXPECT_TRUE(differentiated.differentiate(inputs));
@@ -301,7 +301,7 @@ TEST(GradientRules, ByPartsOfPatterns) {
                   "output h = gradient(sum(total / maximum(degree(dst), 1), along: all), total)",
                   graph, {{"s", s}, {"c", c}, {"grad.g", zeros}, {"grad.h", {{3}, {0, 0, 0}}}},
                   {{"g", softmax}, {"h", mean}});
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M(a: int = 2, edge_type: int = 2) {\ninput x: node[a]\nparam W: edge_type[a, b = 1]\n"
                "let w = W.etype\nlet y = sum(x.src @ w)\n"
                "output g = gradient(sum(sum(y, over: b), along: all), w)\n}");

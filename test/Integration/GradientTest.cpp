@@ -31,7 +31,7 @@ struct Case {
 void PrintTo(const Case &each, std::ostream *stream) { *stream << each.name; }
 
 /// Numbers that float32 holds, away from 0; those whose names begin with `pos` are positive.
-Tensors tensorsAwayFromZero(const spec::ModelSpec &model, const Graph &graph, unsigned seed) {
+Tensors tensorsAwayFromZero(const frontend::ModelSpec &model, const Graph &graph, unsigned seed) {
   Tensors tensors = randomTensors(model, graph, seed);
   for (auto &[name, tensor] : tensors)
     for (double &x : tensor.data) {
@@ -67,9 +67,9 @@ std::string differences(Tensor actual, Tensor expected, double tolerance) {
 }
 
 /// Entries of sparse matrices, no two of them at one place.
-void addSparseInputs(const spec::ModelSpec &model, Graph &graph) {
-  for (const spec::SparseInput &sparse : model.sparseInputs) {
-    const spec::Map &row = model.maps[size_t(sparse.row)], &column = model.maps[size_t(sparse.column)];
+void addSparseInputs(const frontend::ModelSpec &model, Graph &graph) {
+  for (const frontend::SparseInput &sparse : model.sparseInputs) {
+    const frontend::Map &row = model.maps[size_t(sparse.row)], &column = model.maps[size_t(sparse.column)];
     auto &rows = graph.maps[row.name], &columns = graph.maps[column.name];
     int64_t width = model.spaces[size_t(column.to)].extent;
     graph.extents[model.spaces[size_t(column.to)].name] = width;
@@ -82,7 +82,7 @@ void addSparseInputs(const spec::ModelSpec &model, Graph &graph) {
   }
 }
 
-void checkCompiled(spec::ModelSpec model, bool doublePrecision, const std::vector<Graph> &graphs,
+void checkCompiled(frontend::ModelSpec model, bool doublePrecision, const std::vector<Graph> &graphs,
                    const std::vector<Tensors> &given, const std::vector<Tensors> &expected) {
   model.doublePrecision = doublePrecision;
   for (unsigned optLevel : {0u, 1u, 2u}) {
@@ -115,7 +115,7 @@ void checkCompiled(spec::ModelSpec model, bool doublePrecision, const std::vecto
 
 /// `slopes`: compare with differences too, which takes a run for each number.
 void checkModel(const std::string &text, bool slopes = true) {
-  std::optional<spec::ModelSpec> model = loadText(text);
+  std::optional<frontend::ModelSpec> model = loadText(text);
   ASSERT_TRUE(model);
   Program program(*model), differentiated(*model);
   ASSERT_TRUE(differentiated.differentiate());

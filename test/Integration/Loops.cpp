@@ -104,7 +104,7 @@ Tensor test::weightedSum(const std::vector<LoopEdge> &edges, int64_t nodes, cons
 
 void test::checkLayer(const std::string &text, const Reference &reference, const std::vector<Graph> &graphs,
                       const std::function<void(Tensors &)> &adjust) {
-  std::optional<spec::ModelSpec> model = loadText(text);
+  std::optional<frontend::ModelSpec> model = loadText(text);
   if (!model)
     return;
   ASSERT_EQ(model->outputs.size(), 1u);

@@ -24,7 +24,7 @@ using namespace gnnc::test;
 namespace {
 
 std::unique_ptr<CompiledModel> compileModel(const std::string &body, SaveKind save, bool gradient = true) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("import std\nmodel M(class: int = 7, edge_type: int = 7) {\n" + body + "\n}");
   if (!model)
     return nullptr;

@@ -10,7 +10,7 @@
 
 #include "RandomModel.h"
 
-#include "gnnc/Spec/ModelBuilder.h"
+#include "gnnc/Frontend/ModelBuilder.h"
 
 namespace gnnc::test {
 
@@ -19,29 +19,29 @@ namespace gnnc::test {
 class Generator {
 public:
   explicit Generator(uint64_t seed);
-  spec::ModelSpec run();
+  frontend::ModelSpec run();
 
 private:
-  using Id = spec::Id;
-  using Axes = std::vector<spec::Axis>;
+  using Id = frontend::Id;
+  using Axes = std::vector<frontend::Axis>;
   using Names = std::vector<std::string>;
 
   // Spaces and maps (RandomSpaces.cpp).
   void rootSpaces();
   void deriveSpace();
   void deriveMap();
-  void keepMap(spec::MaybeId map);
+  void keepMap(frontend::MaybeId map);
   std::vector<Id> mapsFrom(Id space) const;
   std::vector<Id> mapsBetween(Id from, Id to) const;
   std::vector<Id> mapsFromSpaceTo(Id space) const;
 
   // The pool of values and what is known of them (RandomModel.cpp).
-  const spec::Value &value(Id id) const { return builder.value(id); }
+  const frontend::Value &value(Id id) const { return builder.value(id); }
   Id residency(Id id) const { return value(id).residency; }
   int64_t elements(Id id) const;
   int64_t elements(const Axes &axes) const;
   /// Enters a new value: what it was made of says whether it is exact in float32, and how large it gets.
-  Id made(spec::MaybeId id, bool exact, double scale);
+  Id made(frontend::MaybeId id, bool exact, double scale);
   Id keep(Id id);
   bool exact(Id id) const { return facts[size_t(id)].exact; }
   double scale(Id id) const { return facts[size_t(id)].scale; }
@@ -54,8 +54,8 @@ private:
   Id narrow(Id id, int64_t most);
   Id number(double constant);
   int64_t anySize();
-  spec::Axis axisOfSize(int64_t size, const Axes &unlike);
-  spec::Axis anyAxis(const Axes &unlike);
+  frontend::Axis axisOfSize(int64_t size, const Axes &unlike);
+  frontend::Axis anyAxis(const Axes &unlike);
   Axes anyAxes(int most, Axes first = {});
   Names namesOf(const Axes &axes) const;
   bool fits(Id a, Id b) const;
@@ -101,16 +101,16 @@ private:
   };
 
   Random random;
-  spec::ModelBuilder builder;
-  spec::Loc loc;
+  frontend::ModelBuilder builder;
+  frontend::Loc loc;
   bool wide = false; ///< a few rows of more than 512 mixed features
   int64_t mostElements = 128;
   std::vector<Id> spaces, maps;
-  std::vector<Facts> facts;       ///< by value
-  std::vector<Id> pool;           ///< what operands are drawn from
-  std::vector<Id> weights;        ///< parameters that may be used again
-  spec::MaybeId seed, stepNumber; ///< of random numbers
-  Axes table;                     ///< one size for each axis name
+  std::vector<Facts> facts;           ///< by value
+  std::vector<Id> pool;               ///< what operands are drawn from
+  std::vector<Id> weights;            ///< parameters that may be used again
+  frontend::MaybeId seed, stepNumber; ///< of random numbers
+  Axes table;                         ///< one size for each axis name
   int names = 0;
 };
 

@@ -11,7 +11,7 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::OpCode;
+using frontend::OpCode;
 
 const char *test::nameOf(GraphShape shape) {
   switch (shape) {
@@ -76,20 +76,20 @@ static std::vector<int32_t> targets(int64_t count, int64_t extent, bool partial,
   return list;
 }
 
-Graph test::randomGraphFor(const spec::ModelSpec &model, GraphShape shape, Random &random) {
+Graph test::randomGraphFor(const frontend::ModelSpec &model, GraphShape shape, Random &random) {
   Graph graph;
-  for (const spec::Space &space : model.spaces)
-    if (space.kind == spec::Space::Kind::Root)
+  for (const frontend::Space &space : model.spaces)
+    if (space.kind == frontend::Space::Kind::Root)
       graph.extents[space.name] = extentOf(space.name, shape, random);
-    else if (space.kind == spec::Space::Kind::Static)
+    else if (space.kind == frontend::Space::Kind::Static)
       graph.extents[space.name] = space.extent;
   // What has no targets has no elements.
-  auto given = [&](const spec::Map &map) { return map.kind == spec::Map::Kind::Root; };
+  auto given = [&](const frontend::Map &map) { return map.kind == frontend::Map::Kind::Root; };
   for (size_t round = 0; round < model.maps.size(); ++round)
-    for (const spec::Map &map : model.maps)
+    for (const frontend::Map &map : model.maps)
       if (given(map) && !map.partial && graph.extent(model.spaces[map.to].name) == 0)
         graph.extents[model.spaces[map.from].name] = 0;
-  for (const spec::Map &map : model.maps)
+  for (const frontend::Map &map : model.maps)
     if (given(map))
       graph.maps[map.name] = targets(graph.extent(model.spaces[map.from].name), graph.extent(model.spaces[map.to].name),
                                      map.partial, shape, random);
@@ -110,18 +110,18 @@ Graph test::randomGraphFor(const spec::ModelSpec &model, GraphShape shape, Rando
   return graph;
 }
 
-Tensors test::randomTensorsFor(const spec::ModelSpec &model, const std::map<std::string, int64_t> &extents,
+Tensors test::randomTensorsFor(const frontend::ModelSpec &model, const std::map<std::string, int64_t> &extents,
                                Random &random) {
   Tensors tensors;
-  for (const spec::Value &value : model.values) {
+  for (const frontend::Value &value : model.values) {
     if (value.op != OpCode::Input && value.op != OpCode::Param && value.op != OpCode::State)
       continue;
     if (value.optional && random.chance(50))
       continue;
     std::vector<int64_t> shape;
-    if (value.residency != spec::kNone)
+    if (value.residency != frontend::kNone)
       shape.push_back(extents.at(model.spaces[size_t(value.residency)].name));
-    for (const spec::Axis &axis : value.axes)
+    for (const frontend::Axis &axis : value.axes)
       shape.push_back(axis.size);
     Tensor tensor = Tensor::zeros(shape);
     bool coarse = random.chance(20); // many equal numbers

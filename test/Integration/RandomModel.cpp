@@ -16,11 +16,11 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::kNone;
-using spec::MaybeId;
+using frontend::kNone;
+using frontend::MaybeId;
 
 Generator::Generator(uint64_t seed)
-    : random(seed), builder([](spec::Loc, const std::string &message) {
+    : random(seed), builder([](frontend::Loc, const std::string &message) {
         // The generator asks for nothing that does not fit.
         ADD_FAILURE() << "the random model is wrong: " << message;
       }) {}
@@ -31,14 +31,14 @@ Generator::Generator(uint64_t seed)
 
 int64_t Generator::elements(const Axes &axes) const {
   int64_t product = 1;
-  for (const spec::Axis &axis : axes)
+  for (const frontend::Axis &axis : axes)
     product *= axis.size;
   return product;
 }
 
 int64_t Generator::elements(Id id) const { return elements(value(id).axes); }
 
-spec::Id Generator::made(MaybeId id, bool exact, double scale) {
+frontend::Id Generator::made(MaybeId id, bool exact, double scale) {
   if (!id)
     llvm::report_fatal_error("the random model is wrong");
   // Constants and moves along nothing are values that are known already.
@@ -49,7 +49,7 @@ spec::Id Generator::made(MaybeId id, bool exact, double scale) {
   return *id;
 }
 
-spec::Id Generator::keep(Id id) {
+frontend::Id Generator::keep(Id id) {
   id = narrow(tame(id), mostElements);
   if (!llvm::is_contained(pool, id))
     pool.push_back(id);
@@ -57,14 +57,14 @@ spec::Id Generator::keep(Id id) {
 }
 
 /// What nothing uses yet more often than what something does, so that little is made in vain.
-spec::Id Generator::anyValue() {
+frontend::Id Generator::anyValue() {
   std::vector<Id> fresh = unused();
   return !fresh.empty() && random.chance(60) ? random.pick(fresh) : random.pick(pool);
 }
 
-std::vector<spec::Id> Generator::unused() const {
+std::vector<frontend::Id> Generator::unused() const {
   std::vector<bool> used(builder.spec().values.size());
-  for (const spec::Value &user : builder.spec().values)
+  for (const frontend::Value &user : builder.spec().values)
     for (Id operand : user.operands)
       used[size_t(operand)] = true;
   std::vector<Id> fresh;
@@ -72,14 +72,14 @@ std::vector<spec::Id> Generator::unused() const {
   return fresh;
 }
 
-spec::Id Generator::anyValueOn(Id space) {
+frontend::Id Generator::anyValueOn(Id space) {
   std::vector<Id> there;
   llvm::copy_if(pool, std::back_inserter(there), [&](Id id) { return residency(id) == space; });
   return !there.empty() && random.chance(75) ? random.pick(there) : bring(anyValue(), space);
 }
 
 /// A value on a space that some map leaves.
-spec::Id Generator::anyMember() {
+frontend::Id Generator::anyMember() {
   std::vector<Id> there;
   llvm::copy_if(pool, std::back_inserter(there),
                 [&](Id id) { return residency(id) != kNone && !mapsFrom(residency(id)).empty(); });
@@ -90,7 +90,7 @@ spec::Id Generator::anyMember() {
 }
 
 /// Moves or reduces a value to `space` along one or two maps, or over everything where there are none.
-spec::Id Generator::bring(Id id, Id space) {
+frontend::Id Generator::bring(Id id, Id space) {
   Id from = residency(id);
   if (from == kNone || space == kNone || from == space)
     return id;
@@ -107,7 +107,7 @@ spec::Id Generator::bring(Id id, Id space) {
   std::vector<Way> ways;
   for (Id first : maps)
     for (Id second : maps) {
-      spec::Map one = builder.map(first), two = builder.map(second);
+      frontend::Map one = builder.map(first), two = builder.map(second);
       for (bool firstMoves : {false, true})
         for (bool secondMoves : {false, true})
           if ((firstMoves ? one.to : one.from) == from && (secondMoves ? two.from : two.to) == space &&
@@ -115,7 +115,7 @@ spec::Id Generator::bring(Id id, Id space) {
             ways.push_back({first, second, firstMoves, secondMoves});
     }
   if (ways.empty())
-    return reduceAnyhow(id, spec::kAll);
+    return reduceAnyhow(id, frontend::kAll);
   Way way = random.pick(ways);
   if (way.firstMoves && way.secondMoves && random.chance(50))
     return move(id, *builder.compose(way.second, way.first, loc));
@@ -124,7 +124,7 @@ spec::Id Generator::bring(Id id, Id space) {
 }
 
 /// Keeps numbers from growing.
-spec::Id Generator::tame(Id id) {
+frontend::Id Generator::tame(Id id) {
   if (scale(id) <= 4)
     return id;
   switch (random.below(4)) {
@@ -139,9 +139,9 @@ spec::Id Generator::tame(Id id) {
 }
 
 /// Folds axes until a row has at most so many elements.
-spec::Id Generator::narrow(Id id, int64_t most) {
+frontend::Id Generator::narrow(Id id, int64_t most) {
   while (elements(id) > most) {
-    const spec::Axis axis = random.pick(value(id).axes);
+    const frontend::Axis axis = random.pick(value(id).axes);
     if (axis.size > 1)
       id = fold(random.pick({"sum", "mean", "max", "min"}), id, {axis.name});
   }
@@ -150,7 +150,7 @@ spec::Id Generator::narrow(Id id, int64_t most) {
 
 bool Generator::fits(Id a, Id b) const {
   Axes both = value(a).axes;
-  for (const spec::Axis &axis : value(b).axes)
+  for (const frontend::Axis &axis : value(b).axes)
     if (!llvm::is_contained(both, axis))
       both.push_back(axis);
   return elements(both) <= mostElements;
@@ -160,7 +160,7 @@ bool Generator::fits(Id a, Id b) const {
 // Axes, constants, inputs
 //===----------------------------------------------------------------------===//
 
-spec::Id Generator::number(double constant) {
+frontend::Id Generator::number(double constant) {
   return made(builder.constant(constant, loc), float(constant) == constant, std::abs(constant));
 }
 
@@ -173,20 +173,20 @@ int64_t Generator::anySize() {
 }
 
 /// A name has one size in all of a model, so that any two values align.
-spec::Axis Generator::axisOfSize(int64_t size, const Axes &unlike) {
+frontend::Axis Generator::axisOfSize(int64_t size, const Axes &unlike) {
   Axes choices;
   llvm::copy_if(table, std::back_inserter(choices),
-                [&](const spec::Axis &axis) { return axis.size == size && !llvm::is_contained(unlike, axis); });
+                [&](const frontend::Axis &axis) { return axis.size == size && !llvm::is_contained(unlike, axis); });
   if (!choices.empty())
     return random.pick(choices);
   table.push_back({"x" + std::to_string(names++), size});
   return table.back();
 }
 
-spec::Axis Generator::anyAxis(const Axes &unlike) {
+frontend::Axis Generator::anyAxis(const Axes &unlike) {
   Axes choices;
   llvm::copy_if(table, std::back_inserter(choices),
-                [&](const spec::Axis &axis) { return !llvm::is_contained(unlike, axis); });
+                [&](const frontend::Axis &axis) { return !llvm::is_contained(unlike, axis); });
   return choices.empty() || random.chance(20) ? axisOfSize(anySize(), unlike) : random.pick(choices);
 }
 
@@ -194,7 +194,7 @@ spec::Axis Generator::anyAxis(const Axes &unlike) {
 Generator::Axes Generator::anyAxes(int most, Axes first) {
   int64_t limit = mostElements * elements(first);
   for (int64_t n = random.below(most + 1); n > 0; --n) {
-    spec::Axis axis = anyAxis(first);
+    frontend::Axis axis = anyAxis(first);
     if (elements(first) * axis.size <= limit)
       first.push_back(axis);
   }
@@ -203,17 +203,17 @@ Generator::Axes Generator::anyAxes(int most, Axes first) {
 
 Generator::Names Generator::namesOf(const Axes &axes) const {
   Names list;
-  for (const spec::Axis &axis : axes)
+  for (const frontend::Axis &axis : axes)
     list.push_back(axis.name);
   return list;
 }
 
-spec::Id Generator::anyMapFrom(Id space) {
+frontend::Id Generator::anyMapFrom(Id space) {
   std::vector<Id> choices = mapsFrom(space);
-  return choices.empty() || random.chance(5) ? spec::kAll : random.pick(choices);
+  return choices.empty() || random.chance(5) ? frontend::kAll : random.pick(choices);
 }
 
-spec::Id Generator::input(Id space, const Axes &axes) {
+frontend::Id Generator::input(Id space, const Axes &axes) {
   std::optional<double> absent;
   if (random.chance(15))
     absent = random.pick({0.0, 1.0, -0.5});
@@ -223,7 +223,7 @@ spec::Id Generator::input(Id space, const Axes &axes) {
   return made(id, true, 1);
 }
 
-spec::Id Generator::param(Id space, const Axes &axes) {
+frontend::Id Generator::param(Id space, const Axes &axes) {
   return made(builder.param("w" + std::to_string(names++), space, axes, loc), true, 1);
 }
 
@@ -244,7 +244,7 @@ void Generator::outputs() {
     builder.output("out" + std::to_string(i), chosen[i], loc);
 }
 
-spec::ModelSpec Generator::run() {
+frontend::ModelSpec Generator::run() {
   wide = random.chance(12);
   mostElements = wide ? 1200 : random.pick({16, 64, 128, 256});
   rootSpaces();
@@ -261,10 +261,10 @@ spec::ModelSpec Generator::run() {
   for (int64_t n = random.between(4, 18); n > 0; --n)
     keep(random.chance(50) ? pattern() : step());
   outputs();
-  std::optional<spec::ModelSpec> model = builder.finish("random", /*doublePrecision=*/random.chance(20), {});
+  std::optional<frontend::ModelSpec> model = builder.finish("random", /*doublePrecision=*/random.chance(20), {});
   if (!model)
     llvm::report_fatal_error("the random model is wrong");
   return std::move(*model);
 }
 
-spec::ModelSpec test::randomModel(uint64_t seed) { return Generator(seed).run(); }
+frontend::ModelSpec test::randomModel(uint64_t seed) { return Generator(seed).run(); }

@@ -44,7 +44,7 @@ private:
   std::mt19937_64 engine;
 };
 
-spec::ModelSpec randomModel(uint64_t seed);
+frontend::ModelSpec randomModel(uint64_t seed);
 
 /// The shapes of graph that go wrong. `Large` has enough rows for several blocks of each kernel.
 enum class GraphShape { Empty, NoEdges, OneNode, Repeated, Hub, Small, Large };
@@ -54,11 +54,12 @@ constexpr GraphShape kGraphShapes[] = {GraphShape::Empty,    GraphShape::NoEdges
 const char *nameOf(GraphShape shape);
 
 /// A graph with every root space and root map of `model`.
-Graph randomGraphFor(const spec::ModelSpec &model, GraphShape shape, Random &random);
+Graph randomGraphFor(const frontend::ModelSpec &model, GraphShape shape, Random &random);
 
 /// Numbers for all inputs, parameters and states: multiples of 1/256 in [-1, 1]. Those on derived spaces need their
 /// `extents`. Some optional inputs are left out.
-Tensors randomTensorsFor(const spec::ModelSpec &model, const std::map<std::string, int64_t> &extents, Random &random);
+Tensors randomTensorsFor(const frontend::ModelSpec &model, const std::map<std::string, int64_t> &extents,
+                         Random &random);
 
 } // namespace gnnc::test
 

@@ -18,7 +18,7 @@
 #include "DeviceCases.h"
 #include "RandomTrial.h"
 
-#include "gnnc/Spec/JSON.h"
+#include "gnnc/Frontend/JSON.h"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ static void report(Trial trial, uint64_t seed, const Way &way, const std::string
       kShrinkSeconds);
   ADD_FAILURE() << "GNNC_RANDOM_SEED=" << seed << ": " << way.name() << ": " << wrong
                 << "\nThis is a smaller one: " << last << "\n"
-                << spec::writeJSON(trial.model, /*locations=*/false);
+                << frontend::writeJSON(trial.model, /*locations=*/false);
 }
 
 TEST(RandomModels, EqualTheInterpreter) {

@@ -13,15 +13,15 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::kNone;
-using spec::MaybeId;
+using frontend::kNone;
+using frontend::MaybeId;
 
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 
 /// Functions with a pole, an infinite slope or exponential growth get an operand that keeps away from it.
-spec::Id Generator::unary(Id x) {
+frontend::Id Generator::unary(Id x) {
   double s = scale(x);
   auto apply = [&](const char *function, Id operand, bool exact, double scale, double alpha = 0) {
     return made(builder.unary(function, operand, alpha, loc), exact, scale);
@@ -75,14 +75,14 @@ spec::Id Generator::unary(Id x) {
 }
 
 /// Of operands that align and meet.
-spec::Id Generator::binary(llvm::StringRef function, Id x, Id y) {
+frontend::Id Generator::binary(llvm::StringRef function, Id x, Id y) {
   double a = scale(x), b = scale(y);
   bool chooses = function == "maximum" || function == "minimum";
   double scale = function == "mul" ? a * b : chooses ? std::max(a, b) : a + b;
   return made(builder.binary(function, x, y, loc), chooses && exact(x) && exact(y), scale);
 }
 
-spec::Id Generator::binary(Id x, Id y) {
+frontend::Id Generator::binary(Id x, Id y) {
   y = bring(y, residency(x));
   if (!fits(x, y))
     y = narrow(y, 1);
@@ -114,7 +114,7 @@ spec::Id Generator::binary(Id x, Id y) {
 }
 
 /// 0 or 1 for each element. Only numbers that are exact may be compared: rounding must not turn the answer.
-spec::Id Generator::compare(Id x) {
+frontend::Id Generator::compare(Id x) {
   std::vector<Id> others;
   llvm::copy_if(pool, std::back_inserter(others), [&](Id y) {
     return exact(y) && (residency(y) == residency(x) || residency(y) == kNone) && fits(x, y);
@@ -123,7 +123,7 @@ spec::Id Generator::compare(Id x) {
   return made(builder.binary(random.pick({"lt", "le", "gt", "ge", "eq", "ne"}), x, y, loc), true, 1);
 }
 
-spec::Id Generator::select(Id x, Id y) {
+frontend::Id Generator::select(Id x, Id y) {
   y = bring(y, residency(x));
   if (!fits(x, y))
     y = narrow(y, 1);
@@ -143,11 +143,11 @@ spec::Id Generator::select(Id x, Id y) {
 // Movement
 //===----------------------------------------------------------------------===//
 
-spec::Id Generator::move(Id x, Id map) {
+frontend::Id Generator::move(Id x, Id map) {
   return made(builder.move(x, map, random.pick({0.0, 0.0, 1.0, -0.75}), loc), exact(x), std::max(1.0, scale(x)));
 }
 
-spec::Id Generator::reduce(llvm::StringRef function, Id x, Id map) {
+frontend::Id Generator::reduce(llvm::StringRef function, Id x, Id map) {
   bool chooses = function == "max" || function == "min";
   Id id = made(builder.reduce(function, x, map, loc), chooses && exact(x), scale(x) * (function == "sum" ? 8 : 1));
   // Minus infinity where there are no members: it may be an output, but no operand.
@@ -158,7 +158,7 @@ spec::Id Generator::reduce(llvm::StringRef function, Id x, Id map) {
   return made(builder.binary("maximum", id, number(-3), loc), false, std::max(3.0, scale(x) + 3));
 }
 
-spec::Id Generator::reduceAnyhow(Id x, Id map) {
+frontend::Id Generator::reduceAnyhow(Id x, Id map) {
   return tame(reduce(random.pick({"sum", "sum", "mean", "max", "min", "logsumexp"}), tame(x), map));
 }
 
@@ -166,16 +166,16 @@ spec::Id Generator::reduceAnyhow(Id x, Id map) {
 // Features
 //===----------------------------------------------------------------------===//
 
-spec::Id Generator::fold(llvm::StringRef function, Id x, llvm::ArrayRef<std::string> axes) {
+frontend::Id Generator::fold(llvm::StringRef function, Id x, llvm::ArrayRef<std::string> axes) {
   int64_t members = 1;
-  for (const spec::Axis &axis : value(x).axes)
+  for (const frontend::Axis &axis : value(x).axes)
     members *= llvm::is_contained(axes, axis.name) ? axis.size : 1;
   bool chooses = function == "max" || function == "min";
   double growth = function == "sum" ? 2 * std::sqrt(double(members)) : 1;
   return made(builder.fold(function, x, axes, loc), chooses && exact(x), scale(x) * growth);
 }
 
-spec::Id Generator::fold(Id x) {
+frontend::Id Generator::fold(Id x) {
   Names axes = namesOf(value(x).axes);
   if (axes.empty())
     return unary(x);
@@ -184,28 +184,28 @@ spec::Id Generator::fold(Id x) {
   return fold(random.pick({"sum", "mean", "max", "min"}), x, axes);
 }
 
-spec::Id Generator::contract(Id x, Id y, llvm::ArrayRef<std::string> axes) {
+frontend::Id Generator::contract(Id x, Id y, llvm::ArrayRef<std::string> axes) {
   int64_t members = 1;
-  for (const spec::Axis &axis : value(x).axes)
+  for (const frontend::Axis &axis : value(x).axes)
     members *= llvm::is_contained(axes, axis.name) ? axis.size : 1;
   double growth = members == 1 ? 1 : 2 * std::sqrt(double(members));
   return made(builder.contract(x, y, axes, loc), false, growth * scale(x) * scale(y));
 }
 
-spec::Id Generator::concat(Id x) {
+frontend::Id Generator::concat(Id x) {
   if (value(x).axes.empty())
     return unary(x);
   std::vector<Id> parts{x};
   for (int64_t n = random.between(1, 2); n > 0; --n) {
     // Another value with the same other axes: a weight of another length, or something made of x.
     Axes axes = value(x).axes;
-    spec::Axis last = axes.back();
+    frontend::Axis last = axes.back();
     axes.pop_back();
     Id other = x;
     if (random.chance(40)) {
       axes.push_back(anyAxis(value(x).axes));
       Id space = residency(x) != kNone && random.chance(30) ? kNone : residency(x);
-      bool root = space == kNone || builder.space(space).kind <= spec::Space::Kind::Static;
+      bool root = space == kNone || builder.space(space).kind <= frontend::Space::Kind::Static;
       other = elements(axes) <= mostElements ? param(root ? space : kNone, axes) : x;
     } else if (random.chance(70)) {
       other = unary(x);
@@ -228,15 +228,15 @@ spec::Id Generator::concat(Id x) {
     most = std::max(most, scale(part));
     same &= exact(part);
   }
-  spec::Axis joined = axisOfSize(size, value(x).axes);
+  frontend::Axis joined = axisOfSize(size, value(x).axes);
   return made(builder.concat(parts, joined.name, loc), same, most);
 }
 
-spec::Id Generator::slice(Id x) {
+frontend::Id Generator::slice(Id x) {
   if (value(x).axes.empty())
     return unary(x);
   size_t at = size_t(random.below(int64_t(value(x).axes.size())));
-  spec::Axis axis = value(x).axes[at];
+  frontend::Axis axis = value(x).axes[at];
   int64_t begin = random.below(axis.size), end = random.between(begin + 1, axis.size);
   Id cut = made(builder.slice(x, axis.name, begin, end, loc), exact(x), scale(x));
   // The name has another size elsewhere.
@@ -245,7 +245,7 @@ spec::Id Generator::slice(Id x) {
   return made(builder.rename(cut, order, loc), exact(x), scale(x));
 }
 
-spec::Id Generator::reshape(Id x) {
+frontend::Id Generator::reshape(Id x) {
   Axes axes = value(x).axes;
   if (axes.empty())
     return unary(x);
@@ -275,10 +275,10 @@ spec::Id Generator::reshape(Id x) {
       if (axes[at].size % d == 0)
         divisors.push_back(d);
     int64_t outer = random.pick(divisors);
-    spec::Axis first = axisOfSize(outer, axes);
+    frontend::Axis first = axisOfSize(outer, axes);
     Axes taken = axes;
     taken.push_back(first);
-    spec::Axis second = axisOfSize(axes[at].size / outer, taken);
+    frontend::Axis second = axisOfSize(axes[at].size / outer, taken);
     return same(builder.split(x, axes[at].name, {first, second}, loc));
   }
   }
@@ -289,7 +289,7 @@ spec::Id Generator::reshape(Id x) {
 //===----------------------------------------------------------------------===//
 
 /// Drawn once and used once or several times: wherever it is computed, it must be the same.
-spec::Id Generator::dropout(Id x) {
+frontend::Id Generator::dropout(Id x) {
   if (!seed) {
     seed = made(builder.state("seed", kNone, {{"_1", 2}}, loc), true, 1);
     stepNumber = made(builder.state("step", kNone, {}, loc), true, 1);
@@ -301,7 +301,7 @@ spec::Id Generator::dropout(Id x) {
   return binary("mul", x, kept);
 }
 
-spec::Id Generator::step() {
+frontend::Id Generator::step() {
   Id x = anyValue();
   switch (random.below(21)) {
   case 0:

@@ -16,16 +16,16 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::kAll;
-using spec::kNone;
+using frontend::kAll;
+using frontend::kNone;
 
 /// A parameter with these axes in some order, for values on `space`: shared, one for each type, or one for each
 /// element.
-spec::Id Generator::weightFor(const Axes &axes, Id space) {
+frontend::Id Generator::weightFor(const Axes &axes, Id space) {
   std::vector<Id> known;
   llvm::copy_if(weights, std::back_inserter(known), [&](Id weight) {
     return residency(weight) == kNone && value(weight).axes.size() == axes.size() &&
-           llvm::all_of(value(weight).axes, [&](const spec::Axis &axis) { return llvm::is_contained(axes, axis); });
+           llvm::all_of(value(weight).axes, [&](const frontend::Axis &axis) { return llvm::is_contained(axes, axis); });
   });
   if (!known.empty() && random.chance(50))
     return random.pick(known);
@@ -34,10 +34,10 @@ spec::Id Generator::weightFor(const Axes &axes, Id space) {
   std::vector<Id> typed, perElement;
   if (space != kNone)
     for (Id map : mapsFrom(space)) {
-      spec::Space::Kind kind = builder.space(builder.map(map).to).kind;
-      if (kind == spec::Space::Kind::Static)
+      frontend::Space::Kind kind = builder.space(builder.map(map).to).kind;
+      if (kind == frontend::Space::Kind::Static)
         typed.push_back(map);
-      else if (kind == spec::Space::Kind::Root)
+      else if (kind == frontend::Space::Kind::Root)
         perElement.push_back(map);
     }
   if (!typed.empty() && random.chance(40)) {
@@ -52,7 +52,7 @@ spec::Id Generator::weightFor(const Axes &axes, Id space) {
   return weights.back();
 }
 
-spec::Id Generator::product(Id x) {
+frontend::Id Generator::product(Id x) {
   Axes axes = value(x).axes;
   if (axes.empty())
     return commonAxes(x, anyValue());
@@ -66,7 +66,7 @@ spec::Id Generator::product(Id x) {
   for (int64_t n = random.chance(20) ? 2 : random.chance(8) ? 0 : 1; n > 0; --n) {
     Axes taken = axes;
     taken.insert(taken.end(), of.begin(), of.end());
-    spec::Axis fresh = anyAxis(taken);
+    frontend::Axis fresh = anyAxis(taken);
     if (left * fresh.size <= mostElements && elements(of) * fresh.size <= 8192) {
       of.push_back(fresh);
       left *= fresh.size;
@@ -77,21 +77,21 @@ spec::Id Generator::product(Id x) {
 }
 
 /// Two values row by row: some of what they have in common is summed.
-spec::Id Generator::commonAxes(Id x, Id y) {
+frontend::Id Generator::commonAxes(Id x, Id y) {
   y = bring(y, residency(x));
   if (!fits(x, y))
     y = narrow(y, 1);
   if (!fits(x, y))
     return unary(y);
   Names common;
-  for (const spec::Axis &axis : value(x).axes)
+  for (const frontend::Axis &axis : value(x).axes)
     if (llvm::is_contained(value(y).axes, axis) && random.chance(70))
       common.push_back(axis.name);
   return contract(x, y, common);
 }
 
 /// A softmax over the members of some map, used in one way or another.
-spec::Id Generator::attention() {
+frontend::Id Generator::attention() {
   Id score = narrow(anyMember(), 16);
   Id map = anyMapFrom(residency(score));
   if (map == kAll || builder.map(map).partial) // No softmax goes along these.
@@ -154,7 +154,7 @@ spec::Id Generator::attention() {
 }
 
 /// Reduce, move back, combine, reduce again along the same map (or now and then another).
-spec::Id Generator::phases() {
+frontend::Id Generator::phases() {
   Id member = anyMember();
   Id map = anyMapFrom(residency(member));
   if (map == kAll)
@@ -177,7 +177,7 @@ spec::Id Generator::phases() {
 }
 
 /// Members times a power of their owner's degree: infinite for owners without members, whom no member sees.
-spec::Id Generator::normalised() {
+frontend::Id Generator::normalised() {
   Id member = anyMember();
   Id map = anyMapFrom(residency(member));
   if (map == kAll)
@@ -191,7 +191,7 @@ spec::Id Generator::normalised() {
 }
 
 /// Over everything, and from there back to each element.
-spec::Id Generator::pooled(Id x) {
+frontend::Id Generator::pooled(Id x) {
   if (residency(x) == kNone)
     return random.chance(50) ? product(x) : unary(x);
   Id total = reduceAnyhow(x, kAll);
@@ -201,14 +201,14 @@ spec::Id Generator::pooled(Id x) {
 }
 
 /// x @ W where x is sparse: a sum over the stored entries of x of rows of W.
-spec::Id Generator::sparseProduct() {
+frontend::Id Generator::sparseProduct() {
   std::vector<Id> rows;
   llvm::copy_if(spaces, std::back_inserter(rows),
-                [&](Id space) { return builder.space(space).kind == spec::Space::Kind::Root; });
+                [&](Id space) { return builder.space(space).kind == frontend::Space::Kind::Root; });
   std::string name = "sparse" + std::to_string(names++);
-  spec::Axis columns = axisOfSize(random.pick({1, 5, 17, 40}), {});
+  frontend::Axis columns = axisOfSize(random.pick({1, 5, 17, 40}), {});
   std::optional<size_t> number = builder.sparseInput(name, random.pick(rows), columns, loc);
-  spec::SparseInput sparse = builder.spec().sparseInputs[*number];
+  frontend::SparseInput sparse = builder.spec().sparseInputs[*number];
   made(sparse.value, true, 1);
   Id weight = param(kNone, anyAxes(2, {columns}));
   Id table = made(builder.spread(weight, builder.map(sparse.column).to, loc), true, 1);
@@ -218,10 +218,10 @@ spec::Id Generator::sparseProduct() {
 }
 
 /// Rows of a shared value as the elements of a static space.
-spec::Id Generator::spread() {
+frontend::Id Generator::spread() {
   std::vector<Id> fixed;
   llvm::copy_if(spaces, std::back_inserter(fixed),
-                [&](Id space) { return builder.space(space).kind == spec::Space::Kind::Static; });
+                [&](Id space) { return builder.space(space).kind == frontend::Space::Kind::Static; });
   if (fixed.empty())
     return sparseProduct();
   Id space = random.pick(fixed);
@@ -233,7 +233,7 @@ spec::Id Generator::spread() {
   return along.empty() || random.chance(30) ? rows : move(rows, random.pick(along));
 }
 
-spec::Id Generator::pattern() {
+frontend::Id Generator::pattern() {
   switch (random.below(18)) {
   case 0:
   case 1:

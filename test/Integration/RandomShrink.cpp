@@ -17,31 +17,31 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::OpCode;
+using frontend::OpCode;
 
 namespace {
 
-bool isGiven(const spec::Value &value) {
+bool isGiven(const frontend::Value &value) {
   return value.op == OpCode::Input || value.op == OpCode::Param || value.op == OpCode::State;
 }
 
 /// Drops the values that no output needs. Spaces and maps stay: an artefact that declares too much is no other failure.
 void prune(Trial &trial) {
-  spec::ModelSpec &model = trial.model;
+  frontend::ModelSpec &model = trial.model;
   std::vector<bool> needed(model.values.size());
-  for (const spec::Output &output : model.outputs)
+  for (const frontend::Output &output : model.outputs)
     needed[size_t(output.value)] = true;
-  for (const spec::SparseInput &sparse : model.sparseInputs)
+  for (const frontend::SparseInput &sparse : model.sparseInputs)
     needed[size_t(sparse.value)] = true;
   for (size_t id = needed.size(); id-- > 0;)
     if (needed[id])
-      for (spec::Id operand : model.values[id].operands)
+      for (frontend::Id operand : model.values[id].operands)
         needed[size_t(operand)] = true;
-  std::vector<spec::Id> number(needed.size(), spec::kNone);
-  std::vector<spec::Value> values;
+  std::vector<frontend::Id> number(needed.size(), frontend::kNone);
+  std::vector<frontend::Value> values;
   for (size_t id = 0; id < needed.size(); ++id)
     if (needed[id]) {
-      number[id] = spec::Id(values.size());
+      number[id] = frontend::Id(values.size());
       values.push_back(model.values[id]);
     }
   for (Sample &sample : trial.samples) {
@@ -56,27 +56,27 @@ void prune(Trial &trial) {
     sample.values = std::move(kept);
     sample.tensors = std::move(tensors);
   }
-  for (spec::Value &value : values)
-    for (spec::Id &operand : value.operands)
+  for (frontend::Value &value : values)
+    for (frontend::Id &operand : value.operands)
       operand = number[size_t(operand)];
-  for (spec::Output &output : model.outputs)
+  for (frontend::Output &output : model.outputs)
     output.value = number[size_t(output.value)];
-  for (spec::SparseInput &sparse : model.sparseInputs)
+  for (frontend::SparseInput &sparse : model.sparseInputs)
     sparse.value = number[size_t(sparse.value)];
   model.values = std::move(values);
 }
 
 /// `trial` where value `id` is given rather than computed.
 Trial cut(Trial trial, size_t id) {
-  spec::Value &value = trial.model.values[id];
+  frontend::Value &value = trial.model.values[id];
   value.op = OpCode::Input;
   value.name = "cut" + std::to_string(id);
   while (std::any_of(trial.model.values.begin(), trial.model.values.end(),
-                     [&](const spec::Value &other) { return &other != &value && other.name == value.name; }))
+                     [&](const frontend::Value &other) { return &other != &value && other.name == value.name; }))
     value.name += "x";
   value.operands.clear();
   value.axesUsed.clear();
-  value.map = spec::kNone;
+  value.map = frontend::kNone;
   value.optional = false;
   for (Sample &sample : trial.samples) {
     Tensor given = sample.values[id];
@@ -116,7 +116,7 @@ void test::shrink(Trial &trial, const std::function<bool(const Trial &)> &fails,
     if (isGiven(trial.model.values[id]))
       continue;
     Trial one = trial;
-    one.model.outputs = {{"y", spec::Id(id)}};
+    one.model.outputs = {{"y", frontend::Id(id)}};
     prune(one);
     if (attempt(std::move(one)))
       break;
@@ -134,7 +134,7 @@ void test::shrink(Trial &trial, const std::function<bool(const Trial &)> &fails,
       if (id >= trial.model.values.size() || isGiven(trial.model.values[id]))
         continue;
       bool isOutput = std::any_of(trial.model.outputs.begin(), trial.model.outputs.end(),
-                                  [&](const spec::Output &output) { return output.value == spec::Id(id); });
+                                  [&](const frontend::Output &output) { return output.value == frontend::Id(id); });
       if (!isOutput)
         changed |= attempt(cut(trial, id));
     }

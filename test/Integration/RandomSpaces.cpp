@@ -11,28 +11,28 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::kNone;
-using spec::kUndefined;
-using spec::MaybeId;
+using frontend::kNone;
+using frontend::kUndefined;
+using frontend::MaybeId;
 
 void Generator::keepMap(MaybeId map) {
   if (map && !llvm::is_contained(maps, *map))
     maps.push_back(*map);
 }
 
-std::vector<spec::Id> Generator::mapsFrom(Id space) const {
+std::vector<frontend::Id> Generator::mapsFrom(Id space) const {
   std::vector<Id> found;
   llvm::copy_if(maps, std::back_inserter(found), [&](Id map) { return builder.map(map).from == space; });
   return found;
 }
 
-std::vector<spec::Id> Generator::mapsBetween(Id from, Id to) const {
+std::vector<frontend::Id> Generator::mapsBetween(Id from, Id to) const {
   std::vector<Id> found = mapsFrom(from);
   llvm::erase_if(found, [&](Id map) { return builder.map(map).to != to; });
   return found;
 }
 
-std::vector<spec::Id> Generator::mapsFromSpaceTo(Id space) const {
+std::vector<frontend::Id> Generator::mapsFromSpaceTo(Id space) const {
   std::vector<Id> found;
   llvm::copy_if(maps, std::back_inserter(found), [&](Id map) { return builder.map(map).to == space; });
   return found;
@@ -89,7 +89,7 @@ void Generator::deriveSpace() {
       return;
     auto [left, right] = random.pick(pairs);
     Id base = builder.map(left).from;
-    spec::MaybeId made = builder.filterSpace("filter", base, left, right, random.chance(40), loc);
+    frontend::MaybeId made = builder.filterSpace("filter", base, left, right, random.chance(40), loc);
     spaces.push_back(*made);
     keepMap(builder.inclusion(*made, loc));
     for (Id map : mapsFrom(base))

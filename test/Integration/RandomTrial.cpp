@@ -9,7 +9,7 @@
 #include "DeviceCases.h"
 #include "Interpreted.h"
 
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 
 #include "dialects/mpk/IR/MPK.h"
@@ -26,14 +26,14 @@
 
 using namespace gnnc;
 using namespace gnnc::test;
-using spec::OpCode;
+using frontend::OpCode;
 
 llvm::Error test::evaluate(Trial &trial) {
   // All values are outputs, so that the ones an output is made of can be looked at too.
-  spec::ModelSpec all = trial.model;
+  frontend::ModelSpec all = trial.model;
   all.outputs.clear();
   for (size_t id = 0; id < all.values.size(); ++id)
-    all.outputs.push_back({"v" + std::to_string(id), spec::Id(id)});
+    all.outputs.push_back({"v" + std::to_string(id), frontend::Id(id)});
   mlir::MLIRContext context;
   std::string message;
   context.getDiagEngine().registerHandler([&](mlir::Diagnostic &diagnostic) {
@@ -54,7 +54,7 @@ llvm::Error test::evaluate(Trial &trial) {
   return llvm::Error::success();
 }
 
-llvm::Expected<Trial> test::makeTrial(spec::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed) {
+llvm::Expected<Trial> test::makeTrial(frontend::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed) {
   Trial trial;
   trial.model = std::move(model);
   Random random(seed ^ 0x5851F42D4C957F2D);
@@ -79,11 +79,11 @@ llvm::Expected<Trial> test::makeTrial(spec::ModelSpec model, llvm::ArrayRef<Grap
 }
 
 llvm::Expected<Trial> test::makeRandomTrial(uint64_t seed) {
-  spec::ModelSpec model = randomModel(seed);
+  frontend::ModelSpec model = randomModel(seed);
   int64_t widest = 1;
-  for (const spec::Value &value : model.values) {
+  for (const frontend::Value &value : model.values) {
     int64_t elements = 1;
-    for (const spec::Axis &axis : value.axes)
+    for (const frontend::Axis &axis : value.axes)
       elements *= axis.size;
     widest = std::max(widest, elements);
   }
@@ -107,7 +107,7 @@ namespace {
 constexpr unsigned kHang = 120;
 
 /// Largest finite magnitude among a value and all that it is computed from: what rounding errors are relative to.
-double magnitude(const spec::ModelSpec &model, const Sample &sample, spec::Id id) {
+double magnitude(const frontend::ModelSpec &model, const Sample &sample, frontend::Id id) {
   std::vector<bool> needed(model.values.size());
   needed[size_t(id)] = true;
   double most = 0;
@@ -117,7 +117,7 @@ double magnitude(const spec::ModelSpec &model, const Sample &sample, spec::Id id
     for (double number : sample.values[at].data)
       if (std::isfinite(number))
         most = std::max(most, std::abs(number));
-    for (spec::Id operand : model.values[at].operands)
+    for (frontend::Id operand : model.values[at].operands)
       needed[size_t(operand)] = true;
   }
   return most;
@@ -146,7 +146,7 @@ std::string compare(const Tensor &actual, const Tensor &expected, double toleran
 }
 
 std::string compareAll(const Trial &trial, const Sample &sample, const Tensors &outputs, double relative) {
-  for (const spec::Output &output : trial.model.outputs) {
+  for (const frontend::Output &output : trial.model.outputs) {
     auto found = outputs.find(output.name);
     if (found == outputs.end())
       return "output '" + output.name + "' is not there";
@@ -262,7 +262,7 @@ llvm::Error test::record(const Trial &trial, bool unfused) {
     if (!*recorder)
       break;
     Tensors outputs;
-    for (const spec::Output &output : trial.model.outputs)
+    for (const frontend::Output &output : trial.model.outputs)
       outputs[output.name] = sample.values[size_t(output.value)];
     if (llvm::Error error = (*recorder)->add("forward", sample.graph, sample.tensors, outputs))
       return error;

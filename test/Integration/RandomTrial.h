@@ -23,12 +23,12 @@ struct Sample {
 };
 
 struct Trial {
-  spec::ModelSpec model;
+  frontend::ModelSpec model;
   std::vector<Sample> samples;
 };
 
 /// A model on random graphs of these shapes. The interpreter's failure is an error: it is right about everything.
-llvm::Expected<Trial> makeTrial(spec::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed);
+llvm::Expected<Trial> makeTrial(frontend::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed);
 
 /// A random model on a few random graphs.
 llvm::Expected<Trial> makeRandomTrial(uint64_t seed);

@@ -8,7 +8,7 @@
 #include "DeviceCases.h"
 #include "Interpreted.h"
 
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
 
 #include "gnnc/Transforms/Passes.h"
@@ -34,7 +34,7 @@ namespace {
 /// The meaning of the model: the program as the importer writes it, evaluated as it stands.
 class InterpretedModel : public Runner {
 public:
-  InterpretedModel(const spec::ModelSpec &model, bool gradient)
+  InterpretedModel(const frontend::ModelSpec &model, bool gradient)
       : context(std::make_unique<mlir::MLIRContext>()), module(importModel(model, context.get())) {
     if (gradient) {
       mlir::PassManager passes(context.get());
@@ -65,8 +65,8 @@ private:
 // Compiled models
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model, unsigned optLevel,
-                                                                     bool baseline, bool gradient) {
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const frontend::ModelSpec &model,
+                                                                     unsigned optLevel, bool baseline, bool gradient) {
   CompileOptions options;
   options.gradient = gradient;
   options.optLevel = optLevel;
@@ -82,7 +82,7 @@ const char *test::nameOf(SaveKind save) {
   return save == SaveKind::None ? "none" : save == SaveKind::All ? "all" : "auto";
 }
 
-llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec::ModelSpec &model,
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const frontend::ModelSpec &model,
                                                                      const CompileOptions &options) {
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
@@ -90,7 +90,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const spec:
   return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save), options.gradient);
 }
 
-llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::createForGPU(const spec::ModelSpec &model,
+llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::createForGPU(const frontend::ModelSpec &model,
                                                                            unsigned optLevel, bool gradient) {
   llvm::Expected<std::string> bytes = compileForGPU(model, optLevel, gradient);
   if (!bytes)
@@ -223,7 +223,7 @@ static bool hasGPU() {
   static const bool found = [] {
     if (!llvm::sys::DynamicLibrary::getPermanentLibrary("libcuda.so.1").isValid())
       return false;
-    std::optional<spec::ModelSpec> model = loadText("model M { input x: node[1]\n output y = x + x }");
+    std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[1]\n output y = x + x }");
     llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::createForGPU(*model, 2, false);
     llvm::Error missing = compiled ? llvm::Error::success() : compiled.takeError();
     if (compiled) {
@@ -267,7 +267,7 @@ private:
 // All of them
 //===----------------------------------------------------------------------===//
 
-std::vector<std::unique_ptr<Runner>> test::compiledRunners(const spec::ModelSpec &model, bool gradient) {
+std::vector<std::unique_ptr<Runner>> test::compiledRunners(const frontend::ModelSpec &model, bool gradient) {
   std::vector<std::unique_ptr<Runner>> runners;
   if (isRecordingForDevice())
     return runners;
@@ -292,7 +292,7 @@ std::vector<std::unique_ptr<Runner>> test::compiledRunners(const spec::ModelSpec
   return runners;
 }
 
-std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &model, bool gradient) {
+std::vector<std::unique_ptr<Runner>> test::allRunners(const frontend::ModelSpec &model, bool gradient) {
   std::vector<std::unique_ptr<Runner>> runners = compiledRunners(model, gradient);
   runners.insert(runners.begin(), std::make_unique<InterpretedModel>(model, gradient));
   llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(model, gradient);
@@ -304,7 +304,7 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const spec::ModelSpec &mod
   return runners;
 }
 
-std::vector<std::unique_ptr<Runner>> test::savingRunners(const spec::ModelSpec &model) {
+std::vector<std::unique_ptr<Runner>> test::savingRunners(const frontend::ModelSpec &model) {
   std::vector<std::unique_ptr<Runner>> runners;
   for (SaveKind save : {SaveKind::None, SaveKind::All})
     for (unsigned optLevel : {0u, 1u, 2u}) {

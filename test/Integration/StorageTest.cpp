@@ -47,7 +47,7 @@ double round(double x, Storage storage) {
 /// Kernels as a target gets them, in the interpreter.
 class Kernels {
 public:
-  Kernels(const spec::ModelSpec &model, const PhaseOptions &options)
+  Kernels(const frontend::ModelSpec &model, const PhaseOptions &options)
       : program(options.gradient ? "gradient" : "forward") {
     context.loadDialect<mpk::MPKDialect>();
     module = importModel(model, &context);
@@ -102,7 +102,7 @@ void StorageLayers::expectNear(const Tensors &actual, const Tensors &expected, d
 
 TEST_P(StorageLayers, EqualTheInterpreter) {
   const auto &[layer, storage] = GetParam();
-  std::optional<spec::ModelSpec> model = loadText(std::string("import std\n") + layer.text);
+  std::optional<frontend::ModelSpec> model = loadText(std::string("import std\n") + layer.text);
   ASSERT_TRUE(model);
   double unit = unitOf(storage);
   Graph graph = randomGraph(45, 260, 1);
@@ -205,7 +205,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 /// In bf16, 256 and 1 is 256 again.
 TEST(StorageSums, AreInFloat32) {
-  std::optional<spec::ModelSpec> model = loadText("model M { input x: node[f = 12]\n output y = sum(x.src) }");
+  std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[f = 12]\n output y = sum(x.src) }");
   Graph graph;
   graph.extents = {{"node", 2}, {"edge", 4096}};
   graph.maps = {{"src", std::vector<int32_t>(4096, 1)}, {"dst", std::vector<int32_t>(4096, 0)}};
@@ -224,7 +224,7 @@ TEST(StorageSums, AreInFloat32) {
 }
 
 TEST(StorageTypes, OfTensorsAreDescribed) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText("model M { input x: node[f = 12], scale: []\n param W[f, g = 9]\n output y = (x @ W) * scale }");
   CompileOptions options;
   options.storage = Storage::BF16;
@@ -240,7 +240,7 @@ TEST(StorageTypes, OfTensorsAreDescribed) {
 }
 
 static std::string errorOf(const CompileOptions &options, bool doublePrecision = false) {
-  std::optional<spec::ModelSpec> model = loadText("model M { input x: node[f = 12]\n output y = x + x }");
+  std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[f = 12]\n output y = x + x }");
   model->doublePrecision = doublePrecision;
   llvm::Expected<std::string> code = compile(*model, options);
   return code ? "" : llvm::toString(code.takeError());

@@ -7,7 +7,7 @@
 
 #include "TestModel.h"
 
-#include "gnnc/Spec/Frontend.h"
+#include "gnnc/Frontend/Frontend.h"
 
 #include <gtest/gtest.h>
 
@@ -73,38 +73,39 @@ std::vector<Graph> test::testGraphs() {
 // Models
 //===----------------------------------------------------------------------===//
 
-std::optional<spec::ModelSpec> test::loadText(const std::string &text,
-                                              const std::map<std::string, std::string> &defines) {
-  spec::CompileInputs inputs;
+std::optional<frontend::ModelSpec> test::loadText(const std::string &text,
+                                                  const std::map<std::string, std::string> &defines) {
+  frontend::CompileInputs inputs;
   inputs.defines = defines;
-  std::vector<spec::Diagnostic> diagnostics;
-  std::optional<spec::ModelSpec> model = spec::loadModelFromText("test.gnn", text, inputs, diagnostics);
-  EXPECT_TRUE(model) << spec::render(diagnostics);
+  std::vector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelSpec> model = frontend::loadModelFromText("test.gnn", text, inputs, diagnostics);
+  EXPECT_TRUE(model) << frontend::render(diagnostics);
   return model;
 }
 
-std::optional<spec::ModelSpec> test::loadFile(const std::string &path,
-                                              const std::map<std::string, std::string> &defines) {
-  spec::CompileInputs inputs;
+std::optional<frontend::ModelSpec> test::loadFile(const std::string &path,
+                                                  const std::map<std::string, std::string> &defines) {
+  frontend::CompileInputs inputs;
   inputs.mainPath = path;
   inputs.defines = defines;
-  std::vector<spec::Diagnostic> diagnostics;
-  std::optional<spec::ModelSpec> model = spec::loadModel(inputs, diagnostics);
-  EXPECT_TRUE(model) << spec::render(diagnostics);
+  std::vector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelSpec> model = frontend::loadModel(inputs, diagnostics);
+  EXPECT_TRUE(model) << frontend::render(diagnostics);
   return model;
 }
 
-Tensors test::randomTensors(const spec::ModelSpec &model, const Graph &graph, unsigned seed) {
+Tensors test::randomTensors(const frontend::ModelSpec &model, const Graph &graph, unsigned seed) {
   Tensors tensors;
-  for (const spec::Value &value : model.values) {
-    if (value.op != spec::OpCode::Input && value.op != spec::OpCode::Param && value.op != spec::OpCode::State)
+  for (const frontend::Value &value : model.values) {
+    if (value.op != frontend::OpCode::Input && value.op != frontend::OpCode::Param &&
+        value.op != frontend::OpCode::State)
       continue;
     std::vector<int64_t> shape;
-    if (value.residency != spec::kNone) {
-      const spec::Space &space = model.spaces[value.residency];
-      shape.push_back(space.kind == spec::Space::Kind::Static ? space.extent : graph.extent(space.name));
+    if (value.residency != frontend::kNone) {
+      const frontend::Space &space = model.spaces[value.residency];
+      shape.push_back(space.kind == frontend::Space::Kind::Static ? space.extent : graph.extent(space.name));
     }
-    for (const spec::Axis &axis : value.axes)
+    for (const frontend::Axis &axis : value.axes)
       shape.push_back(axis.size);
     Tensor tensor = Tensor::zeros(shape);
     uint32_t mixed = seed;

@@ -13,9 +13,9 @@
 #ifndef GNNC_TEST_INTEGRATION_TESTMODEL_H
 #define GNNC_TEST_INTEGRATION_TESTMODEL_H
 
+#include "gnnc/Frontend/ModelSpec.h"
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Spec/ModelSpec.h"
 
 #include "llvm/Support/Error.h"
 
@@ -66,13 +66,13 @@ Graph randomGraph(int64_t nodes, int64_t edges, unsigned seed, int64_t nodeTypes
 std::vector<Graph> testGraphs();
 
 /// Loads a text; a failure is reported to the running test with the front end's messages.
-std::optional<spec::ModelSpec> loadText(const std::string &text,
-                                        const std::map<std::string, std::string> &defines = {});
-std::optional<spec::ModelSpec> loadFile(const std::string &path,
-                                        const std::map<std::string, std::string> &defines = {});
+std::optional<frontend::ModelSpec> loadText(const std::string &text,
+                                            const std::map<std::string, std::string> &defines = {});
+std::optional<frontend::ModelSpec> loadFile(const std::string &path,
+                                            const std::map<std::string, std::string> &defines = {});
 
 /// Numbers in (-1, 1) that float32 holds exactly, for all inputs, parameters and states of a model.
-Tensors randomTensors(const spec::ModelSpec &model, const Graph &graph, unsigned seed);
+Tensors randomTensors(const frontend::ModelSpec &model, const Graph &graph, unsigned seed);
 
 /// One way to compute a model's outputs.
 class Runner {
@@ -86,14 +86,14 @@ public:
 class CompiledModel : public Runner {
 public:
   /// For the baseline of the host's architecture, or for the default processor levels.
-  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model, unsigned optLevel,
+  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model, unsigned optLevel,
                                                                bool baseline = false, bool gradient = false);
   /// As the options say.
-  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const spec::ModelSpec &model,
+  static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model,
                                                                const CompileOptions &options);
   /// For the first GPU of this machine.
-  static llvm::Expected<std::unique_ptr<CompiledModel>> createForGPU(const spec::ModelSpec &model, unsigned optLevel,
-                                                                     bool gradient);
+  static llvm::Expected<std::unique_ptr<CompiledModel>> createForGPU(const frontend::ModelSpec &model,
+                                                                     unsigned optLevel, bool gradient);
   ~CompiledModel() override;
   std::string name() const override { return label; }
   llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) override;
@@ -116,13 +116,13 @@ private:
 /// gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on it.
 /// With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for
 /// test/Device/Replay.cpp on another machine, and nothing is compiled for this one.
-std::vector<std::unique_ptr<Runner>> allRunners(const spec::ModelSpec &model, bool gradient = false);
+std::vector<std::unique_ptr<Runner>> allRunners(const frontend::ModelSpec &model, bool gradient = false);
 
 /// Of these the compiled ones that run here; none with GNNC_DEVICE_CASES.
-std::vector<std::unique_ptr<Runner>> compiledRunners(const spec::ModelSpec &model, bool gradient = false);
+std::vector<std::unique_ptr<Runner>> compiledRunners(const frontend::ModelSpec &model, bool gradient = false);
 
 /// Gradients at every level with the settings of --save that allRunners leaves out, for one processor level.
-std::vector<std::unique_ptr<Runner>> savingRunners(const spec::ModelSpec &model);
+std::vector<std::unique_ptr<Runner>> savingRunners(const frontend::ModelSpec &model);
 
 /// What is kept for the backward half, for names of tests and messages.
 const char *nameOf(SaveKind save);

@@ -33,7 +33,7 @@ Graph hubGraph() {
 } // namespace
 
 TEST_P(Threads, GiveTheSameBits) {
-  std::optional<spec::ModelSpec> model =
+  std::optional<frontend::ModelSpec> model =
       loadText(std::string("import std\nmodel M(node_type: int = 3, edge_type: int = 4) { input x: node[16]\n"
                            "output y = ") +
                GetParam() + " }");

@@ -12,7 +12,7 @@
 
 #include "DeviceCases.h"
 #include "Interpreted.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Host/HostTensor.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -38,7 +38,7 @@ void PrintTo(const Recipe &recipe, std::ostream *stream) { *stream << recipe.nam
 class TrainStep : public testing::TestWithParam<Recipe> {};
 
 /// What a step makes of `tensors`, by the interpreter.
-std::vector<NamedTensor> interpretStep(const spec::ModelSpec &spec, const Graph &graph, const Tensors &tensors) {
+std::vector<NamedTensor> interpretStep(const frontend::ModelSpec &spec, const Graph &graph, const Tensors &tensors) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(spec, &context);
   mlir::PassManager passes(&context);
@@ -52,7 +52,7 @@ std::vector<NamedTensor> interpretStep(const spec::ModelSpec &spec, const Graph 
 }
 
 TEST_P(TrainStep, EqualsTheInterpreter) {
-  std::optional<spec::ModelSpec> spec = loadText(GetParam().text);
+  std::optional<frontend::ModelSpec> spec = loadText(GetParam().text);
   ASSERT_TRUE(spec);
   Graph graph = randomGraph(40, 160, 3);
   graph.extents["class"] = 3;

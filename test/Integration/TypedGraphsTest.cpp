@@ -62,7 +62,7 @@ int64_t typesOf(const Graph &graph, const std::string &map) {
 }
 
 void check(const Graph &graph, const std::string &text, const std::map<std::string, std::string> &defines) {
-  std::optional<spec::ModelSpec> model = loadText(text, defines);
+  std::optional<frontend::ModelSpec> model = loadText(text, defines);
   ASSERT_TRUE(model);
   Tensors tensors = randomTensors(*model, graph, /*seed=*/7);
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model);

@@ -34,7 +34,7 @@ class UnheardLayers : public testing::TestWithParam<Unheard> {};
 } // namespace
 
 TEST_P(UnheardLayers, EqualTheInterpreter) {
-  std::optional<spec::ModelSpec> model = loadText(GetParam().text);
+  std::optional<frontend::ModelSpec> model = loadText(GetParam().text);
   ASSERT_TRUE(model);
   llvm::Expected<Trial> trial = makeTrial(*model, kGraphShapes, 1);
   ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
@@ -61,14 +61,14 @@ static double difference(const Tensor &a, const Tensor &b) {
 }
 
 TEST_P(UnheardLayers, HaveTheInterpretersGradients) {
-  std::optional<spec::ModelSpec> model = loadText(GetParam().text);
+  std::optional<frontend::ModelSpec> model = loadText(GetParam().text);
   ASSERT_TRUE(model);
   llvm::Expected<Trial> trial = makeTrial(*model, kGraphShapes, 1);
   ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
   for (const Sample &sample : trial->samples) {
     Tensors given = sample.tensors, outputs;
-    for (const spec::Output &output : trial->model.outputs)
+    for (const frontend::Output &output : trial->model.outputs)
       outputs[output.name] = sample.values[size_t(output.value)];
     addOutputGradients(given, outputs, 7);
     std::optional<Tensors> expected;
@@ -84,10 +84,10 @@ TEST_P(UnheardLayers, HaveTheInterpretersGradients) {
   }
 }
 
-/// Five answers to what an edge asks, all of which must be yes. On a GPU the rows of each fit a block and those of all do
-/// not, so that they are stored (test/Target/CUDA/tiles-after-all.gnn).
+/// Five answers to what an edge asks, all of which must be yes. On a GPU the rows of each fit a block and those of all
+/// do not, so that they are stored (test/Target/CUDA/tiles-after-all.gnn).
 TEST(UnheardTiles, ThatDoNotFitTogether) {
-  std::optional<spec::ModelSpec> model = loadText(R"(
+  std::optional<frontend::ModelSpec> model = loadText(R"(
     model Unanimous(out: int = 256) { input x: node[in = 12]
       param A, B, C, D, E: [in, out]
       let m = tanh(x.src - x.dst)

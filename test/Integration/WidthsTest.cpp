@@ -44,7 +44,7 @@ Graph withHubs() {
 } // namespace
 
 TEST_P(Widths, MatchTheInterpreter) {
-  std::optional<spec::ModelSpec> model = loadText(std::string("import std\n") + GetParam().text);
+  std::optional<frontend::ModelSpec> model = loadText(std::string("import std\n") + GetParam().text);
   ASSERT_TRUE(model);
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
   Program forward(*model);

@@ -24,7 +24,7 @@ static constexpr llvm::StringLiteral kEmbedded = "<std>/";
 
 /// Puts a file of the standard library where an editor can open it, and says where; empty where that fails.
 static std::string cacheEmbedded(StringRef file) {
-  std::optional<std::string> text = spec::embeddedText(llvm::sys::path::stem(file).str());
+  std::optional<std::string> text = frontend::embeddedText(llvm::sys::path::stem(file).str());
   llvm::SmallString<128> path;
   if (!text || !llvm::sys::path::cache_directory(path))
     return "";
@@ -62,8 +62,8 @@ std::optional<std::string> Documents::read(const std::string &path) const {
   return (*buffer)->getBuffer().str();
 }
 
-spec::CompileInputs Documents::inputs() const {
-  spec::CompileInputs inputs;
+frontend::CompileInputs Documents::inputs() const {
+  frontend::CompileInputs inputs;
   inputs.readFile = [this](const std::string &path) { return read(path); };
   return inputs;
 }
@@ -71,15 +71,15 @@ spec::CompileInputs Documents::inputs() const {
 std::vector<llvm::lsp::PublishDiagnosticsParams> Documents::analyze() {
   std::vector<llvm::lsp::PublishDiagnosticsParams> all;
   for (auto &[path, document] : documents) {
-    document.analysis = spec::analyzeText(path, document.lines.text().str(), inputs());
+    document.analysis = frontend::analyzeText(path, document.lines.text().str(), inputs());
     all.emplace_back(document.uri, document.version);
-    for (const spec::Diagnostic &diagnostic : document.analysis.diagnostics)
+    for (const frontend::Diagnostic &diagnostic : document.analysis.diagnostics)
       all.back().diagnostics.push_back(convert(diagnostic, document));
   }
   return all;
 }
 
-std::optional<Location> Documents::location(const std::string &file, const spec::Loc &loc) const {
+std::optional<Location> Documents::location(const std::string &file, const frontend::Loc &loc) const {
   if (auto it = documents.find(file); it != documents.end()) {
     Location result;
     result.uri = it->second.uri;
@@ -102,15 +102,15 @@ std::optional<Location> Documents::location(const std::string &file, const spec:
 }
 
 /// A message about another file stands at the top of this one, with its place in words and as related information.
-llvm::lsp::Diagnostic Documents::convert(const spec::Diagnostic &diagnostic, const Document &document) const {
+llvm::lsp::Diagnostic Documents::convert(const frontend::Diagnostic &diagnostic, const Document &document) const {
   llvm::lsp::Diagnostic result;
   result.source = "gnnc";
-  result.severity = diagnostic.severity == spec::Severity::Error     ? llvm::lsp::DiagnosticSeverity::Error
-                    : diagnostic.severity == spec::Severity::Warning ? llvm::lsp::DiagnosticSeverity::Warning
-                                                                     : llvm::lsp::DiagnosticSeverity::Information;
+  result.severity = diagnostic.severity == frontend::Severity::Error     ? llvm::lsp::DiagnosticSeverity::Error
+                    : diagnostic.severity == frontend::Severity::Warning ? llvm::lsp::DiagnosticSeverity::Warning
+                                                                         : llvm::lsp::DiagnosticSeverity::Information;
   result.message = diagnostic.message;
   std::vector<llvm::lsp::DiagnosticRelatedInformation> related;
-  auto relate = [&](const spec::Diagnostic &other) {
+  auto relate = [&](const frontend::Diagnostic &other) {
     std::string place = other.loc.line == 0 ? ""
                                             : (llvm::Twine(llvm::sys::path::filename(other.file)) + ":" +
                                                llvm::Twine(other.loc.line) + ":" + llvm::Twine(other.loc.column) + ": ")
@@ -124,7 +124,7 @@ llvm::lsp::Diagnostic Documents::convert(const spec::Diagnostic &diagnostic, con
     result.range = document.lines.range(diagnostic.loc);
   else
     result.message = relate(diagnostic) + diagnostic.message;
-  for (const spec::Diagnostic &note : diagnostic.notes) {
+  for (const frontend::Diagnostic &note : diagnostic.notes) {
     size_t before = related.size();
     std::string place = relate(note);
     if (related.size() == before)
@@ -140,11 +140,11 @@ const Documents::Document *Documents::find(const URIForFile &uri) const {
   return it == documents.end() ? nullptr : &it->second;
 }
 
-const spec::Occurrence *Documents::occurrence(const Document *document, Position position) const {
+const frontend::Occurrence *Documents::occurrence(const Document *document, Position position) const {
   if (!document)
     return nullptr;
-  spec::Loc loc = document->lines.loc(position);
-  if (const spec::Occurrence *found = document->analysis.find(loc.line, loc.column))
+  frontend::Loc loc = document->lines.loc(position);
+  if (const frontend::Occurrence *found = document->analysis.find(loc.line, loc.column))
     return found;
   // Editors ask with the cursor just behind a name too.
   return loc.column > 1 ? document->analysis.find(loc.line, loc.column - 1) : nullptr;
@@ -152,7 +152,7 @@ const spec::Occurrence *Documents::occurrence(const Document *document, Position
 
 std::optional<llvm::lsp::Hover> Documents::hover(const URIForFile &uri, Position position) const {
   const Document *document = find(uri);
-  const spec::Occurrence *found = occurrence(document, position);
+  const frontend::Occurrence *found = occurrence(document, position);
   if (!found)
     return std::nullopt;
   llvm::lsp::Hover result(document->lines.range(found->loc));
@@ -161,7 +161,7 @@ std::optional<llvm::lsp::Hover> Documents::hover(const URIForFile &uri, Position
 }
 
 std::vector<Location> Documents::definition(const URIForFile &uri, Position position) const {
-  const spec::Occurrence *found = occurrence(find(uri), position);
+  const frontend::Occurrence *found = occurrence(find(uri), position);
   if (!found || !found->definition)
     return {};
   std::optional<Location> where = location(found->definitionFile, *found->definition);
@@ -170,12 +170,12 @@ std::vector<Location> Documents::definition(const URIForFile &uri, Position posi
 
 std::vector<Location> Documents::references(const URIForFile &uri, Position position, bool includeDeclaration) const {
   const Document *document = find(uri);
-  const spec::Occurrence *found = occurrence(document, position);
+  const frontend::Occurrence *found = occurrence(document, position);
   if (!found || !found->definition)
     return {};
-  auto same = [](const spec::Loc &a, const spec::Loc &b) { return a.line == b.line && a.column == b.column; };
+  auto same = [](const frontend::Loc &a, const frontend::Loc &b) { return a.line == b.line && a.column == b.column; };
   std::vector<Location> all;
-  for (const spec::Occurrence &other : document->analysis.occurrences) {
+  for (const frontend::Occurrence &other : document->analysis.occurrences) {
     if (!other.definition || other.definitionFile != found->definitionFile ||
         !same(*other.definition, *found->definition))
       continue;
@@ -192,8 +192,8 @@ std::vector<Location> Documents::references(const URIForFile &uri, Position posi
   return all;
 }
 
-static llvm::lsp::CompletionItemKind kindOf(spec::Completion::Kind kind) {
-  using Kind = spec::Completion::Kind;
+static llvm::lsp::CompletionItemKind kindOf(frontend::Completion::Kind kind) {
+  using Kind = frontend::Completion::Kind;
   using Shown = llvm::lsp::CompletionItemKind;
   switch (kind) {
   case Kind::Value:
@@ -221,9 +221,9 @@ llvm::lsp::CompletionList Documents::complete(const URIForFile &uri, Position po
   const Document *document = find(uri);
   if (!document)
     return list;
-  spec::Loc loc = document->lines.loc(position);
-  for (const spec::Completion &found :
-       spec::completeText(uri.file().str(), document->lines.text().str(), loc.line, loc.column, inputs())) {
+  frontend::Loc loc = document->lines.loc(position);
+  for (const frontend::Completion &found :
+       frontend::completeText(uri.file().str(), document->lines.text().str(), loc.line, loc.column, inputs())) {
     // What is near comes first: values, axes and maps before what the libraries have.
     std::string order = std::to_string(int(found.kind)) + found.label;
     llvm::lsp::CompletionItem &item = list.items.emplace_back(found.label, kindOf(found.kind), order);

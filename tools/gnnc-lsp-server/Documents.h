@@ -15,7 +15,7 @@
 #define GNNC_TOOLS_LSP_DOCUMENTS_H
 
 #include "Lines.h"
-#include "gnnc/Spec/Frontend.h"
+#include "gnnc/Frontend/Frontend.h"
 #include "llvm/Support/LSP/Protocol.h"
 
 #include <map>
@@ -42,20 +42,20 @@ public:
   llvm::lsp::CompletionList complete(const llvm::lsp::URIForFile &uri, llvm::lsp::Position position) const;
 
 private:
-  spec::CompileInputs inputs() const;
+  frontend::CompileInputs inputs() const;
 
   struct Document {
     llvm::lsp::URIForFile uri;
     int64_t version = 0;
     Lines lines;
-    spec::Analysis analysis;
+    frontend::Analysis analysis;
   };
 
   const Document *find(const llvm::lsp::URIForFile &uri) const;
-  const spec::Occurrence *occurrence(const Document *document, llvm::lsp::Position position) const;
+  const frontend::Occurrence *occurrence(const Document *document, llvm::lsp::Position position) const;
   std::optional<std::string> read(const std::string &path) const;
-  std::optional<llvm::lsp::Location> location(const std::string &file, const spec::Loc &loc) const;
-  llvm::lsp::Diagnostic convert(const spec::Diagnostic &diagnostic, const Document &document) const;
+  std::optional<llvm::lsp::Location> location(const std::string &file, const frontend::Loc &loc) const;
+  llvm::lsp::Diagnostic convert(const frontend::Diagnostic &diagnostic, const Document &document) const;
 
   std::map<std::string, Document> documents; ///< by path
 };

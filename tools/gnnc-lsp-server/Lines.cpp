@@ -45,15 +45,15 @@ Position Lines::position(unsigned lineNumber, unsigned column) const {
   return Position(int(lineNumber) - 1, units);
 }
 
-Range Lines::range(const spec::Loc &loc) const {
+Range Lines::range(const frontend::Loc &loc) const {
   if (loc.line == 0)
     return Range(Position(0, 0));
   unsigned column = std::max(loc.column, 1u);
   return Range(position(loc.line, column), position(loc.line, column + loc.length));
 }
 
-spec::Loc Lines::loc(Position position) const {
-  spec::Loc result;
+frontend::Loc Lines::loc(Position position) const {
+  frontend::Loc result;
   result.line = unsigned(std::max(position.line, 0)) + 1;
   int units = 0;
   unsigned bytes = 0;

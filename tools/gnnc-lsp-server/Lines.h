@@ -12,7 +12,7 @@
 #ifndef GNNC_TOOLS_LSP_LINES_H
 #define GNNC_TOOLS_LSP_LINES_H
 
-#include "gnnc/Spec/ModelSpec.h"
+#include "gnnc/Frontend/ModelSpec.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/LSP/Protocol.h"
 
@@ -27,9 +27,9 @@ public:
   explicit Lines(std::string text = "");
 
   llvm::StringRef text() const { return contents; }
-  llvm::lsp::Range range(const spec::Loc &loc) const;
+  llvm::lsp::Range range(const frontend::Loc &loc) const;
   /// Only `line` and `column` are set.
-  spec::Loc loc(llvm::lsp::Position position) const;
+  frontend::Loc loc(llvm::lsp::Position position) const;
 
 private:
   llvm::StringRef line(size_t number) const;

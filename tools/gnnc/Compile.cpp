@@ -8,9 +8,9 @@
 #include "Commands.h"
 #include "Files.h"
 #include "Report.h"
+#include "gnnc/Frontend/Frontend.h"
+#include "gnnc/Frontend/JSON.h"
 #include "gnnc/Pipelines/Compiler.h"
-#include "gnnc/Spec/Frontend.h"
-#include "gnnc/Spec/JSON.h"
 #include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/OutputFile.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
@@ -24,13 +24,13 @@
 using namespace gnnc;
 
 /// `imported`: the files that it takes in.
-static std::optional<spec::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
+static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
   if (!text) {
     fail(text.takeError());
     return std::nullopt;
   }
-  spec::CompileInputs inputs;
+  frontend::CompileInputs inputs;
   inputs.readFile = [&](const std::string &path) -> std::optional<std::string> {
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
     if (!bytes) {
@@ -47,11 +47,11 @@ static std::optional<spec::ModelSpec> load(const CompileArguments &arguments, st
                                    "' and '" + value + "'"));
       return std::nullopt;
     }
-  std::vector<spec::Diagnostic> diagnostics;
-  std::optional<spec::ModelSpec> model =
-      spec::loadModelFromText(arguments.input, (*text)->getBuffer().str(), inputs, diagnostics);
-  for (const spec::Diagnostic &diagnostic : diagnostics)
-    llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << spec::render(diagnostic);
+  std::vector<frontend::Diagnostic> diagnostics;
+  std::optional<frontend::ModelSpec> model =
+      frontend::loadModelFromText(arguments.input, (*text)->getBuffer().str(), inputs, diagnostics);
+  for (const frontend::Diagnostic &diagnostic : diagnostics)
+    llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << frontend::render(diagnostic);
   return model;
 }
 
@@ -79,7 +79,7 @@ static llvm::Expected<std::vector<int>> architectures(const std::vector<std::str
 }
 
 /// `report`: the page, where one is asked for.
-static llvm::Expected<std::string> produce(const CompileArguments &arguments, const spec::ModelSpec &model,
+static llvm::Expected<std::string> produce(const CompileArguments &arguments, const frontend::ModelSpec &model,
                                            std::string &report) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   CompileOptions options;
@@ -94,7 +94,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     return llvm::createStringError("the JSON form of a model is what its text says: with --emit json, there is no "
                                    "--gradient and no --without");
   if (wantsJSON)
-    return spec::writeJSON(model);
+    return frontend::writeJSON(model);
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
   options.save = llvm::StringSwitch<SaveKind>(arguments.save)
@@ -147,7 +147,7 @@ static std::string outputPath(const CompileArguments &arguments) {
 
 int gnnc::runCompile(const CompileArguments &arguments) {
   std::vector<std::string> imported;
-  std::optional<spec::ModelSpec> model = load(arguments, imported);
+  std::optional<frontend::ModelSpec> model = load(arguments, imported);
   if (!model)
     return ExitError;
   std::string output = outputPath(arguments);

@@ -13,7 +13,7 @@
 #ifndef GNNC_PIPELINES_COMPILER_H
 #define GNNC_PIPELINES_COMPILER_H
 
-#include "gnnc/Spec/ModelSpec.h"
+#include "gnnc/Frontend/ModelSpec.h"
 #include "gnnc/Support/Half.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -78,7 +78,7 @@ struct CompileOptions {
 llvm::ArrayRef<llvm::StringRef> phaseNames();
 
 /// Compiles `model`. The result holds the bytes of the artefact, or text for the textual kinds.
-llvm::Expected<std::string> compile(const spec::ModelSpec &model, const CompileOptions &options);
+llvm::Expected<std::string> compile(const frontend::ModelSpec &model, const CompileOptions &options);
 
 } // namespace gnnc
 

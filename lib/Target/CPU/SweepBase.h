@@ -13,7 +13,7 @@
 #ifndef GNNC_LIB_TARGET_CPU_SWEEPBASE_H
 #define GNNC_LIB_TARGET_CPU_SWEEPBASE_H
 
-#include "FlatOps.h"
+#include "Flat/FlatOps.h"
 #include "KernelBuilder.h"
 #include "gnnc/Analysis/SweepPlan.h"
 

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "JoinedPrinter.h"
-#include "SweepPrinter.h"
+#include "Sweep/SweepPrinter.h"
 
 using namespace mlir;
 using namespace gnnc;

@@ -9,7 +9,7 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Analysis/CostModel.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"

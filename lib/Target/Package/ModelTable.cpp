@@ -14,7 +14,7 @@
 #include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Analysis/CostModel.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Support/Half.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"

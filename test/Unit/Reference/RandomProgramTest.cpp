@@ -17,7 +17,7 @@
 #include "DeviceCases.h"
 #include "Interpreted.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/SpecToMPDFG.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Target/CUDA/CUDABackend.h"
 #include "gnnc/Transforms/Passes.h"

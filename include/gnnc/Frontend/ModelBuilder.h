@@ -1,0 +1,190 @@
+//===- ModelBuilder.h - The one place where values are checked --*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Builds a ModelSpec operation by operation. Each method checks its operands and infers residency and axes of its
+// result; where something does not fit it reports one message and returns nothing. Both front ends, the text and its
+// JSON form, go through here, so the rules are said once.
+//
+// Structurally equal derived spaces and maps are made once, and so are equal constants. A composition is kept as a
+// left-nested chain; going from the base of a distinct space to it and on by a projection is the projected map.
+//
+// What the operations' axes are: elementwise results have the axes of the operand with the most (the first of those),
+// then the others' missing ones in order. A contraction has the left operand's axes without the contracted ones, then
+// the right's others.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_FRONTEND_MODELBUILDER_H
+#define GNNC_FRONTEND_MODELBUILDER_H
+
+#include "gnnc/Frontend/ModelSpec.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace gnnc::frontend {
+
+/// An Id, or nothing after an error has been reported.
+using MaybeId = std::optional<Id>;
+
+class ModelBuilder {
+public:
+  using Report = std::function<void(Loc, const std::string &)>;
+  explicit ModelBuilder(Report report) : report(std::move(report)) {}
+
+  /// No value may have more elements a row than this.
+  static constexpr int64_t maxRowElements = int64_t(1) << 40;
+  /// No program may have more operations than this.
+  static constexpr size_t maxValues = size_t(1) << 20;
+
+  //===--------------------------------------------------------------------===//
+  // Spaces and maps
+  //===--------------------------------------------------------------------===//
+
+  /// A root space; the same one if it has been declared before.
+  MaybeId rootSpace(llvm::StringRef name, Loc loc);
+  /// A static space; an extent of -1 is to be set later.
+  MaybeId staticSpace(llvm::StringRef name, int64_t extent, Loc loc);
+  MaybeId setExtent(Id space, int64_t extent, Loc loc);
+  MaybeId filterSpace(llvm::StringRef name, Id base, Id left, Id right, bool equal, Loc loc);
+  MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
+  MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);
+
+  /// A root map; the same one if it has been declared before.
+  MaybeId rootMap(llvm::StringRef name, Id from, Id to, bool partial, Loc loc);
+  MaybeId inclusion(Id filter, Loc loc);
+  MaybeId part(Id unionSpace, int number, Loc loc);
+  /// One entry for each part: a map, kNone for identity or kUndefined.
+  MaybeId parts(llvm::StringRef name, Id unionSpace, Id to, llvm::ArrayRef<Id> maps, Loc loc);
+  MaybeId projection(Id distinct, int number, Loc loc);
+  MaybeId classOf(Id distinct, Loc loc);
+  MaybeId last(llvm::StringRef name, Id map, Loc loc);
+  /// First one, then the other; kNone is the identity. A new map is called `name`, or after the two if that is empty.
+  MaybeId compose(Id first, Id second, Loc loc, llvm::StringRef name = "");
+
+  //===--------------------------------------------------------------------===//
+  // Values
+  //===--------------------------------------------------------------------===//
+
+  MaybeId input(llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, std::optional<double> absent, Loc loc);
+  MaybeId param(llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
+  MaybeId state(llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
+  /// Declares `input name: rows[axis] sparse`: its entries, maps and value. The index in sparseInputs.
+  std::optional<size_t> sparseInput(llvm::StringRef name, Id rows, const Axis &axis, Loc loc);
+  /// Declares that a space, two maps and an input that exist make a sparse input.
+  bool declareSparse(const SparseInput &sparse, Loc loc);
+
+  MaybeId constant(double number, Loc loc);
+  MaybeId unary(llvm::StringRef function, Id x, double number, Loc loc);
+  MaybeId binary(llvm::StringRef function, Id a, Id b, Loc loc);
+  MaybeId select(Id condition, Id a, Id b, Loc loc);
+  MaybeId contract(Id a, Id b, llvm::ArrayRef<std::string> axes, Loc loc);
+  MaybeId reduce(llvm::StringRef function, Id x, Id map, Loc loc);
+  MaybeId norm(llvm::StringRef function, Id x, Id map, Loc loc);
+  MaybeId fold(llvm::StringRef function, Id x, llvm::ArrayRef<std::string> axes, Loc loc);
+  /// A shared value stays as it is.
+  MaybeId move(Id x, Id map, double fill, Loc loc);
+  /// Joins the last axis of each operand; their other axes are the same, if not in the same order.
+  MaybeId concat(llvm::ArrayRef<Id> operands, llvm::StringRef axis, Loc loc);
+  MaybeId slice(Id x, llvm::StringRef axis, int64_t begin, int64_t end, Loc loc);
+  /// The new names of all axes, in order.
+  MaybeId rename(Id x, llvm::ArrayRef<std::string> names, Loc loc);
+  MaybeId merge(Id x, llvm::ArrayRef<std::string> axes, llvm::StringRef name, Loc loc);
+  MaybeId split(Id x, llvm::StringRef axis, llvm::ArrayRef<Axis> into, Loc loc);
+  MaybeId permute(Id x, llvm::ArrayRef<std::string> order, Loc loc);
+  MaybeId degree(Id map, Loc loc);
+  MaybeId spread(Id x, Id space, Loc loc);
+  MaybeId detach(Id x, Loc loc);
+  /// Uniform numbers in [0, 1) on a space, or shared. Without a site the next one that is free is taken.
+  MaybeId random(Id seed, Id step, Id residency, llvm::ArrayRef<Axis> axes, std::optional<int> site, Loc loc);
+  /// The identity matrix on a static space. Its axis is called as the space is.
+  MaybeId identity(Id space, Loc loc);
+  /// Of a shared number by any value.
+  MaybeId gradient(Id number, Id by, Loc loc);
+
+  MaybeId output(llvm::StringRef name, Id value, Loc loc);
+  /// A further program. What it updates are parameters and states, each by a value of its own residency and axes.
+  bool program(Program program, Loc loc);
+
+  //===--------------------------------------------------------------------===//
+  // Questions
+  //===--------------------------------------------------------------------===//
+
+  const ModelSpec &spec() const { return model; }
+  const Space &space(Id id) const { return model.spaces[id]; }
+  const Map &map(Id id) const { return model.maps[id]; }
+  const Value &value(Id id) const { return model.values[id]; }
+  std::string spaceName(Id residency) const;
+  /// What to say where the extent of a static space is asked for before it is known.
+  std::string unknownExtent(Id space) const;
+  /// `node[heads = 8, out = 8]`
+  std::string describe(Id value) const;
+  /// A space or map by its name in the ModelSpec.
+  std::optional<Id> findSpace(llvm::StringRef name) const;
+  std::optional<Id> findMap(llvm::StringRef name) const;
+  /// Sites that are taken by random() are at least this from now on.
+  void reserveSites(int below) { nextSite = std::max(nextSite, below); }
+  /// Which values outputs and updates depend on, those of `targets` included: all programs' and `more`.
+  std::vector<bool> needed(const Program &more = {}) const;
+
+  /// Whether a space or map that is given with the graph may be declared with a name that is taken, if at most one of
+  /// that name is used in the end. This is how a file hides a name of the prelude. Without it no name may.
+  std::function<bool(llvm::StringRef name)> mayHide;
+
+  /// What to say about moving a value from one space to another, as `.src or .dst`; set by a front end that knows what
+  /// the maps are called where the value is used.
+  std::function<std::string(Id from, Id to)> moveHint;
+
+  /// The program without what no output needs. Inputs come first, then parameters, states and all else, each in order.
+  /// Nothing after an error.
+  std::optional<ModelSpec> finish(llvm::StringRef name, bool doublePrecision, std::vector<std::string> files);
+
+private:
+  std::nullopt_t fail(Loc loc, const llvm::Twine &message);
+  bool checkSymbol(llvm::StringRef name, Loc loc, bool hides = false);
+  std::string freshSymbol(llvm::StringRef wanted);
+  bool isProgramName(llvm::StringRef name) const;
+  Id addSpace(Space space, llvm::StringRef wanted, bool exact);
+  Id addMap(Map map, llvm::StringRef wanted, bool exact);
+  MaybeId addValue(Value value);
+  MaybeId addGiven(OpCode op, llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
+  bool checkNames(const std::vector<bool> &usedSpaces, const std::vector<bool> &usedMaps);
+  bool checkSpace(Id space, Loc loc);
+  bool checkMap(Id map, Loc loc);
+  bool checkValue(Id value, Loc loc);
+  bool checkAxes(llvm::ArrayRef<Axis> axes, Loc loc);
+  std::optional<int> findAxis(Id x, llvm::StringRef axis, Loc loc);
+  bool checkResidesOnDomain(Id x, Id map, llvm::StringRef doing, Loc loc);
+  std::optional<Id> meet(llvm::ArrayRef<Id> operands, Loc loc);
+  std::optional<std::vector<Axis>> align(llvm::ArrayRef<Id> operands, Loc loc);
+  std::optional<std::vector<Axis>> namesToAxes(Id x, llvm::ArrayRef<std::string> names, Loc loc);
+  Value derived(OpCode op, llvm::ArrayRef<Id> operands, Loc loc);
+
+  Report report;
+  bool failed = false;
+  ModelSpec model;
+  llvm::StringMap<int> symbols; ///< of spaces and maps, with the number last appended to make one fresh
+  llvm::StringMap<Id> givenNames;
+  std::map<std::vector<int64_t>, Id> derivedSpaces, derivedMaps;
+  std::map<double, Id> constants;
+  std::set<int> sites;
+  int nextSite = 0;
+};
+
+} // namespace gnnc::frontend
+
+#endif // GNNC_FRONTEND_MODELBUILDER_H

@@ -1,0 +1,313 @@
+//===- Completion.cpp - What may stand at a place of a text ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The word at the cursor is replaced by one that nobody else uses, and the text is elaborated as ever. Where the
+// elaborator looks that word up, it knows what else would be found there: the values of the frame, the maps that lead
+// to a value's space, the axes of the first argument. An unfinished statement does not parse, so some ways to finish it
+// are tried in turn, until the elaborator meets the word.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sema/Builtins.h"
+#include "Sema/Elaborator.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
+
+using namespace gnnc::frontend;
+using llvm::StringRef;
+using llvm::Twine;
+using Kind = Completion::Kind;
+
+static constexpr llvm::StringLiteral kCursor = "gnnc_cursor";
+
+bool Elaborator::isCursor(StringRef name) const { return completions && name == kCursor; }
+
+void Elaborator::offer(Kind kind, const Twine &label, const Twine &detail) {
+  completions->push_back({kind, label.str(), detail.str()});
+}
+
+//===----------------------------------------------------------------------===//
+// What the elaborator knows
+//===----------------------------------------------------------------------===//
+
+static std::string signatureOf(const ast::LayerDecl &layer) {
+  std::string text = layer.name.text + "(";
+  for (const ast::Formal &formal : layer.formals) {
+    static constexpr const char *kinds[] = {"", ": int", ": float", ": bool"};
+    text += (&formal == &layer.formals.front() ? "" : ", ") + formal.name.text + kinds[int(formal.kind)];
+  }
+  return text + ")";
+}
+
+void Elaborator::completeName() {
+  std::set<std::string> known;
+  for (auto &each : frame->values) {
+    known.insert(each.first().str());
+    if (each.second.operand)
+      offer(Kind::Value, each.first(), describe(*each.second.operand));
+  }
+  for (auto &each : frame->sizes)
+    if (!known.count(each.first().str()))
+      offer(Kind::Axis, each.first(), "axis = " + Twine(each.second));
+  for (auto &[name, id] : frame->global->spaces)
+    if (id != kNone && builder.space(id).kind == Space::Kind::Static)
+      offer(Kind::Space, name, "static space");
+  offer(Kind::Value, "training", "bool");
+  offer(Kind::Value, "step", "shared[]");
+  for (const std::string &name : modules.layerNames(*frame->module))
+    if (Found<ast::LayerDecl> layer = modules.findLayer(*frame->module, name))
+      offer(Kind::Layer, name, signatureOf(*layer.decl));
+  for (const std::string &name : builtinNames())
+    offer(Kind::Function, name, builtinUsage(name));
+}
+
+/// What moves a value that resides on `residency`: maps that lead there, and spaces from which one chain of them does.
+/// A shared value is everywhere.
+void Elaborator::completeMove(const Operand &x) {
+  Id residency = kNone;
+  if (auto *value = std::get_if<Dense>(&x))
+    residency = builder.value(value->id).residency;
+  else if (auto *sparse = std::get_if<Sparse>(&x))
+    residency = builder.map(inputOf(*sparse).row).to;
+  for (auto &[name, map] : visibleMaps()) {
+    Id to = builder.map(map).to;
+    if (residency == kNone || to == residency || uniquePath(to, residency, Loc(), /*quiet=*/true))
+      offerMap(name, map);
+  }
+  for (auto &[name, space] : visibleSpaces())
+    if (residency != kNone && space != residency && uniquePath(space, residency, Loc(), /*quiet=*/true))
+      offer(Kind::Space, name, "space");
+}
+
+void Elaborator::offerMap(StringRef name, Id map) {
+  const Map &known = builder.map(map);
+  offer(Kind::Map, name,
+        "map " + nameOfSpace(known.from) + " -> " + nameOfSpace(known.to) + (known.partial ? " partial" : ""));
+}
+
+/// The maps that a path may begin with, where it begins at `start` (kUndefined: anywhere).
+void Elaborator::completePath(Id start) {
+  if (start != kUndefined)
+    offer(Kind::Map, "all", "everything");
+  for (auto &[name, map] : visibleMaps()) {
+    Id from = builder.map(map).from;
+    if (start == kUndefined || start == kNone || from == start || uniquePath(start, from, Loc(), /*quiet=*/true))
+      offerMap(name, map);
+  }
+}
+
+std::vector<std::pair<std::string, Id>> Elaborator::visibleSpaces() {
+  std::vector<std::pair<std::string, Id>> spaces;
+  std::set<std::string> seen;
+  auto add = [&](const std::string &name, Id space) {
+    if (space != kNone && seen.insert(name).second)
+      spaces.emplace_back(name, space);
+  };
+  for (const char *name : {"edge", "node", "source", "target"})
+    if (std::optional<Id> space = findSpace(name))
+      add(name, *space);
+  for (const Scope *scope : {static_cast<const Scope *>(&frame->local), frame->global})
+    for (auto &[name, space] : scope->spaces)
+      add(name, space);
+  return spaces;
+}
+
+void Elaborator::completeSpace() {
+  offer(Kind::Space, "shared", "the same for all");
+  for (auto &[name, space] : visibleSpaces())
+    offer(Kind::Space, name, "space");
+}
+
+void Elaborator::completeRelation() {
+  std::set<std::string> names = {"edge"};
+  visitModules(*frame->module, [&](const Module &module) {
+    for (const ast::RelationDecl &relation : module.ast.relations)
+      names.insert(relation.name.text);
+    return false;
+  });
+  for (auto &each : frame->global->relations)
+    names.insert(each.first);
+  for (const std::string &name : names)
+    offer(Kind::Space, name, "relation");
+}
+
+void Elaborator::completeSize() {
+  for (auto &each : frame->sizes)
+    offer(Kind::Axis, each.first(), "axis = " + Twine(each.second));
+}
+
+void Elaborator::completeAxes(const Operand &x) {
+  if (auto *value = std::get_if<Dense>(&x))
+    for (const Axis &axis : builder.value(value->id).axes)
+      offer(Kind::Axis, axis.name, "axis = " + Twine(axis.size));
+  if (auto *sparse = std::get_if<Sparse>(&x))
+    offer(Kind::Axis, sparse->axis, "axis");
+}
+
+/// The axes of the values that a function is called with.
+void Elaborator::completeAxes(const ast::Expr &call) {
+  for (const ast::Argument &argument : call.arguments)
+    if (!argument.name && !(argument.value->kind == ast::Expr::Kind::Name && isCursor(argument.value->name)))
+      if (MaybeOperand x = eval(*argument.value))
+        completeAxes(*x);
+}
+
+/// The names of a call's arguments, where the cursor may begin one.
+void Elaborator::completeArguments(const ast::Expr &call, const ast::LayerDecl *layer) {
+  auto isHere = [&](const ast::Argument &argument) {
+    return argument.name ? isCursor(argument.name->text)
+                         : argument.value->kind == ast::Expr::Kind::Name && isCursor(argument.value->name);
+  };
+  if (!completions || llvm::none_of(call.arguments, isHere))
+    return;
+  auto isGiven = [&](StringRef name) {
+    return llvm::any_of(call.arguments,
+                        [&](const ast::Argument &each) { return each.name && each.name->text == name; });
+  };
+  if (layer) {
+    static constexpr const char *kinds[] = {"value", "int", "float", "bool"};
+    for (const ast::Formal &formal : layer->formals)
+      if (!isGiven(formal.name.text))
+        offer(Kind::Argument, formal.name.text + ":",
+              Twine(kinds[int(formal.kind)]) + (formal.defaultValue ? ", optional" : ""));
+    return;
+  }
+  // Words before a colon in `sum(x, along: map, over: axes)`.
+  std::string usage = builtinUsage(call.name);
+  for (size_t colon = usage.find(": "); colon != std::string::npos; colon = usage.find(": ", colon + 1)) {
+    size_t begin = usage.find_last_of(" (", colon) + 1;
+    std::string name = usage.substr(begin, colon - begin);
+    size_t end = usage.find_first_of(",)", colon);
+    if (!isGiven(name))
+      offer(Kind::Argument, name + ":", usage.substr(colon + 2, end - colon - 2));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The text around the cursor
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+bool isWordCharacter(char c) { return llvm::isAlnum(c) || c == '_'; }
+
+/// The text cut where the word at the cursor stands.
+struct Place {
+  StringRef before, word, after;
+  std::string closers; ///< of the brackets that are open before the word, innermost first
+  bool isComment = false;
+  bool isStatement = false; ///< the word may begin one
+
+  static Place find(StringRef text, unsigned line, unsigned column);
+};
+
+} // namespace
+
+Place Place::find(StringRef text, unsigned line, unsigned column) {
+  size_t at = 0;
+  for (unsigned i = 1; i < line && at != StringRef::npos; ++i)
+    at = text.find('\n', at) == StringRef::npos ? text.size() : text.find('\n', at) + 1;
+  at = std::min<size_t>(at + (column ? column - 1 : 0), text.size());
+  size_t begin = at, end = at;
+  while (begin > 0 && isWordCharacter(text[begin - 1]))
+    --begin;
+  while (end < text.size() && isWordCharacter(text[end]))
+    ++end;
+  Place place{text.take_front(begin), text.slice(begin, end), text.drop_front(end), "", false, false};
+
+  StringRef rest = place.before;
+  char last = '\n';
+  while (!rest.empty()) {
+    if (rest.starts_with("//") || rest.starts_with("/*")) {
+      StringRef close = rest[1] == '/' ? "\n" : "*/";
+      size_t after = rest.find(close, 2);
+      place.isComment = after == StringRef::npos;
+      rest = place.isComment ? "" : rest.drop_front(after + (close == "\n" ? 0 : 2));
+      continue;
+    }
+    char c = rest.front();
+    if (c == '(' || c == '[')
+      place.closers.insert(place.closers.begin(), c == '(' ? ')' : ']');
+    else if ((c == ')' || c == ']') && !place.closers.empty())
+      place.closers.erase(place.closers.begin());
+    else if (c == '{' || c == '}')
+      place.closers.clear();
+    if (c == '\n' || !llvm::isSpace(c))
+      last = c;
+    rest = rest.drop_front();
+  }
+  place.isStatement = place.closers.empty() && (last == '\n' || last == '{' || last == '}' || last == ';');
+  return place;
+}
+
+static void offerKeywords(std::vector<Completion> &found) {
+  static constexpr std::pair<const char *, const char *> keywords[] = {
+      {"let", "let name = value"},          {"param", "param name: space[axes]"}, {"state", "state name: space[axes]"},
+      {"input", "input name: space[axes]"}, {"output", "output name = value"},    {"loss", "loss = value"},
+      {"metric", "metric name = value"},    {"update", "update state = value"},   {"train", "train OPTIMISER(...)"},
+      {"repeat", "repeat count { ... }"},   {"space", "space name = ..."},        {"map", "map name = ..."}};
+  for (auto [word, usage] : keywords)
+    found.push_back({Kind::Keyword, word, usage});
+}
+
+/// Elaborates models, then layers that none calls, until the cursor is met.
+static std::vector<Completion> tryText(const std::string &name, const std::string &text, const CompileInputs &inputs) {
+  std::vector<Completion> found;
+  std::vector<Diagnostic> ignored;
+  Sources sources;
+  DiagnosticEngine engine(sources, ignored);
+  Modules modules(sources, engine, inputs);
+  const Module *module = modules.loadText(name, text);
+  auto attempt = [&](llvm::function_ref<void(Elaborator &)> elaborate) {
+    if (!found.empty())
+      return;
+    std::vector<Diagnostic> more;
+    DiagnosticEngine own(sources, more);
+    Elaborator elaborator(modules, sources, own, inputs);
+    elaborator.assumedSize = 12;
+    elaborator.completions = &found;
+    elaborate(elaborator);
+    if (!elaborator.assumed)
+      return;
+    std::string unknown = " = " + std::to_string(elaborator.assumedSize);
+    for (Completion &completion : found) {
+      dropSizes(completion.detail);
+      if (llvm::StringRef(completion.detail).ends_with(unknown))
+        completion.detail.resize(completion.detail.size() - unknown.size());
+    }
+  };
+  for (const ast::ModelDecl &model : module->ast.models)
+    attempt([&](Elaborator &elaborator) { elaborator.run(*module, model); });
+  for (const ast::LayerDecl &layer : module->ast.layers)
+    attempt([&](Elaborator &elaborator) { elaborator.tryLayer(*module, layer); });
+  return found;
+}
+
+std::vector<Completion> gnnc::frontend::completeText(const std::string &name, const std::string &text, unsigned line,
+                                                     unsigned column, const CompileInputs &inputs) {
+  Place place = Place::find(text, line, column);
+  std::vector<Completion> found;
+  if (place.isComment || llvm::StringRef(name).ends_with(".json"))
+    return found;
+  // As it stands; with the rest of the line taken away and brackets closed; as an axis to slice; as a type or argument.
+  StringRef nextLine = place.after.drop_front(std::min(place.after.find('\n'), place.after.size()));
+  std::string closed = place.closers + nextLine.str();
+  for (const std::string &rest :
+       {place.after.str(), closed, ": 0..1" + closed, ": 0" + closed, "[]" + closed, " = 0" + closed}) {
+    found = tryText(name, (place.before + kCursor + rest).str(), inputs);
+    if (!found.empty())
+      break;
+  }
+  if (place.isStatement)
+    offerKeywords(found);
+  std::set<std::string> seen;
+  llvm::erase_if(found, [&](const Completion &each) { return !seen.insert(each.label).second; });
+  return found;
+}

@@ -1,0 +1,435 @@
+//===- Parser.cpp - Declarations ------------------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Syntax/Parser.h"
+
+using namespace gnnc::frontend;
+using namespace gnnc::frontend::ast;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Tokens
+//===----------------------------------------------------------------------===//
+
+const Token &Parser::take() {
+  const Token &token = tokens[position];
+  if (position + 1 < tokens.size())
+    ++position;
+  return token;
+}
+
+bool Parser::consume(StringRef symbol) {
+  if (!peek().isSymbol(symbol))
+    return false;
+  take();
+  return true;
+}
+
+bool Parser::consumeKeyword(StringRef word) {
+  if (!peek().isKeyword(word))
+    return false;
+  take();
+  return true;
+}
+
+bool Parser::consumeWord(StringRef word) {
+  if (peek().kind != Token::Kind::Name || peek().text != word)
+    return false;
+  take();
+  return true;
+}
+
+bool Parser::expect(StringRef symbol) {
+  if (consume(symbol))
+    return true;
+  return fail(("'" + symbol + "'").str());
+}
+
+bool Parser::fail(StringRef expected) {
+  diagnostics.error(peek().loc, "expected " + expected + ", found " + peek().describe());
+  return false;
+}
+
+void Parser::skipNewlines() {
+  while (peek().kind == Token::Kind::Newline)
+    take();
+}
+
+/// A statement ends at the end of its line, or where its block does.
+bool Parser::endStatement() {
+  if (peek().kind == Token::Kind::Newline || peek().kind == Token::Kind::End || peek().isSymbol("}"))
+    return true;
+  return fail("the end of the statement");
+}
+
+/// Skips to where the next statement may start: past the end of this line, but not out of the block.
+void Parser::recoverStatement() {
+  unsigned open = 0;
+  while (peek().kind != Token::Kind::End) {
+    if (open == 0 && (peek().kind == Token::Kind::Newline || peek().isSymbol("}")))
+      return;
+    if (peek().isSymbol("{"))
+      ++open;
+    else if (peek().isSymbol("}"))
+      --open;
+    take();
+  }
+}
+
+static bool startsDeclaration(const Token &token) {
+  return token.kind == Token::Kind::Keyword &&
+         (token.text == "import" || token.text == "space" || token.text == "map" || token.text == "relation" ||
+          token.text == "layer" || token.text == "model");
+}
+
+/// Skips to what looks like the next declaration: its keyword at the start of a line and outside all braces, or the
+/// keyword of one that has no place inside another.
+void Parser::recoverDeclaration() {
+  unsigned open = 0;
+  bool lineStarts = false;
+  while (peek().kind != Token::Kind::End) {
+    const Token &token = peek();
+    bool nested = token.isKeyword("space") || token.isKeyword("map");
+    if (lineStarts && startsDeclaration(token) && (open == 0 || !nested))
+      return;
+    if (token.isSymbol("{"))
+      ++open;
+    else if (token.isSymbol("}") && open > 0)
+      --open;
+    lineStarts = token.kind == Token::Kind::Newline || token.isSymbol("}");
+    take();
+  }
+}
+
+bool Parser::parseName(Name &name, StringRef what) {
+  if (peek().kind != Token::Kind::Name)
+    return fail(("the name of " + what).str());
+  const Token &token = take();
+  name = {token.text.str(), token.loc};
+  return true;
+}
+
+bool Parser::parseNames(std::vector<Name> &names, StringRef what) {
+  do {
+    Name name;
+    if (!parseName(name, what))
+      return false;
+    names.push_back(name);
+  } while (consume(","));
+  return true;
+}
+
+bool Parser::parsePath(Path &path) {
+  path.loc = peek().loc;
+  if (peek().kind == Token::Kind::Name && peek().text == "none" && !peek(1).isSymbol(".")) {
+    take();
+    path.none = true;
+    return true;
+  }
+  do {
+    Name name;
+    if (!parseName(name, "a map or space"))
+      return false;
+    path.names.push_back(name);
+  } while (consume("."));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Declarations
+//===----------------------------------------------------------------------===//
+
+File Parser::parseFile() {
+  File file;
+  for (skipNewlines(); peek().kind != Token::Kind::End; skipNewlines()) {
+    if (diagnostics.full())
+      break;
+    parseDeclaration(file);
+  }
+  return file;
+}
+
+void Parser::parseDeclaration(File &file) {
+  bool ok = false;
+  if (peek().isKeyword("import")) {
+    ok = parseImport(file);
+  } else if (peek().isKeyword("space")) {
+    SpaceDecl decl;
+    if ((ok = parseSpace(decl)))
+      file.structure.push_back(std::move(decl));
+  } else if (peek().isKeyword("map")) {
+    MapDecl decl;
+    if ((ok = parseMap(decl)))
+      file.structure.push_back(std::move(decl));
+  } else if (peek().isKeyword("relation")) {
+    RelationDecl decl;
+    if ((ok = parseRelation(decl))) {
+      if (decl.root)
+        file.structure.push_back(std::move(decl));
+      else
+        file.relations.push_back(std::move(decl));
+    }
+  } else if (peek().isKeyword("layer")) {
+    // Kept even after a mistake, so that calls of it do not become mistakes too.
+    LayerDecl decl;
+    ok = parseLayer(decl);
+    if (!decl.name.text.empty())
+      file.layers.push_back(std::move(decl));
+  } else if (peek().isKeyword("model")) {
+    ModelDecl decl;
+    ok = parseModel(decl);
+    if (!decl.name.text.empty())
+      file.models.push_back(std::move(decl));
+  } else {
+    fail("'import', 'space', 'map', 'relation', 'layer' or 'model'");
+    take();
+  }
+  if (!ok || !endStatement())
+    recoverDeclaration();
+}
+
+bool Parser::parseImport(File &file) {
+  take();
+  Import import;
+  const Token &token = peek();
+  if (token.kind != Token::Kind::String && token.kind != Token::Kind::Name)
+    return fail("the name of a library or a path in quotes");
+  import.name = {token.text.str(), token.loc};
+  import.isPath = token.kind == Token::Kind::String;
+  take();
+  file.imports.push_back(std::move(import));
+  return true;
+}
+
+/// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n)
+bool Parser::parseSpace(SpaceDecl &decl) {
+  take();
+  if (!parseName(decl.name, "a space"))
+    return false;
+  if (!consume("=")) {
+    decl.kind = consumeWord("static") ? SpaceDecl::Kind::Static : SpaceDecl::Kind::Root;
+    return true;
+  }
+  if (consumeWord("filter")) {
+    decl.kind = SpaceDecl::Kind::Filter;
+    decl.paths.resize(2);
+    if (!expect("(") || !parseName(decl.base, "a space") || !expect(",") || !parsePath(decl.paths[0]))
+      return false;
+    if (!peek().isSymbol("==") && !peek().isSymbol("!="))
+      return fail("'==' or '!='");
+    decl.equal = take().text == "==";
+    return parsePath(decl.paths[1]) && expect(")");
+  }
+  if (consumeWord("union")) {
+    decl.kind = SpaceDecl::Kind::Union;
+    return expect("(") && parseNames(decl.parts, "a space") && expect(")");
+  }
+  if (consumeWord("distinct")) {
+    decl.kind = SpaceDecl::Kind::Distinct;
+    if (!expect("("))
+      return false;
+    do
+      if (!parsePath(decl.paths.emplace_back()))
+        return false;
+    while (consume(","));
+    return expect(")");
+  }
+  return fail("'filter', 'union' or 'distinct'");
+}
+
+/// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q
+bool Parser::parseMap(MapDecl &decl) {
+  take();
+  if (!parseNames(decl.names, "a map"))
+    return false;
+  if (consume(":")) {
+    Name from, to;
+    if (!parseName(from, "the space it maps from") || !expect("->") || !parseName(to, "the space it maps to"))
+      return false;
+    decl.from = from;
+    decl.to = to;
+    decl.partial = consumeWord("partial");
+    if (decl.partial || !peek().isSymbol("="))
+      return true;
+  }
+  if (!expect("="))
+    return false;
+  if (decl.names.size() != 1) {
+    diagnostics.error(decl.names[1].loc, "a map with a definition is declared alone");
+    return false;
+  }
+  if (peek().kind == Token::Kind::Name && peek().text == "last" && peek(1).isSymbol("(")) {
+    take();
+    take();
+    decl.kind = MapDecl::Kind::Last;
+    return parseName(decl.base, "a space") && expect(",") && parsePath(decl.paths.emplace_back()) && expect(")");
+  }
+  decl.kind = MapDecl::Kind::Paths;
+  do
+    if (!parsePath(decl.paths.emplace_back()))
+      return false;
+  while (consume("|"));
+  return true;
+}
+
+bool Parser::parseRelation(RelationDecl &decl) {
+  take();
+  if (!parseName(decl.name, "a relation"))
+    return false;
+  if (consume(":")) {
+    decl.root = true;
+    return parseName(decl.from, "the space of its sources") && expect("->") &&
+           parseName(decl.to, "the space of its targets");
+  }
+  if (!expect("("))
+    return false;
+  if (!peek().isSymbol(")") && !parseNames(decl.extras, "a further map of the relation"))
+    return false;
+  if (!expect(")") || !expect("{"))
+    return false;
+  bool found = false;
+  for (skipNewlines(); !peek().isSymbol("}") && peek().kind != Token::Kind::End; skipNewlines()) {
+    if (found) {
+      diagnostics.error(peek().loc, "nothing follows the statement that says what relation results");
+      return false;
+    }
+    bool ok;
+    if (peek().isKeyword("space")) {
+      SpaceDecl space;
+      ok = parseSpace(space);
+      decl.body.push_back({std::move(space)});
+    } else if (peek().isKeyword("map")) {
+      MapDecl map;
+      ok = parseMap(map);
+      decl.body.push_back({std::move(map)});
+    } else {
+      ok = found = parseRelationResult(decl);
+    }
+    if (!ok || !endStatement())
+      return false;
+  }
+  if (!found) {
+    diagnostics.error(decl.name.loc,
+                      "relation '" + decl.name.text +
+                          "' does not say what results; expected 'SPACE(src: ..., dst: ...)' at its end");
+    return false;
+  }
+  return expect("}");
+}
+
+/// SPACE(src: path, dst: path, extra: path)
+bool Parser::parseRelationResult(RelationDecl &decl) {
+  if (!parseName(decl.space, "the relation's space") || !expect("("))
+    return false;
+  do {
+    Name name;
+    Path path;
+    if (!parseName(name, "a map of the relation") || !expect(":") || !parsePath(path))
+      return false;
+    decl.maps.emplace_back(name, path);
+  } while (consume(","));
+  return expect(")");
+}
+
+bool Parser::parseLayer(LayerDecl &decl) {
+  take();
+  Name name;
+  if (!parseName(name, "a layer"))
+    return false;
+  decl.name = name;
+  if (!parseFormals(decl.formals))
+    return false;
+  while (consumeKeyword("on"))
+    if (!parseName(decl.on.emplace_back(), "a relation"))
+      return false;
+  if (consume("->") && !parseType(decl.result.emplace()))
+    return false;
+  return parseBlock(decl.body, Where::Layer);
+}
+
+bool Parser::parseModel(ModelDecl &decl) {
+  take();
+  Name name;
+  if (!parseName(name, "a model"))
+    return false;
+  decl.name = name;
+  if (peek().isSymbol("(") && !parseFormals(decl.formals))
+    return false;
+  for (const Formal &formal : decl.formals)
+    if (formal.kind == Formal::Kind::Value) {
+      diagnostics.error(formal.name.loc, "a model's parameters are numbers; expected 'int', 'float' or 'bool', and an "
+                                         "'input' statement for values");
+      return false;
+    }
+  return parseBlock(decl.body, Where::Model);
+}
+
+bool Parser::parseFormals(std::vector<Formal> &formals) {
+  if (!expect("("))
+    return false;
+  while (!peek().isSymbol(")")) {
+    if (!parseFormal(formals.emplace_back()))
+      return false;
+    if (!consume(","))
+      break;
+  }
+  return expect(")");
+}
+
+bool Parser::parseFormal(Formal &formal) {
+  if (!parseName(formal.name, "a parameter") || !expect(":"))
+    return false;
+  if (consumeWord("int"))
+    formal.kind = Formal::Kind::Int;
+  else if (consumeWord("float"))
+    formal.kind = Formal::Kind::Float;
+  else if (consumeWord("bool"))
+    formal.kind = Formal::Kind::Bool;
+  else if (!parseType(formal.type))
+    return false;
+  if (consume("="))
+    return (formal.defaultValue = parseExpr()) != nullptr;
+  return true;
+}
+
+/// [RESIDENCY] `[` axes `]`
+bool Parser::parseType(Type &type) {
+  type.loc = peek().loc;
+  if (peek().kind == Token::Kind::Name) {
+    Name name;
+    parseName(name, "a space");
+    if (name.text != "shared")
+      type.residency = name;
+  } else if (!peek().isSymbol("[")) {
+    return fail("a type, such as 'node[in]', 'shared' or 'int'");
+  }
+  return !peek().isSymbol("[") || parseAxes(type.axes);
+}
+
+bool Parser::parseAxes(std::vector<AxisType> &axes) {
+  take();
+  while (!peek().isSymbol("]")) {
+    AxisType &axis = axes.emplace_back();
+    axis.loc = peek().loc;
+    if (peek().kind == Token::Kind::Integer) {
+      if (!(axis.size = parseNumber()))
+        return false;
+    } else {
+      Name name;
+      if (!parseName(name, "an axis"))
+        return false;
+      axis.name = name;
+      if (consume("=") && !(axis.size = parseExpr()))
+        return false;
+    }
+    if (!consume(","))
+      break;
+  }
+  if (peek().isSymbol("]"))
+    return expect("]");
+  return fail("',' or ']' (a computed size needs a name: 'name = size')");
+}

@@ -1,0 +1,316 @@
+//===- RowOps.cpp - Operations on rows in stack memory --------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An operation is a loop over the elements of its result; each operand has a stride for each axis of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Row/RowSweep.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cpu;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+/// An element offset for each of `sets` of strides, from a linear index over `shape`.
+SmallVector<Value> offsetsAt(KernelBuilder &kernel, Value linear, ArrayRef<int64_t> shape,
+                             ArrayRef<SmallVector<int64_t>> sets) {
+  OpBuilder &b = kernel.builder();
+  SmallVector<Value> offsets(sets.size(), kernel.i64(0));
+  Value left = linear;
+  for (size_t axis = shape.size(); axis-- > 0;) {
+    Value size = kernel.i64(shape[axis]);
+    Value index = axis == 0 ? left : Value(arith::RemUIOp::create(b, kernel.loc(), left, size));
+    if (axis > 0)
+      left = arith::DivUIOp::create(b, kernel.loc(), left, size);
+    for (auto [offset, strides] : llvm::zip(offsets, sets))
+      if (strides[axis] != 0)
+        offset = kernel.add(offset, kernel.mul(index, strides[axis]));
+  }
+  return offsets;
+}
+
+} // namespace
+
+SmallVector<int64_t> cpu::rowMajor(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = strides[i] * shape[i];
+  return strides;
+}
+
+Value RowSweep::memory(Value value, int64_t count) {
+  Value &pointer = scratch[value];
+  return pointer ? pointer : pointer = kernel.scratch(count, element);
+}
+
+scf::ForOp RowSweep::loop(Value from, Value to, int64_t step, ValueRange init) {
+  return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
+}
+
+void RowSweep::repeat(int64_t from, int64_t to, int64_t step, function_ref<void(Value)> body) {
+  if (from >= to)
+    return;
+  auto op = loop(kernel.i64(from), kernel.i64(to), step);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  body(op.getInductionVar());
+}
+
+void RowSweep::fill(Value pointer, int64_t count, double number) {
+  apply({count}, {pointer, {1}}, {}, [&](ArrayRef<Value>) { return Value(); }, number);
+}
+
+void RowSweep::copy(int64_t count, Value to, Value from) {
+  apply({count}, {to, {1}}, {{from, {1}}}, [](ArrayRef<Value> x) { return x[0]; });
+}
+
+Strided RowSweep::aligned(Value value, Rows &rows) {
+  SmallVector<int64_t> strides = rowMajor(shapeOf(value));
+  for (auto [stride, size] : llvm::zip(strides, shapeOf(value)))
+    if (size == 1)
+      stride = 0;
+  return {row(value, rows), strides};
+}
+
+SmallVector<int64_t> RowSweep::stridesByClass(Value from, Value to) {
+  SmallVector<int64_t> own = rowMajor(shapeOf(from)), strides(shapeOf(to).size(), 0);
+  if (from == to) // Classes would not tell axes apart that are of the same one.
+    return own;
+  for (auto [i, cls] : llvm::enumerate(plan.axes.of(to)))
+    for (auto [j, other] : llvm::enumerate(plan.axes.of(from)))
+      if (cls >= 0 && cls == other)
+        strides[i] = own[j];
+  return strides;
+}
+
+void RowSweep::apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
+                     function_ref<Value(ArrayRef<Value>)> compute) {
+  apply(shape, out, in, compute, 0);
+}
+
+void RowSweep::apply(ArrayRef<int64_t> shape, Strided out, ArrayRef<Strided> in,
+                     function_ref<Value(ArrayRef<Value>)> compute, double constant) {
+  int64_t count = RefTensor::product(shape), lanes = target.registerBytes() * 8 / elementBits();
+  SmallVector<int64_t> dense = rowMajor(shape);
+  auto isDense = [&](const Strided &s) {
+    for (auto [stride, want, size] : llvm::zip(s.strides, dense, shape))
+      if (size != 1 && stride != want)
+        return false;
+    return true;
+  };
+  auto isScalar = [](const Strided &s) { return llvm::all_of(s.strides, [](int64_t x) { return x == 0; }); };
+  bool linear = isDense(out) && llvm::all_of(in, [&](const Strided &s) { return isDense(s) || isScalar(s); });
+  auto at = [&](int64_t width, Value index) {
+    SmallVector<SmallVector<int64_t>> sets{out.strides};
+    for (const Strided &s : in)
+      sets.push_back(s.strides);
+    SmallVector<Value> offsets;
+    if (linear) {
+      offsets.push_back(index);
+      for (const Strided &s : in)
+        offsets.push_back(isScalar(s) && !isDense(s) ? kernel.i64(0) : index);
+    } else {
+      offsets = offsetsAt(kernel, index, shape, sets);
+    }
+    SmallVector<Value> values;
+    for (auto [s, offset] : llvm::zip(in, ArrayRef<Value>(offsets).drop_front())) {
+      Value pointer = kernel.address(s.pointer, offset, element);
+      bool one = width == 1 || (linear && isScalar(s) && !isDense(s));
+      values.push_back(one && width > 1 ? flat.splatOf(kernel.load(element, pointer, element), width)
+                                        : kernel.load(flat.type(width), pointer, element));
+    }
+    Value result = compute(values);
+    if (!result)
+      result = flat.splat(constant, width);
+    kernel.store(result, kernel.address(out.pointer, offsets[0], element), element);
+  };
+  int64_t whole = linear ? count / lanes * lanes : 0;
+  repeat(0, whole, lanes, [&](Value i) { at(lanes, i); });
+  repeat(whole, count, 1, [&](Value i) { at(1, i); });
+}
+
+void RowSweep::nest(ArrayRef<int64_t> sizes, ArrayRef<SmallVector<int64_t>> strides,
+                    function_ref<void(ArrayRef<Value>)> body) {
+  int64_t count = RefTensor::product(sizes);
+  repeat(0, count, 1, [&](Value i) { body(offsetsAt(kernel, i, sizes, strides)); });
+}
+
+void RowSweep::contract(ContractOp op, Rows &rows) {
+  ArrayRef<int64_t> out = op.getOutLabels();
+  SmallVector<int64_t> summed, sizes;
+  auto stridesFor = [&](ArrayRef<int64_t> labels, ArrayRef<int64_t> own, ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> dense = rowMajor(shape), strides;
+    for (int64_t label : labels) {
+      auto it = llvm::find(own, label);
+      strides.push_back(it == own.end() ? 0 : dense[it - own.begin()]);
+    }
+    return strides;
+  };
+  auto collect = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> shape) {
+    for (auto [label, size] : llvm::zip(own, shape))
+      if (!llvm::is_contained(out, label) && !llvm::is_contained(summed, label)) {
+        summed.push_back(label);
+        sizes.push_back(size);
+      }
+  };
+  ArrayRef<int64_t> lhsShape = shapeOf(op.getLhs()), rhsShape = shapeOf(op.getRhs()), shape = shapeOf(op.getResult());
+  collect(op.getLhsLabels(), lhsShape);
+  collect(op.getRhsLabels(), rhsShape);
+  Value result = memory(op.getResult());
+  fill(result, RefTensor::product(shape), 0);
+  nest(sizes, {stridesFor(summed, op.getLhsLabels(), lhsShape), stridesFor(summed, op.getRhsLabels(), rhsShape)},
+       [&](ArrayRef<Value> offsets) {
+         Strided lhs{kernel.address(row(op.getLhs(), rows), offsets[0], element),
+                     stridesFor(out, op.getLhsLabels(), lhsShape)};
+         Strided rhs{kernel.address(row(op.getRhs(), rows), offsets[1], element),
+                     stridesFor(out, op.getRhsLabels(), rhsShape)};
+         Strided sum{result, rowMajor(shape)};
+         apply(shape, sum, {sum, lhs, rhs}, [&](ArrayRef<Value> x) { return flat.add(x[0], flat.mul(x[1], x[2])); });
+       });
+}
+
+void RowSweep::fold(FoldOp op, Rows &rows) {
+  ArrayRef<int64_t> shape = shapeOf(op.getInput()), outShape = shapeOf(op.getResult());
+  SmallVector<int64_t> dense = rowMajor(shape), sizes, strides, kept(dense);
+  for (int64_t axis : op.getAxes()) {
+    sizes.push_back(shape[axis]);
+    strides.push_back(dense[axis]);
+    kept[axis] = 0;
+  }
+  Value input = row(op.getInput(), rows), result = memory(op.getResult());
+  Strided out{result, rowMajor(outShape)};
+  int64_t count = RefTensor::product(outShape);
+  auto over = [&](ReduceKind kind, Value into, function_ref<Value(ArrayRef<Value>)> map) {
+    fill(into, count, kind == ReduceKind::Max ? -kInfinity : kind == ReduceKind::Min ? kInfinity : 0);
+    // A whole row is folded in registers; otherwise row by row in memory.
+    int64_t lanes = target.registerBytes() * 8 / elementBits(), n = RefTensor::product(shape);
+    if (count == 1 && kind == ReduceKind::Sum && n >= lanes) {
+      auto sum = loop(kernel.i64(0), kernel.i64(n / lanes * lanes), lanes, flat.splat(0, lanes));
+      {
+        OpBuilder::InsertionGuard guard(b);
+        b.setInsertionPointToStart(sum.getBody());
+        Value x = kernel.load(flat.type(lanes), kernel.address(input, sum.getInductionVar(), element), element);
+        Value m = map({flat.splat(0, lanes), x});
+        scf::YieldOp::create(b, loc, ValueRange{m ? flat.add(sum.getRegionIterArg(0), m) : Value()});
+      }
+      kernel.store(flat.fold(ReduceKind::Sum, sum.getResult(0), {lanes}, {0}), into, element);
+      repeat(n / lanes * lanes, n, 1, [&](Value i) {
+        Value x = kernel.load(flat.type(1), kernel.address(input, i, element), element);
+        Value old = kernel.load(flat.type(1), into, element);
+        kernel.store(flat.add(old, map({flat.splat(0, 1), x})), into, element);
+      });
+      return;
+    }
+    nest(sizes, {strides}, [&](ArrayRef<Value> offset) {
+      Strided in{kernel.address(input, offset[0], element), kept};
+      Strided target{into, out.strides};
+      apply(outShape, target, {target, in}, [&](ArrayRef<Value> x) {
+        Value m = map(x);
+        return kind == ReduceKind::Max   ? flat.max(x[0], m)
+               : kind == ReduceKind::Min ? flat.min(x[0], m)
+                                         : flat.add(x[0], m);
+      });
+    });
+  };
+  auto identity = [](ArrayRef<Value> x) { return x[1]; };
+  ReduceKind kind = op.getKind();
+  if (kind != ReduceKind::LogSumExp) {
+    over(kind == ReduceKind::Mean ? ReduceKind::Sum : kind, result, identity);
+    if (kind == ReduceKind::Mean)
+      apply(outShape, out, {out}, [&](ArrayRef<Value> x) {
+        return flat.mul(x[0], flat.splat(1.0 / double(RefTensor::product(sizes)), FlatOps::count(x[0])));
+      });
+    return;
+  }
+  // log-sum-exp: maximum, then the sum of exp(x - maximum), in memory of their own.
+  Value maximum = kernel.scratch(count, element);
+  over(ReduceKind::Max, maximum, identity);
+  fill(result, count, 0);
+  nest(sizes, {strides}, [&](ArrayRef<Value> offset) {
+    Strided in{kernel.address(input, offset[0], element), kept};
+    apply(outShape, out, {out, in, {maximum, out.strides}},
+          [&](ArrayRef<Value> x) { return flat.add(x[0], flat.exp(flat.sub(x[1], x[2]))); });
+  });
+  apply(outShape, out, {out, {maximum, out.strides}},
+        [&](ArrayRef<Value> x) { return flat.add(x[1], flat.log(x[0])); });
+}
+
+void RowSweep::compute(Operation *op, Rows &rows, Value owner, Value position) {
+  Value result = op->getResult(0);
+  ArrayRef<int64_t> shape = shapeOf(result);
+  if (isa<ReshapeOp, DetachOp>(op)) {
+    rows[result] = row(op->getOperand(0), rows);
+    return;
+  }
+  Value pointer = memory(result);
+  rows[result] = pointer;
+  Strided out{pointer, rowMajor(shape)};
+  auto inputs = [&] {
+    SmallVector<Strided> list;
+    for (Value operand : op->getOperands())
+      list.push_back(aligned(operand, rows));
+    return list;
+  };
+  TypeSwitch<Operation *>(op)
+      .Case<ConstantOp>([&](ConstantOp c) { fill(pointer, RefTensor::product(shape), c.getValue().convertToDouble()); })
+      .Case<ExtentOp>([&](ExtentOp e) {
+        Value count = kernel.extent(spaceNumber(e.getSpaceAttr()));
+        kernel.store(flat.splatOf(arith::SIToFPOp::create(b, loc, element, count), 1), pointer, element);
+      })
+      .Case<ElementOp>(
+          [&](ElementOp e) { kernel.store(flat.elementNumber(elementAt(e, owner, position), 1), pointer, element); })
+      .Case<IotaOp>([&](IotaOp) {
+        repeat(0, RefTensor::product(shape), 1,
+               [&](Value i) { kernel.store(flat.elementNumber(i, 1), kernel.address(pointer, i, element), element); });
+      })
+      .Case<IsElementOp>([&](IsElementOp) {
+        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.isElement(x[0], x[1]); });
+      })
+      .Case<RandomOp>([&](RandomOp r) {
+        apply(shape, out, inputs(),
+              [&](ArrayRef<Value> x) { return flat.random(x[0], x[1], x[2], x[3], x[4], r.getSite()); });
+      })
+      .Case<UnaryOp>([&](UnaryOp u) {
+        apply(shape, out, inputs(),
+              [&](ArrayRef<Value> x) { return flat.unary(u.getKind(), x[0], u.getAlpha().convertToDouble()); });
+      })
+      .Case<BinaryOp>([&](BinaryOp o) {
+        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.binary(o.getKind(), x[0], x[1]); });
+      })
+      .Case<SelectOp>([&](SelectOp) {
+        apply(shape, out, inputs(), [&](ArrayRef<Value> x) { return flat.select(x[0], x[1], x[2]); });
+      })
+      .Case<ContractOp>([&](ContractOp c) { contract(c, rows); })
+      .Case<FoldOp>([&](FoldOp f) { fold(f, rows); })
+      .Case<TransposeOp>([&](TransposeOp t) {
+        SmallVector<int64_t> from = rowMajor(shapeOf(t.getInput())), strides;
+        for (int64_t axis : t.getPermutation())
+          strides.push_back(from[axis]);
+        apply(shape, out, {{row(t.getInput(), rows), strides}}, [](ArrayRef<Value> x) { return x[0]; });
+      })
+      .Case<ConcatOp>([&](ConcatOp c) {
+        int64_t begin = 0, axis = c.getAxis();
+        for (Value input : c.getInputs()) {
+          Value to = kernel.address(pointer, kernel.i64(begin * out.strides[axis]), element);
+          apply(shapeOf(input), {to, out.strides}, {{row(input, rows), rowMajor(shapeOf(input))}},
+                [](ArrayRef<Value> x) { return x[0]; });
+          begin += shapeOf(input)[axis];
+        }
+      })
+      .Case<SliceOp>([&](SliceOp s) {
+        SmallVector<int64_t> from = rowMajor(shapeOf(s.getInput()));
+        Value start = kernel.address(row(s.getInput(), rows), kernel.i64(s.getBegin() * from[s.getAxis()]), element);
+        apply(shape, out, {{start, from}}, [](ArrayRef<Value> x) { return x[0]; });
+      });
+}

@@ -1,0 +1,33 @@
+//===- LaneLayout.h - Which lane holds which feature ------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TARGET_CUDA_LANELAYOUT_H
+#define GNNC_LIB_TARGET_CUDA_LANELAYOUT_H
+
+#include "Body/BodyAxes.h"
+
+namespace gnnc::cuda {
+
+/// How the groups of a sweep's kernel are made.
+struct LaneLayout {
+  int64_t lanes = 1;  ///< of a group
+  int64_t tiles = 1;  ///< blocks that share an owner's features
+  int64_t flight = 1; ///< members loaded before the first is used
+  int64_t threads = 128;
+  int64_t walkNumbers = 0; ///< numbers that a lane holds throughout a walk, addresses aside
+  int vectorAtom = -1;     ///< the atom whose neighbours in memory are one access; -1: none
+};
+
+/// Cuts every atom of the sweep's body, and says how many lanes and registers that takes.
+LaneLayout layOut(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes);
+
+/// Numbers of a value in one lane.
+int64_t heldBy(const AxisList &value, const BodyAxes &axes);
+
+} // namespace gnnc::cuda
+
+#endif // GNNC_LIB_TARGET_CUDA_LANELAYOUT_H

@@ -1,0 +1,313 @@
+//===- ProductPrinter.cpp - Matrix products as CUDA kernels ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Chooses the tiles of Kernels/Product.cuh for a product's size.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Product/ProductPrinter.h"
+#include "Product/EpiloguePrinter.h"
+#include "StepMemory.h"
+#include "dialects/mpk/IR/SpreadRows.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+/// Bytes of a weight's tile that stays in shared memory, so that two blocks fit a processor.
+constexpr int64_t kMostResident = 48 << 10;
+
+/// From this depth on a product has a kernel more, for few rows, in which warps share K (Kernels/SlicedProduct.cuh);
+/// few are those of at most so many tiles, two for each processor of a large GPU.
+constexpr int64_t kLeastSliced = 256, kFewTiles = 256;
+/// Rows and depths of a tile there.
+constexpr int64_t kSlicedRows = 32, kSlicedDepth = 64;
+
+struct Shape {
+  int64_t batch = 1, rows = 1, k = 0, n = 0;
+  int64_t tileRows = 0, tileColumns = 0, depth = 0, height = 0, width = 0;
+  bool gathersLhs = false, gathersRhs = false, grouped = false;
+  bool onTensorCores = false, split = false; ///< rectangles of warps then, not of threads
+  int64_t stages = 0;
+  bool resident = false; ///< the weight's tile stays in shared memory
+  int64_t fewRows = 0;   ///< elements below which there is a kernel for few; 0: there is none
+
+  int64_t threads() const { return tileRows / height * (tileColumns / width) * (onTensorCores ? 32 : 1); }
+};
+
+/// What both products share: their arguments in order.
+class ProductStep {
+public:
+  ProductStep(Operation *op, StringRef name, const Shape &shape, FlatSymbolRefAttr over, FlatSymbolRefAttr group,
+              FlatSymbolRefAttr gatherLhs, FlatSymbolRefAttr gatherRhs, CodeWriter &out)
+      : shape(shape), over(over), group(group), out(out) {
+    step.name = name.str();
+    for (Value value : {op->getOperand(0), op->getOperand(1), Value(op->getResult(0))})
+      words.push_back(buffer(value));
+    // What the epilogue wants comes last.
+    if (auto product = dyn_cast<mpk::ProductOp>(op); product && product.hasEpilogue()) {
+      for (Value value : product.getExtras())
+        if (auto degree = value.getDefiningOp<DegreeOp>())
+          lastWords.push_back(index({IndexKind::Pointers, degree.getAlongAttr(), {}}));
+        else
+          lastWords.push_back(buffer(value));
+      for (Value value : product.getResults())
+        lastWords.push_back(buffer(value));
+    }
+    addRows(gatherLhs);
+    addRows(gatherRhs);
+    if (group)
+      words.push_back(index({IndexKind::Members, group, {}}));
+    else
+      words.push_back(zero);
+    element = getElementType(op->getResult(0).getType()).getElementType();
+    held[0] = op->getOperand(0), held[1] = op->getOperand(1), held[2] = op->getResult(0);
+  }
+
+  /// `epilogue`: of a product that has one.
+  void printShape(mpk::ProductOp epilogue = nullptr);
+  Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
+  int64_t elements() const { return shape.batch * shape.k * shape.n; }
+  int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
+
+  DeviceStep step;
+
+private:
+  Word buffer(Value value) {
+    if (!llvm::is_contained(step.buffers, value))
+      step.buffers.push_back(value);
+    return {WordKind::Buffer, unsigned(llvm::find(step.buffers, value) - step.buffers.begin()), {}};
+  }
+  Word index(IndexRef ref) {
+    step.indices.push_back(ref);
+    return {WordKind::Index, unsigned(step.indices.size() - 1), {}};
+  }
+  void addRows(FlatSymbolRefAttr gather) {
+    if (!gather)
+      words.push_back(zero);
+    else
+      words.push_back(index(group ? IndexRef{IndexKind::Sorted, group, gather} : IndexRef{IndexKind::Raw, gather, {}}));
+  }
+
+  /// The template arguments of ProductArgs.
+  std::string types() const {
+    std::string text = "Real";
+    for (Value value : held)
+      text += (", " + heldType(value)).str();
+    return llvm::any_of(held, isNarrow) ? text : "Real";
+  }
+
+  const Shape &shape;
+  Value held[3]; ///< operands and result
+  FlatSymbolRefAttr over, group;
+  CodeWriter &out;
+  Type element;
+  const Word zero{WordKind::Zero, 0, {}};
+  SmallVector<Word> words, lastWords;
+};
+
+} // namespace
+
+void ProductStep::printShape(mpk::ProductOp epilogue) {
+  out.open("struct " + step.name + "_shape");
+  out.line(std::string("using Real = ") + (element.isF64() ? "double" : "float") + ";");
+  auto flag = [](bool is) { return is ? "true" : "false"; };
+  bool finishes = epilogue && epilogue.hasEpilogue();
+  if (finishes) {
+    out.open("struct Args : gnnc::ProductArgs<" + types() + ">");
+    EpiloguePrinter(epilogue, out).fields();
+    out.close("};");
+  } else {
+    out.line("using Args = gnnc::ProductArgs<" + types() + ">;");
+  }
+  std::optional<EpiloguePrinter> printer;
+  if (finishes)
+    printer.emplace(epilogue, out).rows();
+  else
+    out.line("static constexpr bool kFoldsRows = false; struct Row {};");
+  out.open("template <int V> GNNC_DEVICE static void finish(const Args &args, const Row &row, gnnc::int64 element, "
+           "gnnc::int64 at, int feature, const Real *y)");
+  if (finishes)
+    printer->body();
+  else
+    out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
+  out.close();
+  out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
+           ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
+  out.line("static constexpr int kTileRows = " + Twine(shape.tileRows) +
+           ", kTileColumns = " + Twine(shape.tileColumns) + ", kDepth = " + Twine(shape.depth) +
+           (shape.onTensorCores ? ", kWarpRows = " : ", kHeight = ") + Twine(shape.height) +
+           (shape.onTensorCores ? ", kWarpColumns = " : ", kWidth = ") + Twine(shape.width) + ";");
+  if (shape.onTensorCores)
+    out.line("static constexpr int kStages = " + Twine(shape.stages) +
+             "; static constexpr bool kSplit = " + flag(shape.split) + ", kResident = " + flag(shape.resident) + ";");
+  if (shape.fewRows)
+    out.line("static constexpr int kFewRows = " + Twine(shape.fewRows) + ";");
+  out.line("static constexpr bool kGathersLhs = " + Twine(flag(shape.gathersLhs)) +
+           ", kGathersRhs = " + flag(shape.gathersRhs) + ", kGrouped = " + flag(shape.grouped) + ";");
+  out.close("};");
+}
+
+Launch &ProductStep::launch(const std::string &suffix, const std::string &code, int64_t threads) {
+  std::string name = step.name + suffix;
+  out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) +
+           (shape.onTensorCores && threads == 256 ? ", 2" : "") + ") " + name + "(const __grid_constant__ " +
+           step.name + "_shape::Args args) { gnnc::" + code + "<" + step.name + "_shape>(args); }");
+  Launch record;
+  record.kernel = name;
+  record.threads = threads;
+  record.words = words;
+  for (WordKind kind : {WordKind::Items, WordKind::NumItems, WordKind::NumHeavyItems, WordKind::Heavy,
+                        WordKind::NumHeavy, WordKind::HeavyOfSlot})
+    record.words.push_back(group ? Word{kind, 0, group} : zero);
+  bool scratch = !step.scratch.empty();
+  record.words.push_back(scratch && group ? Word{WordKind::Scratch, 0, {}} : zero);
+  record.words.push_back(zero);
+  record.words.push_back(scratch && !group ? Word{WordKind::Scratch, 0, {}} : zero);
+  record.words.push_back({WordKind::BlocksBefore, unsigned(step.launches.size()), {}});
+  record.words.push_back({WordKind::Blocks, 0, {}});
+  record.words.push_back({WordKind::Extent, 0, over});
+  record.words.append(lastWords);
+  step.launches.push_back(std::move(record));
+  return step.launches.back();
+}
+
+static int64_t powerOfTwo(int64_t size, int64_t least, int64_t most) {
+  return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), least, most);
+}
+
+/// As Kernels/TensorProduct.cuh has it.
+static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 8; }
+
+/// A row of x of a stage, in words.
+static int64_t paddedDepth(int64_t depth, bool narrow) {
+  return !narrow ? depth + 4 : (depth == 8 ? 24 : depth + 8) / 2;
+}
+
+/// Whether tensor cores can do it; says so in `shape`.
+static bool useTensorCores(Operation *op, const PrintOptions &options, Shape &shape) {
+  RankedTensorType type = getElementType(op->getResult(0).getType());
+  // Copies are of 4 bytes at least.
+  bool copies =
+      (!isNarrow(op->getOperand(0)) || shape.k % 2 == 0) && (!isNarrow(op->getOperand(1)) || shape.n % 2 == 0);
+  shape.onTensorCores = type.getElementType().isF32() && copies && options.products != ProductArithmetic::FMA &&
+                        options.leastArchitecture >= 80;
+  shape.split = options.products == ProductArithmetic::TF32x3;
+  shape.stages = 3;
+  return shape.onTensorCores;
+}
+
+DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
+  Shape shape;
+  shape.batch = op.getBatch(), shape.rows = op.getRows(), shape.k = op.getK(), shape.n = op.getN();
+  shape.tileRows = 128;
+  int64_t sharedBytes = 0;
+  if (useTensorCores(op, options, shape)) {
+    // As few tiles as there must be, as narrow as they may be: warps beside each other have whole fragments each.
+    shape.tileColumns = powerOfTwo(shape.n, 8, 32);
+    if (int64_t tiles = llvm::divideCeil(shape.n, 64); shape.n > 32)
+      shape.tileColumns = llvm::alignTo(llvm::divideCeil(shape.n, tiles), 16);
+    // A row that is folded lies in four lanes of one warp.
+    bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
+    shape.height = folds ? 16 : 32;
+    shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
+    // Rows that are copied number by number need a register for each.
+    shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
+    int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
+    int64_t rows = shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) * 4;
+    shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rows <= options.sharedBytes;
+    sharedBytes = rows + (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
+    if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
+      shape.fewRows =
+          kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
+  } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
+    bool isWide = op.getRhs().getType().getElementType().isF64();
+    shape.tileRows = isWide ? 64 : 128;
+    shape.tileColumns = powerOfTwo(shape.n, 16, isWide ? 64 : 128);
+    shape.width = shape.tileColumns >= 128 ? 8 : 4;
+    shape.height = shape.tileColumns >= 64 ? 8 : 4;
+    shape.depth = powerOfTwo(shape.k, 4, 16);
+  }
+  shape.gathersLhs = bool(op.getGatherAttr());
+  shape.grouped = bool(op.getGroupAttr());
+  ProductStep builder(op, name, shape, op.getOverAttr(), op.getGroupAttr(), op.getGatherAttr(), {}, out);
+  builder.printShape(op);
+  auto launch = [&](const std::string &suffix, const std::string &code) -> Launch & {
+    Launch &record = builder.launch(suffix, code, shape.threads());
+    record.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
+    record.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
+    record.perBlock = shape.grouped ? 1 : shape.tileRows;
+    record.perElement = shape.grouped ? 1 : shape.rows;
+    record.spread(shape.batch * llvm::divideCeil(shape.n, shape.tileColumns));
+    record.sharedBytes = sharedBytes;
+    // Sixteen warps on each processor go through all rows.
+    if (shape.onTensorCores && !shape.grouped)
+      record.mostBlocksPerProcessor = std::max<int64_t>(1, 512 / shape.threads());
+    return record;
+  };
+  if (shape.fewRows) {
+    Launch &few = launch("_few", "slicedProduct");
+    few.perBlock = kSlicedRows, few.belowMembers = shape.fewRows;
+    few.sharedBytes =
+        shape.stages * 4 *
+        (kSlicedRows * paddedDepth(kSlicedDepth, isNarrow(op.getLhs())) + kSlicedDepth * paddedRow(shape.tileColumns));
+    launch("", "tallProduct").leastMembers = shape.fewRows;
+  } else {
+    launch("", shape.onTensorCores ? "tensorProduct" : "product");
+  }
+  if (shape.grouped && isPartialMap(op, op.getGroupAttr()))
+    builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
+                                  builder.step.buffers.begin());
+  return std::move(builder.step);
+}
+
+DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
+  Shape shape;
+  shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
+  shape.depth = 16;
+  if (useTensorCores(op, options, shape)) {
+    shape.tileColumns = powerOfTwo(shape.n, 8, 128);
+    shape.tileRows = powerOfTwo(shape.k, 16, shape.tileColumns > 64 ? 64 : 128);
+    shape.height = std::min<int64_t>(shape.tileRows, 32);
+    shape.width = std::min<int64_t>(shape.tileColumns, 32);
+  } else {
+    shape.tileRows = powerOfTwo(shape.k, 16, 64);
+    shape.tileColumns = powerOfTwo(shape.n, 16, 64);
+    shape.height = 4;
+    shape.width = 4;
+  }
+  shape.gathersLhs = bool(op.getGatherLhsAttr());
+  shape.gathersRhs = bool(op.getGatherRhsAttr());
+  shape.grouped = bool(op.getAlongAttr());
+  ProductStep builder(op, name, shape, op.getOverAttr(), op.getAlongAttr(), op.getGatherLhsAttr(),
+                      op.getGatherRhsAttr(), out);
+  builder.step.scratch.push_back(
+      {shape.grouped ? ScratchKind::Slots : ScratchKind::Blocks, op.getAlongAttr(), builder.bytes()});
+  builder.printShape();
+  {
+    Launch &launch = builder.launch("", shape.onTensorCores ? "tensorOuterSum" : "outerSum", shape.threads());
+    launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
+    launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
+    // Of few rows a block has no more than make its partial sum worth writing, so that there are blocks enough.
+    launch.perBlock = shape.grouped ? 1 : powerOfTwo(shape.k * shape.n / (shape.k + shape.n), 64, 256);
+    launch.spread(shape.batch * llvm::divideCeil(shape.k, shape.tileRows) *
+                  llvm::divideCeil(shape.n, shape.tileColumns));
+    launch.isCounted = !shape.grouped;
+    // About sixteen warps on each processor; more would only leave more partial sums, each as large as the weight.
+    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / shape.threads()) : 4;
+    launch.mostBlocksPerProcessor = shape.grouped ? 0 : most;
+  }
+  Launch &launch = builder.launch("_add", "addPartials", 256);
+  launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;
+  launch.symbol = op.getAlongAttr();
+  launch.perElement = llvm::divideCeil(builder.elements(), 32); // All along x: the other dimensions end at 65535.
+  return std::move(builder.step);
+}

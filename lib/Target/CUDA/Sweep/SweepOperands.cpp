@@ -1,0 +1,194 @@
+//===- SweepOperands.cpp - Operands of a sweep's kernel -------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where operands are read, and what the owner knows before, between and after walks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "StepMemory.h"
+#include "Sweep/SweepPrinterImpl.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+using mpk::AccessKind;
+using mpk::Level;
+
+/// Numbers of a row whose bytes fit an int.
+constexpr int64_t kLongestRow = int64_t(1) << 28;
+
+std::string SweepPrinter::buffer(Value value) {
+  auto it = llvm::find(step.buffers, value);
+  size_t number = it - step.buffers.begin();
+  if (it == step.buffers.end())
+    step.buffers.push_back(value);
+  return "args.b" + std::to_string(number);
+}
+
+std::string SweepPrinter::index(IndexRef ref) {
+  auto it = llvm::find(step.indices, ref);
+  size_t number = it - step.indices.begin();
+  if (it == step.indices.end())
+    step.indices.push_back(ref);
+  return "args.i" + std::to_string(number);
+}
+
+std::string SweepPrinter::extent(FlatSymbolRefAttr space) {
+  auto it = llvm::find(extents, space);
+  size_t number = it - extents.begin();
+  if (it == extents.end())
+    extents.push_back(space);
+  return "args.n" + std::to_string(number);
+}
+
+bool cuda::isPartialMap(Operation *from, FlatSymbolRefAttr map) {
+  auto op = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map);
+  // Whether a composition is undefined somewhere depends on its parts.
+  if (op.getKind() == MapKind::Compose || op.getKind() == MapKind::Parts)
+    for (Attribute part : op.getPartsAttr())
+      if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && isPartialMap(from, name))
+        return true;
+  return op.getPartial();
+}
+
+bool SweepPrinter::mapIsPartial(FlatSymbolRefAttr map) { return isPartialMap(sweep, map); }
+
+std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
+  return (buffer(value) + " + gnnc::int64(" + row + ") * " + Twine(getFeatureElements(value.getType()))).str();
+}
+
+/// Where row 0 begins in a lane, for operands of members: a constant of the body, so that a row is one instruction
+/// away. Empty: the row's address is computed as a whole.
+std::string SweepPrinter::lanePointer(BlockArgument argument) {
+  Value input = sweep.getInputs()[argument.getArgNumber()];
+  // Of one number a lane saves less than the constant's two registers cost.
+  if (input.getDefiningOp<DegreeOp>() || isReplaced(input) || heldBy(axes.of(argument), axes) < 2 ||
+      getFeatureElements(input.getType()) >= kLongestRow)
+    return "";
+  std::string first = buffer(input);
+  std::string at = print.offset(axes.of(argument), getFeatureShape(argument.getType()), Part::Lane);
+  if (at == "0")
+    return first;
+  first += " + " + at;
+  auto it = llvm::find_if(lanePointers, [&](const LanePointer &pointer) { return pointer.value == first; });
+  if (it == lanePointers.end()) {
+    std::string name = "rows" + std::to_string(lanePointers.size());
+    lanePointers.push_back({name, ("const " + heldType(input) + " *const " + name).str(), first});
+    it = std::prev(lanePointers.end());
+  }
+  return it->name;
+}
+
+bool SweepPrinter::isReplaced(Value input) { return isReplacedBy(sweep, input); }
+
+bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) { return !findReplacing(sweep, input).empty(); }
+
+SmallVector<unsigned, 1> cuda::findReplacing(mpk::SweepOp sweep, Value input) {
+  Value memory = getViewed(input);
+  auto slotOf = [](Value value) -> int64_t {
+    Operation *maker = value.getDefiningOp();
+    auto slots = maker ? maker->getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr) : DenseI64ArrayAttr();
+    return slots ? slots[cast<OpResult>(value).getResultNumber()] : -1;
+  };
+  SmallVector<unsigned, 1> found;
+  if (int64_t slot = slotOf(memory); slot != -1) {
+    for (OpResult result : sweep.getResults())
+      if (slotOf(result) == slot)
+        found.push_back(result.getResultNumber());
+    return found;
+  }
+  auto function = sweep->getParentOfType<func::FuncOp>();
+  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
+    if (auto updates = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr))
+      if (Value made = getViewed(returned.get());
+          made.getDefiningOp() == sweep && function.getArgument(updates.getInt()) == memory)
+        found.push_back(cast<OpResult>(made).getResultNumber());
+  return found;
+}
+
+/// The number that an operand which is a degree has for an element, from the index of its map; empty for others.
+std::string SweepPrinter::degree(Value input, const Twine &row) {
+  auto op = input.getDefiningOp<DegreeOp>();
+  if (!op)
+    return "";
+  std::string pointers = index({IndexKind::Pointers, op.getAlongAttr(), {}});
+  return ("Real(__ldg(" + pointers + " + " + row + " + 1) - __ldg(" + pointers + " + " + row + "))").str();
+}
+
+/// Loads the argument's row for an element; `fill` where `defined` (unless empty) does not hold.
+void SweepPrinter::loadRow(BlockArgument argument, const Twine &row, StringRef defined, double fill) {
+  Value input = sweep.getInputs()[argument.getArgNumber()];
+  if (std::string number = degree(input, row); !number.empty())
+    print.loadNumber(argument, number, defined, fill);
+  else
+    print.loadRow(argument, rowPointer(input, row), defined, fill);
+}
+
+void SweepPrinter::loadMember(BlockArgument argument, const std::string &row) {
+  mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+  bool mayLack = access.getKind() == AccessKind::GatherMember && mapIsPartial(access.getMap());
+  std::string defined = mayLack ? row + " >= 0" : "";
+  double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
+  std::string rows = lanePointer(argument);
+  if (rows.empty())
+    return loadRow(argument, row, defined, fill);
+  int64_t elements = getFeatureElements(sweep.getInputs()[argument.getArgNumber()].getType());
+  print.loadRow(argument, "gnnc::rowAt<" + Twine(elements) + ">(" + rows + ", " + row + ")", defined, fill,
+                Part::Register);
+}
+
+void SweepPrinter::loadArgument(BlockArgument argument) {
+  mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+  Value input = sweep.getInputs()[argument.getArgNumber()];
+  double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
+  if (access.getKind() == AccessKind::Shared)
+    return print.loadRow(argument, buffer(input), "", 0);
+  if (access.getKind() == AccessKind::Owner)
+    return loadRow(argument, "owner", "", 0);
+  // GatherOwner.
+  members.open("");
+  members.line("const int row = __ldg(" + index({IndexKind::Raw, access.getMap(), {}}) + " + owner);");
+  loadRow(argument, "row", mapIsPartial(access.getMap()) ? "row >= 0" : "", fill);
+  members.close();
+}
+
+/// Computes what is known at a place and needed after it, into fields.
+void SweepPrinter::place(int number) {
+  for (Value value : body.valuesAt(number)) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (!print.fromMemory.count(value))
+        loadArgument(argument);
+      continue;
+    }
+    Operation *op = value.getDefiningOp();
+    if (auto accumulate = dyn_cast<mpk::AccumulateOp>(op)) {
+      const AccumulatePlan *found = llvm::find_if(plan.accumulates, [&](auto &p) { return p.op == accumulate; });
+      if (!found->perMember)
+        finishAccumulate(accumulate);
+      continue;
+    }
+    print.operation(op);
+  }
+}
+
+/// The same for every member: by their number.
+void SweepPrinter::finishAccumulate(mpk::AccumulateOp op) {
+  std::string pointers = index({IndexKind::Pointers, sweep.getAlongAttr(), {}});
+  std::string value = print.element(op.getInput());
+  std::string target = print.element(op.getResult());
+  members.open("");
+  members.line("const Real count = Real(__ldg(" + pointers + " + owner + 1) - __ldg(" + pointers + " + owner));");
+  std::string result = op.getKind() == ReduceKind::Sum         ? "count > 0 ? " + value + " * count : Real(0)"
+                       : op.getKind() == ReduceKind::LogSumExp ? value + " + gnnc::log(count)"
+                                                               : "count > 0 ? " + value + " : Real(0)";
+  print.forEach(axes.of(op.getResult()), target + " = " + result + ";");
+  members.close();
+}

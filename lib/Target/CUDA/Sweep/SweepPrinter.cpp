@@ -1,0 +1,119 @@
+//===- SweepPrinter.cpp - A sweep as a CUDA kernel ------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Prints the Body that Kernels/Sweep.cuh asks for: operands, the cut of the feature axes, and what is computed where.
+// The kernels themselves are one line each.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sweep/SweepPrinterImpl.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+using mpk::AccessKind;
+using mpk::Level;
+
+/// Shared operands of which a lane would hold more than this are read where they are used.
+constexpr int64_t kMostSharedRegisters = 32;
+void SweepPrinter::store() {
+  members.open("GNNC_DEVICE void store()");
+  for (auto [i, value] : llvm::enumerate(body.yield.getValues())) {
+    AccessKind kind = sweep.getYieldOf(i).getKind();
+    Value output = sweep.getResults()[i];
+    bool once = kind == AccessKind::Shared && !sweep.getOverAttr() && !value.getDefiningOp<mpk::AccumulateOp>();
+    if (kind == AccessKind::Owner || once)
+      print.storeRow(value, getFeatureShape(value.getType()), axes.of(value),
+                     once ? buffer(output) : rowPointer(output, "owner"));
+  }
+  members.close();
+}
+
+void SweepPrinter::constructor() {
+  members.line("const Args &args;");
+  members.line("Real *const staging;");
+  std::string parameters, initial;
+  int64_t tiles = layout.tiles;
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    const Atom &atom = axes[i];
+    if (atom.lanes * atom.tiles == 1)
+      continue;
+    tiles /= atom.tiles;
+    std::string tile = atom.tiles == 1 ? ""
+                                       : " + tile / " + std::to_string(tiles) + " % " + std::to_string(atom.tiles) +
+                                             " * " + std::to_string(atom.registers * atom.lanes * atom.vector);
+    members.line("const int at_" + print.atomName(i) + ";");
+    initial += ", at_" + print.atomName(i) + "(lane / " + std::to_string(atom.firstLane) + " % " +
+               std::to_string(atom.lanes) + " * " + std::to_string(atom.vector) + tile + ")";
+  }
+  for (const WalkBody &walk : body.walks)
+    for (BlockArgument argument : walk.loaded)
+      (void)lanePointer(argument);
+  for (const LanePointer &pointer : lanePointers) {
+    members.line(pointer.declaration + ";");
+    initial += ", " + pointer.name + "(" + pointer.value + ")";
+  }
+  members.line("int owner;");
+  DenseSet<Value> done;
+  for (int number = -1; number <= int(plan.walks); ++number)
+    for (Value value : body.valuesAt(number))
+      if (print.root(value) == value && !print.fromMemory.count(value) && !BodyPrinter::isWrittenWhereUsed(value))
+        members.line(print.declaration(value) + ";");
+  for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
+    if (!softmax.online)
+      fields("lse" + Twine(i), softmax.op->getOperand(0));
+  members.line("");
+  members.open("GNNC_DEVICE Body(const Args &args, int lane, int tile, Real *staging) : args(args), staging(staging)" +
+               Twine(initial));
+  place(-1);
+  members.close();
+  members.open("GNNC_DEVICE void begin(int which)");
+  members.line("owner = which;");
+  place(0);
+  members.close();
+}
+
+FailureOr<DeviceStep> SweepPrinter::run() {
+  for (mpk::AccumulateOp op : plan.shared)
+    if (isMember(op.getInput()))
+      return op.emitOpError() << "over all members is not supported by the cuda target; accumulate over owners first";
+  for (auto [i, value] : llvm::enumerate(body.yield.getValues()))
+    if (sweep.getYieldOf(i).getKind() == AccessKind::Shared && sweep.getOverAttr())
+      sharedResults = true;
+  for (Value input : sweep.getInputs())
+    if (!input.getDefiningOp<DegreeOp>())
+      (void)buffer(input);
+  for (Value result : sweep.getResults())
+    (void)buffer(result);
+  print.converts = llvm::any_of(step.buffers, isNarrow);
+  for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
+    if (sweep.getAccessOf(i).getKind() == AccessKind::Shared && heldBy(axes.of(argument), axes) > kMostSharedRegisters)
+      print.fromMemory[argument] = buffer(sweep.getInputs()[i]);
+
+  deferFolds();
+  members.open("");
+  for (unsigned walk = 0; walk < plan.walks; ++walk)
+    walkTypes(walk);
+  std::string walkList;
+  for (unsigned walk = 0; walk < plan.walks; ++walk)
+    walkList += (walk ? ", Walk" : "Walk") + std::to_string(walk);
+  members.line("using Walks = gnnc::Types<" + walkList + ">;");
+  constructor();
+  for (unsigned walk = 0; walk < plan.walks; ++walk)
+    walkFunctions(walk);
+  store();
+  totals();
+  members.close();
+  configuration();
+  launches();
+  return std::move(step);
+}
+
+FailureOr<DeviceStep> cuda::printSweep(mpk::SweepOp sweep, StringRef name, bool isPart, CodeWriter &out) {
+  return SweepPrinter(sweep, name, isPart, out).run();
+}

@@ -1,0 +1,334 @@
+//===- TilePlan.cpp - What is done with a tile of members -----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tile/TilePlan.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::cuda;
+using namespace gnnc::mpdfg;
+using mpk::AccessKind;
+using mpk::Level;
+
+namespace {
+
+constexpr int64_t kMostTileRows = 128, kLeastTileRows = 32;
+/// Shared memory of a block so that two fit a processor, and of one that has it for itself.
+constexpr int64_t kHalfOfProcessor = 112 << 10, kWholeProcessor = 220 << 10;
+/// Weights that stay there, in both parts.
+constexpr int64_t kMostResident = 48 << 10;
+/// Numbers of outer sums that a thread keeps.
+constexpr int64_t kMostHeld = 64;
+
+} // namespace
+
+Value TilePlan::root(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<ReshapeOp, DetachOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+TilePlan::Factors TilePlan::factorsOf(ContractOp contract) {
+  // Labels are in the order batch or m, then k, of the first operand; see mpk::kTileAttr.
+  ArrayRef<int64_t> x = contract.getLhsLabels(), w = contract.getRhsLabels(), y = contract.getOutLabels();
+  ArrayRef<int64_t> xShape = getFeatureShape(contract.getLhs().getType()),
+                    wShape = getFeatureShape(contract.getRhs().getType()), yShape = getFeatureShape(contract.getType());
+  Factors factors;
+  bool isOuter = llvm::all_of(x, [&](int64_t label) { return llvm::is_contained(y, label); });
+  size_t first = 0;
+  while (first < x.size() && llvm::is_contained(y, x[first]) && (!isOuter || llvm::is_contained(w, x[first])))
+    ++first;
+  factors.slices = RefTensor::product(xShape.take_front(first));
+  factors.k = RefTensor::product(xShape.drop_front(first));
+  factors.batched = first > 0 && llvm::is_contained(w, x.front());
+  factors.n = isOuter ? RefTensor::product(wShape.drop_front(first)) : RefTensor::product(yShape.drop_front(first));
+  return factors;
+}
+
+const TileRows *TilePlan::rowsOf(Value value) const {
+  auto it = rows.find(root(value));
+  return it == rows.end() ? nullptr : &it->second;
+}
+
+TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
+    : sweep(sweep), onTensorCores(onTensorCores), levels(mpk::computeLevels(sweep)),
+      tileLevel(sweep.getAlongAttr() ? Level::Member : Level::Owner) {
+  elementBytes = getElementType(sweep.getResult(0).getType()).getElementTypeBitWidth() / 8;
+  findSteps();
+  // Owners, members, and one array for each further map.
+  llvm::SetVector<Attribute> maps;
+  for (unsigned i = 0; i < sweep.getInputs().size(); ++i)
+    maps.insert(sweep.getAccessOf(i));
+  numArrays = 2 + maps.size();
+  if (!possible)
+    return;
+  for (int64_t limit : {std::min(kHalfOfProcessor, sharedBytes), std::min(kWholeProcessor, sharedBytes)})
+    for (tileRows = kMostTileRows; tileRows >= kLeastTileRows; tileRows /= 2)
+      if (allocate(tileRows) && bytesWith(tileRows) <= limit) {
+        blocks = std::clamp<int64_t>(kWholeProcessor / (bytesWith(tileRows) + 1024), 1, 2);
+        return;
+      }
+  possible = false;
+}
+
+int64_t TilePlan::bytesWith(int64_t count) const {
+  return llvm::alignTo(places, 4) * elementBytes + (numArrays + 1) * count * 4 + 64;
+}
+
+/// Rows of a value are made, if they are not there already.
+void TilePlan::makeRows(Value value) {
+  value = root(value);
+  auto [it, isNew] = rows.try_emplace(value);
+  if (!isNew)
+    return;
+  it->second.width = getFeatureElements(value.getType());
+  it->second.first = it->second.last = steps.size();
+  steps.push_back({TileStep::Make, value});
+}
+
+void TilePlan::findSteps() {
+  possible = bool(sweep.getOverAttr());
+  auto yield = cast<mpk::YieldOp>(sweep.getBody().front().getTerminator());
+  bool along = bool(sweep.getAlongAttr());
+  auto resultOf = [&](Value value) -> int {
+    auto it = llvm::find(yield.getValues(), value);
+    return it == yield.getValues().end() ? -1 : it - yield.getValues().begin();
+  };
+  int64_t held = 0;
+  bool hasTiles = false;
+  for (Operation &op : sweep.getBody().front().without_terminator()) {
+    if (isa<mpk::SoftmaxOp, ExtentOp>(op))
+      possible &= !isa<mpk::SoftmaxOp>(op);
+    if (op.getNumResults() != 1)
+      possible = false;
+    if (!possible)
+      return;
+    if (auto accumulate = dyn_cast<mpk::AccumulateOp>(op)) {
+      int result = resultOf(accumulate.getResult());
+      ReduceKind kind = accumulate.getKind();
+      bool names = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
+      // What is made of an accumulation has a sweep of its own.
+      possible &= result >= 0 && kind != ReduceKind::LogSumExp && accumulate->getNumResults() == 1;
+      for (Operation *user : accumulate->getUsers())
+        possible &= user == yield;
+      bool most = kind == ReduceKind::Max || kind == ReduceKind::ArgMax,
+           least = kind == ReduceKind::Min || kind == ReduceKind::ArgMin;
+      if (accumulate.getShared()) {
+        // Of members there is no sum over everything but by way of owners.
+        possible &= !along && !names && !most && !least;
+        auto contract = accumulate.getInput().getDefiningOp<ContractOp>();
+        if (contract && mpk::isTiled(contract) && isOfTile(contract.getRhs())) {
+          Factors factors = factorsOf(contract);
+          held += llvm::divideCeil(llvm::alignTo(factors.k, 16) * llvm::alignTo(factors.n, 8) * factors.slices, 256);
+          possible &= held <= kMostHeld;
+          steps.push_back({TileStep::Outer, accumulate.getResult(), contract, unsigned(result)});
+        } else {
+          steps.push_back({TileStep::Total, accumulate.getInput(), {}, unsigned(result), accumulate});
+        }
+        continue;
+      }
+      possible &= along;
+      auto alike = llvm::find_if(steps, [&](const TileStep &step) {
+        if (step.kind != TileStep::Sum || step.value != accumulate.getInput())
+          return false;
+        mpk::AccumulateOp other = step.number ? step.number : step.winner;
+        ReduceKind theirs = other.getKind();
+        bool pairs = most    ? theirs == ReduceKind::Max || theirs == ReduceKind::ArgMax
+                     : least ? theirs == ReduceKind::Min || theirs == ReduceKind::ArgMin
+                             : false;
+        return pairs && !(names ? step.winner : step.number);
+      });
+      if (alike == steps.end()) {
+        steps.push_back({TileStep::Sum, accumulate.getInput()});
+        alike = std::prev(steps.end());
+      }
+      (names ? alike->winner : alike->number) = accumulate;
+      continue;
+    }
+    if (!isOfTile(op.getResult(0)))
+      continue;
+    auto contract = dyn_cast<ContractOp>(op);
+    if (contract && mpk::isTiled(contract)) {
+      hasTiles = true;
+      makeRows(contract.getLhs());
+      if (isOfTile(contract.getRhs())) { // The accumulation multiplies them.
+        makeRows(contract.getRhs());
+        possible &= contract->hasOneUse() && isa<mpk::AccumulateOp>(*contract->user_begin());
+        continue;
+      }
+      possible &= isa<BlockArgument>(contract.getRhs());
+      TileRows &made = rows[contract.getResult()];
+      made.width = getFeatureElements(contract.getType());
+      made.first = made.last = steps.size();
+      steps.push_back({TileStep::Product, contract.getResult(), contract});
+      continue;
+    }
+    // What is read many times, or by other threads, is made once.
+    bool sums = isa<FoldOp>(op) || (contract && llvm::any_of(contract.getLhsLabels(), [&](int64_t label) {
+                                      return !llvm::is_contained(contract.getOutLabels(), label);
+                                    }));
+    if (sums)
+      for (Value operand : op.getOperands())
+        if (isOfTile(operand) && !isa<BlockArgument>(root(operand)) &&
+            !isa<ConstantOp, IotaOp>(root(operand).getDefiningOp()))
+          makeRows(operand);
+  }
+  // Results come last: they may take the place of an operand.
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    AccessKind kind = sweep.getYieldOf(i).getKind();
+    if (kind == (along ? AccessKind::Member : AccessKind::Owner))
+      steps.push_back({TileStep::Store, value, {}, unsigned(i)});
+    else
+      possible &= bool(value.getDefiningOp<mpk::AccumulateOp>());
+  }
+  possible &= hasTiles;
+  delaySums();
+}
+
+/// Sums come when the rows are there that others make of their values.
+void TilePlan::delaySums() {
+  std::vector<TileStep> found = std::move(steps), waiting;
+  steps.clear();
+  DenseSet<Value> made;
+  auto isReady = [&](const TileStep &step) {
+    SmallVector<Value> pending{step.value};
+    while (!pending.empty()) {
+      Value value = root(pending.pop_back_val());
+      if (rows.contains(value)) {
+        if (!made.contains(value))
+          return false;
+        continue;
+      }
+      if (Operation *op = value.getDefiningOp())
+        llvm::append_range(pending, op->getOperands());
+    }
+    return true;
+  };
+  for (const TileStep &step : found) {
+    if (step.kind == TileStep::Sum || step.kind == TileStep::Total) {
+      waiting.push_back(step);
+    } else {
+      if (step.kind == TileStep::Make || step.kind == TileStep::Product) {
+        rows[step.value].first = steps.size();
+        made.insert(step.value);
+      }
+      // Results come last.
+      if (step.kind == TileStep::Store)
+        llvm::append_range(steps, std::exchange(waiting, {}));
+      steps.push_back(step);
+    }
+    for (size_t i = 0; i < waiting.size();)
+      if (isReady(waiting[i])) {
+        steps.push_back(waiting[i]);
+        waiting.erase(waiting.begin() + i);
+      } else {
+        ++i;
+      }
+  }
+  llvm::append_range(steps, waiting);
+}
+
+/// Gives everything a place for tiles of `count` rows.
+bool TilePlan::allocate(int64_t count) {
+  // Who reads rows last: steps compute through everything that has no rows of its own.
+  for (auto &[value, made] : rows)
+    made.last = made.first;
+  for (int number = 0; number < int(steps.size()); ++number) {
+    const TileStep &step = steps[number];
+    SmallVector<Value> pending;
+    if (step.kind == TileStep::Outer || step.kind == TileStep::Product)
+      llvm::append_range(pending, step.contract->getOperands());
+    else
+      pending.push_back(step.value);
+    while (!pending.empty()) {
+      Value value = root(pending.pop_back_val());
+      if (auto it = rows.find(value); it != rows.end() && it->second.first < number) {
+        it->second.last = std::max(it->second.last, number);
+        continue;
+      }
+      if (Operation *op = value.getDefiningOp(); op && !isa<mpk::AccumulateOp>(op))
+        llvm::append_range(pending, op->getOperands());
+    }
+  }
+  // Strides whose rows lie in different banks for those who read them.
+  DenseSet<Value> factors;
+  for (const TileStep &step : steps)
+    if (step.kind == TileStep::Outer)
+      for (Value factor : step.contract->getOperands())
+        factors.insert(root(factor));
+  for (auto &[value, made] : rows)
+    made.stride = factors.contains(value) ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
+
+  int64_t next = 0;
+  parts.assign(steps.size(), -1);
+  sums.assign(steps.size(), {});
+  slotWords = 0;
+  int64_t resident = 0;
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    if (step.kind == TileStep::Product && onTensorCores) {
+      Factors factors = factorsOf(step.contract);
+      int64_t numbers =
+          (factors.batched ? factors.slices : 1) * llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 8);
+      if ((resident + numbers) * elementBytes > kMostResident)
+        continue;
+      resident += numbers;
+      parts[number] = next;
+      next += numbers;
+    }
+    int64_t width = getFeatureElements(step.value.getType());
+    if (step.kind == TileStep::Sum) {
+      SumPlaces &own = sums[number];
+      own.carry = next, next += llvm::alignTo(2 * width, 4);
+      own.word = slotWords, slotWords += width;
+      if (step.winner) {
+        own.namesCarry = next, next += llvm::alignTo(2 * width, 4);
+        own.namesWord = slotWords, slotWords += width;
+      }
+    }
+    if (step.kind == TileStep::Total || step.kind == TileStep::Outer)
+      sums[number].word = slotWords, slotWords += width;
+  }
+  // First fit among the rows that are alive at the same time.
+  struct Taken {
+    int64_t at, size;
+    int first, last;
+  };
+  std::vector<Taken> taken;
+  places = next;
+  auto place = [&](int64_t size, int first, int last) {
+    size = llvm::alignTo(size, 4);
+    int64_t at = llvm::alignTo(next, 4);
+    bool moved = true;
+    while (moved) {
+      moved = false;
+      for (const Taken &other : taken)
+        if (other.first <= last && first <= other.last && at < other.at + other.size && other.at < at + size)
+          at = other.at + other.size, moved = true;
+    }
+    taken.push_back({at, size, first, last});
+    places = std::max(places, at + size);
+    return at;
+  };
+  for (auto [number, step] : llvm::enumerate(steps)) {
+    for (auto &[value, made] : rows)
+      if (made.first == int(number))
+        made.place = place(count * made.stride, made.first, made.last);
+    int64_t width = getFeatureElements(step.value.getType());
+    if (step.kind == TileStep::Sum) {
+      sums[number].parts = place(count * width, number, number);
+      if (step.winner)
+        sums[number].names = place(count * width, number, number);
+    }
+    if (step.kind == TileStep::Total) // When all is over; see leaveTotals.
+      places = std::max(places, threads / std::min<int64_t>(32, llvm::PowerOf2Ceil(width)) * width);
+  }
+  return true;
+}
