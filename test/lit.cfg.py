@@ -18,7 +18,9 @@ config.environment["PATH"] = os.pathsep.join(
     [config.gnnc_tools_dir, config.llvm_tools_dir, config.environment.get("PATH", "")]
 )
 config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=10"
-config.environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Scripts in Inputs import one another; the sources stay as they are.
+config.environment["PYTHONDONTWRITEBYTECODE"] = (
+    "1"  # Scripts in Inputs import one another; the sources stay as they are.
+)
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
 # Where gnnc looks for NVIDIA's run-time compiler.
 for name in ["GNNC_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME"]:
@@ -42,6 +44,7 @@ for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
         config.available_features.add(tool)
 if all(os.path.isdir(os.path.join(stand_ins, name)) for name in ["driver", "old-driver", "nvrtc"]):
     config.available_features.add("stand-in-gpu")
+
 
 # Tests of machine code for GPUs need NVIDIA's run-time compiler: asked of gnnc itself, as it is what looks for it.
 def has_nvrtc():
@@ -70,6 +73,7 @@ if has_nvrtc():
     config.available_features.add("nvrtc")
 else:
     lit_config.note("NVRTC is not found: tests of GPU machine code are left out")
+
 
 # CUDA's other compilers, which people use on the kernels and on what --emit=cuda prints.
 def compiles_cuda(*command):

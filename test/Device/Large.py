@@ -3,7 +3,7 @@
     python3 Large.py compile --gnnc build/bin/gnnc --out objects    # anywhere; needs NVRTC, no GPU
     python3 Large.py run objects [--data FOLDER]                    # where there is a GPU, and PyTorch
 
-Each layer of the grid (benchmarks/gpu_grid.py) on graphs of more than a million edges, skewed and even, outputs and all
+Each layer of the grid (benchmarks/gpu/grid.py) on graphs of more than a million edges, skewed and even, outputs and all
 gradients; and tensors of more than 2^31 numbers (Large.gnn; needs 60 GiB on the GPU and on the host). Each tensor's
 largest difference counts beside its own largest number, or a twentieth of the largest of all where gradients nearly
 cancel. Exits with 1 where one is over 1e-4 in float32, 1e-9 in float64.
@@ -23,8 +23,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent.parent / "benchmarks"))
 
-from gpu_grid import LAYERS, objects  # noqa: E402
-from gpu_program import Program  # noqa: E402
+from gpu.grid import LAYERS, objects  # noqa: E402
+from harness.places import MODELS, data_folders  # noqa: E402
+from harness.program import Program  # noqa: E402
 
 GRAPHS = ["arxiv", "tolokers", "roads", "pokec"]
 WIDE_NODES, WIDE_EDGES = 2_200_000, 3_000_000
@@ -34,10 +35,9 @@ KINKS = {"SAGEMax64", "GATHeads4", "GATv2Heads2", "EdgeMLP", "EdgeMatrices"}
 
 def models() -> dict[str, tuple[Path, str, list[str]]]:
     """Name of each object: file, model, and what is defined."""
-    folder = HERE.parent.parent / "benchmarks/models"
-    found = {name: (folder / file, model, sizes) for name, (file, model, sizes) in objects().items() if name in LAYERS}
+    found = {name: (MODELS / file, model, sizes) for name, (file, model, sizes) in objects().items() if name in LAYERS}
     for name in ("EdgeMLP", "EdgeMatrices"):
-        found[name] = (folder / "gpu.gnn", name, [])
+        found[name] = (MODELS / "gpu.gnn", name, [])
     return found | {"Wide": (HERE / "Large.gnn", "Wide", [])}
 
 
@@ -55,8 +55,8 @@ def compare(path: Path, graph: object) -> tuple[float, str, float]:
     import numpy as np
     import torch
 
-    from gnnc_model import Model
-    from gpu_model import DeviceRun, open_model, prepare, random_tensors
+    from gpu.model import DeviceRun, open_model, prepare, random_tensors
+    from harness.model import Model
 
     device = open_model(str(path))
     prepared = prepare(device, graph)
@@ -86,16 +86,16 @@ def compare(path: Path, graph: object) -> tuple[float, str, float]:
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    import gpu_graphs
+    from gpu import graphs
 
     wrong = 0
     for name in [*arguments.graphs, "wide"]:
         if name == "wide":
             generator = torch.Generator(device="cuda").manual_seed(1)
             src, dst = torch.randint(0, WIDE_NODES, (2, WIDE_EDGES), generator=generator, device="cuda")
-            graph = gpu_graphs.Graph("wide", WIDE_NODES, src, dst.sort().values)
+            graph = graphs.Graph("wide", WIDE_NODES, src, dst.sort().values)
         else:
-            graph = gpu_graphs.load(name, arguments.data)
+            graph = graphs.load(name, arguments.data)
         for row in models():
             if (row == "Wide") != (name == "wide") or (name == "pokec" and row in arguments.not_on_pokec):
                 continue
@@ -111,7 +111,7 @@ def main() -> None:
     program.compile(compile_objects)
     action = program.run(run)
     action.add_argument("--graphs", nargs="*", default=GRAPHS)
-    action.add_argument("--data", type=Path, nargs="*", default=[HERE.parent.parent.parent / "shared/data"])
+    action.add_argument("--data", type=Path, nargs="*", default=data_folders())
     action.add_argument("--not-on-pokec", nargs="*", default=["TransformerHeads4", "EdgeMLP", "EdgeMatrices"])
     program.main()
 
