@@ -65,7 +65,8 @@ std::optional<ModelSpec> gnnc::frontend::loadModelFromText(const std::string &na
                                             : "no model '" + inputs.model + "' in this file, found " + known));
     return std::nullopt;
   }
-  return Elaborator(modules, sources, engine, inputs).run(*module, *chosen);
+  Context context(modules, sources, engine, inputs);
+  return Elaborator(context).run(*module, *chosen);
 }
 
 std::optional<ModelSpec> gnnc::frontend::loadModel(const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics) {

@@ -6,13 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The word at the cursor is replaced by one that nobody else uses, and the text is elaborated as ever. Where the
-// elaborator looks that word up, it knows what else would be found there: the values of the frame, the maps that lead
-// to a value's space, the axes of the first argument. An unfinished statement does not parse, so some ways to finish it
-// are tried in turn, until the elaborator meets the word.
+// elaborator meets that word it tells an observer, who asks what else would be found there: the values of the frame,
+// the maps that lead to a value's space, the axes of the first argument. An unfinished statement does not parse, so
+// some ways to finish it are tried in turn, until the elaborator meets the word.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Builtins.h"
+#include "Editor/DropSizes.h"
 #include "Sema/Elaborator.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,15 +27,38 @@ using Kind = Completion::Kind;
 
 static constexpr llvm::StringLiteral kCursor = "gnnc_cursor";
 
-bool Elaborator::isCursor(StringRef name) const { return completions && name == kCursor; }
-
-void Elaborator::offer(Kind kind, const Twine &label, const Twine &detail) {
-  completions->push_back({kind, label.str(), detail.str()});
-}
-
 //===----------------------------------------------------------------------===//
-// What the elaborator knows
+// What elaboration tells where it meets the cursor
 //===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Offers what else would be found where the word at the cursor is looked up.
+class CompletionObserver : public ElaborationObserver {
+public:
+  explicit CompletionObserver(std::vector<Completion> &completions) : completions(completions) {}
+
+  bool isPlaceholder(StringRef name) const override { return name == kCursor; }
+  void onValue(const ElaborationView &view) override;
+  void onMove(const ElaborationView &view, const Operand &x) override;
+  void onPath(const ElaborationView &view, Id at) override;
+  void onRelationMap(const ElaborationView &view, StringRef relation) override;
+  void onSpace(const ElaborationView &view) override;
+  void onRelation(const ElaborationView &view) override;
+  void onSize(const ElaborationView &view) override;
+  void onAxis(const ElaborationView &view, const Operand &x) override;
+  void onCall(const ast::Expr &call, const ast::LayerDecl *layer) override;
+
+private:
+  void offer(Kind kind, const Twine &label, const Twine &detail) {
+    completions.push_back({kind, label.str(), detail.str()});
+  }
+  void offerMap(const ElaborationView &view, StringRef name, Id map);
+
+  std::vector<Completion> &completions;
+};
+
+} // namespace
 
 static std::string signatureOf(const ast::LayerDecl &layer) {
   std::string text = layer.name.text + "(";
@@ -46,23 +69,23 @@ static std::string signatureOf(const ast::LayerDecl &layer) {
   return text + ")";
 }
 
-void Elaborator::completeName() {
+void CompletionObserver::onValue(const ElaborationView &view) {
   std::set<std::string> known;
-  for (auto &each : frame->values) {
+  for (auto &each : view.context.frame->values) {
     known.insert(each.first().str());
     if (each.second.operand)
-      offer(Kind::Value, each.first(), describe(*each.second.operand));
+      offer(Kind::Value, each.first(), view.context.describe(*each.second.operand));
   }
-  for (auto &each : frame->sizes)
+  for (auto &each : view.context.frame->sizes)
     if (!known.count(each.first().str()))
       offer(Kind::Axis, each.first(), "axis = " + Twine(each.second));
-  for (auto &[name, id] : frame->global->spaces)
-    if (id != kNone && builder.space(id).kind == Space::Kind::Static)
+  for (auto &[name, id] : view.context.frame->global->spaces)
+    if (id != kNone && view.context.builder.space(id).kind == Space::Kind::Static)
       offer(Kind::Space, name, "static space");
   offer(Kind::Value, "training", "bool");
   offer(Kind::Value, "step", "shared[]");
-  for (const std::string &name : modules.layerNames(*frame->module))
-    if (Found<ast::LayerDecl> layer = modules.findLayer(*frame->module, name))
+  for (const std::string &name : view.context.modules.layerNames(*view.context.frame->module))
+    if (Found<ast::LayerDecl> layer = view.context.modules.findLayer(*view.context.frame->module, name))
       offer(Kind::Layer, name, signatureOf(*layer.decl));
   for (const std::string &name : builtinNames())
     offer(Kind::Function, name, builtinUsage(name));
@@ -70,102 +93,80 @@ void Elaborator::completeName() {
 
 /// What moves a value that resides on `residency`: maps that lead there, and spaces from which one chain of them does.
 /// A shared value is everywhere.
-void Elaborator::completeMove(const Operand &x) {
-  Id residency = kNone;
-  if (auto *value = std::get_if<Dense>(&x))
-    residency = builder.value(value->id).residency;
-  else if (auto *sparse = std::get_if<Sparse>(&x))
-    residency = builder.map(inputOf(*sparse).row).to;
-  for (auto &[name, map] : visibleMaps()) {
-    Id to = builder.map(map).to;
-    if (residency == kNone || to == residency || uniquePath(to, residency, Loc(), /*quiet=*/true))
-      offerMap(name, map);
+void CompletionObserver::onMove(const ElaborationView &view, const Operand &x) {
+  Id residency = view.context.residencyOf(x);
+  for (auto &[name, map] : view.scopes.visibleMaps()) {
+    Id to = view.context.builder.map(map).to;
+    if (residency == kNone || to == residency || view.paths.uniquePath(to, residency, Loc(), /*quiet=*/true))
+      offerMap(view, name, map);
   }
-  for (auto &[name, space] : visibleSpaces())
-    if (residency != kNone && space != residency && uniquePath(space, residency, Loc(), /*quiet=*/true))
+  for (auto &[name, space] : view.scopes.visibleSpaces())
+    if (residency != kNone && space != residency && view.paths.uniquePath(space, residency, Loc(), /*quiet=*/true))
       offer(Kind::Space, name, "space");
 }
 
-void Elaborator::offerMap(StringRef name, Id map) {
-  const Map &known = builder.map(map);
+void CompletionObserver::offerMap(const ElaborationView &view, StringRef name, Id map) {
+  const Map &known = view.context.builder.map(map);
   offer(Kind::Map, name,
-        "map " + nameOfSpace(known.from) + " -> " + nameOfSpace(known.to) + (known.partial ? " partial" : ""));
+        "map " + view.scopes.nameOfSpace(known.from) + " -> " + view.scopes.nameOfSpace(known.to) +
+            (known.partial ? " partial" : ""));
 }
 
-/// The maps that a path may begin with, where it begins at `start` (kUndefined: anywhere).
-void Elaborator::completePath(Id start) {
-  if (start != kUndefined)
+/// The maps that a path may begin with, where it has come to `at` (kUndefined: begins anywhere).
+void CompletionObserver::onPath(const ElaborationView &view, Id at) {
+  if (at != kUndefined)
     offer(Kind::Map, "all", "everything");
-  for (auto &[name, map] : visibleMaps()) {
-    Id from = builder.map(map).from;
-    if (start == kUndefined || start == kNone || from == start || uniquePath(start, from, Loc(), /*quiet=*/true))
-      offerMap(name, map);
+  for (auto &[name, map] : view.scopes.visibleMaps()) {
+    Id from = view.context.builder.map(map).from;
+    if (at == kUndefined || at == kNone || from == at || view.paths.uniquePath(at, from, Loc(), /*quiet=*/true))
+      offerMap(view, name, map);
   }
 }
 
-std::vector<std::pair<std::string, Id>> Elaborator::visibleSpaces() {
-  std::vector<std::pair<std::string, Id>> spaces;
-  std::set<std::string> seen;
-  auto add = [&](const std::string &name, Id space) {
-    if (space != kNone && seen.insert(name).second)
-      spaces.emplace_back(name, space);
-  };
-  for (const char *name : {"edge", "node", "source", "target"})
-    if (std::optional<Id> space = findSpace(name))
-      add(name, *space);
-  for (const Scope *scope : {static_cast<const Scope *>(&frame->local), frame->global})
-    for (auto &[name, space] : scope->spaces)
-      add(name, space);
-  return spaces;
+void CompletionObserver::onRelationMap(const ElaborationView &view, StringRef relation) {
+  for (const char *end : {"src", "dst"})
+    offer(Kind::Map, end, "map of relation " + relation);
 }
 
-void Elaborator::completeSpace() {
+void CompletionObserver::onSpace(const ElaborationView &view) {
   offer(Kind::Space, "shared", "the same for all");
-  for (auto &[name, space] : visibleSpaces())
+  for (auto &[name, space] : view.scopes.visibleSpaces())
     offer(Kind::Space, name, "space");
 }
 
-void Elaborator::completeRelation() {
+void CompletionObserver::onRelation(const ElaborationView &view) {
   std::set<std::string> names = {"edge"};
-  visitModules(*frame->module, [&](const Module &module) {
+  visitModules(*view.context.frame->module, [&](const Module &module) {
     for (const ast::RelationDecl &relation : module.ast.relations)
       names.insert(relation.name.text);
     return false;
   });
-  for (auto &each : frame->global->relations)
+  for (auto &each : view.context.frame->global->relations)
     names.insert(each.first);
   for (const std::string &name : names)
     offer(Kind::Space, name, "relation");
 }
 
-void Elaborator::completeSize() {
-  for (auto &each : frame->sizes)
+void CompletionObserver::onSize(const ElaborationView &view) {
+  for (auto &each : view.context.frame->sizes)
     offer(Kind::Axis, each.first(), "axis = " + Twine(each.second));
 }
 
-void Elaborator::completeAxes(const Operand &x) {
+void CompletionObserver::onAxis(const ElaborationView &view, const Operand &x) {
   if (auto *value = std::get_if<Dense>(&x))
-    for (const Axis &axis : builder.value(value->id).axes)
+    for (const Axis &axis : view.context.builder.value(value->id).axes)
       offer(Kind::Axis, axis.name, "axis = " + Twine(axis.size));
   if (auto *sparse = std::get_if<Sparse>(&x))
     offer(Kind::Axis, sparse->axis, "axis");
 }
 
-/// The axes of the values that a function is called with.
-void Elaborator::completeAxes(const ast::Expr &call) {
-  for (const ast::Argument &argument : call.arguments)
-    if (!argument.name && !(argument.value->kind == ast::Expr::Kind::Name && isCursor(argument.value->name)))
-      if (MaybeOperand x = eval(*argument.value))
-        completeAxes(*x);
-}
-
 /// The names of a call's arguments, where the cursor may begin one.
-void Elaborator::completeArguments(const ast::Expr &call, const ast::LayerDecl *layer) {
+void CompletionObserver::onCall(const ast::Expr &call, const ast::LayerDecl *layer) {
   auto isHere = [&](const ast::Argument &argument) {
-    return argument.name ? isCursor(argument.name->text)
-                         : argument.value->kind == ast::Expr::Kind::Name && isCursor(argument.value->name);
+    return argument.name ? isPlaceholder(argument.name->text)
+                         : argument.value->kind == ast::Expr::Kind::Name && isPlaceholder(argument.value->name);
   };
-  if (!completions || llvm::none_of(call.arguments, isHere))
+  if (llvm::none_of(call.arguments, isHere))
     return;
   auto isGiven = [&](StringRef name) {
     return llvm::any_of(call.arguments,
@@ -257,6 +258,9 @@ static void offerKeywords(std::vector<Completion> &found) {
     found.push_back({Kind::Keyword, word, usage});
 }
 
+/// What sizes that nobody knows are taken to be.
+static constexpr int64_t assumedSize = 12;
+
 /// Elaborates models, then layers that none calls, until the cursor is met.
 static std::vector<Completion> tryText(const std::string &name, const std::string &text, const CompileInputs &inputs) {
   std::vector<Completion> found;
@@ -270,13 +274,14 @@ static std::vector<Completion> tryText(const std::string &name, const std::strin
       return;
     std::vector<Diagnostic> more;
     DiagnosticEngine own(sources, more);
-    Elaborator elaborator(modules, sources, own, inputs);
-    elaborator.assumedSize = 12;
-    elaborator.completions = &found;
+    CompletionObserver observer(found);
+    Context context(modules, sources, own, inputs);
+    context.observer = &observer;
+    Elaborator elaborator(context, assumedSize);
     elaborate(elaborator);
-    if (!elaborator.assumed)
+    if (!elaborator.hasAssumed())
       return;
-    std::string unknown = " = " + std::to_string(elaborator.assumedSize);
+    std::string unknown = " = " + std::to_string(assumedSize);
     for (Completion &completion : found) {
       dropSizes(completion.detail);
       if (llvm::StringRef(completion.detail).ends_with(unknown))
@@ -286,7 +291,7 @@ static std::vector<Completion> tryText(const std::string &name, const std::strin
   for (const ast::ModelDecl &model : module->ast.models)
     attempt([&](Elaborator &elaborator) { elaborator.run(*module, model); });
   for (const ast::LayerDecl &layer : module->ast.layers)
-    attempt([&](Elaborator &elaborator) { elaborator.tryLayer(*module, layer); });
+    attempt([&](Elaborator &elaborator) { elaborator.checkUncalled(*module, layer); });
   return found;
 }
 

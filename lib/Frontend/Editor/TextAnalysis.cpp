@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Editor/DropSizes.h"
 #include "Sema/Elaborator.h"
 #include "gnnc/Frontend/JSON.h"
 
@@ -29,22 +30,53 @@ void gnnc::frontend::dropSizes(std::string &text) {
     text.erase(at, text.find_first_of(",]", at) - at);
 }
 
+namespace {
+
+/// Keeps what names mean. What a model's first elaboration has told is not told again by that of its training.
+class OccurrenceObserver : public ElaborationObserver {
+public:
+  OccurrenceObserver(const Context &context, std::vector<Occurrence> &occurrences)
+      : context(context), occurrences(occurrences) {}
+
+  void onMeaning(Loc loc, const std::string &text, std::optional<Loc> definition) override {
+    if (bool isNew = told.insert({loc.file, loc.line, loc.column}).second; context.training && !isNew)
+      return;
+    Occurrence occurrence;
+    occurrence.loc = loc;
+    occurrence.text = text;
+    if (definition && definition->line != 0) {
+      occurrence.definition = definition;
+      occurrence.definitionFile = context.sources[definition->file].path;
+    }
+    occurrences.push_back(std::move(occurrence));
+  }
+
+private:
+  const Context &context;
+  std::vector<Occurrence> &occurrences;
+  std::set<std::tuple<unsigned, unsigned, unsigned>> told;
+};
+
+} // namespace
+
 /// Elaborates with two assumptions about unknown sizes, and keeps the errors that both lead to.
 template <typename F>
 static void attempt(const Sources &sources, Modules &modules, const CompileInputs &inputs, Analysis &result,
-                    std::set<const ast::LayerDecl *> &called, F elaborate) {
+                    std::set<const ast::LayerDecl *> &called, bool training, F elaborate) {
   std::vector<Diagnostic> found[2];
   std::vector<Occurrence> occurrences;
   bool assumed = false;
   for (int round = 0; round < (assumed ? 2 : 1); ++round) {
     DiagnosticEngine engine(sources, found[round]);
-    Elaborator elaborator(modules, sources, engine, inputs);
-    elaborator.assumedSize = round == 0 ? 12 : 1;
+    Context context(modules, sources, engine, inputs);
+    OccurrenceObserver observer(context, occurrences);
     if (round == 0)
-      elaborator.occurrences = &occurrences;
+      context.observer = &observer;
+    context.training = training;
+    Elaborator elaborator(context, /*assumedSize=*/round == 0 ? 12 : 1);
     elaborate(elaborator);
-    assumed |= elaborator.assumed;
-    called.insert(elaborator.called.begin(), elaborator.called.end());
+    assumed |= elaborator.hasAssumed();
+    called.insert(elaborator.called().begin(), elaborator.called().end());
   }
   auto sameAs = [](const Diagnostic &a) {
     return [&a](const Diagnostic &b) {
@@ -85,15 +117,14 @@ Analysis gnnc::frontend::analyzeText(const std::string &name, const std::string 
     own.model = model.name.text;
     if (inputs.model != model.name.text)
       own.defines.clear(); // they belong to one model; the others would not know them
-    attempt(sources, modules, own, result, called, [&](Elaborator &elaborator) { elaborator.run(*module, model); });
+    attempt(sources, modules, own, result, called, /*training=*/false,
+            [&](Elaborator &elaborator) { elaborator.run(*module, model); });
   }
   for (const ast::LayerDecl &layer : module->ast.layers)
     if (!called.count(&layer))
       for (bool training : {false, true})
-        attempt(sources, modules, inputs, result, called, [&](Elaborator &elaborator) {
-          elaborator.training = training;
-          elaborator.tryLayer(*module, layer);
-        });
+        attempt(sources, modules, inputs, result, called, training,
+                [&](Elaborator &elaborator) { elaborator.checkUncalled(*module, layer); });
 
   // In order of place, those of one place in the order they were met.
   std::multimap<std::pair<unsigned, unsigned>, Occurrence> ordered;

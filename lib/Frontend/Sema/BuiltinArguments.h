@@ -13,13 +13,14 @@
 #ifndef GNNC_LIB_FRONTEND_SEMA_BUILTINARGUMENTS_H
 #define GNNC_LIB_FRONTEND_SEMA_BUILTINARGUMENTS_H
 
-#include "Sema/Elaborator.h"
+#include "Sema/Builtins.h"
 
 namespace gnnc::frontend {
 
-class Elaborator::Arguments {
+class BuiltinArguments {
 public:
-  Arguments(Elaborator &elaborator, const ast::Expr &call, llvm::StringRef usage, std::vector<MaybeOperand> evaluated);
+  BuiltinArguments(Builtins &builtins, const ast::Expr &call, llvm::StringRef usage,
+                   std::vector<MaybeOperand> evaluated);
 
   /// The expressions, null where there is none.
   const ast::Expr *positional(size_t number);
@@ -43,7 +44,10 @@ public:
   const std::string usage;
 
 private:
-  Elaborator &elaborator;
+  /// Tells the observer what axes the values of this call have.
+  void showAxes();
+
+  Builtins &builtins;
   std::vector<MaybeOperand> evaluated;
   std::vector<bool> used;
 };

@@ -1,4 +1,4 @@
-//===- BuiltinShapes.cpp - Built-in functions on axes ---------------------===//
+//===- BuiltinShapes.cpp - Built-in functions that change axes ------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,7 +20,7 @@ static std::vector<std::string> namesOf(const std::vector<Axis> &axes) {
   return names;
 }
 
-MaybeOperand Elaborator::concatFunction(Arguments &arguments) {
+MaybeOperand Builtins::concatFunction(BuiltinArguments &arguments) {
   std::vector<Id> operands;
   for (size_t i = 0, count = arguments.positionalCount(); i < count; ++i)
     if (MaybeId operand = arguments.dense(i))
@@ -35,7 +35,7 @@ MaybeOperand Elaborator::concatFunction(Arguments &arguments) {
 }
 
 /// rename(x, old: new, ...)
-MaybeOperand Elaborator::renameFunction(Arguments &arguments) {
+MaybeOperand Builtins::renameFunction(BuiltinArguments &arguments) {
   MaybeOperand x = arguments.value(0);
   std::vector<std::pair<std::string, std::string>> pairs;
   for (auto &[name, expr] : arguments.restNamed()) {
@@ -51,8 +51,8 @@ MaybeOperand Elaborator::renameFunction(Arguments &arguments) {
   return renameAxes(*x, pairs, arguments.call.loc);
 }
 
-MaybeOperand Elaborator::renameAxes(const Operand &x, const std::vector<std::pair<std::string, std::string>> &pairs,
-                                    Loc loc) {
+MaybeOperand Builtins::renameAxes(const Operand &x, const std::vector<std::pair<std::string, std::string>> &pairs,
+                                  Loc loc) {
   if (auto *sparse = std::get_if<Sparse>(&x)) {
     Sparse renamed = *sparse;
     for (auto &[from, to] : pairs) {
@@ -76,7 +76,7 @@ MaybeOperand Elaborator::renameAxes(const Operand &x, const std::vector<std::pai
 }
 
 /// flatten(x, name): all axes become one; where there is none, one of size 1.
-MaybeOperand Elaborator::flattenFunction(Arguments &arguments) {
+MaybeOperand Builtins::flattenFunction(BuiltinArguments &arguments) {
   MaybeId x = arguments.dense(0);
   std::optional<std::string> name = arguments.axis(arguments.positional(1));
   if (!x || !name)
@@ -88,7 +88,7 @@ MaybeOperand Elaborator::flattenFunction(Arguments &arguments) {
 }
 
 /// merge(x, (a, b), as: name): brings the axes together where the first is, then makes them one.
-MaybeOperand Elaborator::mergeFunction(Arguments &arguments) {
+MaybeOperand Builtins::mergeFunction(BuiltinArguments &arguments) {
   MaybeId x = arguments.dense(0);
   std::optional<std::vector<std::string>> axes = arguments.axes(arguments.positional(1));
   std::optional<std::string> name = arguments.axis(arguments.named("as"));
@@ -109,14 +109,14 @@ MaybeOperand Elaborator::mergeFunction(Arguments &arguments) {
 }
 
 /// split(x, axis, first: 4, second: 16)
-MaybeOperand Elaborator::splitFunction(Arguments &arguments) {
+MaybeOperand Builtins::splitFunction(BuiltinArguments &arguments) {
   MaybeId x = arguments.dense(0);
   std::optional<std::string> axis = arguments.axis(arguments.positional(1));
   if (!x || !axis)
     return std::nullopt;
   std::vector<Axis> into;
   for (auto &[name, expr] : arguments.restNamed()) {
-    std::optional<int64_t> size = evalSize(*expr);
+    std::optional<int64_t> size = types.evalSize(*expr);
     if (!size)
       return std::nullopt;
     into.push_back({name.text, *size});
@@ -126,20 +126,20 @@ MaybeOperand Elaborator::splitFunction(Arguments &arguments) {
   return wrap(builder.split(*x, *axis, into, arguments.call.loc));
 }
 
-MaybeOperand Elaborator::permuteFunction(Arguments &arguments) {
+MaybeOperand Builtins::permuteFunction(BuiltinArguments &arguments) {
   MaybeId x = arguments.dense(0);
   std::optional<std::vector<std::string>> order = arguments.axes(arguments.positional(1));
   return x && order ? wrap(builder.permute(*x, *order, arguments.call.loc)) : std::nullopt;
 }
 
-MaybeOperand Elaborator::dotFunction(Arguments &arguments) {
+MaybeOperand Builtins::dotFunction(BuiltinArguments &arguments) {
   MaybeOperand a = arguments.value(0), b = arguments.value(1);
   std::optional<std::vector<std::string>> axes = arguments.axes(arguments.named("over"));
   if (!a || !b || !axes)
     return std::nullopt;
   Loc loc = arguments.call.loc;
   if (auto *sparse = std::get_if<Sparse>(&*a); sparse && *axes == std::vector{sparse->axis})
-    return sparseMatmul(*sparse, *b, loc);
+    return sparseInputs.matmul(*sparse, *b, loc);
   MaybeId left = dense(*a, loc, "dot"), right = left ? dense(*b, loc, "dot") : std::nullopt;
   return right ? wrap(builder.contract(*left, *right, *axes, loc)) : std::nullopt;
 }

@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/InitialValues.h"
+#include "Sema/Values.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -24,7 +25,8 @@ using llvm::Twine;
 /// Sites of initial values start here, so that a model's dropouts do not change what it starts from.
 static constexpr int firstInitialSite = 1 << 16;
 
-std::optional<Initial> Elaborator::initialOf(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes) {
+std::optional<Initial> InitialValues::initialOf(const ast::ValueDecl &decl, Id residency,
+                                                const std::vector<Axis> &axes) {
   using Kind = ast::Expr::Kind;
   const ast::Expr *expr = decl.defaultValue.get();
   if (!expr) {
@@ -45,18 +47,18 @@ std::optional<Initial> Elaborator::initialOf(const ast::ValueDecl &decl, Id resi
   if (expr->kind == Kind::Call && (name == "normal" || name == "uniform")) {
     if (expr->arguments.size() != 1 || expr->arguments[0].name)
       return error(expr->loc, "expected one number, as in '" + name + "(0.1)'");
-    std::optional<Number> number = evalNumber(*expr->arguments[0].value, "this argument of " + name.str());
+    std::optional<Number> number = types.evalNumber(*expr->arguments[0].value, "this argument of " + name.str());
     if (!number)
       return std::nullopt;
     return Initial{name == "normal" ? Initial::Kind::Normal : Initial::Kind::Uniform, number->asDouble(), 0};
   }
   std::optional<Number> number =
-      evalNumber(*expr, "an initial value (one of glorot, normal(s), uniform(b) or a number)");
+      types.evalNumber(*expr, "an initial value (one of glorot, normal(s), uniform(b) or a number)");
   return number ? std::optional(Initial{Initial::Kind::Constant, number->asDouble(), 0}) : std::nullopt;
 }
 
 /// Without arguments the first axis and the product of the others are the fans.
-std::optional<Initial> Elaborator::glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes) {
+std::optional<Initial> InitialValues::glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes) {
   Initial initial{Initial::Kind::Glorot, 0, 0};
   if (expr.kind == ast::Expr::Kind::Name) {
     if (axes.size() < 2)
@@ -73,11 +75,11 @@ std::optional<Initial> Elaborator::glorot(const ast::Expr &expr, Id residency, c
     const ast::Expr &fan = *argument.value;
     // The parameter's own space stands for its number of elements, which only the graph may know.
     if (fan.kind == ast::Expr::Kind::Name && residency != kNone && !frame->values.count(fan.name) &&
-        findSpace(fan.name) == residency && builder.space(residency).kind != Space::Kind::Static) {
+        scopes.findSpace(fan.name) == residency && builder.space(residency).kind != Space::Kind::Static) {
       ++initial.extents;
       continue;
     }
-    std::optional<Number> number = evalNumber(fan, "a fan of glorot");
+    std::optional<Number> number = types.evalNumber(fan, "a fan of glorot");
     if (!number)
       return std::nullopt;
     if (number->asDouble() <= 0)
@@ -88,7 +90,7 @@ std::optional<Initial> Elaborator::glorot(const ast::Expr &expr, Id residency, c
 }
 
 /// The bound of uniform numbers, shared.
-MaybeId Elaborator::uniformBound(Id target, const Initial &initial) {
+MaybeId InitialValues::uniformBound(Id target, const Initial &initial) {
   Loc loc = builder.value(target).loc;
   if (initial.kind == Initial::Kind::Uniform)
     return builder.constant(initial.number, loc);
@@ -112,7 +114,9 @@ MaybeId Elaborator::uniformBound(Id target, const Initial &initial) {
   return ratio ? builder.unary("sqrt", *ratio, 0, loc) : std::nullopt;
 }
 
-MaybeId Elaborator::initialValue(Id target, const Initial &initial) {
+MaybeId InitialValues::initialValue(Id target) {
+  auto found = known.find(target);
+  const Initial initial = found == known.end() ? Initial() : found->second;
   const Value like = builder.value(target);
   Loc loc = like.loc;
   MaybeId zero = builder.constant(0, loc), one = builder.constant(1, loc), two = builder.constant(2, loc);
@@ -120,10 +124,10 @@ MaybeId Elaborator::initialValue(Id target, const Initial &initial) {
     return std::nullopt;
   if (initial.kind == Initial::Kind::Constant || (initial.kind != Initial::Kind::Glorot && initial.number == 0)) {
     MaybeId number = builder.constant(initial.number, loc);
-    return number ? shapedAs(*number, target, loc, "'" + like.name + "'") : std::nullopt;
+    return number ? values.shapedAs(*number, target, loc, "'" + like.name + "'") : std::nullopt;
   }
   builder.reserveSites(firstInitialSite);
-  MaybeId seed = runState("seed", Axis{"_1", 2}, loc);
+  MaybeId seed = values.runState("seed", Axis{"_1", 2}, loc);
   auto random = [&]() -> MaybeId {
     return seed ? builder.random(*seed, *zero, like.residency, like.axes, std::nullopt, loc) : std::nullopt;
   };

@@ -12,7 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/Layers.h"
+#include "Sema/Expressions.h"
+#include "Sema/Statements.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -22,7 +24,7 @@ using namespace gnnc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
 
-struct Elaborator::Call {
+struct Layers::Call {
   const ast::Expr &expr;
   const ast::LayerDecl &layer;
   Frame inside;
@@ -45,7 +47,7 @@ struct Elaborator::Call {
 
 static bool isWildcard(StringRef name) { return name.consume_front("any") && llvm::all_of(name, llvm::isDigit); }
 
-MaybeOperand Elaborator::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found) {
+MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found) {
   const ast::LayerDecl &layer = *found.decl;
   record(expr.loc, "layer " + layer.name.text, layer.name.loc);
   if (auto start = llvm::find(active, &layer); start != active.end()) {
@@ -54,25 +56,25 @@ MaybeOperand Elaborator::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> 
       cycle += (*each)->name.text + " -> ";
     return error(expr.loc, "layer '" + layer.name.text + "' calls itself: " + cycle + layer.name.text);
   }
-  called.insert(&layer);
+  calledLayers.insert(&layer);
   Call call{expr, layer, {}, {}, {}, {}};
   if (!bindArguments(call))
     return std::nullopt;
   RelationView relation = frame->relation;
   for (const ast::Name &name : expr.on) {
-    std::optional<RelationView> applied = relationNamed(name, relation);
+    std::optional<RelationView> applied = relations.relationNamed(name, relation);
     if (!applied)
       return std::nullopt;
     relation = *applied;
   }
   ast::Name instance = expr.as.value_or(ast::Name{StringRef(expr.name).lower(), expr.loc});
-  std::string name = fresh(frame->instances, instance, "layer", /*automatic=*/!expr.as);
+  std::string name = values.fresh(frame->instances, instance, "layer", /*automatic=*/!expr.as);
   if (name.empty())
     return std::nullopt;
 
   Frame &inside = call.inside;
   inside.module = found.module;
-  inside.global = &scopeOf(*found.module);
+  inside.global = &spacesAndMaps.scopeOf(*found.module);
   inside.outer = inside.relation = relation;
   inside.path = frame->path + name + ".";
   inside.unnamed = frame->unnamed;
@@ -98,29 +100,25 @@ MaybeOperand Elaborator::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> 
     return std::nullopt;
 
   for (const ast::Name &derived : layer.on) {
-    std::optional<RelationView> applied = relationNamed(derived, inside.relation);
+    std::optional<RelationView> applied = relations.relationNamed(derived, inside.relation);
     if (!applied)
       return std::nullopt;
     inside.relation = *applied;
   }
-  MaybeOperand result = runBody(layer.body, layer.name.loc);
+  MaybeOperand result = statements.runBody(layer.body, layer.name.loc);
   inside.relation = inside.outer;
   result = checkResult(call, result);
   return result ? renameBack(call, *result) : std::nullopt;
 }
 
-//===----------------------------------------------------------------------===//
-// Arguments
-//===----------------------------------------------------------------------===//
-
 /// Evaluates the arguments in the frame of the call, and finds the formals they are for.
-bool Elaborator::bindArguments(Call &call) {
+bool Layers::bindArguments(Call &call) {
   const ast::LayerDecl &layer = call.layer;
   call.given.resize(layer.formals.size());
   bool ok = true;
   size_t next = 0; // the formal of the next positional argument
   for (const ast::Argument &argument : call.expr.arguments) {
-    MaybeOperand operand = eval(*argument.value);
+    MaybeOperand operand = expressions.eval(*argument.value);
     ok &= operand.has_value();
     size_t at = 0;
     if (argument.name) {
@@ -161,7 +159,7 @@ bool Elaborator::bindArguments(Call &call) {
 }
 
 /// Binds what is given and what is not in the frame of the layer.
-bool Elaborator::bindDefaults(Call &call) {
+bool Layers::bindDefaults(Call &call) {
   bool ok = true;
   const std::vector<ast::Formal> &formals = call.layer.formals;
   for (auto [formal, given] : llvm::zip(formals, call.given)) {
@@ -174,10 +172,10 @@ bool Elaborator::bindDefaults(Call &call) {
       ok = false;
       continue;
     }
-    std::optional<Number> converted = convert(*number, formal.kind, formal.name, given.loc);
+    std::optional<Number> converted = types.convert(*number, formal.kind, formal.name, given.loc);
     ok &= converted.has_value();
     if (converted)
-      bind(formal.name, *converted, "number");
+      values.bind(formal.name, *converted, "number");
   }
   for (auto [formal, given] : llvm::zip(formals, call.given))
     if (given.operand && formal.kind == ast::Formal::Kind::Value)
@@ -191,14 +189,14 @@ bool Elaborator::bindDefaults(Call &call) {
     std::string what = "the default of '" + formal.name.text + "'";
     if (auto size = frame->sizes.find(formal.name.text);
         formal.kind != ast::Formal::Kind::Value && size != frame->sizes.end()) {
-      bind(formal.name, Operand(Number::ofInt(size->second)), "number");
+      values.bind(formal.name, Operand(Number::ofInt(size->second)), "number");
     } else if (formal.defaultValue) {
-      std::optional<Number> number = evalNumber(*formal.defaultValue, what);
+      std::optional<Number> number = types.evalNumber(*formal.defaultValue, what);
       if (number)
-        number = convert(*number, formal.kind, formal.name, formal.defaultValue->loc);
+        number = types.convert(*number, formal.kind, formal.name, formal.defaultValue->loc);
       if (!number)
         return false;
-      bind(formal.name, Operand(*number), "parameter");
+      values.bind(formal.name, Operand(*number), "parameter");
     } else {
       error(call.expr.loc, "missing argument '" + formal.name.text + "' of layer '" + call.layer.name.text + "'");
       diagnostics.note(formal.name.loc, "declared here");
@@ -212,7 +210,7 @@ bool Elaborator::bindDefaults(Call &call) {
   return finishAxes(call);
 }
 
-bool Elaborator::bindValue(Call &call, const ast::Formal &formal, const Operand &argument, Loc loc) {
+bool Layers::bindValue(Call &call, const ast::Formal &formal, const Operand &argument, Loc loc) {
   std::string what = "argument '" + formal.name.text + "' of layer '" + call.layer.name.text + "'";
   std::vector<Axis> axes;
   Id residency = kNone;
@@ -241,7 +239,7 @@ bool Elaborator::bindValue(Call &call, const ast::Formal &formal, const Operand 
       }
     }
   } else {
-    std::optional<Id> expected = spaceNamed(*formal.type.residency);
+    std::optional<Id> expected = scopes.spaceNamed(*formal.type.residency);
     if (!expected)
       return false;
     if (residency != kNone && residency != *expected) {
@@ -261,12 +259,12 @@ bool Elaborator::bindValue(Call &call, const ast::Formal &formal, const Operand 
     sparse->axis = names[0];
   if (!bound)
     return false;
-  bind(formal.name, bound, "parameter");
+  values.bind(formal.name, bound, "parameter");
   return true;
 }
 
-bool Elaborator::bindAxes(Call &call, const ast::Formal &formal, const std::vector<Axis> &axes,
-                          std::vector<std::string> &names, Loc loc) {
+bool Layers::bindAxes(Call &call, const ast::Formal &formal, const std::vector<Axis> &axes,
+                      std::vector<std::string> &names, Loc loc) {
   const std::vector<ast::AxisType> &types = formal.type.axes;
   std::string what = "argument '" + formal.name.text + "' of layer '" + call.layer.name.text + "'";
   if (axes.size() != types.size()) {
@@ -296,9 +294,9 @@ bool Elaborator::bindAxes(Call &call, const ast::Formal &formal, const std::vect
 }
 
 /// Checks the axes whose size is an expression, now that all numbers are there.
-bool Elaborator::finishAxes(Call &call) {
+bool Layers::finishAxes(Call &call) {
   for (const Call::Computed &each : call.computed) {
-    std::optional<int64_t> size = evalSize(*each.axis->size);
+    std::optional<int64_t> size = types.evalSize(*each.axis->size);
     if (!size)
       return false;
     if (*size != each.size) {
@@ -312,18 +310,14 @@ bool Elaborator::finishAxes(Call &call) {
   return true;
 }
 
-//===----------------------------------------------------------------------===//
-// Results
-//===----------------------------------------------------------------------===//
-
 /// Checks a result against the declared type, and gives its axes the declared order.
-MaybeOperand Elaborator::checkResult(Call &call, MaybeOperand result) {
+MaybeOperand Layers::checkResult(Call &call, MaybeOperand result) {
   const ast::LayerDecl &layer = call.layer;
   if (!result || !layer.result)
     return result;
   const ast::Type &type = *layer.result;
   Loc loc = std::get<ast::ExprPtr>(layer.body.back().node)->loc;
-  std::optional<Id> expected = residencyOf(type.residency);
+  std::optional<Id> expected = types.residencyOf(type.residency);
   if (!expected)
     return std::nullopt;
   std::string what = "the result of layer '" + layer.name.text + "'";
@@ -359,7 +353,7 @@ MaybeOperand Elaborator::checkResult(Call &call, MaybeOperand result) {
   for (auto [i, axis] : llvm::enumerate(type.axes)) {
     std::optional<int64_t> size;
     if (axis.size) {
-      if (!(size = evalSize(*axis.size)))
+      if (!(size = types.evalSize(*axis.size)))
         return std::nullopt;
     } else if (auto known = frame->sizes.find(order[i]); known != frame->sizes.end()) {
       size = known->second;
@@ -372,7 +366,7 @@ MaybeOperand Elaborator::checkResult(Call &call, MaybeOperand result) {
 }
 
 /// Gives axes that came in with an argument the names they have outside, unless two would be called the same.
-MaybeOperand Elaborator::renameBack(Call &call, const Operand &result) {
+MaybeOperand Layers::renameBack(Call &call, const Operand &result) {
   auto outer = [&](const std::string &name) {
     auto found = call.outerAxes.find(name);
     return found == call.outerAxes.end() ? name : found->second;

@@ -10,77 +10,27 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/Paths.h"
 
 #include "llvm/ADT/STLExtras.h"
-
 #include <set>
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
 
-//===----------------------------------------------------------------------===//
-// What is in scope
-//===----------------------------------------------------------------------===//
-
-/// All maps in scope with the names they go by here, those of the relation in force first.
-std::vector<std::pair<std::string, Id>> Elaborator::visibleMaps() {
-  std::vector<std::pair<std::string, Id>> maps;
-  std::set<Id> seen;
-  auto add = [&](const std::string &name, Id map) {
-    if (seen.insert(map).second)
-      maps.emplace_back(name, map);
-  };
-  const RelationView &relation = frame->relation;
-  if (relation.space != kNone) {
-    add("src", relation.src);
-    add("dst", relation.dst);
-    for (auto &[name, map] : relation.extras)
-      add(name, map);
-  }
-  for (const Scope *scope : {static_cast<const Scope *>(&frame->local), frame->global}) {
-    for (auto &[name, map] : scope->maps)
-      add(name, map);
-    for (auto &[name, each] : scope->relations) {
-      add(name + ".src", each.src);
-      add(name + ".dst", each.dst);
-    }
-  }
-  return maps;
+/// Whether inclusions lead from one space to the other.
+static bool includes(const ModelBuilder &builder, Id from, Id to) {
+  while (from != to && builder.space(from).kind == Space::Kind::Filter)
+    from = builder.space(from).base;
+  return from == to;
 }
 
-std::string Elaborator::nameOfSpace(Id space) {
-  for (const char *name : {"edge", "node", "source", "target"})
-    if (findSpace(name) == space)
-      return name;
-  for (const Scope *scope : {static_cast<const Scope *>(&frame->local), frame->global})
-    for (auto &[name, id] : scope->spaces)
-      if (id == space)
-        return name;
-  return builder.spaceName(space);
-}
-
-/// A chain of maps as it would be written.
-std::string Elaborator::nameOfMaps(const std::vector<Id> &maps) {
-  std::string text;
-  auto visible = visibleMaps();
-  for (Id map : maps) {
-    auto named = llvm::find_if(visible, [&](auto &each) { return each.second == map; });
-    text += (text.empty() ? "" : ".") + (named != visible.end() ? named->first : builder.map(map).name);
-  }
-  return text;
-}
-
-//===----------------------------------------------------------------------===//
-// Searching
-//===----------------------------------------------------------------------===//
-
-MaybeId Elaborator::uniquePath(Id from, Id to, Loc loc, bool quiet) {
+MaybeId Paths::uniquePath(Id from, Id to, Loc loc, bool quiet) {
   if (from == to)
     return kNone;
   std::vector<Id> total;
-  for (auto &[name, map] : visibleMaps())
+  for (auto &[name, map] : scopes.visibleMaps())
     if (!builder.map(map).partial)
       total.push_back(map);
   std::vector<Id> distinct;
@@ -128,14 +78,14 @@ MaybeId Elaborator::uniquePath(Id from, Id to, Loc loc, bool quiet) {
   }
   if (frontier.empty()) {
     if (!quiet)
-      error(loc, "no map leads from '" + nameOfSpace(from) + "' to '" + nameOfSpace(to) + "'");
+      error(loc, "no map leads from '" + scopes.nameOfSpace(from) + "' to '" + scopes.nameOfSpace(to) + "'");
     return std::nullopt;
   }
   const std::vector<Chain> &chains = frontier[to];
   if (chains.size() > 1) {
     if (!quiet)
-      error(loc, "ambiguous: from '" + nameOfSpace(from) + "' to '" + nameOfSpace(to) + "' lead both '" +
-                     nameOfMaps(chains[0]) + "' and '" + nameOfMaps(chains[1]) + "'");
+      error(loc, "ambiguous: from '" + scopes.nameOfSpace(from) + "' to '" + scopes.nameOfSpace(to) + "' lead both '" +
+                     scopes.nameOfMaps(chains[0]) + "' and '" + scopes.nameOfMaps(chains[1]) + "'");
     return std::nullopt;
   }
   MaybeId whole = kNone;
@@ -146,29 +96,26 @@ MaybeId Elaborator::uniquePath(Id from, Id to, Loc loc, bool quiet) {
 }
 
 /// By inclusions only.
-MaybeId Elaborator::structuralPath(Id from, Id to, Loc loc) {
+MaybeId Paths::structuralPath(Id from, Id to, Loc loc) {
   MaybeId map = kNone;
   for (Id at = from; map; at = builder.space(at).base) {
     if (at == to)
       return map;
     if (builder.space(at).kind != Space::Kind::Filter)
-      return error(loc, "expected a path to '" + nameOfSpace(to) + "', found one to '" + nameOfSpace(from) + "'");
+      return error(loc, "expected a path to '" + scopes.nameOfSpace(to) + "', found one to '" +
+                            scopes.nameOfSpace(from) + "'");
     MaybeId step = builder.inclusion(at, loc);
     map = step ? builder.compose(*map, *step, loc) : std::nullopt;
   }
   return std::nullopt;
 }
 
-//===----------------------------------------------------------------------===//
-// Following
-//===----------------------------------------------------------------------===//
-
 /// The map that the names from `i` on mean, if they mean one: a map's name; a relation's name and one of its maps; a
 /// distinct space's name (or standing on it, nothing) and one of the maps it is made of.
-std::optional<Id> Elaborator::mapStep(const ast::Path &path, size_t &i, Id at) {
+std::optional<Id> Paths::mapStep(const ast::Path &path, size_t &i, Id at) {
   const std::string &name = path.names[i].text;
   auto projected = [&](Id space, StringRef of) -> std::optional<Id> {
-    std::optional<Id> map = findMap(of);
+    std::optional<Id> map = scopes.findMap(of);
     if (space < 0 || builder.space(space).kind != Space::Kind::Distinct || !map)
       return std::nullopt;
     const std::vector<Id> &maps = builder.space(space).maps;
@@ -177,7 +124,7 @@ std::optional<Id> Elaborator::mapStep(const ast::Path &path, size_t &i, Id at) {
       return std::nullopt;
     return builder.projection(space, found - maps.begin(), path.loc);
   };
-  if (std::optional<Id> map = findMap(name)) {
+  if (std::optional<Id> map = scopes.findMap(name)) {
     if (std::optional<Id> projection = projected(at, name))
       map = projection;
     ++i;
@@ -186,11 +133,11 @@ std::optional<Id> Elaborator::mapStep(const ast::Path &path, size_t &i, Id at) {
   if (i + 1 >= path.names.size())
     return std::nullopt;
   const std::string &second = path.names[i + 1].text;
-  if (const RelationView *relation = findRelation(name); relation && (second == "src" || second == "dst")) {
+  if (const RelationView *relation = scopes.findRelation(name); relation && (second == "src" || second == "dst")) {
     i += 2;
     return second == "src" ? relation->src : relation->dst;
   }
-  if (std::optional<Id> space = findSpace(name))
+  if (std::optional<Id> space = scopes.findSpace(name))
     if (std::optional<Id> projection = projected(*space, second)) {
       i += 2;
       return projection;
@@ -198,15 +145,7 @@ std::optional<Id> Elaborator::mapStep(const ast::Path &path, size_t &i, Id at) {
   return std::nullopt;
 }
 
-/// Whether inclusions lead from one space to the other.
-static bool includes(const ModelBuilder &builder, Id from, Id to) {
-  while (from != to && builder.space(from).kind == Space::Kind::Filter)
-    from = builder.space(from).base;
-  return from == to;
-}
-
-std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id start, bool structural, Id end,
-                                                     StringRef mapName) {
+std::optional<Route> Paths::resolve(const ast::Path &path, Id start, bool structural, Id end, StringRef mapName) {
   if (path.none)
     return error(path.loc, "'none' stands only for a part of a union");
   Route route{kNone, start, start};
@@ -218,13 +157,12 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
   };
   for (size_t i = 0; i < path.names.size();) {
     const ast::Name &name = path.names[i];
-    if (isCursor(name.text)) {
-      completePath(route.to);
+    if (isPlaceholder(name.text)) {
+      context.observer->onPath({context, scopes, *this}, route.to);
       return std::nullopt;
     }
-    if (findRelation(name.text) && i + 1 < path.names.size() && isCursor(path.names[i + 1].text)) {
-      for (const char *end : {"src", "dst"})
-        offer(Completion::Kind::Map, end, "map of relation " + name.text);
+    if (scopes.findRelation(name.text) && i + 1 < path.names.size() && isPlaceholder(path.names[i + 1].text)) {
+      context.observer->onRelationMap({context, scopes, *this}, name.text);
       return std::nullopt;
     }
     if (std::optional<Id> map = mapStep(path, i, route.to)) {
@@ -234,8 +172,8 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
       MaybeId reach = kNone;
       if (route.to != step.from) {
         if (structural && !includes(builder, route.to, step.from))
-          return error(name.loc, "map '" + name.text + "' starts at '" + nameOfSpace(step.from) +
-                                     "', which is not where the path is: '" + nameOfSpace(route.to) + "'");
+          return error(name.loc, "map '" + name.text + "' starts at '" + scopes.nameOfSpace(step.from) +
+                                     "', which is not where the path is: '" + scopes.nameOfSpace(route.to) + "'");
         reach = structural ? structuralPath(route.to, step.from, name.loc) : uniquePath(route.to, step.from, name.loc);
       }
       if (!append(reach) || !append(*map))
@@ -248,10 +186,10 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
       continue;
     }
     ++i;
-    std::optional<Id> space = findSpace(name.text);
+    std::optional<Id> space = scopes.findSpace(name.text);
     if (!space || *space == kNone) {
       std::vector<std::string> known;
-      for (auto &each : visibleMaps())
+      for (auto &each : scopes.visibleMaps())
         known.push_back(each.first);
       return error(name.loc, "no map or space '" + name.text + "' is in scope" + suggestion(name.text, known));
     }
@@ -277,7 +215,7 @@ std::optional<Elaborator::Route> Elaborator::resolve(const ast::Path &path, Id s
 }
 
 /// The path that an expression of names and dots spells.
-std::optional<ast::Path> Elaborator::pathOf(const ast::Expr &expr) {
+std::optional<ast::Path> Paths::pathOf(const ast::Expr &expr) {
   ast::Path path;
   path.loc = expr.loc;
   const ast::Expr *at = &expr;
@@ -289,56 +227,4 @@ std::optional<ast::Path> Elaborator::pathOf(const ast::Expr &expr) {
   std::reverse(path.names.begin(), path.names.end());
   path.loc = path.names[0].loc;
   return path;
-}
-
-//===----------------------------------------------------------------------===//
-// Moving
-//===----------------------------------------------------------------------===//
-
-/// Moves a value along a path that ends, maybe by the unique way, at the value's space.
-MaybeOperand Elaborator::moveAlong(const Operand &x, const ast::Path &path, std::optional<double> fill, Loc loc) {
-  auto *sparse = std::get_if<Sparse>(&x);
-  Id residency = kNone;
-  if (auto *value = std::get_if<Dense>(&x))
-    residency = builder.value(value->id).residency;
-  if (sparse)
-    residency = builder.map(inputOf(*sparse).row).to;
-
-  std::optional<Route> route = resolve(path, kUndefined, /*structural=*/false);
-  if (!route)
-    return std::nullopt;
-  Id map = route->map;
-  if (residency != kNone && route->to != residency) {
-    if (route->map != kNone && route->from == residency)
-      return error(loc, "the value is on '" + nameOfSpace(residency) + "' already; '" + path.names.back().text +
-                            "' moves values from '" + nameOfSpace(route->to) + "' to '" + nameOfSpace(route->from) +
-                            "'");
-    MaybeId rest = uniquePath(route->to, residency, loc);
-    MaybeId whole = rest ? builder.compose(map, *rest, loc) : std::nullopt;
-    if (!whole)
-      return std::nullopt;
-    map = *whole;
-  }
-  if (map == kNone)
-    return x;
-  if (sparse)
-    return sparseUnsupported(*sparse, "when it moves along '" + path.names.back().text + "'", loc);
-  return moveValue(x, map, fill.value_or(0), loc);
-}
-
-/// A shared value is everywhere already. Where a partial map is undefined it still gives way to the fill.
-MaybeOperand Elaborator::moveValue(const Operand &x, Id map, double fill, Loc loc) {
-  auto *number = std::get_if<Number>(&x);
-  bool shared = number || builder.value(std::get<Dense>(x).id).residency == kNone;
-  if (!shared)
-    return wrap(builder.move(std::get<Dense>(x).id, map, fill, loc));
-  if (!builder.map(map).partial || (number && number->asDouble() == fill))
-    return x;
-  // An element is mapped somewhere exactly if it finds a degree that counts it.
-  MaybeId count = builder.degree(map, loc);
-  MaybeId defined = count ? builder.move(*count, map, 0, loc) : std::nullopt;
-  MaybeId value = dense(x, loc, "a move"), other = builder.constant(fill, loc);
-  if (!defined || !value || !other)
-    return std::nullopt;
-  return wrap(builder.select(*defined, *value, *other, loc));
 }

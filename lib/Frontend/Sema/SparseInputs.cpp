@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/SparseInputs.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -18,14 +18,8 @@ using namespace gnnc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
 
-std::nullopt_t Elaborator::sparseUnsupported(const Sparse &x, StringRef doing, Loc loc) {
-  return error(loc, "sparse input '" + inputOf(x).name + "' is not supported " + doing +
-                        "; it can be multiplied as 'x @ W', scaled by a number a row, summed over its axis, dropped "
-                        "out, and go through functions that keep 0");
-}
-
 /// x * s and x / s, with a number s for each row or for all.
-MaybeOperand Elaborator::sparseScale(StringRef op, const Sparse &x, const Operand &factor, Loc loc) {
+MaybeOperand SparseInputs::scale(StringRef op, const Sparse &x, const Operand &factor, Loc loc) {
   MaybeId s = dense(factor, loc, "a product");
   if (!s)
     return std::nullopt;
@@ -43,7 +37,7 @@ MaybeOperand Elaborator::sparseScale(StringRef op, const Sparse &x, const Operan
   return Sparse{*result, x.input, x.axis};
 }
 
-MaybeOperand Elaborator::sparseUnary(StringRef function, const Sparse &x, double number, Loc loc) {
+MaybeOperand SparseInputs::unary(StringRef function, const Sparse &x, double number, Loc loc) {
   static const StringRef keepsZero[] = {"neg", "relu", "leaky_relu", "elu",  "gelu", "silu", "tanh",
                                         "abs", "sign", "square",     "sqrt", "sin",  "erf"};
   if (!llvm::is_contained(keepsZero, function))
@@ -55,7 +49,7 @@ MaybeOperand Elaborator::sparseUnary(StringRef function, const Sparse &x, double
 }
 
 /// x @ W = sum(x.value * W[column], along: row)
-MaybeOperand Elaborator::sparseMatmul(const Sparse &x, const Operand &weight, Loc loc) {
+MaybeOperand SparseInputs::matmul(const Sparse &x, const Operand &weight, Loc loc) {
   const SparseInput &input = inputOf(x);
   auto *operand = std::get_if<Dense>(&weight);
   if (!operand)
@@ -91,7 +85,7 @@ MaybeOperand Elaborator::sparseMatmul(const Sparse &x, const Operand &weight, Lo
 }
 
 /// sum or mean over the axis.
-MaybeOperand Elaborator::sparseFold(StringRef function, const Sparse &x, Loc loc) {
+MaybeOperand SparseInputs::fold(StringRef function, const Sparse &x, Loc loc) {
   if (function != "sum" && function != "mean")
     return sparseUnsupported(x, ("in " + function).str(), loc);
   Id columns = builder.map(inputOf(x).column).to;

@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/Types.h"
+#include "Sema/Expressions.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -14,41 +15,22 @@ using namespace gnnc::frontend;
 using llvm::StringRef;
 using llvm::Twine;
 
-std::string Elaborator::describe(const Operand &operand) const {
-  if (auto *number = std::get_if<Number>(&operand))
-    return (number->kind == Number::Kind::Int     ? "int = "
-            : number->kind == Number::Kind::Float ? "float = "
-                                                  : "bool = ") +
-           number->str();
-  if (auto *value = std::get_if<Dense>(&operand))
-    return builder.describe(value->id);
-  const Sparse &sparse = std::get<Sparse>(operand);
-  const SparseInput &input = inputOf(sparse);
-  int64_t size = builder.space(builder.map(input.column).to).extent;
-  return builder.spaceName(builder.map(input.row).to) + "[" + sparse.axis + " = " + std::to_string(size) + "] sparse";
-}
-
-/// The space a type names; kNone for a shared one.
-std::optional<Id> Elaborator::residencyOf(const std::optional<ast::Name> &name) {
+std::optional<Id> Types::residencyOf(const std::optional<ast::Name> &name) {
   if (!name)
     return kNone;
-  if (isCursor(name->text)) {
-    completeSpace();
+  if (isPlaceholder(name->text)) {
+    context.observer->onSpace({context, scopes, paths});
     return std::nullopt;
   }
-  return spaceNamed(*name);
+  return scopes.spaceNamed(*name);
 }
 
-/// An axis without a name is called by its place from the end, so that unnamed axes align as NumPy's do.
-std::string Elaborator::anonymousAxis(size_t position, size_t count) { return "_" + std::to_string(count - position); }
-
-/// The axes of a declared value. `dim = 16` makes `dim` a size from here on.
-std::optional<std::vector<Axis>> Elaborator::axesOf(const ast::Type &type) {
+std::optional<std::vector<Axis>> Types::axesOf(const ast::Type &type) {
   std::vector<Axis> axes;
   for (auto [i, axis] : llvm::enumerate(type.axes)) {
     std::optional<int64_t> size;
-    if (axis.name && isCursor(axis.name->text))
-      completeSize();
+    if (axis.name && isPlaceholder(axis.name->text))
+      context.observer->onSize({context, scopes, paths});
     if (axis.size) {
       size = evalSize(*axis.size);
     } else if (auto known = frame->sizes.find(axis.name->text); known != frame->sizes.end()) {
@@ -71,7 +53,7 @@ std::optional<std::vector<Axis>> Elaborator::axesOf(const ast::Type &type) {
   return axes;
 }
 
-std::optional<int64_t> Elaborator::evalSize(const ast::Expr &expr) {
+std::optional<int64_t> Types::evalSize(const ast::Expr &expr) {
   std::optional<Number> number = evalNumber(expr, "a size");
   if (!number)
     return std::nullopt;
@@ -80,8 +62,8 @@ std::optional<int64_t> Elaborator::evalSize(const ast::Expr &expr) {
   return number->integer;
 }
 
-std::optional<Number> Elaborator::evalNumber(const ast::Expr &expr, StringRef what) {
-  MaybeOperand operand = eval(expr);
+std::optional<Number> Types::evalNumber(const ast::Expr &expr, StringRef what) {
+  MaybeOperand operand = expressions.eval(expr);
   if (!operand)
     return std::nullopt;
   if (auto *number = std::get_if<Number>(&*operand))
@@ -89,7 +71,7 @@ std::optional<Number> Elaborator::evalNumber(const ast::Expr &expr, StringRef wh
   return error(expr.loc, what + " must be a number known at compile time, found " + describe(*operand));
 }
 
-std::optional<Number> Elaborator::convert(Number number, ast::Formal::Kind kind, const ast::Name &name, Loc loc) {
+std::optional<Number> Types::convert(Number number, ast::Formal::Kind kind, const ast::Name &name, Loc loc) {
   switch (kind) {
   case ast::Formal::Kind::Int:
     if (number.kind == Number::Kind::Int)
@@ -107,4 +89,8 @@ std::optional<Number> Elaborator::convert(Number number, ast::Formal::Kind kind,
     break;
   }
   return number;
+}
+
+std::string gnnc::frontend::anonymousAxis(size_t position, size_t count) {
+  return "_" + std::to_string(count - position);
 }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For an editor that shows a file of layers: calls one with an input for each value, on the relation of the prelude.
-// Its sizes are made up, so the caller tries several and believes what does not depend on them.
+// Calls one with an input for each value, on the relation of the prelude. Its sizes are made up, so the caller tries
+// several and believes what does not depend on them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +17,7 @@
 
 using namespace gnnc::frontend;
 
-void Elaborator::tryLayer(const Module &module, const ast::LayerDecl &layer) {
+void Elaborator::checkUncalled(const Module &module, const ast::LayerDecl &layer) {
   // What the parser could not read it has told of.
   if (llvm::any_of(layer.formals, [](const ast::Formal &formal) { return formal.name.text.empty(); }))
     return;
@@ -48,12 +48,12 @@ void Elaborator::tryLayer(const Module &module, const ast::LayerDecl &layer) {
     if (!formal.defaultValue) {
       number = assume(formal.kind);
       pass(formal);
-    } else if ((number = evalNumber(*formal.defaultValue, "a default"))) {
-      number = convert(*number, formal.kind, formal.name, formal.defaultValue->loc);
+    } else if ((number = types.evalNumber(*formal.defaultValue, "a default"))) {
+      number = types.convert(*number, formal.kind, formal.name, formal.defaultValue->loc);
     }
     if (!number)
       return;
-    bind(formal.name, Operand(*number), "number");
+    values.bind(formal.name, Operand(*number), "number");
   }
   for (const ast::Formal &formal : layer.formals) {
     if (formal.kind != ast::Formal::Kind::Value)
@@ -61,15 +61,16 @@ void Elaborator::tryLayer(const Module &module, const ast::LayerDecl &layer) {
     std::optional<ast::Name> residency = formal.type.residency;
     if (residency && llvm::StringRef(residency->text).starts_with("any"))
       residency->text = "node";
-    std::optional<Id> space = residencyOf(residency);
+    std::optional<Id> space = types.residencyOf(residency);
     for (const ast::AxisType &axis : formal.type.axes)
       if (!axis.size)
         frame->sizes.try_emplace(axis.name->text, assumedSize);
-    std::optional<std::vector<Axis>> axes = axesOf(formal.type);
+    std::optional<std::vector<Axis>> axes = types.axesOf(formal.type);
     if (!space || !axes)
       return;
-    bind(formal.name, wrap(builder.input(formal.name.text, *space, *axes, std::nullopt, formal.name.loc)), "parameter");
+    values.bind(formal.name, wrap(builder.input(formal.name.text, *space, *axes, std::nullopt, formal.name.loc)),
+                "parameter");
     pass(formal);
   }
-  callLayer(call, {&layer, &module});
+  layers.callLayer(call, {&layer, &module});
 }

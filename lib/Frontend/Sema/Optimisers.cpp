@@ -1,4 +1,4 @@
-//===- Training.cpp - Optimisers and programs -----------------------------===//
+//===- Optimisers.cpp - Statements that train parameters ------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,20 +11,19 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Sema/Elaborator.h"
+#include "Sema/Optimisers.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace gnnc::frontend;
-using llvm::ArrayRef;
 using llvm::StringRef;
 using llvm::Twine;
 
 /// The argument of `train` that is the statement's own and not the optimiser's.
 static constexpr StringRef clipArgument = "clip";
 
-struct Elaborator::Training {
+struct Optimisers::Open {
   const ast::TrainStmt &statement;
   Found<ast::LayerDecl> layer;
   std::vector<std::pair<std::string, Operand>> arguments; ///< by the formal's name
@@ -33,101 +32,17 @@ struct Elaborator::Training {
   MaybeId clip;
 };
 
-//===----------------------------------------------------------------------===//
-// States
-//===----------------------------------------------------------------------===//
-
-/// `step` or `seed`, which exist from their first use on.
-MaybeId Elaborator::runState(StringRef name, ArrayRef<Axis> axes, Loc loc) {
-  if (auto known = given.find(name); known != given.end()) {
-    auto *value = std::get_if<Dense>(&known->second.operand);
-    if (value && builder.value(value->id).op == OpCode::State && builder.value(value->id).residency == kNone &&
-        ArrayRef(builder.value(value->id).axes) == axes)
-      return value->id;
-    error(loc, "'" + name + "' is a state that training keeps, and something else is called so");
-    diagnostics.note(known->second.loc, "here");
-    return std::nullopt;
-  }
-  MaybeId id = builder.state(name, kNone, axes, loc);
-  if (id)
-    given.try_emplace(name, Given{Dense{*id}, {}, loc});
-  return id;
-}
-
-/// Random numbers with a value's residency and axes.
-MaybeId Elaborator::randomLike(Id x, Loc loc) {
-  MaybeId seed = runState("seed", Axis{"_1", 2}, loc), step = seed ? runState("step", {}, loc) : std::nullopt;
-  if (!step)
-    return std::nullopt;
-  const Value like = builder.value(x);
-  return builder.random(*seed, *step, like.residency, like.axes, std::nullopt, loc);
-}
-
-/// A value with the residency and axes of another; one with fewer is repeated.
-MaybeId Elaborator::shapedAs(Id value, Id target, Loc loc, const Twine &what) {
-  std::vector<std::string> order;
-  for (const Axis &axis : builder.value(target).axes)
-    order.push_back(axis.name);
-  const Value &given = builder.value(value), &wanted = builder.value(target);
-  bool fits = given.residency == kNone || given.residency == wanted.residency;
-  for (const Axis &axis : given.axes)
-    fits &= llvm::is_contained(wanted.axes, axis);
-  if (!fits)
-    return error(loc, what + " is " + builder.describe(target) + " and cannot become " + builder.describe(value));
-  MaybeId result = value;
-  if (given.residency != wanted.residency || given.axes.size() != wanted.axes.size()) {
-    // Where 1 is not 0, which is everywhere, it is the value.
-    MaybeId one = builder.constant(1, loc);
-    result = one ? builder.select(*one, value, target, loc) : std::nullopt;
-  }
-  return result ? builder.permute(*result, order, loc) : std::nullopt;
-}
-
-void Elaborator::run(const ast::UpdateStmt &update) {
-  MaybeOperand value = eval(*update.value);
-  Loc loc = update.name.loc;
-  auto found = frame->values.find(update.name.text);
-  if (found == frame->values.end()) {
-    std::vector<std::string> known;
-    for (auto &each : frame->values)
-      known.push_back(each.first().str());
-    error(loc, "unknown name '" + update.name.text + "'" + suggestion(update.name.text, known));
+void Optimisers::run(const ast::TrainStmt &train) {
+  if (!context.training)
     return;
-  }
-  if (!value || !found->second.operand)
-    return;
-  auto *state = std::get_if<Dense>(&*found->second.operand);
-  if (!state || builder.value(state->id).op != OpCode::State) {
-    error(loc, "only a state is updated, but '" + update.name.text + "' is " + describe(*found->second.operand));
-    return;
-  }
-  record(loc, "update " + update.name.text + ": " + describe(*value), found->second.loc);
-  MaybeId id = dense(*value, update.value->loc, "an update");
-  if (id)
-    id = shapedAs(*id, state->id, update.value->loc, "state '" + update.name.text + "'");
-  if (!id || !training || !keepsUpdates)
-    return;
-  if (llvm::any_of(stateUpdates, [&](const Update &each) { return each.target == state->id; })) {
-    error(loc, "state '" + builder.value(state->id).name + "' is updated twice in one step");
-    return;
-  }
-  stateUpdates.push_back({state->id, *id});
-}
-
-//===----------------------------------------------------------------------===//
-// Optimisers
-//===----------------------------------------------------------------------===//
-
-void Elaborator::run(const ast::TrainStmt &train) {
-  if (!training)
-    return;
+  MaybeId loss = programs.trainingLoss();
   if (!loss) {
     if (!frame->loss)
       error(train.loc, "there is nothing to make small yet; expected a statement 'loss = ...' before this one");
     return;
   }
-  Training open{train, {}, {}, {}, nullptr, nullptr, {}};
-  if (!openTraining(open))
+  Open call{train, {}, {}, {}, nullptr, nullptr, {}};
+  if (!open(call))
     return;
   std::vector<Id> params = paramsOf(train);
   std::vector<Id> gradients;
@@ -136,8 +51,8 @@ void Elaborator::run(const ast::TrainStmt &train) {
       gradients.push_back(*gradient);
     else
       return;
-  if (open.clip && !gradients.empty()) {
-    MaybeId factor = clipFactor(gradients, *open.clip, train.loc);
+  if (call.clip && !gradients.empty()) {
+    MaybeId factor = clipFactor(gradients, *call.clip, train.loc);
     for (Id &gradient : gradients)
       if (MaybeId clipped = factor ? builder.binary("mul", gradient, *factor, train.loc) : std::nullopt)
         gradient = *clipped;
@@ -145,27 +60,27 @@ void Elaborator::run(const ast::TrainStmt &train) {
         return;
   }
   // An editor is told of the statement once, not for each parameter.
-  std::vector<Occurrence> *told = std::exchange(occurrences, nullptr);
-  llvm::scope_exit restore([&] { occurrences = told; });
+  ElaborationObserver *observer = std::exchange(context.observer, nullptr);
+  llvm::scope_exit restore([&] { context.observer = observer; });
   for (auto [param, gradient] : llvm::zip(params, gradients)) {
-    MaybeId updated = optimise(open, param, gradient);
+    MaybeId updated = optimise(call, param, gradient);
     if (!updated)
       return;
-    paramUpdates.push_back({param, *updated});
+    programs.trainParam(param, *updated);
   }
 }
 
 /// Finds the optimiser, and evaluates what all its calls share.
-bool Elaborator::openTraining(Training &open) {
+bool Optimisers::open(Open &open) {
   const ast::Expr &call = *open.statement.optimiser;
-  open.layer = modules.findLayer(*frame->module, call.name);
+  open.layer = context.modules.findLayer(*frame->module, call.name);
   auto fails = [&](Loc loc, const Twine &message) {
     error(loc, message);
     return false;
   };
   if (!open.layer)
-    return fails(call.loc,
-                 "unknown optimiser '" + call.name + "'" + suggestion(call.name, modules.layerNames(*frame->module)));
+    return fails(call.loc, "unknown optimiser '" + call.name + "'" +
+                               suggestion(call.name, context.modules.layerNames(*frame->module)));
   record(call.loc, "layer " + call.name, open.layer.decl->name.loc);
   if (!call.on.empty())
     return fails(call.on[0].loc, "an optimiser knows no relation; 'on' has no meaning here");
@@ -187,7 +102,7 @@ bool Elaborator::openTraining(Training &open) {
     const std::string &name = argument.name->text;
     if (name == open.value->name.text || name == open.gradient->name.text)
       return fails(argument.name->loc, "'" + name + "' is what training gives to the optimiser itself");
-    MaybeOperand operand = eval(*argument.value);
+    MaybeOperand operand = expressions.eval(*argument.value);
     if (!operand)
       return false;
     if (name != clipArgument) {
@@ -204,7 +119,7 @@ bool Elaborator::openTraining(Training &open) {
   for (const ast::Formal &formal : open.layer.decl->formals)
     if (formal.name.text == "step" && formal.kind == ast::Formal::Kind::Value &&
         llvm::none_of(open.arguments, [](auto &each) { return each.first == "step"; })) {
-      MaybeId step = runState("step", {}, call.loc);
+      MaybeId step = values.runState("step", {}, call.loc);
       if (!step)
         return false;
       open.arguments.emplace_back("step", Dense{*step});
@@ -214,7 +129,7 @@ bool Elaborator::openTraining(Training &open) {
 }
 
 /// The parameters that the loss depends on, no earlier statement has taken and the patterns match.
-std::vector<Id> Elaborator::paramsOf(const ast::TrainStmt &train) {
+std::vector<Id> Optimisers::paramsOf(const ast::TrainStmt &train) {
   auto matches = [](StringRef name, StringRef pattern) {
     return name.consume_front(pattern) && (name.empty() || name.front() == '.');
   };
@@ -237,18 +152,18 @@ std::vector<Id> Elaborator::paramsOf(const ast::TrainStmt &train) {
       return {};
     }
   }
+  Id loss = *programs.trainingLoss();
   // Operands come earlier, so one backward walk finds all.
-  std::vector<bool> reached(*loss + 1);
-  reached[*loss] = true;
-  for (Id id = *loss; id >= 0; --id)
+  std::vector<bool> reached(loss + 1);
+  reached[loss] = true;
+  for (Id id = loss; id >= 0; --id)
     if (reached[id] && builder.value(id).op != OpCode::Detach)
       for (Id operand : builder.value(id).operands)
         reached[operand] = true;
   std::vector<Id> params;
-  for (Id id = 0; id <= *loss; ++id) {
+  for (Id id = 0; id <= loss; ++id) {
     const Value &value = builder.value(id);
-    if (!reached[id] || value.op != OpCode::Param ||
-        llvm::any_of(paramUpdates, [&](const Update &each) { return each.target == id; }))
+    if (!reached[id] || value.op != OpCode::Param || programs.isTrained(id))
       continue;
     if (patterns.empty() || llvm::any_of(patterns, [&](const std::string &each) { return matches(value.name, each); }))
       params.push_back(id);
@@ -259,7 +174,7 @@ std::vector<Id> Elaborator::paramsOf(const ast::TrainStmt &train) {
 }
 
 /// min(1, bound / norm), the norm being that of all gradients together.
-MaybeId Elaborator::clipFactor(const std::vector<Id> &gradients, Id bound, Loc loc) {
+MaybeId Optimisers::clipFactor(const std::vector<Id> &gradients, Id bound, Loc loc) {
   MaybeId total;
   for (Id gradient : gradients) {
     MaybeId part = builder.unary("square", gradient, 0, loc);
@@ -283,7 +198,7 @@ MaybeId Elaborator::clipFactor(const std::vector<Id> &gradients, Id bound, Loc l
 }
 
 /// A value with one axis.
-MaybeId Elaborator::flat(Id value, Loc loc) {
+MaybeId Optimisers::flat(Id value, Loc loc) {
   std::vector<std::string> axes;
   for (const Axis &axis : builder.value(value).axes)
     axes.push_back(axis.name);
@@ -291,7 +206,7 @@ MaybeId Elaborator::flat(Id value, Loc loc) {
 }
 
 /// Calls the optimiser for one parameter; the new value.
-MaybeId Elaborator::optimise(const Training &open, Id param, Id gradient) {
+MaybeId Optimisers::optimise(const Open &open, Id param, Id gradient) {
   const ast::Expr &written = *open.statement.optimiser;
   Loc loc = written.loc;
   MaybeId value = flat(param, loc), slope = value ? flat(gradient, loc) : std::nullopt;
@@ -323,55 +238,11 @@ MaybeId Elaborator::optimise(const Training &open, Id param, Id gradient) {
     pass(argument.first, argument.second, place);
 
   Frame *outside = std::exchange(frame, &inside);
-  MaybeOperand result = callLayer(call, open.layer);
+  MaybeOperand result = layers.callLayer(call, open.layer);
   frame = outside;
   MaybeId id = result ? dense(*result, loc, "a parameter") : std::nullopt;
   if (id)
-    id = shapedAs(*id, *value, loc, "what optimiser '" + written.name + "' makes of a parameter");
+    id = values.shapedAs(*id, *value, loc, "what optimiser '" + written.name + "' makes of a parameter");
   const std::vector<Axis> axes = builder.value(param).axes;
   return !id || axes.size() == 1 ? id : builder.split(*id, builder.value(*id).axes[0].name, axes, loc);
-}
-
-//===----------------------------------------------------------------------===//
-// Programs
-//===----------------------------------------------------------------------===//
-
-void Elaborator::finishPrograms(const ast::ModelDecl &model) {
-  Loc place = model.name.loc;
-  for (const ast::Statement &statement : model.body)
-    if (auto *output = std::get_if<ast::OutputStmt>(&statement.node);
-        output && output->kind == ast::OutputStmt::Kind::Loss && !training)
-      error(output->name.loc, "nothing makes this loss small; expected a statement 'train OPTIMISER(...)' too, or "
-                              "'output loss = ...'");
-  if (!metrics.empty())
-    builder.program({"evaluate", metrics, {}}, place);
-  if (!training || diagnostics.errorCount() != 0)
-    return;
-
-  Program train{"train_step", {{"loss", *loss}}, paramUpdates};
-  llvm::append_range(train.updates, stateUpdates);
-  if (auto found = given.find("step"); found != given.end()) {
-    Id step = std::get<Dense>(found->second.operand).id;
-    bool isUpdated = llvm::any_of(train.updates, [&](const Update &each) { return each.target == step; });
-    if (builder.needed(train)[step] && !isUpdated) {
-      MaybeId one = builder.constant(1, place);
-      MaybeId next = one ? builder.binary("add", step, *one, place) : std::nullopt;
-      if (next)
-        train.updates.push_back({step, *next});
-    }
-  }
-  builder.program(std::move(train), place);
-
-  // What some program uses is given a value; the seed is what the others are made of.
-  Program initialize{"initialize", {}, {}};
-  std::vector<bool> needed = builder.needed();
-  for (Id id = 0; id < Id(needed.size()); ++id) {
-    OpCode op = builder.value(id).op;
-    if (!needed[id] || (op != OpCode::Param && op != OpCode::State) || builder.value(id).name == "seed")
-      continue;
-    auto initial = initials.find(id);
-    if (MaybeId value = initialValue(id, initial == initials.end() ? Initial() : initial->second))
-      initialize.updates.push_back({id, *value});
-  }
-  builder.program(std::move(initialize), place);
 }
