@@ -75,12 +75,12 @@ void remarkNoTiles(ModuleOp module) {
 }
 
 /// One level's code for each thread; code generation is most of the time.
-llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, ArrayRef<int> levels, bool wantText) {
+llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, ArrayRef<int> levels, cpu::CodeOptions options) {
   std::vector<std::optional<llvm::Expected<cpu::CPUCode>>> results(levels.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < levels.size(); ++i)
-    threads.emplace_back([&, i] { results[i].emplace(cpu::generateCode(module, levels[i], wantText)); });
-  results[0].emplace(cpu::generateCode(module, levels[0], wantText));
+    threads.emplace_back([&, i] { results[i].emplace(cpu::generateCode(module, levels[i], options)); });
+  results[0].emplace(cpu::generateCode(module, levels[0], options));
   for (std::thread &thread : threads)
     thread.join();
   std::vector<cpu::CPUCode> code;
@@ -306,7 +306,7 @@ llvm::Expected<std::string> gnnc::compile(const frontend::ModelSpec &model, cons
   std::vector<cpu::CPUCode> code;
   if (forCPU || wantText) {
     cpu::loadDialects(&context);
-    llvm::Expected<std::vector<cpu::CPUCode>> generated = generate(*module, levels, wantText);
+    llvm::Expected<std::vector<cpu::CPUCode>> generated = generate(*module, levels, {wantText, options.optimiseCode});
     if (!generated)
       return explain(generated.takeError());
     code = std::move(*generated);

@@ -58,6 +58,9 @@ struct CompileOptions {
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture
+  /// False: LLVM's optimiser is left out, which takes most of a compilation's time, and the code for CPUs takes several
+  /// times as long to run. For tests of many models.
+  bool optimiseCode = true;
   /// GPU architectures to hold machine code for, as numbers (90 for sm_90); PTX for the first serves later ones.
   std::vector<int> architectures = {80, 90};
   /// What GPUs compute float32 products with.

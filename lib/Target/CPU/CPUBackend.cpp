@@ -121,7 +121,7 @@ LogicalResult lowerToLLVM(ModuleOp code) {
   return applyFullConversion(code, target, std::move(patterns));
 }
 
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level) {
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level, bool optimise) {
   static std::once_flag once;
   std::call_once(once, [] {
     llvm::InitializeNativeTarget();
@@ -139,8 +139,9 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level
   std::string features = level == 4 ? "-prefer-256-bit" : "";
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Default));
+  return std::unique_ptr<llvm::TargetMachine>(
+      target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
+                                  optimise ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
 }
 
 void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -165,7 +166,7 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
 
 std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
 
-llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantText) {
+llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, CodeOptions options) {
   constexpr llvm::StringLiteral message = "internal error in code generation; the diagnostic says where";
   OwningOpRef<ModuleOp> code = ModuleOp::create(module.getLoc());
   FailureOr<SmallVector<EmittedKernel>> kernels = emitKernels(module, CPUTarget{level}, *code);
@@ -178,7 +179,7 @@ llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantT
   std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*code, llvmContext, "gnnc");
   if (!ir)
     return error(message);
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = makeTargetMachine(level);
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = makeTargetMachine(level, options.optimise);
   if (!machine)
     return machine.takeError();
   ir->setTargetTriple((*machine)->getTargetTriple());
@@ -197,12 +198,13 @@ llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, bool wantT
     }
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  optimise(*ir, **machine);
+  if (options.optimise)
+    optimise(*ir, **machine);
 
   CPUCode result;
   result.level = level;
   result.kernels = std::move(*kernels);
-  if (wantText) {
+  if (options.wantText) {
     llvm::raw_string_ostream stream(result.text);
     ir->print(stream, nullptr);
   }

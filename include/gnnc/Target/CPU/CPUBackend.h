@@ -31,13 +31,18 @@ struct CPUCode {
   std::string text;                         ///< LLVM IR after optimisation, if asked for
 };
 
+struct CodeOptions {
+  bool wantText = false; ///< fill in CPUCode::text
+  bool optimise = true;  ///< false: without LLVM's optimiser, and its fastest way to machine code
+};
+
 /// Loads what code generation needs into a context. To be called once, before any generateCode: loading is not
 /// thread-safe.
 void loadDialects(mlir::MLIRContext *context);
 
 /// Generates code for all kernels; several threads may do so at once, one for each level. What is wrong with the module
 /// goes to its context's diagnostics. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
-llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, bool wantText);
+llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, CodeOptions options = {});
 
 /// Symbol of a kernel's function.
 std::string functionName(llvm::StringRef kernel, int level);
