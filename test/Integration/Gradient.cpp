@@ -135,11 +135,15 @@ void test::addOutputGradients(Tensors &tensors, const Tensors &outputs, unsigned
   }
 }
 
-std::string test::compareWithDifferences(const Program &program, const Graph &graph, const Tensors &tensors,
-                                         const Tensors &gradients, double tolerance) {
-  Tensors changed = tensors;
-  std::string error;
-  auto loss = [&] {
+namespace {
+
+/// The sum over all outputs y of y * grad.y, as a function of inputs that change.
+class Loss {
+public:
+  Loss(const Program &program, const Graph &graph, const Tensors &tensors)
+      : changed(tensors), program(program), graph(graph), tensors(tensors) {}
+
+  double operator()() {
     double sum = 0;
     llvm::Expected<Tensors> outputs = program.run(graph, changed);
     if (!outputs) {
@@ -153,12 +157,84 @@ std::string test::compareWithDifferences(const Program &program, const Graph &gr
           sum += weight.data[i] * output.data[i];
     }
     return sum;
-  };
+  }
+
+  /// The input that a gradient is of; null where it is not given.
+  Tensor *inputOf(llvm::StringRef gradient) {
+    if (!gradient.consume_front("grad."))
+      return nullptr;
+    auto given = changed.find(gradient.str());
+    return given == changed.end() ? nullptr : &given->second;
+  }
+
+  Tensors changed;
+  std::string error; ///< of the last run, if it failed
+
+private:
+  const Program &program;
+  const Graph &graph;
+  const Tensors &tensors;
+};
+
+} // namespace
+
+std::string test::compareAlongLines(const Program &program, const Graph &graph, const Tensors &tensors,
+                                    const Tensors &gradients) {
+  Loss loss(program, graph, tensors);
+  std::mt19937 random(11);
   for (const auto &[name, gradient] : gradients) {
-    auto given = llvm::StringRef(name).starts_with("grad.") ? changed.find(name.substr(5)) : changed.end();
-    if (given == changed.end())
+    Tensor *x = loss.inputOf(name);
+    if (!x)
       continue;
-    Tensor &x = given->second;
+    if (gradient.shape != x->shape)
+      return name + " has another shape than the value";
+    double largest = 1e-2;
+    for (double number : gradient.data)
+      largest = std::max(largest, std::abs(number));
+    const std::vector<double> before = x->data;
+    // No direction is small for any number, so that each number's error shows.
+    double tolerance = 2e-6 * largest * std::sqrt(double(before.size()));
+    for (int line = 0; line < 2; ++line) {
+      std::vector<double> direction(before.size());
+      double predicted = 0;
+      for (size_t i = 0; i < direction.size(); ++i) {
+        direction[i] = (random() % 2 ? 1 : -1) * (0.5 + double(random() % 512) / 1024);
+        predicted += direction[i] * gradient.data[i];
+      }
+      auto at = [&](double step) {
+        for (size_t i = 0; i < before.size(); ++i)
+          x->data[i] = before[i] + step * direction[i];
+        double value = loss();
+        x->data = before;
+        return value;
+      };
+      double best = INFINITY, found = 0;
+      for (double step : {1e-5, 1e-6, 1e-4}) {
+        double above = at(step), slope = (above - at(-step)) / (2 * step);
+        if (!loss.error.empty())
+          return loss.error;
+        if (double difference = std::abs(slope - predicted); difference < best) {
+          best = difference;
+          found = slope;
+        }
+        if (best <= tolerance)
+          break;
+      }
+      if (!(best <= tolerance))
+        return llvm::formatv("{0} along a line: the slope is {1}, the gradient says {2}", name, found, predicted);
+    }
+  }
+  return "";
+}
+
+std::string test::compareWithDifferences(const Program &program, const Graph &graph, const Tensors &tensors,
+                                         const Tensors &gradients, double tolerance) {
+  Loss loss(program, graph, tensors);
+  for (const auto &[name, gradient] : gradients) {
+    Tensor *input = loss.inputOf(name);
+    if (!input)
+      continue;
+    Tensor &x = *input;
     if (gradient.shape != x.shape)
       return name + " has another shape than the value";
     double largest = 1e-2;
@@ -173,8 +249,8 @@ std::string test::compareWithDifferences(const Program &program, const Graph &gr
         x.data[i] = before - step;
         double slope = (above - loss()) / (2 * step);
         x.data[i] = before;
-        if (!error.empty())
-          return error;
+        if (!loss.error.empty())
+          return loss.error;
         double difference = std::abs(slope - gradient.data[i]);
         if (difference < best) {
           best = difference;

@@ -55,6 +55,11 @@ void addOutputGradients(Tensors &tensors, const Tensors &outputs, unsigned seed)
 std::string compareWithDifferences(const Program &program, const Graph &graph, const Tensors &tensors,
                                    const Tensors &gradients, double tolerance);
 
+/// The same along random lines through each x, two for each: every number of x moves along all of them, so this takes
+/// four runs a tensor instead of two a number or more. Empty where the slopes agree; a kink may disturb them.
+std::string compareAlongLines(const Program &program, const Graph &graph, const Tensors &tensors,
+                              const Tensors &gradients);
+
 } // namespace gnnc::test
 
 #endif // GNNC_TEST_INTEGRATION_GRADIENT_H

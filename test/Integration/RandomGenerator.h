@@ -18,7 +18,7 @@ namespace gnnc::test {
 /// be.
 class Generator {
 public:
-  explicit Generator(uint64_t seed);
+  explicit Generator(const RandomSeed &seed);
   frontend::ModelSpec run();
 
 private:
@@ -101,6 +101,7 @@ private:
   };
 
   Random random;
+  BodySize body;
   frontend::ModelBuilder builder;
   frontend::Loc loc;
   bool wide = false; ///< a few rows of more than 512 mixed features

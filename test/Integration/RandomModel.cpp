@@ -19,8 +19,8 @@ using namespace gnnc::test;
 using frontend::kNone;
 using frontend::MaybeId;
 
-Generator::Generator(uint64_t seed)
-    : random(seed), builder([](frontend::Loc, const std::string &message) {
+Generator::Generator(const RandomSeed &seed)
+    : random(seed.number), body(seed.body), builder([](frontend::Loc, const std::string &message) {
         // The generator asks for nothing that does not fit.
         ADD_FAILURE() << "the random model is wrong: " << message;
       }) {}
@@ -258,7 +258,7 @@ frontend::ModelSpec Generator::run() {
   for (int64_t n = random.below(3); n > 0; --n)
     pool.push_back(input(random.chance(20) ? kNone : random.pick(spaces), anyAxes(2)));
 
-  for (int64_t n = random.between(4, 18); n > 0; --n)
+  for (int64_t n = body == BodySize::Small ? random.between(2, 6) : random.between(4, 18); n > 0; --n)
     keep(random.chance(50) ? pattern() : step());
   outputs();
   std::optional<frontend::ModelSpec> model = builder.finish("random", /*doublePrecision=*/random.chance(20), {});
@@ -267,4 +267,4 @@ frontend::ModelSpec Generator::run() {
   return std::move(*model);
 }
 
-frontend::ModelSpec test::randomModel(uint64_t seed) { return Generator(seed).run(); }
+frontend::ModelSpec test::randomModel(const RandomSeed &seed) { return Generator(seed).run(); }

@@ -14,6 +14,7 @@
 #ifndef GNNC_TEST_INTEGRATION_RANDOMMODEL_H
 #define GNNC_TEST_INTEGRATION_RANDOMMODEL_H
 
+#include "RandomSeeds.h"
 #include "TestModel.h"
 
 #include "llvm/ADT/ArrayRef.h"
@@ -44,7 +45,7 @@ private:
   std::mt19937_64 engine;
 };
 
-frontend::ModelSpec randomModel(uint64_t seed);
+frontend::ModelSpec randomModel(const RandomSeed &seed);
 
 /// The shapes of graph that go wrong. `Large` has enough rows for several blocks of each kernel.
 enum class GraphShape { Empty, NoEdges, OneNode, Repeated, Hub, Small, Large };

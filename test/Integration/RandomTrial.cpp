@@ -15,12 +15,14 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -78,7 +80,7 @@ llvm::Expected<Trial> test::makeTrial(frontend::ModelSpec model, llvm::ArrayRef<
   return trial;
 }
 
-llvm::Expected<Trial> test::makeRandomTrial(uint64_t seed) {
+llvm::Expected<Trial> test::makeRandomTrial(const RandomSeed &seed) {
   frontend::ModelSpec model = randomModel(seed);
   int64_t widest = 1;
   for (const frontend::Value &value : model.values) {
@@ -88,13 +90,13 @@ llvm::Expected<Trial> test::makeRandomTrial(uint64_t seed) {
     widest = std::max(widest, elements);
   }
   // One ordinary graph and two that go wrong; now and then a large one, where the interpreter can bear it.
-  Random random(seed ^ 0x14057B7EF767814F);
+  Random random(seed.number ^ 0x14057B7EF767814F);
   std::vector<GraphShape> shapes{random.pick({GraphShape::Small, GraphShape::Hub}),
                                  random.pick({GraphShape::Repeated, GraphShape::OneNode}),
                                  random.pick({GraphShape::Empty, GraphShape::NoEdges, GraphShape::OneNode})};
   if (widest <= 64 && (random.chance(25) || isRecordingForDevice()))
     shapes.push_back(GraphShape::Large);
-  return makeTrial(std::move(model), shapes, seed);
+  return makeTrial(std::move(model), shapes, seed.number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -199,43 +201,26 @@ std::string checkPhases(const Trial &trial, unsigned optLevel) {
   return "";
 }
 
-/// Lets a runtime of this process choose no newer code than for x86-64-v3 while it lives.
-struct OlderProcessor {
-  OlderProcessor() { setenv("GNNC_CPU_LEVEL", "3", 1); }
-  ~OlderProcessor() { unsetenv("GNNC_CPU_LEVEL"); }
-};
-
-std::string checkCompiled(const Trial &trial, unsigned optLevel) {
-  auto compiled = CompiledModel::create(trial.model, optLevel);
+std::string checkCompiled(const Trial &trial, const Way &way) {
+  auto compiled = CompiledModel::create(trial.model, optionsFor(way));
   if (!compiled)
     return "does not compile: " + llvm::toString(compiled.takeError());
   double relative = trial.model.doublePrecision ? 1e-10 : 1e-5;
   for (const Sample &sample : trial.samples) {
     std::string graphName = nameOf(sample.shape);
-    Tensors first;
-    int variant = 0;
-    auto run = [&](int threads, const char *what) -> std::string {
-      auto outputs = runGuarded((*compiled)->file(), sample.graph, sample.tensors, threads, variant++);
+    std::vector<Tensors> runs;
+    for (int threads : {1, 2}) {
+      std::string where = graphName + (threads == 1 ? ", one thread: " : ", two threads: ");
+      auto outputs = runGuarded((*compiled)->file(), sample.graph, sample.tensors, threads, indexForm(way, threads));
       if (!outputs)
-        return graphName + ", " + what + ": " + llvm::toString(outputs.takeError());
+        return where + llvm::toString(outputs.takeError());
       std::string difference = compareAll(trial, sample, *outputs, relative);
       if (!difference.empty())
-        return graphName + ", " + what + ": " + difference;
-      if (variant == 1)
-        first = std::move(*outputs);
-      else if (variant == 2 && !sameBits(first, *outputs))
-        return graphName + ": the bits depend on the number of threads";
-      return "";
-    };
-    std::string wrong = run(1, "one thread");
-    if (wrong.empty())
-      wrong = run(2, "two threads");
-    if (wrong.empty()) {
-      OlderProcessor older;
-      wrong = run(2, "older processor");
+        return where + difference;
+      runs.push_back(std::move(*outputs));
     }
-    if (!wrong.empty())
-      return wrong;
+    if (!sameBits(runs[0], runs[1]))
+      return graphName + ": the bits depend on the number of threads";
   }
   return "";
 }
@@ -244,13 +229,44 @@ std::string checkCompiled(const Trial &trial, unsigned optLevel) {
 
 std::string Way::name() const {
   return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted") +
-         (save == SaveKind::Auto ? std::string() : std::string(" --save=") + nameOf(save));
+         (save == SaveKind::Auto ? std::string() : std::string(" --save=") + nameOf(save)) +
+         (compiled ? " for x86-64-v" + std::to_string(cpuLevel) : "") + (optimise ? "" : " without LLVM's optimiser");
 }
 
-std::vector<Way> test::allWays() { return {{0, false}, {1, false}, {2, false}, {0, true}, {1, true}, {2, true}}; }
+std::vector<Way> test::allWays(const RandomSeed &seed, bool gradient) {
+  std::vector<Way> ways;
+  for (unsigned optLevel : {0, 1, 2})
+    ways.push_back({optLevel, /*compiled=*/false});
+  size_t interpreted = ways.size();
+  for (unsigned optLevel : {0, 1, 2})
+    ways.push_back({optLevel});
+  if (gradient)
+    for (SaveKind save : {SaveKind::None, SaveKind::All})
+      ways.push_back({2, /*compiled=*/true, save});
+  size_t compiled = ways.size() - interpreted;
+  for (size_t i = 0; i < compiled; ++i) {
+    Way &way = ways[interpreted + i];
+    way.optimise = seed.body == BodySize::Full || seed.number % compiled == i;
+    // The level changes once each of the ways has been the optimised one.
+    way.cpuLevel = (seed.number / compiled + i) % 2 ? 3 : 4;
+  }
+  return ways;
+}
+
+int test::indexForm(const Way &way, int threads) { return (2 * int(way.optLevel) + int(way.save) + threads - 1) % 4; }
+
+CompileOptions test::optionsFor(const Way &way) {
+  CompileOptions options;
+  options.optLevel = way.optLevel;
+  options.save = way.save;
+  options.optimiseCode = way.optimise;
+  static const bool newer = __builtin_cpu_supports("x86-64-v4");
+  options.cpuLevels = {newer ? way.cpuLevel : std::min(way.cpuLevel, 3)};
+  return options;
+}
 
 std::string test::check(const Trial &trial, const Way &way) {
-  return way.compiled ? checkCompiled(trial, way.optLevel) : checkPhases(trial, way.optLevel);
+  return way.compiled ? checkCompiled(trial, way) : checkPhases(trial, way.optLevel);
 }
 
 llvm::Error test::record(const Trial &trial, bool unfused) {
@@ -270,22 +286,29 @@ llvm::Error test::record(const Trial &trial, bool unfused) {
   return llvm::Error::success();
 }
 
-std::string test::checkApart(const Trial &trial, const Way &way) {
-  return runApart([&] { return check(trial, way); });
-}
-
-std::string test::runApart(const std::function<std::string()> &work) {
+std::optional<Finding> test::runApart(llvm::ArrayRef<Check> checks) {
+  // Which check runs: what a process that crashed can no longer tell.
+  auto *running = static_cast<volatile size_t *>(
+      mmap(nullptr, sizeof(size_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  if (running == MAP_FAILED)
+    return Finding{0, "no memory"};
+  auto release = llvm::scope_exit([&] { munmap(const_cast<size_t *>(running), sizeof(size_t)); });
+  *running = 0;
   int ends[2];
   if (pipe(ends) != 0)
-    return "no pipe";
+    return Finding{0, "no pipe"};
   pid_t child = fork();
   if (child < 0)
-    return "no process";
+    return Finding{0, "no process"};
   if (child == 0) {
     for (int number : {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE})
       signal(number, SIG_DFL);
-    alarm(kHang);
-    std::string wrong = work();
+    std::string wrong;
+    for (size_t i = 0; i < checks.size() && wrong.empty(); ++i) {
+      *running = i;
+      alarm(kHang);
+      wrong = checks[i].run();
+    }
     for (size_t written = 0; written < wrong.size();) {
       ssize_t count = write(ends[1], wrong.data() + written, wrong.size() - written);
       if (count <= 0)
@@ -303,6 +326,10 @@ std::string test::runApart(const std::function<std::string()> &work) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status))
-    return WTERMSIG(status) == SIGALRM ? "hangs" : std::string("crashes: ") + strsignal(WTERMSIG(status));
-  return wrong;
+    wrong = WTERMSIG(status) == SIGALRM ? "hangs" : std::string("crashes: ") + strsignal(WTERMSIG(status));
+  else if (WEXITSTATUS(status) != 0)
+    wrong = "exits with status " + std::to_string(WEXITSTATUS(status)) + ": " + wrong;
+  if (wrong.empty())
+    return std::nullopt;
+  return Finding{*running, wrong};
 }

@@ -9,6 +9,7 @@
 #define GNNC_TEST_INTEGRATION_RANDOMTRIAL_H
 
 #include "RandomModel.h"
+#include "RandomSeeds.h"
 
 #include <functional>
 
@@ -31,7 +32,7 @@ struct Trial {
 llvm::Expected<Trial> makeTrial(frontend::ModelSpec model, llvm::ArrayRef<GraphShape> shapes, uint64_t seed);
 
 /// A random model on a few random graphs.
-llvm::Expected<Trial> makeRandomTrial(uint64_t seed);
+llvm::Expected<Trial> makeRandomTrial(const RandomSeed &seed);
 
 /// Computes the values of all samples anew, after the model has changed.
 llvm::Error evaluate(Trial &trial);
@@ -41,21 +42,42 @@ struct Way {
   unsigned optLevel = 2;
   bool compiled = true; ///< false: the interpreter on the module after the phases
   SaveKind save = SaveKind::Auto;
+  int cpuLevel = 4;     ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
+  bool optimise = true; ///< with LLVM's optimiser, as users get it
   std::string name() const;
 };
-std::vector<Way> allWays();
+/// The ways to try a seed. Code generation takes most of the time, so each compiled way is for one processor level:
+/// they alternate over the ways, and with the seed, so that every way meets both. Of a small body LLVM optimises the
+/// code of one way, another for each seed. `gradient`: with the two ways that differ for gradients alone.
+std::vector<Way> allWays(const RandomSeed &seed, bool gradient = false);
+
+/// How to compile a model that way, for a processor level that this machine has.
+CompileOptions optionsFor(const Way &way);
+
+/// The form in which a run gets its indices (`variant` of runGuarded): the ways go through all of them.
+int indexForm(const Way &way, int threads);
 
 /// What a way gets wrong, in words; empty where it agrees on every sample. A compiled model runs with one and two
-/// threads, which must agree to the bit, and with the code for an older processor. All its memory ends where a page
-/// does that must not be touched, and holds NaNs before.
+/// threads, which must agree to the bit. All its memory ends where a page does that must not be touched, and holds NaNs
+/// before.
 std::string check(const Trial &trial, const Way &way);
 
 /// Writes its samples for a GPU on another machine, where that is asked for (DeviceCases.h).
 llvm::Error record(const Trial &trial, bool unfused = true);
 
-/// What `work` says, in a process of its own, so that a crash or a hang is one more thing to get wrong.
-std::string runApart(const std::function<std::string()> &work);
-std::string checkApart(const Trial &trial, const Way &way);
+/// Something to find out about a trial: `run` says what is wrong, nothing where all is well.
+struct Check {
+  std::string name;
+  std::function<std::string()> run;
+};
+struct Finding {
+  size_t check; ///< which of them
+  std::string wrong;
+};
+
+/// Runs checks in order up to the first that finds something, in one process of their own, so that a crash or a hang
+/// is one more thing to find.
+std::optional<Finding> runApart(llvm::ArrayRef<Check> checks);
 
 /// Runs a compiled model with all memory guarded as above. `variant` chooses how its indices are given.
 llvm::Expected<Tensors> runGuarded(const ModelFile &file, const Graph &graph, const Tensors &tensors, int threads,

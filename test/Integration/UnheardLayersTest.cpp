@@ -38,8 +38,11 @@ TEST_P(UnheardLayers, EqualTheInterpreter) {
   ASSERT_TRUE(model);
   llvm::Expected<Trial> trial = makeTrial(*model, kGraphShapes, 1);
   ASSERT_TRUE(bool(trial)) << llvm::toString(trial.takeError());
-  for (const Way &way : allWays())
-    EXPECT_EQ(check(*trial, way), "") << way.name();
+  // Of the two, one has for each compiled way the processor level that the other has not.
+  for (uint64_t seed : {0, 3})
+    for (const Way &way : allWays({seed, BodySize::Full}))
+      if (way.compiled || seed == 0)
+        EXPECT_EQ(check(*trial, way), "") << way.name();
   llvm::Error error = record(*trial);
   EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
 }
