@@ -10,7 +10,7 @@ config.name = "gnnc"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".gnn", ".mlir", ".test"]
 # Programs of their own, and files that tests read.
-config.excludes = ["Device", "Fuzz", "Inputs", "Install", "Integration", "Unit"]
+config.excludes = ["Device", "Inputs", "Install", "Integration", "Unit"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.gnnc_obj_root, "test")
 
