@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SharedFiles.h"
 #include "TestModel.h"
 
 #include "gnnc/Host/GraphFile.h"
@@ -21,17 +22,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 using namespace gnnc;
 using namespace gnnc::test;
 
 namespace {
-
-std::string sharedFolder() {
-  const char *folder = std::getenv("GNNC_SHARED");
-  return folder ? folder : GNNC_DEFAULT_SHARED;
-}
 
 /// A temporary file of its own, removed at the end.
 struct TemporaryFile {
@@ -82,9 +77,8 @@ class Golden : public testing::TestWithParam<const char *> {};
 
 /// Outputs, or with `gradient` the gradients of inputs and parameters too.
 static void compareWithPyG(const std::string &kind, bool gradient) {
-  std::string goldenPath = sharedFolder() + "/goldens/pyg_layers.safetensors";
-  if (!llvm::sys::fs::exists(goldenPath))
-    GTEST_SKIP() << "no goldens at '" << goldenPath << "': set GNNC_SHARED to the folder that has them";
+  std::string goldenName = "goldens/pyg_layers.safetensors", goldenPath = findSharedFile(goldenName);
+  GNNC_SKIP_WITHOUT(goldenPath, goldenName);
   llvm::Expected<SafetensorsFile> all = SafetensorsFile::open(goldenPath);
   ASSERT_TRUE(bool(all)) << llvm::toString(all.takeError());
   std::optional<frontend::ModelSpec> model = loadFile(std::string(GNNC_GOLDEN_MODELS) + "/" + kind + ".gnn");
@@ -193,10 +187,10 @@ TEST(Trained, ExamplesMatchPyG) {
   for (std::string graphName : {"cora", "citeseer"})
     for (std::string example : {"gcn", "gat"}) {
       SCOPED_TRACE(graphName + " " + example);
-      std::string trained = sharedFolder() + "/goldens/trained/" + graphName + "_" + example + ".safetensors";
-      std::string data = sharedFolder() + "/data/" + graphName + ".safetensors";
-      if (!llvm::sys::fs::exists(trained) || !llvm::sys::fs::exists(data))
-        GTEST_SKIP() << "no trained model at '" << trained << "': set GNNC_SHARED to the folder that has it";
+      std::string trainedName = "goldens/trained/" + graphName + "_" + example + ".safetensors";
+      std::string trained = findSharedFile(trainedName), data = findSharedFile("data/" + graphName + ".safetensors");
+      GNNC_SKIP_WITHOUT(trained, trainedName);
+      GNNC_SKIP_WITHOUT(data, "data/" + graphName + ".safetensors");
       llvm::Expected<SafetensorsFile> params = SafetensorsFile::open(trained), graph = SafetensorsFile::open(data);
       ASSERT_TRUE(params && graph);
       const FileTensor *expected = params->find("logits");

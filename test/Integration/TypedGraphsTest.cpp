@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "SharedFiles.h"
 #include "TestModel.h"
 
 #include "gnnc/Support/Safetensors.h"
@@ -22,17 +23,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 
 using namespace gnnc;
 using namespace gnnc::test;
 
 namespace {
-
-std::string sharedFolder() {
-  const char *folder = std::getenv("GNNC_SHARED");
-  return folder ? folder : GNNC_DEFAULT_SHARED;
-}
 
 std::vector<int32_t> column(const FileTensor &tensor, int64_t row, int64_t count) {
   const int32_t *data = tensor.as<int32_t>().data() + row * count;
@@ -85,9 +80,9 @@ const char *const kHGT = "import std\nmodel M { input x: node[in = 16]\n output 
 
 /// A graph like MUTAG, made by the generator beside the data; empty where that cannot run here.
 std::string makeMutag() {
-  std::string script = sharedFolder() + "/data/make_graph.py";
+  std::string script = findSharedFile("data/make_graph.py");
   llvm::SmallString<128> path;
-  if (!llvm::sys::fs::exists(script) || llvm::sys::fs::createTemporaryFile("gnnc-mutag", "safetensors", path))
+  if (script.empty() || llvm::sys::fs::createTemporaryFile("gnnc-mutag", "safetensors", path))
     return "";
   std::optional<llvm::StringRef> quiet[] = {std::nullopt, llvm::StringRef(""), llvm::StringRef("")};
   llvm::StringRef usr = "/usr/bin";
@@ -104,9 +99,8 @@ std::string makeMutag() {
 } // namespace
 
 TEST(TypedGraphs, RGCNOnAifb) {
-  std::string path = sharedFolder() + "/data/aifb.safetensors";
-  if (!llvm::sys::fs::exists(path))
-    GTEST_SKIP() << "no graph at '" << path << "': set GNNC_SHARED to the folder that has it";
+  std::string path = findSharedFile("data/aifb.safetensors");
+  GNNC_SKIP_WITHOUT(path, "data/aifb.safetensors");
   llvm::Expected<Graph> graph = readGraph(path);
   ASSERT_TRUE(bool(graph)) << llvm::toString(graph.takeError());
   check(*graph, kRGCN, {{"edge_type", std::to_string(typesOf(*graph, "etype"))}});
