@@ -7,6 +7,7 @@
 
 #include "ParamsMap.h"
 #include "gnnc/Support/InputFile.h"
+#include "gnnc/Support/JSONText.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/Twine.h"
@@ -158,9 +159,13 @@ llvm::Expected<ParamsMap> ParamsMap::parse(llvm::StringRef text, llvm::StringRef
     return true;
   };
   json document = json::parse(text.begin(), text.end(), noteName, /*allow_exceptions=*/false);
+  if (document.is_discarded())
+    return llvm::createStringError("parameters map '" + name +
+                                   "': expected a JSON object, found text that is not JSON at " +
+                                   placeOfJSONError(text));
   if (!document.is_object())
     return llvm::createStringError("parameters map '" + name + "': expected a JSON object, found " +
-                                   (document.is_discarded() ? "text that is not JSON" : document.type_name()));
+                                   document.type_name());
   if (!duplicate.empty())
     return llvm::createStringError("parameters map '" + name + "': '" + duplicate + "': expected one entry, found two");
   auto data = std::make_unique<Data>();

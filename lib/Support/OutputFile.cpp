@@ -11,6 +11,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <filesystem>
+
 using namespace gnnc;
 
 static llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
@@ -30,6 +32,23 @@ static llvm::Error writeDirectly(llvm::StringRef path, llvm::function_ref<void(l
     return cannotWrite(path, code);
   }
   return llvm::Error::success();
+}
+
+/// Where a symbolic link to a file that does not exist yet leads in the end, through other links too.
+static llvm::Expected<llvm::SmallString<256>> followLinks(llvm::StringRef path) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40; // as Linux
+  fs::path place = path.str();
+  std::error_code code;
+  for (int i = 0; i < kMostLinks; ++i) {
+    if (!fs::is_symlink(fs::symlink_status(place, code)))
+      return llvm::SmallString<256>(place.string());
+    fs::path next = fs::read_symlink(place, code);
+    if (code)
+      return cannotWrite(path, code);
+    place = next.is_absolute() ? next : place.parent_path() / next;
+  }
+  return cannotWrite(path, std::make_error_code(std::errc::too_many_symbolic_link_levels));
 }
 
 namespace {
@@ -53,9 +72,15 @@ static llvm::Expected<Target> openTarget(llvm::StringRef path) {
   target.name = path;
   if (exists && !fs::is_regular_file(status))
     return std::move(target);
-  if (exists)
+  if (exists) {
     if (std::error_code code = fs::real_path(path, target.name))
       return cannotWrite(path, code);
+  } else {
+    llvm::Expected<llvm::SmallString<256>> name = followLinks(path);
+    if (!name)
+      return name.takeError();
+    target.name = std::move(*name);
+  }
   llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(target.name + ".%%%%%%.tmp");
   if (!temporary)
     return cannotWrite(path, llvm::errorToErrorCode(temporary.takeError()));

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Server.h"
+#include "gnnc/Support/Version.h"
 
 using namespace gnnc::lsp;
 using llvm::json::Object;

@@ -12,6 +12,7 @@
 
 #include "Server.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Support/Version.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,6 +20,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/LSP/Logging.h"
 #include "llvm/Support/Program.h"
@@ -37,11 +39,12 @@ int serveModels(int argc, char **argv) {
   llvm::cl::OptionCategory own("Options");
   llvm::cl::opt<bool> mlir("mlir", llvm::cl::cat(own), llvm::cl::desc("Serve .mlir files; must be the first argument"));
   llvm::cl::opt<bool> litTest("lit-test", llvm::cl::cat(own),
-                              llvm::cl::desc("Messages end with a line '// -----', answers are indented, and "
-                                             "URIs may begin with test:"));
+                              llvm::cl::desc("For tests: messages end with a line '// -----', replies are indented, "
+                                             "and URIs may begin with test:"));
   llvm::cl::opt<bool> log("log", llvm::cl::cat(own), llvm::cl::desc("Write all messages to standard error"));
   llvm::cl::HideUnrelatedOptions(own); // LLVM's
-  llvm::cl::ParseCommandLineOptions(argc, argv, "gnnc's language server\n");
+  llvm::cl::ParseCommandLineOptions(argc, argv,
+                                    "The language server of gnnc: models (.gnn), or with --mlir IR (.mlir)\n");
   if (mlir) {
     llvm::errs() << "gnnc-lsp-server: error: --mlir must be the first argument\n";
     return 2;
@@ -69,6 +72,8 @@ int serveModels(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &out) { out << "gnnc-lsp-server " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   if (argc > 1 && llvm::StringRef(argv[1]) == "--mlir") {
     argv[1] = argv[0];
     return serveMLIR(argc - 1, argv + 1);

@@ -12,6 +12,7 @@
 #include "InterpretPass.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Support/Version.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -19,13 +20,18 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
+  llvm::cl::SetVersionPrinter(
+      [](llvm::raw_ostream &out) { out << "gnnc-opt " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   mlir::DialectRegistry registry;
   registry
       .insert<gnnc::mpdfg::MPDFGDialect, gnnc::mpk::MPKDialect, mlir::arith::ArithDialect, mlir::func::FuncDialect,
               mlir::LLVM::LLVMDialect, mlir::math::MathDialect, mlir::scf::SCFDialect, mlir::vector::VectorDialect>();
   gnnc::registerPasses();
   gnnc::registerInterpretPass();
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "gnnc's optimizer driver\n", registry));
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "Runs passes of gnnc on IR in text form\n", registry));
 }

@@ -60,7 +60,9 @@ struct TrainArguments {
 struct InspectArguments {
   std::string model, graph, tuning;
   bool json = false;
-  bool cost = false; ///< what each kernel costs, instead of the rest
+  bool cost = false;    ///< what each kernel costs, instead of the rest
+  bool memory = false;  ///< each buffer of the workspace too
+  bool verbose = false; ///< everything
 };
 
 struct TuneArguments {

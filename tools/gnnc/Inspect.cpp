@@ -11,6 +11,7 @@
 #include "gnnc/Host/GraphInfo.h"
 #include "gnnc/Host/PlanInfo.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
@@ -19,6 +20,7 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <limits>
 #include <set>
 
 using namespace gnnc;
@@ -38,14 +40,15 @@ struct Plans {
 /// Prints one model's description; with plans also what it takes on their graph.
 class Inspector {
 public:
-  Inspector(const ModelFile &model, const Plans *plans, llvm::raw_ostream &out)
-      : model(model), plans(plans), out(out) {}
+  Inspector(const ModelFile &model, const Plans *plans, const InspectArguments &arguments, llvm::raw_ostream &out)
+      : model(model), plans(plans), arguments(arguments), out(out) {}
   void printText();
   void printJSON();
   void printCost();
 
 private:
   void printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> tensors);
+  void printStates();
   void printPrograms();
   void printSpaces();
   void printKernels();
@@ -64,6 +67,7 @@ private:
 
   const ModelFile &model;
   const Plans *plans;
+  const InspectArguments &arguments;
   llvm::raw_ostream &out;
 };
 
@@ -123,6 +127,21 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
   table.print(out);
 }
 
+/// Only how many there are, where nobody asks for more: each parameter of a model that trains has some.
+void Inspector::printStates() {
+  const std::vector<TensorInfo> &states = model.info().states;
+  if (arguments.verbose || states.size() <= 2)
+    return printTensors("states", states);
+  std::optional<int64_t> bytes = 0;
+  for (const TensorInfo &state : states) {
+    std::optional<int64_t> extent = extentOf(state.space), row = countElements(state.dims);
+    bytes =
+        bytes && extent && row ? llvm::checkedMulAdd(*extent, *row * elementBytes(state.type), *bytes) : std::nullopt;
+  }
+  out << "states\n  " << states.size() << " tensors" << (bytes ? ", " + formatBytes(uint64_t(*bytes)) : "")
+      << "  (-v lists them)\n";
+}
+
 /// Those besides forward, whose outputs are the model's.
 void Inspector::printPrograms() {
   for (const ProgramInfo &program : model.info().programs) {
@@ -132,7 +151,11 @@ void Inspector::printPrograms() {
     if (program.outputs.empty())
       out << "program " << program.name << "\n";
     if (!program.updates.empty())
-      out << "  updates " << llvm::join(program.updates, ", ") << "\n";
+      out << "  updates "
+          << (arguments.verbose || program.updates.size() <= 2
+                  ? llvm::join(program.updates, ", ")
+                  : std::to_string(program.updates.size()) + " parameters and states")
+          << "\n";
   }
 }
 
@@ -140,6 +163,10 @@ void Inspector::printSpaces() {
   out << "spaces\n";
   Table spaces;
   for (const SpaceInfo &space : model.info().spaces) {
+    // The compiler's own have a dot in their names.
+    bool isOwn = space.kind == "static" && llvm::StringRef(space.name).contains('.');
+    if (!arguments.verbose && (isOwn || (space.kind != "root" && space.kind != "static")))
+      continue;
     std::optional<int64_t> extent = extentOf(space.name);
     spaces.add({space.name, space.kind, extent ? formatCount(*extent) : ""});
   }
@@ -147,7 +174,8 @@ void Inspector::printSpaces() {
   out << "maps\n";
   Table maps;
   for (const MapInfo &map : model.info().maps)
-    maps.add({map.name, map.from + " -> " + map.to, map.kind});
+    if (arguments.verbose || map.kind == "root")
+      maps.add({map.name, map.from + " -> " + map.to, map.kind});
   maps.print(out);
   for (const SparseInfo &sparse : model.info().sparseInputs)
     out << "sparse input " << sparse.name << "\n  its entries are " << sparse.entries << ", their rows " << sparse.row
@@ -163,16 +191,22 @@ static std::string describe(const KernelInfo &kernel) {
   else if (kernel.space)
     text += " over " + *kernel.space;
   if (kernel.operations > 0)
-    text += ", " + std::to_string(kernel.operations) + " operations";
+    text += ", " + std::to_string(kernel.operations) + (kernel.operations == 1 ? " operation" : " operations");
   return text;
 }
 
 void Inspector::printKernels() {
   out << "kernels, in order\n";
   Table table;
+  llvm::MapVector<llvm::StringRef, size_t> others;
   for (auto [index, kernel] : llvm::enumerate(model.info().kernels))
-    table.add({std::to_string(index), kernel.name, kernel.function, describe(kernel)});
+    if (arguments.verbose || llvm::StringRef(kernel.function).split('.').first == "forward")
+      table.add({std::to_string(index), kernel.name, kernel.function, describe(kernel)});
+    else
+      ++others[kernel.function];
   table.print(out);
+  for (const auto &[function, count] : others)
+    out << "  and " << count << " of " << function << "  (-v lists them)\n";
 }
 
 /// What is chosen among when a graph is prepared; with a graph also which, and for what it costs.
@@ -218,7 +252,10 @@ static std::string describe(const ScheduleInfo &schedule) {
 }
 
 static std::string sizes(int64_t least, int64_t below) {
-  if (below < 0)
+  constexpr int64_t kNone = std::numeric_limits<int32_t>::max(); // nothing has that many members
+  if (least >= kNone)
+    return "no number of members";
+  if (below < 0 || below >= kNone)
     return least > 0 ? std::to_string(least) + " members or more" : "any number of members";
   if (below <= least)
     return "no number of members";
@@ -252,8 +289,9 @@ void Inspector::printChosen(const GraphInfo &graph) {
         list.owners ? llvm::formatv("{0:f1} members each", double(list.members) / double(list.owners)).str() : "";
     lists.add({list.map, formatCount(list.owners) + " owners", average,
                "at most " + std::to_string(list.chunk) + " members an item",
-               list.heavyOwners ? formatCount(list.heavyOwners) + " heavy owners in " + formatCount(list.heavyItems) +
-                                      " items, merged in order"
+               list.heavyOwners ? formatCount(list.heavyOwners) +
+                                      (list.heavyOwners == 1 ? " heavy owner in " : " heavy owners in ") +
+                                      formatCount(list.heavyItems) + " items, merged in order"
                                 : "no owner is split",
                list.bySize ? "items by falling size" : "items by owner"});
   }
@@ -286,7 +324,8 @@ void Inspector::printChosen(const GraphInfo &graph) {
 }
 
 void Inspector::printPlan() {
-  if (llvm::none_of(model.info().buffers, [](const BufferInfo &buffer) { return buffer.kind == "arena"; }))
+  bool any = llvm::any_of(model.info().buffers, [](const BufferInfo &buffer) { return buffer.kind == "arena"; });
+  if (!any || !(arguments.memory || arguments.verbose))
     return;
   out << "intermediate values in the workspace\n";
   Table table;
@@ -298,7 +337,7 @@ void Inspector::printPlan() {
                  "kernels " + std::to_string(buffer.first.value_or(0)) + " to " +
                      std::to_string(buffer.last.value_or(0)) + (buffer.saved ? ", kept for the backward half" : "")});
   table.print(out);
-  out << "the most bytes of these at one time\n";
+  out << "peak of intermediate values\n";
   Table peaks;
   for (const PhaseInfo &phase : phasesOf(model.info()))
     if (phase.half.empty()) {
@@ -327,7 +366,7 @@ void Inspector::printText() {
   if (!info.params.empty())
     out << "  in all " << formatCount(numbers) << " numbers" << (known ? "" : " and those on a space of the graph")
         << ", " << formatBytes(uint64_t(numbers * elementBytes(info.type))) << "\n";
-  printTensors("states", info.states);
+  printStates();
   printTensors("outputs", info.outputs);
   printPrograms();
   printSpaces();
@@ -393,8 +432,8 @@ void Inspector::printCost() {
     table.add({std::to_string(index), kernel.function, describe(kernel), costOf(kernel.flops), costOf(kernel.read),
                costOf(kernel.written)});
   table.print(out);
-  out << "phases: what the forward half saves for the backward half, and the most bytes of intermediate values at one "
-         "time\n";
+  out << "programs, with the bytes that the forward half saves for the backward half, and the peak of intermediate "
+         "values\n";
   Table phases;
   phases.add({"program", "kernels", "launches", "flops", "bytes read", "bytes written", "bytes saved", "peak bytes"});
   for (const PhaseInfo &phase : phasesOf(model.info()))
@@ -486,7 +525,7 @@ int gnnc::runInspect(const InspectArguments &arguments) {
       return fail(llvm::createStringError("'" + arguments.model + "' on '" + arguments.graph +
                                           "': " + llvm::toString(std::move(error))));
   }
-  Inspector inspector(*model, arguments.graph.empty() ? nullptr : &plans, llvm::outs());
+  Inspector inspector(*model, arguments.graph.empty() ? nullptr : &plans, arguments, llvm::outs());
   arguments.json ? inspector.printJSON() : arguments.cost ? inspector.printCost() : inspector.printText();
   return ExitOk;
 }

@@ -10,6 +10,7 @@
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Support/Version.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,6 +18,9 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <CLI/CLI.hpp>
+
+#include <csignal>
+#include <sstream>
 
 using namespace gnnc;
 
@@ -33,63 +37,68 @@ static std::string checkSeed(const std::string &text) {
 }
 
 static void addCompile(CLI::App &app, CompileArguments &arguments) {
-  CLI::App *command = app.add_subcommand("compile", "Compile a model to a shared object, or print what is on the way");
+  CLI::App *command =
+      app.add_subcommand("compile", "Compile a model to a shared object, or print an intermediate form");
   std::vector<std::string> phases;
   for (llvm::StringRef phase : phaseNames())
     phases.push_back(phase.str());
-  command->add_option("MODEL", arguments.input, "Model text (.gnn) or its JSON form (.json)")->required();
-  command->add_option("-m,--model", arguments.model, "Model of the file to compile; default: the last one");
+  command->add_option("MODEL", arguments.input, "Model file: text (.gnn) or its JSON form (.json)")->required();
+  command->add_option("-m,--model", arguments.model, "Which model of the file to compile; default: the last one");
   command
       ->add_option("-D,--define", arguments.defines,
-                   "Set a size of the model or the extent of a static space, such as -D classes=7; may be repeated")
+                   "Set a size of the model or the extent of a static space, for example -D classes=7; may be repeated")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false)
       ->check(checkDefine);
-  command->add_option("--target", arguments.targets, "What to hold code for: cpu, cuda or both")
+  command->add_option("--target", arguments.targets, "Targets to generate code for: cpu, cuda or both")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command
-      ->add_option("-O", arguments.optLevel, "0: one kernel for each operation; 1: fused; 2: fused, with all rewrites")
+      ->add_option("-O", arguments.optLevel,
+                   "0: one kernel per operation; 1: fused kernels; 2: fused kernels and all rewrites")
       ->check(CLI::Range(0, 2))
       ->type_name("LEVEL")
       ->capture_default_str();
   command
       ->add_option(
           "--dtype", arguments.dtype,
-          "f32, f64: type of all numbers; bf16, f16: what rows of nodes, edges and other spaces are kept as in "
-          "memory, while everything is computed in f32 and parameters are f32")
+          "f32, f64: compute and store everything in this type; bf16, f16: store rows of nodes, edges and other "
+          "spaces in this type, but compute in f32 and keep parameters in f32")
       ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str();
   CLI::Option *emit =
       command
           ->add_option("--emit", arguments.emit,
-                       "json: the checked model; mpdfg, mpk, llvm: IR; cuda: kernels as CUDA C++; ptx, cubin: compiled "
-                       "by NVRTC; obj: object file; so: shared object")
+                       "What to write. json: the checked model; mpdfg, mpk, llvm: IR; cuda: kernels as CUDA C++; ptx, "
+                       "cubin: kernels compiled by NVRTC; obj: object file; so: shared object")
           ->check(CLI::IsMember({"json", "mpdfg", "mpk", "llvm", "cuda", "ptx", "cubin", "obj", "so"}))
           ->capture_default_str();
   command->add_flag(
       "--gradient", arguments.gradient,
-      "Compute gradients too: an input grad.y for each output y, an output grad.x for each parameter and input x");
+      "Also compute gradients: adds an input grad.y for each output y, and an output grad.x for each parameter and "
+      "input x");
   command
       ->add_option("--save", arguments.save,
-                   "Forward values that gradients and training find in memory: none: outputs alone, all else is "
-                   "computed once more; auto: what is not cheap to compute again; all: everything, values of edges too")
+                   "Which forward values to keep for the backward pass. none: only outputs, everything else is "
+                   "recomputed; auto: what is expensive to recompute; all: everything, including values of edges")
       ->check(CLI::IsMember({"none", "auto", "all"}))
       ->capture_default_str();
   std::vector<std::string> optimisations;
   for (llvm::StringRef name : optionalPasses())
     optimisations.push_back(name.str());
-  command->add_option("--without", arguments.without, "Optimisations to leave out, to see what each is worth")
+  command
+      ->add_option("--without", arguments.without,
+                   "Optimisations to switch off, separated by commas, to measure what each contributes")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(optimisations));
   command->add_flag("--remarks", arguments.remarks,
-                    "Print what each optimisation did or declined, and why, to the standard error");
+                    "Print to standard error what each optimisation did or declined to do, and why");
   CLI::Option *report = command->add_option(
       "--report", arguments.report,
-      "Write a page (HTML) to this file: the graph after each phase, kernels, costs, the memory plan, and remarks");
+      "Write an HTML report to this file: the graph after each phase, kernels, costs, the memory plan, and remarks");
   command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases))
       ->excludes(emit)
@@ -97,8 +106,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command
       ->add_option(
           "--cpu", arguments.cpu,
-          "Processor levels to hold code for; the best that fits is used at run time, or none above that of the "
-          "environment variable GNNC_CPU_LEVEL (0: baseline, 3 or 4)")
+          "x86-64 levels to generate code for; the best one that the processor supports is chosen at run time. The "
+          "environment variable GNNC_CPU_LEVEL (0: baseline, 3 or 4) sets an upper limit")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"v3", "v4", "baseline"}))
@@ -106,29 +115,29 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command
       ->add_option(
           "--arch", arguments.architectures,
-          "GPU architectures to hold code for; --emit=ptx and cubin take the lowest. Blocks take no more shared memory "
-          "than all of them have, if they can: 227 KiB for sm_90 alone, 99 with the default")
+          "GPU architectures to generate code for; --emit=ptx and --emit=cubin use the lowest. A block uses no more "
+          "shared memory than all of them have, where possible: 227 KiB for sm_90 alone, 99 KiB with the default")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->capture_default_str();
   command
       ->add_option(
           "--products", arguments.products,
-          "What GPUs multiply float32 matrices with. fma: ordinary units; tf32x3: tensor cores, three products for "
-          "each, to float32's accuracy; tf32: one, of 11 bits")
+          "How GPUs multiply float32 matrices. fma: without tensor cores; tf32x3: tensor cores, three products per "
+          "product, with the accuracy of float32; tf32: tensor cores, inputs rounded to 11 bits")
       ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}))
       ->capture_default_str();
   command->add_option("-o,--output", arguments.output,
-                      "File to write; default: standard output for text, else the model file's name with .so, .o or "
-                      ".cubin in the current folder; -: standard output");
+                      "Output file, or - for standard output; default: standard output for text, otherwise the model "
+                      "file's name with .so, .o or .cubin in the current folder");
 }
 
 static void addDevice(CLI::App &command, std::string &device) {
-  command.add_option("--device", device, "Where to run: cpu, cuda or cuda:NUMBER")->capture_default_str();
+  command.add_option("--device", device, "Device to run on: cpu, cuda or cuda:NUMBER")->capture_default_str();
 }
 
 static void addThreads(CLI::App &command, int &threads) {
-  command.add_option("--threads", threads, "Threads; 0: one for each processor")
+  command.add_option("--threads", threads, "Number of threads; 0: one per processor")
       ->check(CLI::Range(0, 1024)) // as the runtime allows
       ->capture_default_str();
 }
@@ -137,29 +146,31 @@ static void addProgram(CLI::App &command, std::string &program) {
   command
       .add_option(
           "--program", program,
-          "Which of the model's programs; `gnnc inspect` lists them. Of a gradient, the whole or its forward half")
+          "Program of the model to run; `gnnc inspect` lists them. Of a gradient, the whole or its forward half")
       ->capture_default_str();
 }
 
 static CLI::Option *addTuning(CLI::App &command, std::string &tuning) {
   return command.add_option("--tuning", tuning,
-                            "File that `gnnc tune` wrote; default: MODEL.so.tune where it is there; none: do without");
+                            "File written by `gnnc tune`, or none; default: MODEL.so.tune if it exists");
 }
 
 static void addRun(CLI::App &app, RunArguments &arguments) {
   CLI::App *command =
-      app.add_subcommand("run", "Run a compiled model on a graph and say what came out: of an output `logits` of nodes "
-                                "also the test accuracy, where the graph has classes and test nodes");
+      app.add_subcommand("run", "Run a compiled model on a graph and summarise its outputs. For an output `logits` of "
+                                "nodes, also print the test accuracy if the graph has labels and test nodes");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
-  CLI::Option *params =
-      command->add_option("--params", arguments.params, "Parameters (.safetensors); default: random ones from --seed");
+  CLI::Option *params = command->add_option("--params", arguments.params,
+                                            "Parameters (.safetensors); default: random values from --seed");
   command
-      ->add_option("--params-map", arguments.paramsMap,
-                   "JSON map from the model's parameters to the file's tensors; default: they have the same names")
+      ->add_option(
+          "--params-map", arguments.paramsMap,
+          "JSON file that maps the model's parameters to tensors of the file (docs/ParameterMaps.md); default: "
+          "equal names")
       ->needs(params);
   addProgram(*command, arguments.program);
-  command->add_option("--out", arguments.output, "Write all outputs to this file (.safetensors)");
+  command->add_option("--out", arguments.output, "Write the outputs to this file (.safetensors)");
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
   addThreads(*command, arguments.threads);
@@ -170,39 +181,41 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
 }
 
 static void addTrain(CLI::App &app, TrainArguments &arguments) {
-  CLI::App *command = app.add_subcommand("train", "Train a compiled model on a graph, from new initial values");
-  command->add_option("MODEL.so", arguments.model, "Model compiled from a text with a loss and a train statement")
-      ->required();
+  CLI::App *command =
+      app.add_subcommand("train", "Train a compiled model on a graph, from freshly initialised parameters");
+  command->add_option("MODEL.so", arguments.model, "Compiled model with a loss and a train statement")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs, labels and splits")
       ->required();
-  command->add_option("--epochs", arguments.epochs, "Steps on the whole graph")
+  command->add_option("--epochs", arguments.epochs, "Number of epochs; each is one step on the whole graph")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 24))
       ->capture_default_str();
-  command->add_option("--seed", arguments.seed, "Seed of initial values and dropout; the same seed gives the same bits")
+  command
+      ->add_option("--seed", arguments.seed,
+                   "Seed for initial values and dropout; the same seed gives bitwise equal results")
       ->check(checkSeed)
       ->capture_default_str();
   CLI::Option *runs =
-      command->add_option("--runs", arguments.runs, "Train so many times, with the seed and those after it")
+      command->add_option("--runs", arguments.runs, "Train N times, with the seed and the N-1 seeds after it")
           ->check(CLI::Range(1, 10000))
           ->capture_default_str();
-  command->add_option("--patience", arguments.patience, "Stop after so many epochs without a better one; 0: never")
+  command->add_option("--patience", arguments.patience, "Stop after N epochs without improvement; 0: never")
       ->check(CLI::Range(int64_t(0), int64_t(1) << 24))
       ->capture_default_str();
   command
       ->add_option("--select", arguments.select,
-                   "Metric whose greatest value, or with :min the least, makes an epoch the best; the least also where "
-                   "its name contains loss or error, unless with :max; default: the first called val..., else the "
-                   "loss, which is of the parameters that the epoch began with")
+                   "Metric that selects the best epoch: by its largest value, or by its smallest with :min or if its "
+                   "name contains loss or error (unless :max is given); default: the first metric called val..., "
+                   "otherwise the loss, which is measured before the epoch's update")
       ->type_name("NAME[:min|:max]");
-  command->add_option("--params-out", arguments.paramsOut, "Write the best epoch's parameters to this file")
+  command->add_option("--params-out", arguments.paramsOut, "Write the parameters of the best epoch to this file")
       ->excludes(runs);
   command->add_option(
       "--log", arguments.log,
-      "Write a line of JSON for each epoch to this file; training that goes on from a checkpoint goes on with it");
+      "Write one line of JSON per epoch to this file; training resumed from a checkpoint appends to it");
   command
       ->add_option("--checkpoint", arguments.checkpoint,
-                   "Write everything to this file now and then, and go on from it where it is there already, with the "
-                   "same compiled model and seed")
+                   "Save the training state to this file regularly, and resume from it if it exists; needs the same "
+                   "compiled model and seed")
       ->excludes(runs);
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
@@ -210,51 +223,60 @@ static void addTrain(CLI::App &app, TrainArguments &arguments) {
 }
 
 static void addInspect(CLI::App &app, InspectArguments &arguments) {
-  CLI::App *command =
-      app.add_subcommand("inspect", "Print a compiled model's signature, spaces, maps, kernels and memory plan");
+  CLI::App *command = app.add_subcommand(
+      "inspect", "Print what a compiled model takes and gives, its kernels, and the memory that it needs");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   CLI::Option *graph =
       command->add_option("--graph", arguments.graph,
-                          "Also print extents and bytes for this graph (.safetensors), and which alternatives and "
+                          "Also print sizes and memory for this graph (.safetensors), and which alternatives and GPU "
                           "schedules are chosen for it and why; needs no GPU");
   addTuning(*command, arguments.tuning)->needs(graph);
   CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
   command
       ->add_flag(
           "--cost", arguments.cost,
-          "Print what each kernel and program costs: operations and bytes, as formulas over the numbers of elements "
-          "of spaces, or as numbers for the graph")
+          "Print what each kernel and program costs, operations and bytes: as formulas over the sizes of spaces, or as "
+          "numbers for the graph")
       ->excludes(json);
+  command->add_flag("--memory", arguments.memory,
+                    "Also print each intermediate value in the workspace with its size and lifetime, and the peak");
+  command->add_flag(
+      "-v,--verbose", arguments.verbose,
+      "Print everything: also states, derived spaces and maps, the kernels of all programs, and --memory");
 }
 
 static void addTune(CLI::App &app, TuneArguments &arguments) {
   CLI::App *command = app.add_subcommand(
-      "tune", "Measure a compiled model's alternatives, and on a GPU its schedules, on a graph, and remember the best: "
-              "later commands take them for graphs of about the same extents. Sums may then be added in another order");
+      "tune",
+      "Measure the alternatives of a compiled model, and on a GPU its schedules, on a graph, and save the "
+      "fastest: later commands use them for graphs of about the same size. Sums may then be added in a different "
+      "order");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
   command->add_option("-o,--output", arguments.output,
-                      "File to write, where what it says of other graphs stays; default: MODEL.so.tune");
+                      "File to write; entries for other graphs are kept; default: MODEL.so.tune");
   addDevice(*command, arguments.device);
   addThreads(*command, arguments.threads);
   addProgram(*command, arguments.program);
-  command->add_option("--seconds", arguments.seconds, "How long to measure each choice")
+  command->add_option("--seconds", arguments.seconds, "Time to spend on each choice")
       ->check(CLI::Range(0.001, 3600.0))
       ->capture_default_str();
 }
 
 static void addBench(CLI::App &app, BenchArguments &arguments) {
   CLI::App *command = app.add_subcommand(
-      "bench", "Measure a compiled model on a graph, with random parameters: cold start and repeated runs");
+      "bench", "Time a compiled model on a graph with random parameters: cold start and repeated runs");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
   addDevice(*command, arguments.device);
   addTuning(*command, arguments.tuning);
   addThreads(*command, arguments.threads);
   addProgram(*command, arguments.program);
-  command->add_option("--repeat", arguments.repeat, "Runs after the first; default: for a second, 10 to 10000")
+  command
+      ->add_option("--repeat", arguments.repeat,
+                   "Number of runs after the first; default: as many as fit in a second, 10 to 10000")
       ->check(CLI::Range(1u, 1000000000u));
-  command->add_flag("--json", arguments.json, "Print JSON, times in seconds");
+  command->add_flag("--json", arguments.json, "Print JSON, with times in seconds");
 }
 
 /// The status, or an error where not all of the output could be written: a full disk must not pass for success.
@@ -269,8 +291,9 @@ static int finish(int status) {
 }
 
 int main(int argc, char **argv) {
-  CLI::App app("gnnc compiles graph neural networks to shared objects that need libc and libm alone, and runs them.",
-               "gnnc");
+  // A file that grows too large, like a full disk, is an error that names it instead of the end without a word.
+  std::signal(SIGXFSZ, SIG_IGN);
+  CLI::App app("Compiles graph neural networks to shared objects that need only libc and libm, and runs them.", "gnnc");
   app.require_subcommand(1);
   app.set_version_flag("--version", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " +
                                         std::to_string(GNNC_ABI_VERSION));
@@ -297,8 +320,12 @@ int main(int argc, char **argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
-    if (error.get_exit_code() == 0)
-      return app.exit(error); // help or version
+    if (error.get_exit_code() == 0) { // help or version
+      std::ostringstream text;
+      app.exit(error, text, text);
+      llvm::outs() << text.str();
+      return finish(ExitOk);
+    }
     llvm::errs() << "gnnc: error: " << error.what() << "\nTry 'gnnc --help' or 'gnnc COMMAND --help'.\n";
     return ExitUsage;
   }

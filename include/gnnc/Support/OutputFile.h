@@ -19,7 +19,8 @@ class raw_ostream;
 namespace gnnc {
 
 /// Writes `path` through a temporary file beside it that is renamed when all bytes are there, so a reader sees the old
-/// file or the new one, of the old one's mode. What is no regular file (a pipe, /dev/null) is written directly.
+/// file or the new one, of the old one's mode. A symbolic link stays one: the file that it names is written, and made
+/// if it does not exist. What is not a regular file (a pipe, /dev/null) is written directly.
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
 /// The same for bytes at hand.

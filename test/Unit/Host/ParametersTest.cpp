@@ -203,7 +203,10 @@ TEST(Parameters, RandomOnesDependOnSeedAndNameAlone) {
 
 TEST(ParamsMap, RefusesWhatItDoesNotKnow) {
   auto error = [](const std::string &text) { return errorOf(ParamsMap::parse(text, "map")); };
-  EXPECT_EQ(error("{"), "parameters map 'map': expected a JSON object, found text that is not JSON");
+  EXPECT_EQ(error("{"),
+            "parameters map 'map': expected a JSON object, found text that is not JSON at line 1, column 1");
+  EXPECT_EQ(error("{\n  \"W\": \"w\",\n}\n"),
+            "parameters map 'map': expected a JSON object, found text that is not JSON at line 3, column 1");
   EXPECT_EQ(error("[]"), "parameters map 'map': expected a JSON object, found array");
   EXPECT_EQ(error(R"({"W": {}})"), "parameters map 'map': 'W': expected a member 'from', found none");
   EXPECT_EQ(error(R"({"W": true})"),
