@@ -35,7 +35,7 @@ config.substitutions.append(("%old-gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={sta
 config.substitutions.append(("%kernels", os.path.join(config.gnnc_src_root, "lib", "Target", "CUDA", "Kernels")))
 # All phases from import to code generation: a program means the same before and after.
 for level in "012":
-    phases = ["simplify", "reorder", "fuse", "plan-memory"]
+    phases = ["simplify", "rewrite", "form-products", "fuse", "plan-memory"]
     lower = " ".join(f"--gnnc-{phase}-O{level}" for phase in phases)
     config.substitutions.append((f"%lower-O{level}", lower))
 

@@ -16,36 +16,51 @@ using namespace gnnc;
 
 namespace {
 
-/// Adds passes to a phase, but for those that are to be left out.
+/// Adds passes to a phase, except for those that are to be left out.
 class PhaseBuilder {
 public:
-  PhaseBuilder(OpPassManager &pm, const PhaseOptions &options) : pm(pm), options(options) {}
+  PhaseBuilder(OpPassManager &pm, const PassSelection &passes) : pm(pm), passes(passes) {}
   /// Whatever the level.
   void require(std::unique_ptr<Pass> pass) { pm.addPass(std::move(pass)); }
-  /// From this level on, unless it is left out.
-  void add(unsigned level, std::unique_ptr<Pass> pass) {
-    if (options.optLevel >= level && !llvm::is_contained(options.without, pass->getArgument()))
+  /// From this level on, unless it is left out. `applies`: whether it is for these targets at all.
+  void add(unsigned level, std::unique_ptr<Pass> pass, bool applies = true) {
+    // Asked in any case, so that optionalPasses() hears of it.
+    if (passes.takes(level, pass->getArgument()) && applies)
       pm.addPass(std::move(pass));
+  }
+  /// Merges equal values; not at -O0.
+  void merge(unsigned level) {
+    if (passes.getLevel() >= level)
+      pm.addPass(createCSEPass());
   }
 
 private:
   OpPassManager &pm;
-  const PhaseOptions &options;
+  const PassSelection &passes;
 };
 
-void simplify(OpPassManager &pm, const PhaseOptions &options) {
-  PhaseBuilder phase(pm, options);
+} // namespace
+
+bool PassSelection::takes(unsigned fromLevel, llvm::StringRef name) const {
+  if (asked && !llvm::is_contained(*asked, name))
+    asked->push_back(name);
+  return level >= fromLevel && !llvm::is_contained(without, name);
+}
+
+bool gnnc::takesAlternatives(const PassSelection &passes) { return passes.takes(/*fromLevel=*/2, "alternatives"); }
+
+void gnnc::populateSimplifyPipeline(OpPassManager &pm, const SimplifyPipelineOptions &options) {
+  PhaseBuilder phase(pm, options.passes);
   // 1. Movements over everything and along partial maps get a form that kernels have.
   phase.require(createSimplifyMovements());
   // 2. Equal values are computed once; inlined layers repeat derived quantities such as degrees.
-  phase.add(1, createCSEPass());
+  phase.merge(1);
   // 3. What no output needs is dropped, at every level: it might need inputs that are not there.
   phase.require(createCanonicalizerPass());
 }
 
-/// Rewrites of mpdfg that make the program cheaper, whatever it is made into later (R1-R6). With `gradient`, @forward
-/// is still to be differentiated.
-void rewrite(PhaseBuilder &phase, Extents extents, bool gradient) {
+void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptions &options) {
+  PhaseBuilder phase(pm, options.passes);
   // Movements that are written out are made whole, also those that factor-sums has left.
   phase.add(2, createRecognizePatterns());
   // Products and sums are cut by where their operands come from...
@@ -53,43 +68,40 @@ void rewrite(PhaseBuilder &phase, Extents extents, bool gradient) {
   phase.add(2, createDistributeLinear());
   // ... and made before these move.
   ReorderBroadcastOptions products;
-  products.gradient = gradient;
+  products.gradient = options.willDifferentiate;
   phase.add(2, createReorderBroadcast(products));
   phase.add(2, createGroupTerms());
   phase.add(2, createSplitFactors());
   HoistElementwiseOptions hoist;
-  hoist.gradient = gradient;
+  hoist.gradient = options.willDifferentiate;
   phase.add(2, createHoistElementwise(hoist));
   // What remains in sums and is the same for all members.
   FactorSumsOptions factors;
-  factors.gradient = gradient;
+  factors.gradient = options.willDifferentiate;
   phase.add(2, createFactorSums(factors));
   // Sums and products in the order in which the narrower rows move.
   OrderAggregationOptions order;
-  order.extents = extents;
+  order.extents = options.extents;
   phase.add(2, createOrderAggregation(order));
   // What still multiplies members by weights of types.
   GroupTypesOptions types;
-  types.extents = extents;
-  types.gradient = gradient;
+  types.extents = options.extents;
+  types.gradient = options.willDifferentiate;
   phase.add(2, createGroupTypes(types));
-  phase.add(2, createCSEPass());
+  phase.merge(2);
 }
 
-void differentiate(OpPassManager &pm, const PhaseOptions &options) {
-  PhaseBuilder phase(pm, options);
-  // What moves before a broadcast now has its adjoint there too.
-  rewrite(phase, options.extents, options.gradient);
-  // Before products are formed: rules are about mpdfg, and the adjoint code is reordered like any other.
+void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiatePipelineOptions &options) {
+  // After rewriting: what moved before a broadcast has its adjoint there too. Before products are formed: rules are
+  // about mpdfg, and the adjoint code is rewritten like any other.
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
-  phase.require(createDifferentiate(adjoint));
-  simplify(pm, options);
+  PhaseBuilder(pm, options.passes).require(createDifferentiate(adjoint));
+  populateSimplifyPipeline(pm, {options.passes});
 }
 
-void reorder(OpPassManager &pm, const PhaseOptions &options) {
-  PhaseBuilder phase(pm, options);
-  rewrite(phase, options.extents, /*gradient=*/false);
+void gnnc::populateFormProductsPipeline(OpPassManager &pm, const FormProductsPipelineOptions &options) {
+  PhaseBuilder phase(pm, options.passes);
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
   // Products that need no memory of their own; what is left becomes products.
@@ -102,64 +114,91 @@ void reorder(OpPassManager &pm, const PhaseOptions &options) {
   phase.add(2, createSplitSums());
   // Products stand between sweeps, so they are formed first; at -O2 they also move before a broadcast (R1).
   FormProductsOptions products;
-  products.hoist = options.optLevel >= 2 && !llvm::is_contained(options.without, "reorder-broadcast");
+  products.hoist = options.passes.takes(2, "reorder-broadcast");
   phase.require(createFormProducts(products));
   // Work on weights, which fusion would give to one thread.
   phase.add(1, createSpreadShared());
-  phase.add(1, createCSEPass());
+  phase.merge(1);
   phase.require(createCanonicalizerPass());
 }
 
-void fuse(OpPassManager &pm, const PhaseOptions &options) {
+void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &options) {
+  PhaseBuilder phase(pm, options.passes);
   // Before fusion, which decides where everything else is computed.
   SaveValuesOptions saving;
   saving.save = options.save;
-  pm.addPass(createSaveValues(saving));
+  phase.require(createSaveValues(saving));
   FuseMessagePassingOptions fusion;
-  fusion.fuse = options.optLevel > 0;
-  fusion.degrees = !llvm::is_contained(options.without, "read-degrees");
-  pm.addPass(createFuseMessagePassing(fusion));
+  fusion.fuse = options.passes.getLevel() > 0;
+  fusion.degrees = options.passes.takes(0, "read-degrees");
+  phase.require(createFuseMessagePassing(fusion));
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
   if (options.tilesInBlocks)
-    pm.addPass(createSplitTileSweeps());
-  // What is left to do with the rows of a product is done while they are at hand.
+    phase.require(createSplitTileSweeps());
+  // What is left to do with the rows of a product is done while they are in registers or cache.
   FuseEpiloguesOptions epilogues;
   epilogues.spread = options.spreadEpilogues;
-  PhaseBuilder(pm, options).add(1, createFuseEpilogues(epilogues));
+  phase.add(1, createFuseEpilogues(epilogues));
   // What is kept in memory is known now.
   NarrowStorageOptions narrow;
   narrow.storage = options.storage;
   if (options.storage != Storage::AsComputed)
-    pm.addPass(createNarrowStorage(narrow));
+    phase.require(createNarrowStorage(narrow));
 }
 
-void planMemory(OpPassManager &pm, const PhaseOptions &options) {
-  bool join = options.joinLaunches && options.optLevel > 0 && !llvm::is_contained(options.without, "join-launches");
+void gnnc::populatePlanMemoryPipeline(OpPassManager &pm, const PlanMemoryPipelineOptions &options) {
+  PhaseBuilder phase(pm, options.passes);
   PlaceUpdatesOptions updates;
-  updates.early = join;
-  pm.addPass(createPlaceUpdates(updates));
-  if (join)
-    pm.addPass(createJoinLaunches());
-  pm.addPass(createPlanMemory());
+  updates.early = options.joinLaunches && options.passes.takes(1, "join-launches");
+  phase.require(createPlaceUpdates(updates));
+  phase.add(1, createJoinLaunches(), options.joinLaunches);
+  phase.require(createPlanMemory());
 }
 
-constexpr PassPhase kPhases[] = {
-    {"simplify", "fold, merge equal values, drop unused ones", simplify},
-    {"differentiate", "replace derivatives by code, add @gradient if asked for", differentiate},
-    {"reorder", "form matrix products and move them before broadcasts", reorder},
-    {"fuse", "gather everything between products into sweeps (mpk)", fuse},
-    {"plan-memory", "give intermediate tensors slots of one arena", planMemory},
+/// How the options of all phases give each its own.
+static constexpr PassPhase kPhases[] = {
+    {"simplify", "fold, merge equal values, drop unused ones",
+     [](OpPassManager &pm, const PhaseOptions &options) { populateSimplifyPipeline(pm, {options.passes}); }},
+    {"rewrite", "move, split, group and reorder operations where that saves work",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populateRewritePipeline(pm, {options.passes, options.extents, /*willDifferentiate=*/options.gradient});
+     }},
+    {"differentiate", "replace derivatives by code, add @gradient if asked for",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populateDifferentiatePipeline(pm, {options.passes, options.gradient});
+     }},
+    {"rewrite-gradient", "the same rewrites, of what differentiation has added",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populateRewritePipeline(pm, {options.passes, options.extents, /*willDifferentiate=*/false});
+     }},
+    {"form-products", "form matrix products of contractions with a weight",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populateFormProductsPipeline(pm, {options.passes, options.target.tilesInBlocks});
+     }},
+    {"fuse", "gather everything between products into sweeps (mpk)",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populateFusePipeline(pm, {options.passes, options.save, options.storage, options.target.tilesInBlocks,
+                                 options.target.spreadEpilogues});
+     }},
+    {"plan-memory", "give intermediate tensors slots of one arena",
+     [](OpPassManager &pm, const PhaseOptions &options) {
+       populatePlanMemoryPipeline(pm, {options.passes, options.target.joinLaunches});
+     }},
 };
 
-} // namespace
-
 llvm::ArrayRef<llvm::StringRef> gnnc::optionalPasses() {
-  static constexpr llvm::StringRef names[] = {
-      "recognize-patterns", "split-concats", "distribute-linear", "reorder-broadcast", "group-terms",   "split-factors",
-      "hoist-elementwise",  "factor-sums",   "order-aggregation", "group-types",       "reuse-sums",    "split-sums",
-      "spread-shared",      "tile-products", "read-degrees",      "fuse-epilogues",    "join-launches", "alternatives"};
+  static const std::vector<llvm::StringRef> names = [] {
+    std::vector<llvm::StringRef> asked;
+    PhaseOptions options;
+    options.passes.asked = &asked;
+    OpPassManager pm(ModuleOp::getOperationName());
+    for (const PassPhase &phase : kPhases)
+      phase.populate(pm, options);
+    takesAlternatives(options.passes);
+    return asked;
+  }();
   return names;
 }
 

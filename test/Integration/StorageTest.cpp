@@ -164,8 +164,8 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
       ASSERT_TRUE(bool(cases)) << llvm::toString(cases.takeError());
       if (!*cases)
         continue;
-      phases.spreadEpilogues = true; // As for GPUs.
-      phases.tilesInBlocks = true;
+      phases.target.spreadEpilogues = true; // As for GPUs.
+      phases.target.tilesInBlocks = true;
       llvm::Expected<Tensors> onDevice = Kernels(*model, phases).run(graph, tensors);
       ASSERT_TRUE(bool(onDevice)) << llvm::toString(onDevice.takeError());
       llvm::Error failure = (*cases)->add(gradient ? "gradient" : "forward", graph, tensors, *onDevice);

@@ -4,10 +4,15 @@
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// Each phase is a pipeline of passes with options of its own. `passPhases` lists them in order; PhaseRunner runs them.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef GNNC_PIPELINES_PIPELINES_H
 #define GNNC_PIPELINES_PIPELINES_H
 
+#include "gnnc/Target/Capabilities.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/ArrayRef.h"
@@ -18,28 +23,87 @@
 
 namespace gnnc {
 
-/// What the phases depend on; an optimisation level alone will do.
-struct PhaseOptions {
-  PhaseOptions(unsigned optLevel = 2, bool gradient = false) : optLevel(optLevel), gradient(gradient) {}
-  unsigned optLevel;
-  bool gradient; ///< compute gradients too
-  SaveMode save = SaveMode::Auto;
-  /// Optimisations to leave out, by the names of their passes; see optionalPasses().
+/// Which optimisations run: those of a level, except for some by name.
+class PassSelection {
+public:
+  PassSelection(unsigned level = 2, std::vector<std::string> without = {})
+      : level(level), without(std::move(without)) {}
+  /// Whether the optimisation `name`, without which programs mean the same, runs; it belongs to `fromLevel` and above.
+  bool takes(unsigned fromLevel, llvm::StringRef name) const;
+  void leaveOut(llvm::StringRef name) { without.push_back(name.str()); }
+  unsigned getLevel() const { return level; }
+
+private:
+  friend llvm::ArrayRef<llvm::StringRef> optionalPasses();
+  unsigned level;
   std::vector<std::string> without;
-  /// What to assume where only the graph can tell.
-  Extents extents = Extents::Unknown;
-  /// What rows of spaces are kept as in memory.
-  Storage storage = Storage::AsComputed;
-  /// Only what threads can make of a row that they share joins the product before it (mpk::whyNotSpread).
-  bool spreadEpilogues = false;
-  /// Products in tiles only as far as targets can do it that keep a tile's rows in a block's shared memory.
-  bool tilesInBlocks = false;
-  /// Small kernels share launches: for targets where starting one takes longer than it works.
-  bool joinLaunches = false;
+  std::vector<llvm::StringRef> *asked = nullptr; ///< names that `takes` is asked about are added; null: they are not
 };
 
-/// The passes without which programs mean the same, by name: those that PhaseOptions::without may list.
+struct SimplifyPipelineOptions {
+  PassSelection passes;
+};
+/// simplify: gives movements a form that has kernels, folds, merges equal values and drops unused ones.
+void populateSimplifyPipeline(mlir::OpPassManager &pm, const SimplifyPipelineOptions &options);
+
+struct RewritePipelineOptions {
+  PassSelection passes;
+  /// What to assume where only the graph can tell.
+  Extents extents = Extents::Unknown;
+  /// @forward is still to be differentiated as a whole.
+  bool willDifferentiate = false;
+};
+/// rewrite: makes the mpdfg program cheaper, whatever it is made into later (R1-R7).
+void populateRewritePipeline(mlir::OpPassManager &pm, const RewritePipelineOptions &options);
+
+struct DifferentiatePipelineOptions {
+  PassSelection passes;
+  bool gradient = false; ///< add @gradient
+};
+/// differentiate: replaces derivatives by the code that computes them.
+void populateDifferentiatePipeline(mlir::OpPassManager &pm, const DifferentiatePipelineOptions &options);
+
+struct FormProductsPipelineOptions {
+  PassSelection passes;
+  bool tilesInBlocks = false; ///< see TargetCapabilities
+};
+/// form-products: contractions with a weight become matrix products, or stay in sweeps in tiles.
+void populateFormProductsPipeline(mlir::OpPassManager &pm, const FormProductsPipelineOptions &options);
+
+struct FusePipelineOptions {
+  PassSelection passes;
+  SaveMode save = SaveMode::Auto;
+  Storage storage = Storage::AsComputed;               ///< what rows of spaces are kept as in memory
+  bool tilesInBlocks = false, spreadEpilogues = false; ///< see TargetCapabilities
+};
+/// fuse: gathers everything between products into sweeps; only kernels remain.
+void populateFusePipeline(mlir::OpPassManager &pm, const FusePipelineOptions &options);
+
+struct PlanMemoryPipelineOptions {
+  PassSelection passes;
+  bool joinLaunches = false; ///< see TargetCapabilities
+};
+/// plan-memory: orders kernels and gives each intermediate tensor a slot of one arena.
+void populatePlanMemoryPipeline(mlir::OpPassManager &pm, const PlanMemoryPipelineOptions &options);
+
+/// What all phases together depend on; an optimisation level alone is enough.
+struct PhaseOptions {
+  PhaseOptions(unsigned optLevel = 2, bool gradient = false) : passes(optLevel), gradient(gradient) {}
+  PassSelection passes;
+  bool gradient; ///< compute gradients too
+  SaveMode save = SaveMode::Auto;
+  Extents extents = Extents::Unknown;
+  Storage storage = Storage::AsComputed;
+  TargetCapabilities target;
+};
+
+/// The optimisations without which programs mean the same, by name: those that a PassSelection may leave out. These are
+/// the names that the pipelines ask about.
 llvm::ArrayRef<llvm::StringRef> optionalPasses();
+
+/// Whether functions are compiled under several assumptions, for the runtime to choose among
+/// (lib/Pipelines/Alternatives.h).
+bool takesAlternatives(const PassSelection &passes);
 
 /// A phase that is a pipeline of passes on the module.
 struct PassPhase {

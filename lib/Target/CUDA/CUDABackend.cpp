@@ -56,6 +56,11 @@ PrintOptions PrintOptions::forArchitectures(ProductArithmetic products, llvm::Ar
   return options;
 }
 
+TargetCapabilities cuda::capabilities(const PrintOptions &options) {
+  return {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true,
+          [options](ModuleOp module) { return hasTileKernels(module, options); }};
+}
+
 /// Whether GPUs can launch a step; an error at its operation if not.
 static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
   for (const Launch &launch : step.launches) {

@@ -19,7 +19,7 @@
 #include "RandomSeeds.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
-#include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Pipelines/PhaseRunner.h"
 #include "gnnc/Target/CUDA/CUDABackend.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -143,7 +143,7 @@ void RandomProgramTest::record(unsigned seed, bool gradient) {
                                                        : Storage::F16;
     PhaseOptions options(doublePrecision && seed % 4 == 0 ? 0 : 2, gradient);
     options.storage = storage;
-    options.spreadEpilogues = options.tilesInBlocks = options.joinLaunches = true;
+    options.target = cuda::capabilities({});
     test::Tensors tensors, expected;
     std::vector<std::string> shared;
     llvm::StringSet<> ofTypes;
@@ -183,19 +183,10 @@ void RandomProgramTest::record(unsigned seed, bool gradient) {
             : storage == Storage::F16 ? decodeF16(encodeF16(float(x)))
             : doublePrecision         ? x
                                       : float(x);
-    mlir::OwningOpRef<mlir::ModuleOp> module;
-    for (bool again : {false, true}) {
-      if (again && cuda::hasTileKernels(*module, {}))
-        break;
-      if (again)
-        options.without.push_back("tile-products");
-      module = program.module->clone();
-      for (const PassPhase &phase : passPhases()) {
-        mlir::PassManager passes(&context);
-        phase.populate(passes, options);
-        ASSERT_TRUE(mlir::succeeded(passes.run(*module))) << "seed " << seed << ", phase " << phase.name.str();
-      }
-    }
+    PhaseRunner phases(mlir::OwningOpRef<mlir::ModuleOp>(program.module->clone()), options);
+    for (const PassPhase &phase : passPhases())
+      ASSERT_TRUE(mlir::succeeded(phases.run(phase))) << "seed " << seed << ", phase " << phase.name.str();
+    mlir::OwningOpRef<mlir::ModuleOp> module = phases.takeModule();
     llvm::Expected<GraphData> now = materialise(*module, program.graph);
     ASSERT_TRUE(bool(now)) << "seed " << seed << ": " << llvm::toString(now.takeError());
     auto found = interpret(*module, *now, inputs, gradient ? kGradient : kForward);

@@ -10,6 +10,7 @@
 
 #include "gnnc/Target/CUDA/DeviceStep.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
+#include "gnnc/Target/Capabilities.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -43,6 +44,9 @@ llvm::Expected<CUDASource> printModule(mlir::ModuleOp module, const PrintOptions
 /// Whether all sweeps with products in tiles (mpk.tile) have kernels that make tiles; where one has not, a module
 /// without tiles is better.
 bool hasTileKernels(mlir::ModuleOp module, const PrintOptions &options);
+
+/// What phases before code generation may count on.
+TargetCapabilities capabilities(const PrintOptions &options);
 
 /// The kernels that prepare graphs: the same for all models.
 llvm::StringRef preparationSource();

@@ -1,0 +1,45 @@
+//===- PhaseRunner.h - A module on its way through the phases ---*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_PIPELINES_PHASERUNNER_H
+#define GNNC_PIPELINES_PHASERUNNER_H
+
+#include "gnnc/Pipelines/Pipelines.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace gnnc {
+
+/// Runs the phases on a module, and is the one place where the way leads back: targets say what tiles they can make in
+/// general before products are formed (TargetCapabilities::tilesInBlocks), but whether a certain tile fits is known of
+/// fused sweeps alone. If one does not, the products are formed again, without tiles.
+class PhaseRunner {
+public:
+  PhaseRunner(mlir::OwningOpRef<mlir::ModuleOp> module, PhaseOptions options)
+      : module(std::move(module)), options(std::move(options)) {}
+
+  /// Runs the next of `passPhases()`; diagnostics say why it failed.
+  mlir::LogicalResult run(const PassPhase &phase);
+  /// Runs the phases in order, up to but without the one named `end`; empty: all of them.
+  mlir::LogicalResult runUntil(llvm::StringRef end);
+
+  mlir::ModuleOp getModule() { return *module; }
+  mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
+  /// As given, but without tile-products if that turned out to be in vain.
+  const PhaseOptions &getOptions() const { return options; }
+
+private:
+  mlir::LogicalResult runPipeline(const PassPhase &phase);
+  mlir::LogicalResult formProductsAgainWithoutTiles();
+
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  PhaseOptions options;
+  mlir::OwningOpRef<mlir::ModuleOp> beforeProducts; ///< null: there is no way back
+};
+
+} // namespace gnnc
+
+#endif // GNNC_PIPELINES_PHASERUNNER_H

@@ -1,0 +1,268 @@
+//===- Compilation.cpp - One model on its way to an artefact ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Compilation.h"
+#include "Alternatives.h"
+#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "gnnc/Target/CUDA/NVRTC.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+
+#include <thread>
+
+using namespace mlir;
+using namespace gnnc;
+
+static constexpr llvm::StringLiteral kSimplify = "simplify", kPlanMemory = "plan-memory";
+
+static std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream);
+  return text + "\n";
+}
+
+/// How a model was compiled, in a line.
+static std::string describe(const CompileOptions &options) {
+  std::string text = "-O" + std::to_string(options.optLevel) + ", target " + llvm::join(options.targets, " and ");
+  if (options.save != SaveKind::Auto)
+    text += options.save == SaveKind::None ? ", --save=none" : ", --save=all";
+  if (options.storage != Storage::AsComputed)
+    text += options.storage == Storage::BF16 ? ", stored as bf16" : ", stored as f16";
+  if (options.gradient)
+    text += ", with gradients";
+  if (!options.without.empty())
+    text += ", without " + llvm::join(options.without, ", ");
+  return text;
+}
+
+/// One level's code for each thread; code generation is most of the time.
+static llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, ArrayRef<int> levels,
+                                                          cpu::CodeOptions options) {
+  std::vector<std::optional<llvm::Expected<cpu::CPUCode>>> results(levels.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < levels.size(); ++i)
+    threads.emplace_back([&, i] { results[i].emplace(cpu::generateCode(module, levels[i], options)); });
+  results[0].emplace(cpu::generateCode(module, levels[0], options));
+  for (std::thread &thread : threads)
+    thread.join();
+  std::vector<cpu::CPUCode> code;
+  llvm::Error failure = llvm::Error::success();
+  for (auto &result : results) {
+    if (*result)
+      code.push_back(std::move(**result));
+    else
+      failure = llvm::joinErrors(std::move(failure), result->takeError());
+  }
+  if (failure)
+    return std::move(failure);
+  return code;
+}
+
+Compilation::Compilation(const frontend::ModelSpec &model, const CompileOptions &options)
+    : model(model), options(options), levels(options.cpuLevels),
+      diagnostics(
+          context, !options.onRemark && !options.onReport ? std::function<void(llvm::StringRef)>()
+                                                          : [this](llvm::StringRef text) {
+                                                              if (this->options.onRemark)
+                                                                this->options.onRemark(text);
+                                                              report.addRemark(text);
+                                                            }) {
+  context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, func::FuncDialect>();
+  llvm::sort(levels, std::greater<int>());
+  levels.erase(llvm::unique(levels), levels.end());
+}
+
+bool Compilation::wantsKernelText() const {
+  return options.emit == EmitKind::CUDA || options.emit == EmitKind::PTX || options.emit == EmitKind::Cubin;
+}
+
+llvm::StringRef Compilation::lastPhase() const {
+  if (!options.compileTo.empty())
+    return options.compileTo;
+  if (options.emit == EmitKind::MPDFG)
+    return kSimplify;
+  return options.emit == EmitKind::MPK ? llvm::StringRef(kPlanMemory) : llvm::StringRef();
+}
+
+PhaseOptions Compilation::phaseOptions() const {
+  PhaseOptions phase(options.optLevel, options.gradient);
+  phase.passes = PassSelection(options.optLevel, options.without);
+  phase.storage = options.storage;
+  phase.save = options.save == SaveKind::None  ? SaveMode::None
+               : options.save == SaveKind::All ? SaveMode::All
+                                               : SaveMode::Auto;
+  if (isFor("cuda") || wantsKernelText())
+    phase.target = cuda::capabilities(printOptions());
+  // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
+  if (isFor("cuda") && isFor("cpu"))
+    phase.target.spreadEpilogues = false;
+  return phase;
+}
+
+void Compilation::begin(llvm::StringRef phase) {
+  if (options.onPhase)
+    options.onPhase(phase, llvm::find(phaseNames(), phase) - phaseNames().begin(), phaseNames().size());
+}
+
+llvm::Expected<std::string> Compilation::run() {
+  if (llvm::Error failure = diagnostics.enableRemarks())
+    return std::move(failure);
+  if (llvm::Error failure = importModel())
+    return std::move(failure);
+  if (lastPhase() == kImport)
+    return print(module);
+  if (llvm::Error failure = runPhases())
+    return std::move(failure);
+  if (!text.empty())
+    return std::move(text);
+
+  begin(kCodegen);
+  if (wantsKernelText())
+    return emitKernelText();
+  if (wantsLLVMText()) {
+    if (llvm::Error failure = emitCPUCode(/*wantText=*/true))
+      return std::move(failure);
+    for (const cpu::CPUCode &variant : code)
+      text += variant.text;
+    return std::move(text);
+  }
+  if (isFor("cuda"))
+    if (llvm::Error failure = emitDeviceCode())
+      return std::move(failure);
+  if (isFor("cpu"))
+    if (llvm::Error failure = emitCPUCode(/*wantText=*/false))
+      return std::move(failure);
+
+  begin(kPackage);
+  return package();
+}
+
+llvm::Error Compilation::importModel() {
+  begin(kImport);
+  PhaseOptions phase = phaseOptions();
+  phases.emplace(gnnc::importModel(model, &context), phase);
+  module = phases->getModule();
+  if (failed(verify(module)))
+    return makeError("the imported program does not verify: " +
+                     llvm::toString(diagnostics.explain(llvm::Error::success())));
+  if (takesAlternatives(phase.passes))
+    imported = module.clone();
+  if (options.onReport)
+    report.addPhase(kImport, module);
+  return llvm::Error::success();
+}
+
+/// Leaves the IR in `text` if it is the result.
+llvm::Error Compilation::runPhases() {
+  for (const PassPhase &phase : passPhases()) {
+    begin(phase.name);
+    if (phase.name == kPlanMemory && imported)
+      addAlternatives();
+    if (failed(phases->run(phase)))
+      return diagnostics.explain(makeError("phase " + phase.name + " failed"));
+    module = phases->getModule();
+    if (options.onReport)
+      report.addPhase(phase.name, module);
+    if (phase.name == kPlanMemory)
+      if (llvm::Error failure = makeReport())
+        return failure;
+    if (phase.name == lastPhase()) {
+      text = print(module);
+      break;
+    }
+  }
+  return llvm::Error::success();
+}
+
+/// Compiles the model under other assumptions, up to where this one is.
+void Compilation::addAlternatives() {
+  // They repeat what was remarked already, and what is wrong with one is not what is wrong with the model.
+  gnnc::addAlternatives(module, [&](Extents extents) {
+    ScopedDiagnosticHandler silent(&context, [](Diagnostic &) { return success(); });
+    PhaseOptions assuming = phases->getOptions();
+    assuming.extents = extents;
+    PhaseRunner runner(OwningOpRef<ModuleOp>(imported->clone()), std::move(assuming));
+    return failed(runner.runUntil(kPlanMemory)) ? OwningOpRef<ModuleOp>() : runner.takeModule();
+  });
+}
+
+llvm::Error Compilation::makeReport() {
+  if (!options.onReport)
+    return llvm::Error::success();
+  llvm::Expected<std::string> page =
+      report.makePage(module, describeModel(module, nameKernels(module)), describe(options));
+  if (!page)
+    return page.takeError();
+  options.onReport(std::move(*page));
+  return llvm::Error::success();
+}
+
+llvm::Expected<cuda::CUDASource> Compilation::printKernels() {
+  llvm::Expected<cuda::CUDASource> source = cuda::printModule(module, printOptions());
+  if (!source)
+    return diagnostics.explain(source.takeError());
+  return source;
+}
+
+llvm::Expected<std::string> Compilation::emitKernelText() {
+  llvm::Expected<cuda::CUDASource> source = printKernels();
+  if (!source)
+    return source.takeError();
+  if (options.emit == EmitKind::CUDA)
+    return std::move(source->text);
+  cuda::Image image{options.architectures.front(), /*isPTX=*/options.emit == EmitKind::PTX, {}};
+  if (llvm::Error failure = cuda::compileImages(cuda::Unit{source->text, image}))
+    return std::move(failure);
+  return std::move(image.bytes);
+}
+
+llvm::Error Compilation::emitDeviceCode() {
+  llvm::Expected<cuda::CUDASource> source = printKernels();
+  if (!source)
+    return source.takeError();
+  std::vector<cuda::Image> kinds;
+  for (int architecture : options.architectures)
+    kinds.push_back({architecture, /*isPTX=*/false, {}});
+  // PTX of the least is for GPUs that are newer than all.
+  kinds.push_back({options.architectures.front(), /*isPTX=*/true, {}});
+  device.steps = std::move(source->steps);
+  device.preparation = kinds;
+  std::vector<std::vector<cuda::Image>> images(source->parts.size(), kinds);
+  std::vector<cuda::Unit> units{{cuda::preparationSource(), device.preparation}};
+  for (auto [part, ofPart] : llvm::zip_equal(source->parts, images))
+    units.push_back({part, ofPart});
+  if (llvm::Error failure = cuda::compileImages(units))
+    return failure;
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    for (std::vector<cuda::Image> &ofPart : images)
+      device.images.push_back(std::move(ofPart[kind]));
+  return llvm::Error::success();
+}
+
+llvm::Error Compilation::emitCPUCode(bool wantText) {
+  cpu::loadDialects(&context);
+  llvm::Expected<std::vector<cpu::CPUCode>> generated = generate(module, levels, {wantText, options.optimiseCode});
+  if (!generated)
+    return diagnostics.explain(generated.takeError());
+  code = std::move(*generated);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string> Compilation::package() {
+  bool forCPU = isFor("cpu");
+  llvm::SmallVector<EmittedKernel> kernels = forCPU ? code.front().kernels : nameKernels(module);
+  std::vector<std::string> objects;
+  for (cpu::CPUCode &variant : code)
+    objects.push_back(std::move(variant.object));
+  llvm::Expected<std::string> data =
+      buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device);
+  if (!data)
+    return data.takeError();
+  objects.push_back(std::move(*data));
+  return linkObjects(objects, options.emit == EmitKind::SharedObject);
+}
