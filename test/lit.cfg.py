@@ -21,6 +21,7 @@ config.environment["FILECHECK_OPTS"] = "--dump-input=fail --dump-input-context=1
 config.environment["PYTHONDONTWRITEBYTECODE"] = (
     "1"  # Scripts in Inputs import one another; the sources stay as they are.
 )
+config.substitutions.append(("%llvm", os.path.dirname(config.llvm_tools_dir)))
 config.substitutions.append(("%version", config.gnnc_version))
 config.substitutions.append(("%examples", os.path.join(config.gnnc_src_root, "examples")))
 # Where gnnc looks for NVIDIA's run-time compiler.

@@ -158,7 +158,10 @@ class Piece:
                 if name.startswith("GNNC_RANDOM_"):
                     del environment[name]
             environment.update(
-                GNNC_RANDOM_SEEDS=f"{first}:{last + 1}", GNNC_RANDOM_BODY=body, GNNC_RANDOM_LOG=self.log, GTEST_BRIEF="1"
+                GNNC_RANDOM_SEEDS=f"{first}:{last + 1}",
+                GNNC_RANDOM_BODY=body,
+                GNNC_RANDOM_LOG=self.log,
+                GTEST_BRIEF="1",
             )
         with open(self.output, "wb") as output:
             # A session of its own: tests start processes too.
@@ -227,8 +230,13 @@ class Campaign:
             kind, failure = self.retries.pop(0)
             return Piece(self, kind, number, failure["seed"], failure["seed"], failure["body"], retry=failure)
         # The kind that has had the least time.
-        kind = min(kinds, key=lambda kind: self.spent[kind.name] + sum(
-            time.monotonic() - piece.begin for piece in self.pieces if piece.kind is kind))
+        kind = min(
+            kinds,
+            key=lambda kind: (
+                self.spent[kind.name]
+                + sum(time.monotonic() - piece.begin for piece in self.pieces if piece.kind is kind)
+            ),
+        )
         known = self.state.kind(kind.name)
         if kind.is_fuzzer:
             first, known["next"] = known["next"], known["next"] + 1
@@ -261,8 +269,15 @@ class Campaign:
                 if re.match("(crash|oom|timeout|leak|slow-unit)-", name):
                     shutil.copy(os.path.join(piece.place, name), place + ".input")
         self.state.failures.append(
-            {"kind": kind.name, "seed": seed, "body": piece.body, "program": known["program"], "when": now(),
-             "open": True, "text": place + ".txt"}
+            {
+                "kind": kind.name,
+                "seed": seed,
+                "body": piece.body,
+                "program": known["program"],
+                "when": now(),
+                "open": True,
+                "text": place + ".txt",
+            }
         )
         print(f"campaign: {kind.name} {seed} ({piece.body}) failed: {place}.txt", flush=True)
 
@@ -359,16 +374,22 @@ class Campaign:
         return f"{kind.name} {row['passed']}"
 
     def summarise(self, kinds):
-        print(f"\n{'kind':18} {'in a row':>10} {'unstable':>9} {'since':17} {'ever passed':>12} {'failed':>7} {'a minute':>9}")
+        print(
+            f"\n{'kind':18} {'in a row':>10} {'unstable':>9} {'since':17} {'ever passed':>12} {'failed':>7} {'a minute':>9}"
+        )
         for kind in kinds:
             known = self.state.kind(kind.name)
             row, total = known["in_a_row"], known["total"]
             rate = total["passed"] / total["seconds"] * 60 if total["seconds"] else 0
-            print(f"{kind.name:18} {row['passed']:10} {row['unstable']:9} {row['since']:17} {total['passed']:12} "
-                  f"{total['failed']:7} {rate:9.1f}")
+            print(
+                f"{kind.name:18} {row['passed']:10} {row['unstable']:9} {row['since']:17} {total['passed']:12} "
+                f"{total['failed']:7} {rate:9.1f}"
+            )
         failures = [failure for kind in kinds for failure in self.state.open_failures(kind.name)]
         for failure in failures:
-            print(f"open: {failure['kind']} {failure['seed']} ({failure['body']}), {failure['when']}: {failure['text']}")
+            print(
+                f"open: {failure['kind']} {failure['seed']} ({failure['body']}), {failure['when']}: {failure['text']}"
+            )
         print(f"state: {self.options.state}")
         return 1 if failures else 0
 
@@ -388,8 +409,12 @@ def main():
     time_options.add_argument("--for", type=duration, dest="duration", metavar="TIME", help="how long: 90s, 20m, 2h")
     for name in names:
         parser.add_argument("--" + name, action="store_true", help=f"only {name}, and others that are named")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes at a time (default: all cores)")
-    parser.add_argument("--state", metavar="FILE", help="what to go on from (default: fuzz/state.json in the build directory)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), metavar="N", help="processes at a time (default: all cores)"
+    )
+    parser.add_argument(
+        "--state", metavar="FILE", help="what to go on from (default: fuzz/state.json in the build directory)"
+    )
     parser.add_argument("--day", metavar="YYYY-MM-DD", help="the day of whose seeds to begin (default: today)")
     parser.add_argument("--build", default="build", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--fuzzers", default="build-fuzz", metavar="DIR", help=argparse.SUPPRESS)

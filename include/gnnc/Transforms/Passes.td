@@ -11,41 +11,85 @@
 include "mlir/Pass/PassBase.td"
 
 def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
-  let summary = "Rewrites movements that have no kernel form into ones that have";
+  let summary = "Rewrite movements that no kernel implements";
   let description = [{
-    A softmax or log-sum-exp over a whole space becomes max, exp and sum over it, each a reduction that blocks can share.
+    A softmax or log-sum-exp over a whole space becomes a maximum, an exponential and a sum over that space. Each of
+    these is a reduction that blocks can share.
+
+    ```mlir
+    func.func @f(%x: !node4) -> !node4 {
+      %0 = mpdfg.norm %x along @all : !node4 -> !node4
+      return %0 : !node4
+    }
+    // becomes
+    func.func @f(%x: !node4) -> !node4 {
+      %0 = mpdfg.reduce max %x along @all : !node4 -> tensor<4xf32>
+      %1 = mpdfg.binary sub %x, %0 : !node4, tensor<4xf32> -> !node4
+      %2 = mpdfg.unary exp %1 : !node4 -> !node4
+      %3 = mpdfg.reduce sum %2 along @all : !node4 -> tensor<4xf32>
+      %4 = mpdfg.binary div %2, %3 : !node4, tensor<4xf32> -> !node4
+      return %4 : !node4
+    }
+    ```
   }];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
-  let summary = "Replaces mpdfg.gradient, and adds @gradient";
+  let summary = "Replace mpdfg.gradient by the code that computes it, and add @gradient";
   let description = [{
-    Reverse mode (see DifferentiableOpInterface). Each `mpdfg.gradient` becomes the code that computes it. With `gradient` the module
-    also gets a function `@gradient`, a copy of `@forward` that for each output `y` has an input `grad.y`, its gradient, and
-    for each parameter `W`, and with `inputs` each input, an output `grad.W`. Which forward values are kept and which are
-    computed again is left to fusion.
+    Reverse-mode differentiation; the rules are in DifferentiableOpInterface. Each `mpdfg.gradient` becomes the code
+    that computes it. With `gradient`, the module also gets a function `@gradient`: a copy of `@forward` with an
+    additional input `grad.y` for each output `y`, and an additional output `grad.W` for each parameter `W` and, with
+    `inputs`, for each input. Which forward values are kept and which are recomputed is decided later, by fusion.
+
+    ```mlir
+    func.func @forward(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
+        mpdfg.role = "param"}) -> (!node4 {mpdfg.name = "y"}) {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
+      return %0 : !node4
+    }
+    // becomes
+    func.func @forward(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
+        mpdfg.role = "param"}) -> (!node4 {mpdfg.name = "y"}) {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
+      return %0 : !node4
+    }
+    func.func @gradient(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
+        mpdfg.role = "param"}, %arg2: !node4 {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed}
+            ) -> (!node4 {mpdfg.name = "y"}, tensor<8x4xf32> {mpdfg.name = "grad.W"}) {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
+      %1 = mpdfg.contract %arg2 [1], %x [0] -> [0, 1] : !node4, !node8 -> !node8x4
+      %2 = mpdfg.reduce sum %1 along @all : !node8x4 -> tensor<8x4xf32>
+      return %0, %2 : !node4, tensor<8x4xf32>
+    }
+    ```
   }];
   let options = [Option<"gradient", "gradient", "bool", "true", "add @gradient">,
-                 Option<"inputs", "inputs", "bool", "true", "gradients of inputs too">];
+                 Option<"inputs", "inputs", "bool", "true", "also compute gradients of inputs">];
   let statistics = [Statistic<"numRules", "rules", "Derivative rules applied">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
-  let summary = "Moves contractions before the broadcasts of their operands (R1, R3)";
+  let summary = "Move contractions before the broadcasts of their operands (R1, R3)";
   let description = [{
-    A contraction all of whose operands are shared or move along one map m, or along a composition that begins with m, is made
-    where m leads to, and its result is moved. Not where an operand moves along another map, or with a fill that is not 0.
+    Applies to a contraction whose operands are all shared or broadcast along one map m, or along a composition that
+    begins with m. The contraction is computed on the space that m leads to, and its result is broadcast. Does not
+    apply if an operand is broadcast along another map, or with a fill other than 0.
 
     ```mlir
-    %1 = mpdfg.broadcast %x along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
-    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@edge>>, tensor<64x16xf32>
-       -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    func.func @f(%x: !node64, %w: tensor<64x16xf32>) -> !edge16 {
+      %0 = mpdfg.broadcast %x along @src : !node64 -> !edge64
+      %1 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : !edge64, tensor<64x16xf32> -> !edge16
+      return %1 : !edge16
+    }
     // becomes
-    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>
-       -> tensor<?x16xf32, #mpdfg.on<@node>>
-    %2 = mpdfg.broadcast %1 along @src : tensor<?x16xf32, #mpdfg.on<@node>> -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    func.func @f(%x: !node64, %w: tensor<64x16xf32>) -> !edge16 {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node64, tensor<64x16xf32> -> !node16
+      %1 = mpdfg.broadcast %0 along @src : !node16 -> !edge16
+      return %1 : !edge16
+    }
     ```
   }];
   let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
@@ -54,30 +98,55 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
 }
 
 def RecognizePatterns : Pass<"recognize-patterns", "::mlir::ModuleOp"> {
-  let summary = "Recognises softmaxes, means and degrees that are written out (R7)";
+  let summary = "Recognise softmaxes, means and degrees that are written out (R7)";
   let description = [{
-    The exponential of x, perhaps less its maximum, divided by its sum, all along one total map, is a softmax; a sum divided by the number of members, with 1
-    for none, a mean; the sum of a constant a degree. Kept whole they can be computed online, or cost nothing.
+    The exponential of x, with or without its maximum subtracted, divided by its sum, all along one total map, is a
+    softmax. A sum divided by the number of members (1 for none) is a mean. The sum of a constant is a degree. In one
+    piece these can be computed online, or cost nothing.
+
+    ```mlir
+    func.func @f(%x: !edge8) -> !edge8 {
+      %0 = mpdfg.unary exp %x : !edge8 -> !edge8
+      %1 = mpdfg.reduce sum %0 along @dst : !edge8 -> !node8
+      %2 = mpdfg.broadcast %1 along @dst : !node8 -> !edge8
+      %3 = mpdfg.binary div %0, %2 : !edge8, !edge8 -> !edge8
+      return %3 : !edge8
+    }
+    // becomes
+    func.func @f(%x: !edge8) -> !edge8 {
+      %0 = mpdfg.norm %x along @dst : !edge8 -> !edge8
+      return %0 : !edge8
+    }
+    ```
   }];
   let statistics = [Statistic<"numRecognized", "recognized", "Patterns recognised">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def SplitConcats : Pass<"split-concats", "::mlir::ModuleOp"> {
-  let summary = "Cuts products of joined values by operand (R4)";
+  let summary = "Split products of concatenated values by operand (R4)";
   let description = [{
-    A contraction over an axis along which its operand was joined becomes a sum of contractions with slices of the other operand, where a
-    part is shared or moves along a map that not all parts move along; `reorder-broadcast` then multiplies it before it moves.
+    A contraction over the axis along which its operand was concatenated becomes a sum of contractions with slices of
+    the other operand. Applies if one part is shared, or is broadcast along a map that not all parts are broadcast
+    along: `reorder-broadcast` then multiplies that part before it is broadcast.
 
     ```mlir
-    %2 = mpdfg.concat %0, %1 axis 0 : (tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@edge>>) -> tensor<?x12xf32, #mpdfg.on<@edge>>
-    %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : tensor<?x12xf32, #mpdfg.on<@edge>>, tensor<12x16xf32> -> tensor<?x16xf32, #mpdfg.on<@edge>>
+    func.func @f(%x: !node8, %e: !edge4, %w: tensor<12x16xf32>) -> !edge16 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.concat %0, %e axis 0 : (!edge8, !edge4) -> !edge12
+      %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : !edge12, tensor<12x16xf32> -> !edge16
+      return %2 : !edge16
+    }
     // becomes
-    %a = mpdfg.slice %w axis 0 from 0 : tensor<12x16xf32> -> tensor<8x16xf32>
-    %b = mpdfg.slice %w axis 0 from 8 : tensor<12x16xf32> -> tensor<4x16xf32>
-    %2 = mpdfg.contract %0 [0], %a [0, 1] -> [1] : ...
-    %3 = mpdfg.contract %1 [0], %b [0, 1] -> [1] : ...
-    %4 = mpdfg.binary add %2, %3 : ...
+    func.func @f(%x: !node8, %e: !edge4, %w: tensor<12x16xf32>) -> !edge16 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.slice %w axis 0 from 0 : tensor<12x16xf32> -> tensor<8x16xf32>
+      %2 = mpdfg.contract %0 [0], %1 [0, 1] -> [1] : !edge8, tensor<8x16xf32> -> !edge16
+      %3 = mpdfg.slice %w axis 0 from 8 : tensor<12x16xf32> -> tensor<4x16xf32>
+      %4 = mpdfg.contract %e [0], %3 [0, 1] -> [1] : !edge4, tensor<4x16xf32> -> !edge16
+      %5 = mpdfg.binary add %2, %4 : !edge16, !edge16 -> !edge16
+      return %5 : !edge16
+    }
     ```
   }];
   let statistics = [Statistic<"numSplit", "split", "Contractions split">];
@@ -85,58 +154,139 @@ def SplitConcats : Pass<"split-concats", "::mlir::ModuleOp"> {
 }
 
 def DistributeLinear : Pass<"distribute-linear", "::mlir::ModuleOp"> {
-  let summary = "Makes linear operations of sums sums of linear operations (R5)";
+  let summary = "Replace linear operations on sums by sums of linear operations (R5)";
   let description = [{
-    f(u + v) becomes f(u) + f(v) for a linear operation that mixes numbers of a row (a contraction, a sum over features), where each term is shared
-    or moves, with f's other operands, along a map of its own, so that `reorder-broadcast` makes each where it comes from.
+    f(u + v) becomes f(u) + f(v) for a linear operation f that mixes the numbers of a row: a contraction, or a sum
+    over features. Applies if each term, together with the other operands of f, is shared or broadcast along a map of
+    its own, so that `reorder-broadcast` can compute it where it comes from.
+
+    ```mlir
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>) -> !edge4 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %x along @dst : !node8 -> !edge8
+      %2 = mpdfg.binary add %0, %1 : !edge8, !edge8 -> !edge8
+      %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : !edge8, tensor<8x4xf32> -> !edge4
+      return %3 : !edge4
+    }
+    // becomes
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>) -> !edge4 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %x along @dst : !node8 -> !edge8
+      %2 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : !edge8, tensor<8x4xf32> -> !edge4
+      %3 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : !edge8, tensor<8x4xf32> -> !edge4
+      %4 = mpdfg.binary add %2, %3 : !edge4, !edge4 -> !edge4
+      return %4 : !edge4
+    }
+    ```
   }];
   let statistics = [Statistic<"numDistributed", "distributed", "Operations distributed over sums">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
-  let summary = "Adds first what comes along one map (R2)";
+  let summary = "Add terms first that are broadcast along the same map (R2)";
   let description = [{
-    The terms of a sum are put in an order in which those that move along one map are next to each other, with the shared ones beside
-    the largest group, so that their sum can be made before it moves. Sums change in the last bits.
+    Reorders the terms of a sum so that those that are broadcast along one map stand side by side, the shared ones
+    beside the largest group. Their sum can then be computed before the broadcast. Changes the last bits of sums.
+
+    ```mlir
+    func.func @f(%a: !node8, %b: !node8, %c: !node8) -> !edge8 {
+      %0 = mpdfg.broadcast %a along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %b along @dst : !node8 -> !edge8
+      %2 = mpdfg.broadcast %c along @src : !node8 -> !edge8
+      %3 = mpdfg.binary add %0, %1 : !edge8, !edge8 -> !edge8
+      %4 = mpdfg.binary add %3, %2 : !edge8, !edge8 -> !edge8
+      return %4 : !edge8
+    }
+    // becomes
+    func.func @f(%a: !node8, %b: !node8, %c: !node8) -> !edge8 {
+      %0 = mpdfg.broadcast %a along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %b along @dst : !node8 -> !edge8
+      %2 = mpdfg.broadcast %c along @src : !node8 -> !edge8
+      %3 = mpdfg.binary add %0, %2 : !edge8, !edge8 -> !edge8
+      %4 = mpdfg.binary add %3, %1 : !edge8, !edge8 -> !edge8
+      return %4 : !edge8
+    }
+    ```
   }];
-  let statistics = [Statistic<"numGrouped", "grouped", "Sums put in another order">];
+  let statistics = [Statistic<"numGrouped", "grouped", "Sums reordered">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def SplitFactors : Pass<"split-factors", "::mlir::ModuleOp"> {
-  let summary = "Parts factors by the spaces they come from (R2)";
+  let summary = "Separate factors by the spaces that they come from (R2)";
   let description = [{
-    A row that is multiplied or divided by numbers from both ends of an edge is scaled first by those that it moves with; roots and
-    reciprocals of products of such numbers become products of roots and reciprocals. Products change in the last bits.
+    A row that is multiplied or divided by numbers from both ends of an edge is scaled first by those that are
+    broadcast with it. Square roots and reciprocals of products of such numbers become products of square roots and
+    reciprocals. Changes the last bits of products.
+
+    ```mlir
+    func.func @f(%x: !node8, %s: !node1, %t: !node1) -> !edge8 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %s along @src : !node1 -> !edge1
+      %2 = mpdfg.broadcast %t along @dst : !node1 -> !edge1
+      %3 = mpdfg.binary mul %1, %2 : !edge1, !edge1 -> !edge1
+      %4 = mpdfg.binary mul %0, %3 : !edge8, !edge1 -> !edge8
+      return %4 : !edge8
+    }
+    // becomes
+    func.func @f(%x: !node8, %s: !node1, %t: !node1) -> !edge8 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %s along @src : !node1 -> !edge1
+      %2 = mpdfg.broadcast %t along @dst : !node1 -> !edge1
+      %3 = mpdfg.binary mul %0, %1 : !edge8, !edge1 -> !edge8
+      %4 = mpdfg.binary mul %3, %2 : !edge8, !edge1 -> !edge8
+      return %4 : !edge8
+    }
+    ```
   }];
-  let statistics = [Statistic<"numSplit", "split", "Products put in another order">];
+  let statistics = [Statistic<"numSplit", "split", "Products reordered">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
-  let summary = "Makes products with weights of types once for each pair that occurs (R3)";
+  let summary = "Compute products with weights of types once per pair of row and type (R3)";
   let description = [{
-    A product of rows that come along one map with weights that come along another, from a static space, is made on the space of the maps'
-    distinct pairs, which is declared if the model has none, and read through the class of each element. If the product is summed and does not make rows narrower,
-    rows are summed for each pair of owner and type before they are multiplied. `extents` says which pairs to take for fewer instead: those of senders or of owners.
+    Applies to a product of rows that are broadcast along one map with weights of a static space that are broadcast
+    along another. The product is computed on the space of the distinct pairs of both maps, which is declared if the
+    model does not have it, and each element reads the product of its pair. If the product is summed and does not make
+    rows narrower, the rows are summed per pair of owner and type before they are multiplied. `extents` says which
+    pairs to assume to be fewer if that is not known: those of senders or those of owners.
+
+    Example: test/Transforms/group-types.mlir
   }];
   let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
                  Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
-                        "which of two spaces to take for the smaller where only the graph can tell",
-                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "stay as the program is written"),
-                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "where rows come from"),
-                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "where they are summed"))}]>];
-  let statistics = [Statistic<"numGrouped", "grouped", "Products made on pairs">];
+                        "which of two spaces to assume to be smaller if only the graph can tell",
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
+                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "the one that rows come from"),
+                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "the one on which they are summed"))}]>];
+  let statistics = [Statistic<"numGrouped", "grouped", "Products computed on pairs">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::mlir::func::FuncDialect"];
 }
 
 def HoistElementwise : Pass<"hoist-elementwise", "::mlir::ModuleOp"> {
-  let summary = "Moves cheap operations before a broadcast where that saves memory traffic (R1, R2)";
+  let summary = "Move cheap operations before a broadcast if that saves memory traffic (R1, R2)";
   let description = [{
-    A value that is made of shared values and of values that moved along one total map is computed where they come from and moved once, if the bytes
-    and operations saved for members are worth the bytes read and written for owners. Not across a partial map, whose filled rows would
-    need a fill of their own, nor for what depends on the number of its row (dropout).
+    Applies to a value made of shared values and of values that are broadcast along one total map. It is computed on
+    the space that they come from and broadcast once, if the bytes and operations saved per member outweigh the bytes
+    read and written per owner. Does not apply across a partial map, whose filled rows would need a fill of their own,
+    nor to operations that depend on the number of the row (dropout).
+
+    ```mlir
+    func.func @f(%x: !node8, %y: !node8) -> !edge8 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.broadcast %y along @src : !node8 -> !edge8
+      %2 = mpdfg.binary add %0, %1 : !edge8, !edge8 -> !edge8
+      return %2 : !edge8
+    }
+    // becomes
+    func.func @f(%x: !node8, %y: !node8) -> !edge8 {
+      %0 = mpdfg.binary add %x, %y : !node8, !node8 -> !node8
+      %1 = mpdfg.broadcast %0 along @src : !node8 -> !edge8
+      return %1 : !edge8
+    }
+    ```
   }];
   let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
   let statistics = [Statistic<"numHoisted", "hoisted", "Values moved before broadcasts">];
@@ -144,19 +294,26 @@ def HoistElementwise : Pass<"hoist-elementwise", "::mlir::ModuleOp"> {
 }
 
 def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
-  let summary = "Takes factors that members share out of their sum (R6)";
+  let summary = "Take factors that all members share out of their sum (R6)";
   let description = [{
-    In a sum or mean along m, a factor that moves along m (or by way of it), or is shared, is applied once for each owner instead of once for
-    each member. Owners without members keep their 0: where the factor is not known to be finite, they get 1 for it. Not through
-    operations that are not linear, nor where the factor differs among an owner's members.
+    In a sum or mean along m, a factor that is shared, or broadcast along m or along a composition through m, is
+    applied once per owner instead of once per member. Owners without members keep their 0: if the factor is not known
+    to be finite, it is replaced by 1 for them. Does not apply through non-linear operations, nor if the factor
+    differs among the members of an owner.
 
     ```mlir
-    %1 = mpdfg.broadcast %c along @dst : tensor<?x1xf32, #mpdfg.on<@node>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
-    %2 = mpdfg.binary mul %x, %1 : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
-    %3 = mpdfg.reduce sum %2 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !edge8, %c: !node1) -> !node8 {
+      %0 = mpdfg.broadcast %c along @dst : !node1 -> !edge1
+      %1 = mpdfg.binary mul %x, %0 : !edge8, !edge1 -> !edge8
+      %2 = mpdfg.reduce sum %1 along @dst : !edge8 -> !node8
+      return %2 : !node8
+    }
     // becomes
-    %2 = mpdfg.reduce sum %x along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
-    %3 = mpdfg.binary mul %2, %c : tensor<?x8xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !edge8, %c: !node1) -> !node8 {
+      %0 = mpdfg.reduce sum %x along @dst : !edge8 -> !node8
+      %1 = mpdfg.binary mul %0, %c : !node8, !node1 -> !node8
+      return %1 : !node8
+    }
     ```
   }];
   let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
@@ -165,42 +322,55 @@ def FactorSums : Pass<"factor-sums", "::mlir::ModuleOp"> {
 }
 
 def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
-  let summary = "Chooses whether rows are summed or multiplied first (R6)";
+  let summary = "Choose whether rows are summed or multiplied first (R6)";
   let description = [{
-    Products with a shared weight change places with sums over members, movements, scales of rows and additions, so that movements carry the narrower
-    rows and products have the fewer. Declined where the sum or product is needed by others, or where the two sides are on different spaces, only the
-    graph can tell which is smaller, and `extents` does not say what to assume.
+    Exchanges products with a shared weight and sums over members, broadcasts, scalings of rows and additions, so that
+    broadcasts carry the narrower rows and products have the smaller number of rows. Declined if the intermediate
+    result has other uses, or if the two sides are on different spaces, only the graph can tell which is smaller, and
+    `extents` does not say what to assume.
 
     ```mlir
-    %1 = mpdfg.broadcast %x along @src : tensor<?x64xf32, #mpdfg.on<@node>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
-    %2 = mpdfg.reduce mean %1 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
-    %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x8xf32> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !node64, %w: tensor<64x8xf32>) -> !node8 {
+      %0 = mpdfg.broadcast %x along @src : !node64 -> !edge64
+      %1 = mpdfg.reduce mean %0 along @dst : !edge64 -> !node64
+      %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : !node64, tensor<64x8xf32> -> !node8
+      return %2 : !node8
+    }
     // becomes
-    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x8xf32> -> tensor<?x8xf32, #mpdfg.on<@node>>
-    %2 = mpdfg.broadcast %1 along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
-    %3 = mpdfg.reduce mean %2 along @dst : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !node64, %w: tensor<64x8xf32>) -> !node8 {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node64, tensor<64x8xf32> -> !node8
+      %1 = mpdfg.broadcast %0 along @src : !node8 -> !edge8
+      %2 = mpdfg.reduce mean %1 along @dst : !edge8 -> !node8
+      return %2 : !node8
+    }
     ```
   }];
   let options = [Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
-                        "which of two spaces to take for the smaller where only the graph can tell",
-                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "stay as the program is written"),
-                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "where rows come from"),
-                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "where they are summed"))}]>];
+                        "which of two spaces to assume to be smaller if only the graph can tell",
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
+                                             clEnumValN(::gnnc::Extents::FewSources, "few-sources", "the one that rows come from"),
+                                             clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "the one on which they are summed"))}]>];
   let statistics = [Statistic<"numMoved", "moved", "Products moved before or after a sum">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
-  let summary = "Turns gradients of weights into matrix products";
+  let summary = "Turn gradients of weights into matrix products";
   let description = [{
-    A sum, over all rows or along a map, of outer products of two values becomes `mpk.outer_sum`; the outer product is never made.
+    A sum of outer products of two values, over all rows or along a map, becomes `mpk.outer_sum`. The outer product is
+    never computed.
 
     ```mlir
-    %1 = mpdfg.contract %x [0], %g [1] -> [0, 1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>
-       -> tensor<?x64x16xf32, #mpdfg.on<@node>>
-    %2 = mpdfg.reduce sum %1 along @all : tensor<?x64x16xf32, #mpdfg.on<@node>> -> tensor<64x16xf32>
+    func.func @f(%x: !node64, %g: !node16) -> tensor<64x16xf32> {
+      %0 = mpdfg.contract %x [0], %g [1] -> [0, 1] : !node64, !node16 -> !node64x16
+      %1 = mpdfg.reduce sum %0 along @all : !node64x16 -> tensor<64x16xf32>
+      return %1 : tensor<64x16xf32>
+    }
     // becomes
-    %2 = mpk.outer_sum over @node(%x, %g) batch 1 k 64 n 16 : ...
+    func.func @f(%x: !node64, %g: !node16) -> tensor<64x16xf32> {
+      %0 = mpk.outer_sum over @node(%x, %g) batch 1 k 64 n 16 : (!node64, !node16) -> tensor<64x16xf32>
+      return %0 : tensor<64x16xf32>
+    }
     ```
   }];
   let statistics = [Statistic<"numFormed", "outer-sums", "Gradients of weights turned into products">];
@@ -208,112 +378,193 @@ def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
 }
 
 def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
-  let summary = "Turns contractions with a weight into matrix products";
+  let summary = "Turn contractions with a weight into matrix products";
   let description = [{
-    A contraction of a value on a space with a shared weight that has axes of its own becomes `mpk.product` on the space's rows; a weight
-    that is moved from another space by a map m becomes the weight of group m (R3). Operands are transposed into
-    [batch, rows, k] x [batch, k, n] where they are not. Contractions without such an axis (scores, per-row products) stay:
-    they belong in a sweep's body. With `hoist`, a value that was moved along a map is multiplied before it is moved (R1).
+    A contraction of a value on a space with a shared weight that has axes of its own becomes `mpk.product` on the
+    rows of the space. A weight that is broadcast from another space along a map m becomes the weight of group m (R3).
+    Operands are transposed to [batch, rows, k] and [batch, k, n] where needed. Contractions without such an axis
+    (scores, products within a row) are left to the body of a sweep. With `hoist`, a value that was broadcast is
+    multiplied before the broadcast (R1).
 
     ```mlir
-    %1 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>
-       -> tensor<?x16xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !node64, %w: tensor<64x16xf32>) -> !node16 {
+      %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node64, tensor<64x16xf32> -> !node16
+      return %0 : !node16
+    }
     // becomes
-    %1 = mpk.product over @node (%x, %w) batch 1 rows 1 k 64 n 16 : ...
+    func.func @f(%x: !node64, %w: tensor<64x16xf32>) -> !node16 {
+      %0 = mpk.product over @node(%x, %w) batch 1 rows 1 k 64 n 16 : (!node64, tensor<64x16xf32>) -> !node16
+      return %0 : !node16
+    }
     ```
   }];
-  let options = [Option<"hoist", "hoist", "bool", "true", "multiply before moving (R1)">];
+  let options = [Option<"hoist", "hoist", "bool", "true", "multiply before broadcasting (R1)">];
   let statistics = [Statistic<"numProducts", "products", "Contractions turned into products">,
                     Statistic<"numHoisted", "hoisted", "Products moved before a broadcast">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def ReuseSums : Pass<"reuse-sums", "::mlir::ModuleOp"> {
-  let summary = "Takes owner-constant factors out of sums where the sum that is left exists already (R6)";
+  let summary = "Reuse a sum that exists by taking factors of the owner out of another one (R6)";
   let description = [{
-    sum of p <g, v> over the members, where g is the owner's, is <g, O> if O = sum of p v is there. In the backward pass of an
-    attention this saves walking the neighbours once more. Not applied where the sum does not exist: the inner one would be wider than the one it replaces.
+    The sum over members of p <g, v>, where g belongs to the owner, is <g, O> if O = sum of p v has been computed
+    already. In the backward pass of an attention layer this saves one walk over the neighbours. Does not apply if
+    that sum does not exist: it would be wider than the one that it replaces.
+
+    Example: test/Transforms/reuse-sums.mlir
   }];
   let statistics = [Statistic<"numReused", "reused", "Sums replaced">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def SplitSums : Pass<"split-sums", "::mlir::ModuleOp"> {
-  let summary = "Sums over everything go by way of owners where a sweep computes their members anyway";
+  let summary = "Sum over owners first where a sweep computes the members anyway";
   let description = [{
-    sum over all of x becomes sum over all of (sum along m of x), for a total map m along which another sum shares x's computation; fusion then
-    puts the inner one into that sweep. Without such a sum it stays.
+    The sum of x over everything becomes the sum over everything of the sum of x along m, for a total map m along
+    which another sum shares the computation of x. Fusion then puts the inner sum into that sweep. Without such a sum
+    nothing changes.
+
+    ```mlir
+    func.func @f(%x: !node8) -> (!node8, tensor<8xf32>) {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.unary exp %0 : !edge8 -> !edge8
+      %2 = mpdfg.reduce sum %1 along @dst : !edge8 -> !node8
+      %3 = mpdfg.reduce sum %1 along @all : !edge8 -> tensor<8xf32>
+      return %2, %3 : !node8, tensor<8xf32>
+    }
+    // becomes
+    func.func @f(%x: !node8) -> (!node8, tensor<8xf32>) {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.unary exp %0 : !edge8 -> !edge8
+      %2 = mpdfg.reduce sum %1 along @dst : !edge8 -> !node8
+      %3 = mpdfg.reduce sum %1 along @dst : !edge8 -> !node8
+      %4 = mpdfg.reduce sum %3 along @all : !node8 -> tensor<8xf32>
+      return %2, %4 : !node8, tensor<8xf32>
+    }
+    ```
   }];
   let statistics = [Statistic<"numSplit", "split", "Sums split">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
-  let summary = "Views large shared values as rows of a static space for elementwise work";
+  let summary = "View large shared values as rows of a static space for elementwise operations";
   let description = [{
-    What an optimiser does to a weight would be one row that one thread computes. Seen as rows of at most 256 numbers it is cut into blocks like
-    any other sweep. Operands must have all the numbers or one.
+    An optimiser's update of a weight would be one row, computed by one thread. Viewed as rows of at most 256 numbers
+    it is divided into blocks like any other sweep. Each operand must have all the numbers, or one.
 
     ```mlir
-    %2 = mpdfg.binary sub %w, %g : tensor<22928xf32>, tensor<22928xf32> -> tensor<22928xf32>
+    func.func @f(%w: tensor<22928xf32>, %g: tensor<22928xf32>) -> tensor<22928xf32> {
+      %0 = mpdfg.binary sub %w, %g : tensor<22928xf32>, tensor<22928xf32> -> tensor<22928xf32>
+      return %0 : tensor<22928xf32>
+    }
     // becomes
-    %0 = mpdfg.reshape %w : tensor<22928xf32> -> tensor<1433x16xf32>
-    %1 = mpdfg.spread %0 : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@rows.1433>>
-    ...
+    mpdfg.space @rows.1433 static {extent = 1433 : i64}
+    func.func @f(%w: tensor<22928xf32>, %g: tensor<22928xf32>) -> tensor<22928xf32> {
+      %0 = mpdfg.reshape %w : tensor<22928xf32> -> tensor<1433x16xf32>
+      %1 = mpdfg.spread %0 : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@rows.1433>>
+      %2 = mpdfg.reshape %g : tensor<22928xf32> -> tensor<1433x16xf32>
+      %3 = mpdfg.spread %2 : tensor<1433x16xf32> -> tensor<1433x16xf32, #mpdfg.on<@rows.1433>>
+      %4 = mpdfg.binary sub %1, %3 : tensor<1433x16xf32, #mpdfg.on<@rows.1433>>, tensor<1433x16xf32,
+          #mpdfg.on<@rows.1433>> -> tensor<1433x16xf32, #mpdfg.on<@rows.1433>>
+      %5 = mpdfg.collect %4 : tensor<1433x16xf32, #mpdfg.on<@rows.1433>> -> tensor<1433x16xf32>
+      %6 = mpdfg.reshape %5 : tensor<1433x16xf32> -> tensor<22928xf32>
+      return %6 : tensor<22928xf32>
+    }
     ```
   }];
-  let statistics = [Statistic<"numSpread", "spread", "Operations made on rows">];
+  let statistics = [Statistic<"numSpread", "spread", "Operations computed on rows">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
-  let summary = "Says which forward values the backward half keeps and which it computes again (R8)";
+  let summary = "Choose which forward values the backward half keeps and which it recomputes (R8)";
   let description = [{
-    `auto` leaves it to fusion: values between kernels are kept (statistics of owners, operands and results of products), all others are computed again by
-    the kernels that need them. `all` keeps every value that a forward operation makes and a backward one reads, values of members too. `none` writes
-    the forward half a second time for the backward one, which then reads nothing of it but the function's results.
+    `auto` leaves the choice to fusion: values between kernels are kept (statistics of owners, operands and results of
+    products), all others are recomputed by the kernels that need them. `all` keeps every value that a forward
+    operation computes and a backward one reads, including values of members. `none` copies the forward half for the
+    backward one, which then reads only the results of the function.
+
+    Example: test/Transforms/save-values.mlir
   }];
-  let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what is kept",
+  let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what to keep",
     [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
-      clEnumValN(::gnnc::SaveMode::Auto, "auto", "what is not cheap to compute again"),
-      clEnumValN(::gnnc::SaveMode::All, "all", "everything the backward half reads"))}]>];
+      clEnumValN(::gnnc::SaveMode::Auto, "auto", "what is expensive to recompute"),
+      clEnumValN(::gnnc::SaveMode::All, "all", "everything that the backward half reads"))}]>];
   let statistics = [Statistic<"numKept", "kept", "Values kept for the backward half">,
-                    Statistic<"numAgain", "again", "Operations written once more">];
+                    Statistic<"numAgain", "again", "Operations copied to the backward half">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
 def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
-  let summary = "Keeps matrix products of members in the sweeps that sum them";
+  let summary = "Keep matrix products of members in the sweeps that sum them";
   let description = [{
-    Marks contractions of members with a weight (`mpk.tile`) whose results only go into sums over members, so that they become part of the sweeps
-    that make these sums and a target makes them a few members at a time; likewise outer products, made of values that would have to be stored, that are
-    summed over everything. Not where the operations of all sweeps that need a product outweigh the bytes of a row for each member.
-    With `blocks`, only what a target can do that keeps the rows of a tile in a block's shared memory: no softmax or log-sum-exp of a product, rows of a
-    few hundred numbers.
+    Marks contractions of members with a weight (`mpk.tile`) if their results are only used by sums over members. They
+    then become part of the sweeps that compute these sums, and a target computes them for a few members at a time.
+    The same applies to outer products, of values that would have to be stored, that are summed over everything. Does
+    not apply if the operations of all sweeps that need a product outweigh the bytes of a row per member. With
+    `blocks`, only what a target can do that keeps the rows of a tile in the shared memory of a block: no softmax or
+    log-sum-exp of a product, and rows of at most a few hundred numbers.
 
     ```mlir
-    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : tensor<?x64xf32, #mpdfg.on<@edge>>, tensor<64x64xf32> -> tensor<?x64xf32, #mpdfg.on<@edge>>
-    %3 = mpdfg.reduce max %2 along @dst : tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@node>>
+    func.func @f(%x: !node64, %w: tensor<64x64xf32>) -> !node64 {
+      %0 = mpdfg.broadcast %x along @src : !node64 -> !edge64
+      %1 = mpdfg.unary relu %0 : !edge64 -> !edge64
+      %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] : !edge64, tensor<64x64xf32> -> !edge64
+      %3 = mpdfg.reduce max %2 along @dst : !edge64 -> !node64
+      return %3 : !node64
+    }
     // becomes
-    %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] {mpk.tile} : ...
+    func.func @f(%x: !node64, %w: tensor<64x64xf32>) -> !node64 {
+      %0 = mpdfg.broadcast %x along @src : !node64 -> !edge64
+      %1 = mpdfg.unary relu %0 : !edge64 -> !edge64
+      %2 = mpdfg.contract %1 [0], %w [0, 1] -> [1] {mpk.tile} : !edge64, tensor<64x64xf32> -> !edge64
+      %3 = mpdfg.reduce max %2 along @dst : !edge64 -> !node64
+      return %3 : !node64
+    }
     ```
   }];
-  let options = [Option<"blocks", "blocks", "bool", "false", "for targets that have a tile's rows in a block's shared memory too">];
+  let options = [Option<"blocks", "blocks", "bool", "false", "only what works with the rows of a tile in the shared memory of a block">];
   let statistics = [Statistic<"numTiled", "tiled", "Contractions that stay in sweeps">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::gnnc::mpk::MPKDialect"];
 }
 
 def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
-  let summary = "Sweeps with products in tiles end with what they accumulate";
+  let summary = "End sweeps with products in tiles with what they accumulate";
   let description = [{
-    What the body of a sweep along a map with products in tiles makes of its accumulations becomes a sweep over the owners that follows: for targets
-    where a tile has parts of owners, whose accumulations are known when all tiles have been seen.
+    Applies to sweeps along a map with products in tiles. What the body computes from its accumulations becomes a
+    sweep over the owners that follows. For targets where a tile holds parts of owners, whose accumulations are
+    complete only after the last tile.
 
     ```mlir
-    %0 = mpk.sweep over @node along @dst (...) {... %a = mpk.accumulate sum %p; %y = mpdfg.unary relu %a; mpk.yield %y}
+    func.func @f(%x: !node4, %w: tensor<4x4xf32>) -> !node4 {
+      %0 = mpk.sweep over @node along @dst (%x, %w) access [#mpk.access<gather_member @src>, #mpk.access<shared>]
+          yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<4xf32>, %v: tensor<4x4xf32>):
+        %p = mpdfg.contract %a [0], %v [0, 1] -> [1] {mpk.tile} : tensor<4xf32>, tensor<4x4xf32> -> tensor<4xf32>
+        %s = mpk.accumulate sum %p : tensor<4xf32>
+        %y = mpdfg.unary relu %s : tensor<4xf32> -> tensor<4xf32>
+        mpk.yield %y : tensor<4xf32>
+      } : (!node4, tensor<4x4xf32>) -> !node4
+      return %0 : !node4
+    }
     // becomes
-    %1 = mpk.sweep over @node along @dst (...) {... %a = mpk.accumulate sum %p; mpk.yield %a}
-    %0 = mpk.sweep over @node (%1) {... %y = mpdfg.unary relu %a; mpk.yield %y}
+    func.func @f(%x: !node4, %w: tensor<4x4xf32>) -> !node4 {
+      %0 = mpk.sweep over @node along @dst(%x, %w)
+          access [#mpk.access<gather_member @src>, #mpk.access<shared>] yields [#mpk.access<owner>] {
+      ^bb0(%arg2: tensor<4xf32>, %arg3: tensor<4x4xf32>):
+        %2 = mpdfg.contract %arg2 [0], %arg3 [0, 1] -> [1] {mpk.tile}
+            : tensor<4xf32>, tensor<4x4xf32> -> tensor<4xf32>
+        %3 = mpk.accumulate sum %2 : tensor<4xf32>
+        mpk.yield %3 : tensor<4xf32>
+      } : (!node4, tensor<4x4xf32>) -> !node4
+      %1 = mpk.sweep over @node(%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%arg2: tensor<4xf32>):
+        %2 = mpdfg.unary relu %arg2 : tensor<4xf32> -> tensor<4xf32>
+        mpk.yield %2 : tensor<4xf32>
+      } : (!node4) -> !node4
+      return %1 : !node4
+    }
     ```
   }];
   let statistics = [Statistic<"numSplit", "split", "Sweeps that were split">];
@@ -321,66 +572,121 @@ def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
 }
 
 def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
-  let summary = "Gathers everything between matrix products into few sweeps";
+  let summary = "Gather everything between matrix products into few sweeps";
   let description = [{
-    Decides which values are kept in memory (outputs, operands of products, values that are read through a map, reductions), groups those into
-    sweeps along one map as far as dependences allow, and recomputes all others inside the sweeps that need them; so edge-sized values are not
-    stored. A reduction whose result is moved back along its own map and used by another one of the same map is a
-    further phase of the same sweep. With `fuse` off each operation is a sweep of its own.
+    Decides which values are stored (outputs, operands of products, values that are read through a map, reductions),
+    groups these into sweeps along one map as far as dependences allow, and recomputes all others in the sweeps that
+    need them: values of edges are not stored. A reduction whose result is broadcast along its own map and used by
+    another reduction along the same map becomes a further phase of the same sweep. Without `fuse` each operation is a
+    sweep of its own.
 
-    A degree is not computed: a kernel that needs it has `mpdfg.degree` as an operand and reads two offsets of the map's index. So what is made of
-    degrees (normalisations) is made again where it is used, and GCN is a product and one sweep.
+    A degree is not computed: a kernel that needs it has `mpdfg.degree` as an operand and reads two offsets of the
+    map's index. Values made of degrees (normalisations) are therefore recomputed where they are used, and GCN is one
+    product and one sweep.
+
+    ```mlir
+    func.func @f(%x: !node8) -> !node8 {
+      %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
+      %1 = mpdfg.unary exp %0 : !edge8 -> !edge8
+      %2 = mpdfg.reduce sum %1 along @dst : !edge8 -> !node8
+      return %2 : !node8
+    }
+    // becomes
+    func.func @f(%x: !node8) -> !node8 {
+      %0 = mpk.sweep over @node along @dst(%x) access [#mpk.access<gather_member @src>]
+          yields [#mpk.access<owner>] {
+      ^bb0(%arg1: tensor<8xf32>):
+        %1 = mpdfg.unary exp %arg1 : tensor<8xf32> -> tensor<8xf32>
+        %2 = mpk.accumulate sum %1 : tensor<8xf32>
+        mpk.yield %2 : tensor<8xf32>
+      } : (!node8) -> !node8
+      return %0 : !node8
+    }
+    ```
   }];
-  let options = [Option<"fuse", "fuse", "bool", "true", "fuse at all">,
-                 Option<"degrees", "degrees", "bool", "true", "read degrees off the indices of their maps (R1)">];
+  let options = [Option<"fuse", "fuse", "bool", "true", "fuse; otherwise each operation is a sweep">,
+                 Option<"degrees", "degrees", "bool", "true", "read degrees from the indices of their maps (R1)">];
   let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
-  let summary = "Row operations join the matrix product before them";
+  let summary = "Merge row operations into the matrix product before them";
   let description = [{
-    A sweep without members that reads rows of a product becomes the epilogue of that product, where it only needs its own row and nobody reads the
-    product's rows before it. A pass over memory and the start of a kernel are saved. With `spread`, only where each number of
-    its results is made of one number of the row, and of folds over all of it where it is short.
+    A sweep without members that reads rows of a product becomes the epilogue of that product, if it needs only its
+    own row and nothing reads the rows of the product before it. Saves one pass over memory and one kernel launch.
+    With `spread`, only if each number of its results is made of one number of the row, and of folds over the whole
+    row if it is short.
+
+    ```mlir
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>) -> !node4 {
+      %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (!node8, tensor<8x4xf32>) -> !node4
+      %1 = mpk.sweep over @node (%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%z: tensor<4xf32>):
+        %2 = mpdfg.unary relu %z : tensor<4xf32> -> tensor<4xf32>
+        mpk.yield %2 : tensor<4xf32>
+      } : (!node4) -> !node4
+      return %1 : !node4
+    }
+    // becomes
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>) -> !node4 {
+      %0 = mpk.product over @node(%x, %w) batch 1 rows 1 k 8 n 4 epilogue() access [] {
+      ^bb0(%arg2: tensor<4xf32>):
+        %1 = mpdfg.unary relu %arg2 : tensor<4xf32> -> tensor<4xf32>
+        mpk.yield %1 : tensor<4xf32>
+      } : (!node8, tensor<8x4xf32>) -> !node4
+      return %0 : !node4
+    }
+    ```
   }];
-  let options = [Option<"spread", "spread", "bool", "false", "for targets that spread a row over a few threads">];
+  let options = [Option<"spread", "spread", "bool", "false", "for targets that spread a row over several threads">];
   let statistics = [Statistic<"numFused", "fused", "Sweeps that became epilogues">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def NarrowStorage : Pass<"narrow-storage", "::mlir::ModuleOp"> {
-  let summary = "Keeps rows of spaces as numbers of 16 bits in memory (R1)";
+  let summary = "Store rows of spaces as 16-bit numbers (R1)";
   let description = [{
-    Inputs, outputs and intermediate tensors that have a row for each element of a space of the graph become tensors of bf16 or f16; bodies of kernels,
-    which compute in f32, stay as they are. Kernels convert where they read and write. These stay f32: whatever is shared (parameters,
-    states, losses, sums over everything) or on a space of fixed extent, parameters on a space of the graph and their gradients, weights of products and their gradients, views and what they view, element numbers, log-sum-exps, and
-    intermediate rows of at most 32 bytes, which a gather reads as one sector of memory in any case. A remark on each of the latter three says so.
+    Inputs, outputs and intermediate tensors with a row per element of a space of the graph become tensors of bf16 or
+    f16. The bodies of kernels, which compute in f32, do not change: kernels convert when they read and write. These
+    stay f32: shared values (parameters, states, losses, sums over everything) and values on a space of fixed extent;
+    parameters on a space of the graph and their gradients; weights of products and their gradients; views and what
+    they view; element numbers; log-sum-exps; and intermediate rows of at most 32 bytes, which a gather reads as one
+    sector of memory anyway. A remark reports each of the last three.
+
+    Example: test/Transforms/narrow-storage.mlir
   }];
   let options = [Option<"storage", "storage", "::gnnc::Storage", "::gnnc::Storage::BF16", "bf16 or f16",
-                        [{::llvm::cl::values(clEnumValN(::gnnc::Storage::AsComputed, "as-computed", "as numbers are computed"),
+                        [{::llvm::cl::values(clEnumValN(::gnnc::Storage::AsComputed, "as-computed", "as computed"),
                                              clEnumValN(::gnnc::Storage::BF16, "bf16", "8 bits of significand"),
                                              clEnumValN(::gnnc::Storage::F16, "f16", "11 bits of significand"))}]>];
-  let statistics = [Statistic<"numNarrowed", "narrowed", "Values kept in 16 bits">];
+  let statistics = [Statistic<"numNarrowed", "narrowed", "Values stored in 16 bits">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
-  let summary = "Sees to it that parameters and states can be replaced in place";
+  let summary = "Make it possible to update parameters and states in place";
   let description = [{
-    A result with `mpdfg.updates` is written where the argument of that number is. Kernels that only make such results go to the end;
-    where the argument is still read afterwards, or by the same kernel otherwise than row by row, the result is made in the arena and copied last.
+    A result with `mpdfg.updates` is written where the argument of that number is. Kernels that compute only such
+    results move to the end. If the argument is still read afterwards, or is read by the same kernel other than row by
+    row, the result is computed in the workspace and copied last.
+
+    Example: test/Transforms/place-updates.mlir
   }];
-  let options = [Option<"early", "early", "bool", "false", "Small updates that other kernels read need not wait for those that read what they replace">];
+  let options = [Option<"early", "early", "bool", "false", "do not delay small updates that other kernels read until the kernels that read the old value">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
 def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
-  let summary = "Puts small kernels that do not need each other into one launch";
+  let summary = "Put small independent kernels into one launch";
   let description = [{
-    Elementwise sweeps over one element or a space of known extent, of which none needs another, get the same number `mpk.launch` and lie side by side;
-    they may run at the same time then. A kernel waits for the others of its launch at most as long as the longest chain of kernels does not grow.
-    For targets where starting a kernel takes longer than a small one works. After place-updates: what replaces an argument stays behind all that read it.
+    Elementwise sweeps over one element, or over a space of known extent, that do not depend on each other get the
+    same number `mpk.launch` and stand side by side; they may then run at the same time. A kernel waits for the others
+    of its launch only if the longest chain of kernels does not grow. For targets where launching a kernel takes
+    longer than a small kernel runs. Runs after place-updates: an update of an argument stays behind everything that
+    reads it.
+
+    Example: test/Transforms/join-launches.mlir
   }];
   let statistics = [Statistic<"numLaunches", "launches", "Launches of several kernels">,
                     Statistic<"numJoined", "joined", "Kernels in such launches">];
@@ -388,14 +694,32 @@ def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
 }
 
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
-  let summary = "Gives each intermediate tensor a slot in one arena";
+  let summary = "Give each intermediate tensor a slot in one arena";
   let description = [{
-    Adds an `mpk.arena` with a slot for each result that is not an output, with the kernels between which it is live, and names the slots on the kernels
-    (`mpk.slots`; -1 for outputs). A sweep that is the last to read a row as long as one it writes, number by number, writes it there: both
-    values have one slot. So does a product with a row that its epilogue adds. If what is written is a result of the function,
-    both lie in the caller's memory for it: -2 - k for result k.
+    Adds an `mpk.arena` with a slot for each result that is not an output, and with the kernels between which the slot
+    is live, and names the slots on the kernels (`mpk.slots`, -1 for outputs). A sweep that is the last to read a row
+    as long as one that it writes, number by number, writes it there: both values have one slot. So does a product
+    with a row that its epilogue adds. If the value written is a result of the function, both lie in the caller's
+    memory for it: -2 - k for result k.
+
+    ```mlir
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>) -> !node2 {
+      %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (!node8, tensor<8x4xf32>) -> !node4
+      %1 = mpk.product over @node (%0, %v) batch 1 rows 1 k 4 n 2 : (!node4, tensor<4x2xf32>) -> !node2
+      return %1 : !node2
+    }
+    // becomes
+    func.func @f(%x: !node8, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>) -> !node2 {
+      mpk.arena [@node] bytes [16] first [0] last [1]
+      %0 = mpk.product over @node(%x, %w) batch 1 rows 1 k 8 n 4 {mpk.slots = array<i64: 0>}
+          : (!node8, tensor<8x4xf32>) -> !node4
+      %1 = mpk.product over @node(%0, %v) batch 1 rows 1 k 4 n 2 {mpk.slots = array<i64: -1>}
+          : (!node4, tensor<4x2xf32>) -> !node2
+      return %1 : !node2
+    }
+    ```
   }];
-  let statistics = [Statistic<"numInPlace", "in-place", "Values written over what they are made of">];
+  let statistics = [Statistic<"numInPlace", "in-place", "Values written over an operand">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 

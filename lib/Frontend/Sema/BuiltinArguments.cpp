@@ -11,7 +11,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 BuiltinArguments::BuiltinArguments(Builtins &builtins, const ast::Expr &call, StringRef usage,
                                    std::vector<MaybeOperand> evaluated)
