@@ -53,10 +53,11 @@ Diagnostic DiagnosticEngine::make(Severity severity, Loc loc, const llvm::Twine 
 
 void DiagnosticEngine::add(Diagnostic diagnostic) {
   added = false;
-  // The same mistake in a layer that is called twice is one mistake.
+  // The same mistake in a layer that is called twice is one mistake, with whatever sizes.
   for (const Diagnostic &earlier : out)
-    if (earlier.message == diagnostic.message && earlier.file == diagnostic.file &&
-        earlier.loc.line == diagnostic.loc.line && earlier.loc.column == diagnostic.loc.column)
+    if (earlier.severity == diagnostic.severity && (!calls.empty() || earlier.message == diagnostic.message) &&
+        earlier.file == diagnostic.file && earlier.loc.line == diagnostic.loc.line &&
+        earlier.loc.column == diagnostic.loc.column)
       return;
   // A long chain of calls is told by its innermost ones.
   size_t shown = 0;

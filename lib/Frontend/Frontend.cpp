@@ -7,6 +7,7 @@
 
 #include "gnnc/Frontend/Frontend.h"
 #include "Sema/Elaborator.h"
+#include "Sema/UncalledLayers.h"
 #include "gnnc/Frontend/JSON.h"
 
 #include "llvm/Support/MemoryBuffer.h"
@@ -66,7 +67,16 @@ std::optional<ModelSpec> gnnc::frontend::loadModelFromText(const std::string &na
     return std::nullopt;
   }
   Context context(modules, sources, engine, inputs);
-  return Elaborator(context).run(*module, *chosen);
+  Elaborator elaborator(context);
+  std::optional<ModelSpec> spec = elaborator.run(*module, *chosen);
+  if (!spec)
+    return std::nullopt;
+  // The program does not depend on these, so what is wrong with them does not keep it from being compiled.
+  for (Diagnostic &diagnostic : checkUncalledLayers(sources, modules, inputs, *module, elaborator.called())) {
+    diagnostic.severity = Severity::Warning;
+    diagnostics.push_back(std::move(diagnostic));
+  }
+  return spec;
 }
 
 std::optional<ModelSpec> gnnc::frontend::loadModel(const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics) {

@@ -32,6 +32,7 @@ struct CompileArguments {
   std::string save = "auto";
   std::vector<std::string> without; ///< optimisations to leave out
   bool remarks = false;
+  bool werror = false; ///< warnings are errors
   std::string report; ///< the page to write; empty: none
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
@@ -83,6 +84,8 @@ struct BenchArguments {
 };
 
 int runCompile(const CompileArguments &arguments);
+/// Uses `input`, `defines`, `model` and `werror`.
+int runCheck(const CompileArguments &arguments);
 int runModel(const RunArguments &arguments);
 int runTrain(const TrainArguments &arguments);
 int runInspect(const InspectArguments &arguments);

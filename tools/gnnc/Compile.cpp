@@ -23,15 +23,19 @@
 
 using namespace gnnc;
 
-/// `imported`: the files that it takes in.
-static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
-  if (!text) {
-    fail(text.takeError());
-    return std::nullopt;
-  }
+/// A model's text and how to read what it imports.
+struct Source {
+  std::string text;
   frontend::CompileInputs inputs;
-  inputs.readFile = [&](const std::string &path) -> std::optional<std::string> {
+};
+
+/// `imported`: the files that it takes in.
+static llvm::Expected<Source> readSource(const CompileArguments &arguments, std::vector<std::string> &imported) {
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
+  if (!text)
+    return text.takeError();
+  Source source{(*text)->getBuffer().str(), {}};
+  source.inputs.readFile = [&](const std::string &path) -> std::optional<std::string> {
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
     if (!bytes) {
       llvm::consumeError(bytes.takeError());
@@ -40,19 +44,52 @@ static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments
     imported.push_back(path);
     return (*bytes)->getBuffer().str();
   };
-  inputs.model = arguments.model;
+  source.inputs.model = arguments.model;
+  std::map<std::string, std::string> &defines = source.inputs.defines;
   for (llvm::StringRef define : arguments.defines)
-    if (auto [name, value] = define.split('='); !inputs.defines.try_emplace(name.str(), value.str()).second) {
-      fail(llvm::createStringError("-D " + name + ": expected one value, found '" + inputs.defines[name.str()] +
-                                   "' and '" + value + "'"));
-      return std::nullopt;
-    }
+    if (auto [name, value] = define.split('='); !defines.try_emplace(name.str(), value.str()).second)
+      return llvm::createStringError("-D " + name + ": expected one value, found '" + defines[name.str()] + "' and '" +
+                                     value + "'");
+  return source;
+}
+
+/// Prints what the front end says; whether the model is fit for use.
+static bool report(const std::vector<frontend::Diagnostic> &diagnostics, bool werror) {
+  bool warned = false;
+  for (const frontend::Diagnostic &diagnostic : diagnostics) {
+    llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << frontend::render(diagnostic);
+    warned |= diagnostic.severity == frontend::Severity::Warning;
+  }
+  if (frontend::hasErrors(diagnostics))
+    return false;
+  if (warned && werror)
+    llvm::errs() << "gnnc: error: there are warnings, and --werror makes them errors\n";
+  return !(warned && werror);
+}
+
+static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
+  llvm::Expected<Source> source = readSource(arguments, imported);
+  if (!source) {
+    fail(source.takeError());
+    return std::nullopt;
+  }
   std::vector<frontend::Diagnostic> diagnostics;
   std::optional<frontend::ModelSpec> model =
-      frontend::loadModelFromText(arguments.input, (*text)->getBuffer().str(), inputs, diagnostics);
-  for (const frontend::Diagnostic &diagnostic : diagnostics)
-    llvm::errs() << (diagnostic.file.empty() ? "gnnc: " : "") << frontend::render(diagnostic);
-  return model;
+      frontend::loadModelFromText(arguments.input, source->text, source->inputs, diagnostics);
+  return report(diagnostics, arguments.werror) ? std::move(model) : std::nullopt;
+}
+
+int gnnc::runCheck(const CompileArguments &arguments) {
+  std::vector<std::string> imported;
+  llvm::Expected<Source> source = readSource(arguments, imported);
+  if (!source)
+    return fail(source.takeError());
+  std::vector<frontend::Diagnostic> diagnostics =
+      frontend::analyzeText(arguments.input, source->text, source->inputs).diagnostics;
+  if (!report(diagnostics, arguments.werror))
+    return ExitError;
+  llvm::outs() << arguments.input << ": no errors\n";
+  return ExitOk;
 }
 
 static std::vector<int> cpuLevels(const std::vector<std::string> &names) {

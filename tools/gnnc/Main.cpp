@@ -36,6 +36,19 @@ static std::string checkSeed(const std::string &text) {
   return llvm::StringRef(text).getAsInteger(10, seed) ? "expected a number from 0 to 2^64-1, found '" + text + "'" : "";
 }
 
+static CLI::Option *addDefines(CLI::App &command, CompileArguments &arguments) {
+  return command
+      .add_option("-D,--define", arguments.defines,
+                  "Set a size of the model or the extent of a static space, for example -D classes=7; may be repeated")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false)
+      ->check(checkDefine);
+}
+
+static void addWerror(CLI::App &command, CompileArguments &arguments) {
+  command.add_flag("--werror", arguments.werror, "Treat warnings as errors");
+}
+
 static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::App *command =
       app.add_subcommand("compile", "Compile a model to a shared object, or print an intermediate form");
@@ -44,12 +57,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
     phases.push_back(phase.str());
   command->add_option("MODEL", arguments.input, "Model file: text (.gnn) or its JSON form (.json)")->required();
   command->add_option("-m,--model", arguments.model, "Which model of the file to compile; default: the last one");
-  command
-      ->add_option("-D,--define", arguments.defines,
-                   "Set a size of the model or the extent of a static space, for example -D classes=7; may be repeated")
-      ->type_name("NAME=VALUE")
-      ->allow_extra_args(false)
-      ->check(checkDefine);
+  addDefines(*command, arguments);
   command->add_option("--target", arguments.targets, "Targets to generate code for: cpu, cuda or both")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -96,6 +104,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::IsMember(optimisations));
   command->add_flag("--remarks", arguments.remarks,
                     "Print to standard error what each optimisation did or declined to do, and why");
+  addWerror(*command, arguments);
   CLI::Option *report = command->add_option(
       "--report", arguments.report,
       "Write an HTML report to this file: the graph after each phase, kernels, costs, the memory plan, and remarks");
@@ -130,6 +139,15 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command->add_option("-o,--output", arguments.output,
                       "Output file, or - for standard output; default: standard output for text, otherwise the model "
                       "file's name with .so, .o or .cubin in the current folder");
+}
+
+static void addCheck(CLI::App &app, CompileArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "check", "Report errors and warnings in all models and layers of a file, which may be a library without models");
+  command->add_option("FILE", arguments.input, "Model or library text (.gnn), or a model's JSON form (.json)")
+      ->required();
+  addDefines(*command, arguments);
+  addWerror(*command, arguments);
 }
 
 static void addDevice(CLI::App &command, std::string &device) {
@@ -297,13 +315,14 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " +
                                         std::to_string(GNNC_ABI_VERSION));
-  CompileArguments compileArguments;
+  CompileArguments compileArguments, checkArguments;
   RunArguments runArguments;
   TrainArguments trainArguments;
   InspectArguments inspectArguments;
   BenchArguments benchArguments;
   TuneArguments tuneArguments;
   addCompile(app, compileArguments);
+  addCheck(app, checkArguments);
   addRun(app, runArguments);
   addTrain(app, trainArguments);
   addInspect(app, inspectArguments);
@@ -331,6 +350,8 @@ int main(int argc, char **argv) {
   }
   if (app.got_subcommand("compile"))
     return finish(runCompile(compileArguments));
+  if (app.got_subcommand("check"))
+    return finish(runCheck(checkArguments));
   if (app.got_subcommand("run"))
     return finish(runModel(runArguments));
   if (app.got_subcommand("train"))

@@ -133,6 +133,7 @@ public:
   std::string unknownExtent(Id space) const;
   /// `node[heads = 8, out = 8]`
   std::string describe(Id value) const;
+  std::string describe(Id residency, llvm::ArrayRef<Axis> axes) const;
   /// A space or map by its name in the ModelSpec.
   std::optional<Id> findSpace(llvm::StringRef name) const;
   std::optional<Id> findMap(llvm::StringRef name) const;

@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Editor/DropSizes.h"
 #include "Sema/Elaborator.h"
+#include "Sema/UncalledLayers.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Editor/DropSizes.h"
 #include "Sema/Elaborator.h"
+#include "Sema/UncalledLayers.h"
 #include "gnnc/Frontend/JSON.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -22,12 +22,6 @@ const Occurrence *Analysis::find(unsigned line, unsigned column) const {
     if (each.loc.line == line && column >= each.loc.column && column < each.loc.column + each.loc.length)
       best = &each;
   return best;
-}
-
-void gnnc::frontend::dropSizes(std::string &text) {
-  size_t at = text.find('[');
-  while ((at = text.find(" = ", at)) != std::string::npos)
-    text.erase(at, text.find_first_of(",]", at) - at);
 }
 
 namespace {
@@ -59,45 +53,90 @@ private:
 
 } // namespace
 
-/// Elaborates with two assumptions about unknown sizes, and keeps the errors that both lead to.
-template <typename F>
-static void attempt(const Sources &sources, Modules &modules, const CompileInputs &inputs, Analysis &result,
-                    std::set<const ast::LayerDecl *> &called, bool training, F elaborate) {
-  std::vector<Diagnostic> found[2];
-  std::vector<Occurrence> occurrences;
-  bool assumed = false;
-  for (int round = 0; round < (assumed ? 2 : 1); ++round) {
-    DiagnosticEngine engine(sources, found[round]);
+static bool sameCause(const Diagnostic &a, const Diagnostic &b) {
+  return a.file == b.file && a.loc.line == b.loc.line && a.loc.column == b.loc.column;
+}
+
+namespace {
+
+/// Elaborates the parts of one text, and keeps what they say.
+class Analyser {
+public:
+  Analyser(const Sources &sources, Modules &modules, const Module &module, Analysis &result)
+      : sources(sources), modules(modules), module(module), result(result) {}
+
+  void analyse(const ast::ModelDecl &model, const CompileInputs &inputs);
+  void analyseUncalledLayers(const CompileInputs &inputs);
+
+private:
+  /// Elaborates something once; whether that needed the size that is assumed for unknown ones.
+  template <typename F>
+  bool elaborate(const CompileInputs &inputs, int64_t assumedSize, bool training, std::vector<Diagnostic> &found,
+                 std::vector<Occurrence> *occurrences, F function) {
+    DiagnosticEngine engine(sources, found);
     Context context(modules, sources, engine, inputs);
-    OccurrenceObserver observer(context, occurrences);
-    if (round == 0)
-      context.observer = &observer;
+    std::optional<OccurrenceObserver> observer;
+    if (occurrences)
+      context.observer = &observer.emplace(context, *occurrences);
     context.training = training;
-    Elaborator elaborator(context, /*assumedSize=*/round == 0 ? 12 : 1);
-    elaborate(elaborator);
-    assumed |= elaborator.hasAssumed();
+    Elaborator elaborator(context, assumedSize);
+    function(elaborator);
     called.insert(elaborator.called().begin(), elaborator.called().end());
+    return elaborator.hasAssumed();
   }
-  auto sameAs = [](const Diagnostic &a) {
-    return [&a](const Diagnostic &b) {
-      return a.file == b.file && a.loc.line == b.loc.line && a.loc.column == b.loc.column;
-    };
-  };
-  for (Diagnostic &diagnostic : found[0]) {
-    bool known = llvm::any_of(result.diagnostics, sameAs(diagnostic));
-    if (!known && (!assumed || llvm::any_of(found[1], sameAs(diagnostic))))
-      result.diagnostics.push_back(diagnostic);
+
+  void keep(Diagnostic diagnostic) {
+    if (llvm::none_of(result.diagnostics, [&](const Diagnostic &each) { return sameCause(each, diagnostic); }))
+      result.diagnostics.push_back(std::move(diagnostic));
   }
-  for (Occurrence &occurrence : occurrences) {
-    if (assumed)
-      dropSizes(occurrence.text);
-    result.occurrences.push_back(std::move(occurrence));
+  void keep(std::vector<Occurrence> occurrences, bool assumed) {
+    for (Occurrence &occurrence : occurrences) {
+      if (assumed)
+        dropSizes(occurrence.text);
+      result.occurrences.push_back(std::move(occurrence));
+    }
   }
+
+  const Sources &sources;
+  Modules &modules;
+  const Module &module;
+  Analysis &result;
+  std::set<const ast::LayerDecl *> called;
+};
+
+} // namespace
+
+/// With two assumptions about unknown sizes. What both lead to is said.
+void Analyser::analyse(const ast::ModelDecl &model, const CompileInputs &inputs) {
+  auto run = [&](Elaborator &elaborator) { elaborator.run(module, model); };
+  std::vector<Diagnostic> found, others;
+  std::vector<Occurrence> occurrences;
+  bool assumed = elaborate(inputs, 12, /*training=*/false, found, &occurrences, run);
+  if (assumed)
+    elaborate(inputs, 1, /*training=*/false, others, nullptr, run);
+  for (Diagnostic &diagnostic : found)
+    if (!assumed || llvm::any_of(others, [&](const Diagnostic &each) { return sameCause(each, diagnostic); }))
+      keep(diagnostic);
+  keep(std::move(occurrences), assumed);
+}
+
+void Analyser::analyseUncalledLayers(const CompileInputs &inputs) {
+  for (Diagnostic &diagnostic : checkUncalledLayers(sources, modules, inputs, module, called))
+    keep(std::move(diagnostic));
+  for (const ast::LayerDecl &layer : module.ast.layers)
+    if (!called.count(&layer))
+      for (bool training : {false, true}) {
+        std::vector<Diagnostic> ignored;
+        std::vector<Occurrence> occurrences;
+        elaborate(inputs, 12, training, ignored, &occurrences,
+                  [&](Elaborator &elaborator) { elaborator.checkUncalled(module, layer); });
+        keep(std::move(occurrences), /*assumed=*/true);
+      }
 }
 
 Analysis gnnc::frontend::analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs) {
   Analysis result;
-  if (llvm::StringRef(name).ends_with(".json")) {
+  if (llvm::StringRef(name).ends_with(".json") || llvm::StringRef(text).ltrim().starts_with("{")) {
     if (llvm::Expected<ModelSpec> model = readJSON(text); !model) {
       Diagnostic diagnostic;
       diagnostic.file = name;
@@ -111,20 +150,16 @@ Analysis gnnc::frontend::analyzeText(const std::string &name, const std::string 
   Modules modules(sources, engine, inputs);
   const Module *module = modules.loadText(name, text);
   // Each model on its own, as if compiled alone; then the layers that none of them calls.
-  std::set<const ast::LayerDecl *> called;
+  Analyser analyser(sources, modules, *module, result);
   for (const ast::ModelDecl &model : module->ast.models) {
     CompileInputs own = inputs;
     own.model = model.name.text;
-    if (inputs.model != model.name.text)
-      own.defines.clear(); // they belong to one model; the others would not know them
-    attempt(sources, modules, own, result, called, /*training=*/false,
-            [&](Elaborator &elaborator) { elaborator.run(*module, model); });
+    // They belong to one model, the last if none is named; the others would not know them.
+    if (inputs.model.empty() ? &model != &module->ast.models.back() : inputs.model != model.name.text)
+      own.defines.clear();
+    analyser.analyse(model, own);
   }
-  for (const ast::LayerDecl &layer : module->ast.layers)
-    if (!called.count(&layer))
-      for (bool training : {false, true})
-        attempt(sources, modules, inputs, result, called, training,
-                [&](Elaborator &elaborator) { elaborator.checkUncalled(*module, layer); });
+  analyser.analyseUncalledLayers(inputs);
 
   // In order of place, those of one place in the order they were met.
   std::multimap<std::pair<unsigned, unsigned>, Occurrence> ordered;

@@ -21,10 +21,11 @@ using llvm::ArrayRef;
 using llvm::StringRef;
 using llvm::Twine;
 
-std::string ModelBuilder::describe(Id id) const {
-  const Value &value = model.values[id];
-  std::string text = spaceName(value.residency) + "[";
-  for (const Axis &axis : value.axes)
+std::string ModelBuilder::describe(Id id) const { return describe(model.values[id].residency, model.values[id].axes); }
+
+std::string ModelBuilder::describe(Id residency, ArrayRef<Axis> axes) const {
+  std::string text = spaceName(residency) + "[";
+  for (const Axis &axis : axes)
     text += (text.back() == '[' ? "" : ", ") + axis.name + " = " + std::to_string(axis.size);
   return text + "]";
 }
@@ -102,7 +103,7 @@ std::optional<Id> ModelBuilder::meet(ArrayRef<Id> operands, Loc loc) {
       residency = other;
       continue;
     }
-    std::string message = "two residencies do not meet: " + spaceName(residency) + " and " + spaceName(other);
+    std::string message = "operands reside on different spaces: " + spaceName(residency) + " and " + spaceName(other);
     // Say how to move either, where one map does it.
     for (auto [from, to] : {std::pair(other, residency), std::pair(residency, other)}) {
       std::string hint;

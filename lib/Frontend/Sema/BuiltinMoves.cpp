@@ -47,6 +47,9 @@ std::optional<Id> Builtins::alongMap(BuiltinArguments &arguments, const Operand 
 MaybeOperand Builtins::reduction(BuiltinArguments &arguments) {
   const std::string &name = arguments.call.name;
   Loc loc = arguments.call.loc;
+  if ((name == "max" || name == "min") && arguments.positionalCount() == 2)
+    return error(loc, "'" + name + "' reduces one value, along a map or over axes; the " +
+                          (name == "max" ? "larger of two is 'maximum(a, b)'" : "smaller of two is 'minimum(a, b)'"));
   MaybeOperand x = arguments.value(0);
   if (!x)
     return std::nullopt;
@@ -60,6 +63,42 @@ MaybeOperand Builtins::reduction(BuiltinArguments &arguments) {
   }
   std::optional<Id> map = alongMap(arguments, *x);
   return map ? reductions.reduceAlong(name, *x, *map, loc) : std::nullopt;
+}
+
+/// var and std, of all members and not of a sample: the mean of squared differences from the mean.
+MaybeOperand Builtins::variance(BuiltinArguments &arguments) {
+  Loc loc = arguments.call.loc;
+  MaybeOperand x = arguments.value(0);
+  if (!x)
+    return std::nullopt;
+  std::optional<std::vector<std::string>> axes;
+  const ast::Expr *over = arguments.named("over");
+  if (over && !(axes = arguments.axes(over)))
+    return std::nullopt;
+  std::optional<Id> map;
+  bool isAlong = !over || llvm::any_of(arguments.call.arguments, [](const ast::Argument &argument) {
+    return argument.name && argument.name->text == "along";
+  });
+  if (isAlong && !(map = alongMap(arguments, *x)))
+    return std::nullopt;
+  auto meanOf = [&](MaybeOperand of) {
+    if (of && axes)
+      of = reductions.foldOver("mean", *of, *axes, loc);
+    return of && map ? reductions.reduceAlong("mean", *of, *map, loc) : of;
+  };
+  MaybeOperand mean = meanOf(x);
+  if (mean && map && *map != kAll)
+    mean = moves.moveValue(*mean, *map, 0, loc);
+  MaybeOperand difference = mean ? operators.binary("-", *x, *mean, loc) : std::nullopt;
+  MaybeOperand result = meanOf(difference ? operators.power(*difference, Number::ofInt(2), loc) : std::nullopt);
+  if (!result || arguments.call.name == "var")
+    return result;
+  // At 0 the root has no derivative; there it is taken to be constant.
+  MaybeId variance = dense(*result, loc, "std"), zero = builder.constant(0, loc), one = builder.constant(1, loc);
+  MaybeId isZero = variance && zero && one ? builder.binary("eq", *variance, *zero, loc) : std::nullopt;
+  MaybeId safe = isZero ? builder.select(*isZero, *one, *variance, loc) : std::nullopt;
+  MaybeId root = safe ? builder.unary("sqrt", *safe, 0, loc) : std::nullopt;
+  return root ? wrap(builder.select(*isZero, *zero, *root, loc)) : std::nullopt;
 }
 
 MaybeOperand Builtins::normalization(BuiltinArguments &arguments) {

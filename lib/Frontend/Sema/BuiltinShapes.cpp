@@ -141,5 +141,15 @@ MaybeOperand Builtins::dotFunction(BuiltinArguments &arguments) {
   if (auto *sparse = std::get_if<Sparse>(&*a); sparse && *axes == std::vector{sparse->axis})
     return sparseInputs.matmul(*sparse, *b, loc);
   MaybeId left = dense(*a, loc, "dot"), right = left ? dense(*b, loc, "dot") : std::nullopt;
-  return right ? wrap(builder.contract(*left, *right, *axes, loc)) : std::nullopt;
+  MaybeId product = right ? builder.contract(*left, *right, *axes, loc) : std::nullopt;
+  if (!product)
+    return std::nullopt;
+  // In the order that sum(a * b, over: axes) has: first the axes of the operand with more of them.
+  bool swapped = builder.value(*right).axes.size() > builder.value(*left).axes.size();
+  std::vector<std::string> order;
+  for (Id operand : {swapped ? *right : *left, swapped ? *left : *right})
+    for (const Axis &axis : builder.value(operand).axes)
+      if (!llvm::is_contained(*axes, axis.name) && !llvm::is_contained(order, axis.name))
+        order.push_back(axis.name);
+  return wrap(builder.permute(*product, order, loc));
 }

@@ -53,11 +53,15 @@ struct BuiltinTable {
         {"maximum", {&B::binaryFunction, "maximum(a, b)"}},
         {"minimum", {&B::binaryFunction, "minimum(a, b)"}},
         {"pow", {&B::binaryFunction, "pow(a, b)"}},
+        {"clamp", {&B::clampFunction, "clamp(x, low, high)"}},
+        {"outer", {&B::outerFunction, "outer(a, b) or outer(a + b)"}},
         {"where", {&B::whereFunction, "where(c, a, b)"}},
         {"sum", {&B::reduction, "sum(x, along: map, over: axes)"}},
         {"mean", {&B::reduction, "mean(x, along: map, over: axes)"}},
         {"max", {&B::reduction, "max(x, along: map, over: axes)"}},
         {"min", {&B::reduction, "min(x, along: map, over: axes)"}},
+        {"var", {&B::variance, "var(x, along: map, over: axes)"}},
+        {"std", {&B::variance, "std(x, along: map, over: axes)"}},
         {"softmax", {&B::normalization, "softmax(x, along: map) or softmax(x, over: axes)"}},
         {"logsumexp", {&B::normalization, "logsumexp(x, along: map) or logsumexp(x, over: axes)"}},
         {"log_softmax", {&B::normalization, "log_softmax(x, along: map) or log_softmax(x, over: axes)"}},
@@ -99,11 +103,8 @@ std::vector<std::string> gnnc::frontend::builtinNames() {
 MaybeOperand Builtins::callBuiltin(const ast::Expr &call) {
   auto &table = BuiltinTable::get();
   auto found = table.find(call.name);
-  if (found == table.end()) {
-    std::vector<std::string> known = builtinNames();
-    llvm::append_range(known, context.modules.layerNames(*frame->module));
-    return error(call.loc, "unknown layer or function '" + call.name + "'" + suggestion(call.name, known));
-  }
+  if (found == table.end())
+    return layers.unknownCallee(call, "layer or function");
   if (!call.on.empty() || call.as)
     return error(call.on.empty() ? call.as->loc : call.on[0].loc,
                  "'" + call.name + "' is a built-in function; 'on' and 'as' belong to layers");
@@ -168,7 +169,30 @@ MaybeOperand Builtins::whereFunction(BuiltinArguments &arguments) {
   MaybeId condition = arguments.dense(0), a = arguments.dense(1), b = arguments.dense(2);
   if (!condition || !a || !b)
     return std::nullopt;
-  return wrap(builder.select(*condition, *a, *b, arguments.call.loc));
+  MaybeId result = builder.select(*condition, *a, *b, arguments.call.loc);
+  operators.checkPairs("where", {*condition, *a, *b}, result, arguments.call.loc);
+  return wrap(result);
+}
+
+/// clamp(x, low, high)
+MaybeOperand Builtins::clampFunction(BuiltinArguments &arguments) {
+  MaybeOperand x = arguments.value(0), low = arguments.value(1), high = arguments.value(2);
+  if (!x || !low || !high)
+    return std::nullopt;
+  MaybeOperand raised = operators.binary("maximum", *x, *low, arguments.call.loc);
+  return raised ? operators.binary("minimum", *raised, *high, arguments.call.loc) : std::nullopt;
+}
+
+/// outer(a, b) is a * b, outer(a + b) is a + b: all pairs are meant.
+MaybeOperand Builtins::outerFunction(BuiltinArguments &arguments) {
+  bool outside = std::exchange(frame->pairsMeant, true);
+  MaybeOperand a = arguments.value(0);
+  MaybeOperand b = arguments.positionalCount() > 1 ? arguments.value(1) : std::nullopt;
+  MaybeOperand result = a;
+  if (arguments.positionalCount() > 1)
+    result = a && b ? operators.binary("*", *a, *b, arguments.call.loc) : std::nullopt;
+  frame->pairsMeant = outside;
+  return result;
 }
 
 /// In training x * where(random < 1 - p, 1 / (1 - p), 0), else x.

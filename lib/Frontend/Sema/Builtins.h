@@ -25,13 +25,15 @@ std::vector<std::string> builtinNames();
 std::string builtinUsage(llvm::StringRef name);
 
 class BuiltinArguments;
+class Layers;
 
 class Builtins : ElaborationPart {
 public:
   Builtins(Context &context, Scopes &scopes, Paths &paths, Types &types, Expressions &expressions, Operators &operators,
-           Reductions &reductions, Moves &moves, SparseInputs &sparseInputs, Values &values)
+           Reductions &reductions, Moves &moves, SparseInputs &sparseInputs, Values &values, Layers &layers)
       : ElaborationPart(context), scopes(scopes), paths(paths), types(types), expressions(expressions),
-        operators(operators), reductions(reductions), moves(moves), sparseInputs(sparseInputs), values(values) {}
+        operators(operators), reductions(reductions), moves(moves), sparseInputs(sparseInputs), values(values),
+        layers(layers) {}
 
   MaybeOperand callBuiltin(const ast::Expr &call);
 
@@ -43,12 +45,15 @@ private:
   MaybeOperand unaryFunction(BuiltinArguments &arguments);
   MaybeOperand binaryFunction(BuiltinArguments &arguments);
   MaybeOperand whereFunction(BuiltinArguments &arguments);
+  MaybeOperand clampFunction(BuiltinArguments &arguments);
+  MaybeOperand outerFunction(BuiltinArguments &arguments);
   MaybeOperand dropoutFunction(BuiltinArguments &arguments);
   MaybeOperand detachFunction(BuiltinArguments &arguments);
   MaybeOperand gradientFunction(BuiltinArguments &arguments);
 
   // Along maps and over axes (BuiltinMoves.cpp).
   MaybeOperand reduction(BuiltinArguments &arguments);
+  MaybeOperand variance(BuiltinArguments &arguments);
   MaybeOperand normalization(BuiltinArguments &arguments);
   MaybeOperand degreeFunction(BuiltinArguments &arguments);
   MaybeOperand moveFunction(BuiltinArguments &arguments);
@@ -76,6 +81,7 @@ private:
   Moves &moves;
   SparseInputs &sparseInputs;
   Values &values;
+  Layers &layers;
 };
 
 } // namespace gnnc::frontend

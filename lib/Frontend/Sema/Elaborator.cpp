@@ -19,12 +19,13 @@ Elaborator::Elaborator(Context &context, int64_t assumedSize)
       relations(context, scopes, paths, spacesAndMaps), types(context, scopes, paths, expressions),
       sparseInputs(context), moves(context, scopes, paths), operators(context, sparseInputs),
       reductions(context, sparseInputs),
-      builtins(context, scopes, paths, types, expressions, operators, reductions, moves, sparseInputs, values),
+      builtins(context, scopes, paths, types, expressions, operators, reductions, moves, sparseInputs, values, layers),
       expressions(context, scopes, paths, types, operators, moves, values, builtins, layers),
       values(context, types, initialValues), initialValues(context, scopes, types, values),
       layers(context, scopes, spacesAndMaps, relations, types, expressions, values, statements),
       programs(context, expressions, values, initialValues), optimisers(context, expressions, layers, values, programs),
-      statements(context, spacesAndMaps, types, expressions, values, programs, optimisers), assumedSize(assumedSize) {
+      statements(context, spacesAndMaps, types, expressions, layers, values, programs, optimisers),
+      assumedSize(assumedSize) {
   builder.moveHint = [this](Id from, Id to) {
     std::string hint;
     if (!frame)
@@ -34,6 +35,9 @@ Elaborator::Elaborator(Context &context, int64_t assumedSize)
         hint += (hint.empty() ? "." : " or .") + name;
     if (hint.empty() && paths.uniquePath(to, from, Loc(), /*quiet=*/true))
       hint = "." + scopes.nameOfSpace(to);
+    for (auto &[name, map] : scopes.visibleMaps())
+      if (hint.empty() && builder.map(map).to == from && builder.map(map).from == to)
+        hint = "move(value, " + name + ", fill: 0)"; // it is partial
     return hint;
   };
 }

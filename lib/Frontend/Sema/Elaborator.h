@@ -38,7 +38,8 @@ public:
   std::optional<ModelSpec> run(const Module &module, const ast::ModelDecl &model);
 
   /// Elaborates a layer that nobody calls, with arguments made up for it (UncalledLayers.cpp).
-  void checkUncalled(const Module &module, const ast::LayerDecl &layer);
+  /// A value that may reside anywhere resides on `anywhere`.
+  void checkUncalled(const Module &module, const ast::LayerDecl &layer, llvm::StringRef anywhere = "node");
 
   /// Whether the assumed size stood for any number.
   bool hasAssumed() const { return assumed; }

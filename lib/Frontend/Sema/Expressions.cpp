@@ -50,12 +50,25 @@ MaybeOperand Expressions::evalKind(const ast::Expr &expr) {
   case ast::Expr::Kind::Member:
     return evalMember(expr);
   case ast::Expr::Kind::Call: {
-    Found<ast::LayerDecl> layer = context.modules.findLayer(*frame->module, expr.name);
+    auto instance = frame->shared.find(expr.name);
+    bool isInstance = instance != frame->shared.end();
+    Found<ast::LayerDecl> layer;
+    if (!isInstance)
+      layer = context.modules.findLayer(*frame->module, expr.name);
+    else if (instance->second)
+      layer = instance->second->layer;
     if (context.observer) {
       context.observer->onCall(expr, layer.decl);
       if (isPlaceholder(expr.name))
         context.observer->onValue({context, scopes, paths});
     }
+    if (isInstance && !layer)
+      return std::nullopt;
+    if (isInstance && expr.as)
+      return error(expr.as->loc,
+                   "'" + expr.name + "' is an instance, which has its name; 'as' belongs to calls of layers");
+    if (isInstance)
+      return layers.callLayer(expr, layer, &*instance->second);
     return layer ? layers.callLayer(expr, layer) : builtins.callBuiltin(expr);
   }
   case ast::Expr::Kind::Unary: {
@@ -117,6 +130,7 @@ MaybeOperand Expressions::evalName(const ast::Expr &expr) {
     known.push_back(each.first().str());
   for (auto &each : frame->sizes)
     known.push_back(each.first().str());
+  frame->values[expr.name]; // known from here on, but poisoned: one error is enough
   return error(expr.loc, "unknown name '" + expr.name + "'" + suggestion(expr.name, known));
 }
 
@@ -136,6 +150,11 @@ MaybeOperand Expressions::evalMember(const ast::Expr &expr) {
       context.observer->onMove({context, scopes, paths}, *x);
       return std::nullopt;
     }
+    if (names[i].text == "T" && !scopes.findMap("T") && !scopes.findSpace("T") && !scopes.findRelation("T")) {
+      x = transpose(*x, names[i].loc);
+      ++i;
+      continue;
+    }
     // mapStep advances over the names that make one map; a space is one name.
     size_t taken = 0;
     paths.mapStep(path, taken, kUndefined);
@@ -149,16 +168,51 @@ MaybeOperand Expressions::evalMember(const ast::Expr &expr) {
 }
 
 MaybeOperand Expressions::evalBinary(const ast::Expr &expr) {
-  MaybeOperand a = eval(*expr.operands[0]);
-  // A number may decide alone, so that `heads > 0 and out / heads > 1` is safe.
-  bool isOr = expr.name == "or";
-  if (a && (isOr || expr.name == "and"))
-    if (auto *number = std::get_if<Number>(&*a); number && number->isTrue() == isOr)
-      return Number::ofBool(isOr);
-  MaybeOperand b = eval(*expr.operands[1]);
-  if (!a || !b)
+  if ((expr.name == "==" || expr.name == "!=") && isMap(*expr.operands[0]) && isMap(*expr.operands[1]))
+    return compareMaps(expr);
+  MaybeOperand result = eval(*expr.operands[0]);
+  bool failed = !result;
+  for (auto [op, operand] : llvm::zip(expr.operators, llvm::drop_begin(expr.operands))) {
+    // A number may decide alone, so that `heads > 0 and out / heads > 1` is safe.
+    bool isOr = op.text == "or";
+    if (auto *number = result ? std::get_if<Number>(&*result) : nullptr;
+        number && (isOr || op.text == "and") && number->isTrue() == isOr) {
+      result = Number::ofBool(isOr);
+      continue;
+    }
+    MaybeOperand next = eval(*operand);
+    failed |= !next;
+    result = failed ? std::nullopt : operators.binary(op.text, *result, *next, op.loc);
+    failed |= !result;
+  }
+  return result;
+}
+
+/// Whether names joined by dots spell a map, rather than a value or size of the frame.
+bool Expressions::isMap(const ast::Expr &expr) {
+  const ast::Expr *base = &expr;
+  while (base->kind == ast::Expr::Kind::Member)
+    base = base->operands[0].get();
+  if (base->kind != ast::Expr::Kind::Name || frame->values.count(base->name) || frame->sizes.count(base->name))
+    return false;
+  std::optional<ast::Path> path = paths.pathOf(expr);
+  size_t taken = 0;
+  return path && paths.mapStep(*path, taken, kUndefined).has_value();
+}
+
+/// `src == dst`: 1 where two maps agree, else 0. An element belongs to the filter of those that do, or does not, so it
+/// is counted once or not at all.
+MaybeOperand Expressions::compareMaps(const ast::Expr &expr) {
+  std::optional<ast::Path> left = paths.pathOf(*expr.operands[0]), right = paths.pathOf(*expr.operands[1]);
+  std::optional<Route> a = paths.resolve(*left, kUndefined, /*structural=*/false);
+  std::optional<Route> b = a ? paths.resolve(*right, a->from, /*structural=*/false) : std::nullopt;
+  if (!b)
     return std::nullopt;
-  return operators.binary(expr.name, *a, *b, expr.loc);
+  bool equal = expr.name == "==";
+  std::string name = frame->prefix + left->names.back().text + (equal ? "_is_" : "_is_not_") + right->names.back().text;
+  MaybeId filter = builder.filterSpace(name, a->from, a->map, b->map, equal, expr.loc);
+  MaybeId inclusion = filter ? builder.inclusion(*filter, expr.loc) : std::nullopt;
+  return inclusion ? wrap(builder.degree(*inclusion, expr.loc)) : std::nullopt;
 }
 
 /// c ? a : b with a number c elaborates one branch only.
@@ -177,6 +231,8 @@ MaybeOperand Expressions::evalSlice(const ast::Expr &expr) {
   MaybeOperand x = eval(*expr.operands[0]);
   if (x && isPlaceholder(expr.name))
     context.observer->onAxis({context, scopes, paths}, *x);
+  if (expr.operands.size() == 2)
+    return evalIndex(expr, x);
   std::optional<Number> begin = types.evalNumber(*expr.operands[1], "the begin of a slice");
   std::optional<Number> end = types.evalNumber(*expr.operands[2], "the end of a slice");
   if (!x || !begin || !end)
@@ -187,4 +243,36 @@ MaybeOperand Expressions::evalSlice(const ast::Expr &expr) {
   if (!id)
     return std::nullopt;
   return wrap(builder.slice(*id, expr.name, begin->integer, end->integer, expr.loc));
+}
+
+/// x[axis: i] is a slice of one, whose axis goes.
+MaybeOperand Expressions::evalIndex(const ast::Expr &expr, const MaybeOperand &x) {
+  std::optional<Number> index = types.evalNumber(*expr.operands[1], "an index");
+  MaybeId id = x && index ? dense(*x, expr.loc, "an index") : std::nullopt;
+  if (!id)
+    return std::nullopt;
+  const std::vector<Axis> axes = builder.value(*id).axes;
+  auto axis = llvm::find_if(axes, [&](const Axis &each) { return each.name == expr.name; });
+  if (axis == axes.end())
+    return error(expr.loc, "no axis '" + expr.name + "' in " + builder.describe(*id));
+  if (!index->isInt() || index->integer < 0 || index->integer >= axis->size)
+    return error(expr.operands[1]->loc, "an index of axis '" + expr.name + "' is an integer from 0 to " +
+                                            Twine(axis->size - 1) + ", found " + index->str());
+  MaybeId row = builder.slice(*id, expr.name, index->integer, index->integer + 1, expr.loc);
+  return row ? wrap(builder.split(*row, expr.name, {}, expr.loc)) : std::nullopt;
+}
+
+/// W.T: each of two axes has the other's name. What W contracts in its first axis, W.T contracts in its second.
+MaybeOperand Expressions::transpose(const Operand &x, Loc loc) {
+  MaybeId id = dense(x, loc, "'.T'");
+  if (!id)
+    return std::nullopt;
+  const std::vector<Axis> axes = builder.value(*id).axes;
+  if (axes.size() != 2)
+    return error(loc, "'.T' exchanges two axes, found " + builder.describe(*id));
+  MaybeId renamed = builder.rename(*id, {axes[1].name, axes[0].name}, loc);
+  MaybeOperand result = renamed ? wrap(builder.permute(*renamed, {axes[0].name, axes[1].name}, loc)) : std::nullopt;
+  if (result)
+    record(loc, ".T: " + describe(*result));
+  return result;
 }

@@ -38,6 +38,10 @@ private:
   MaybeOperand evalBinary(const ast::Expr &expr);
   MaybeOperand evalChoice(const ast::Expr &expr);
   MaybeOperand evalSlice(const ast::Expr &expr);
+  MaybeOperand evalIndex(const ast::Expr &expr, const MaybeOperand &x);
+  MaybeOperand transpose(const Operand &x, Loc loc);
+  bool isMap(const ast::Expr &expr);
+  MaybeOperand compareMaps(const ast::Expr &expr);
 
   Scopes &scopes;
   Paths &paths;

@@ -41,6 +41,15 @@ struct Binding {
   bool input = false; ///< of the model
 };
 
+/// A layer that is called through a name of its own, with the same parameters each time.
+struct Instance {
+  Found<ast::LayerDecl> layer;
+  std::string name;                 ///< of its parameters
+  const std::vector<ast::Name> *on; ///< relations that the declaration puts in force
+  /// What the declaration gives, one for each formal; without an operand where nothing is.
+  std::vector<std::pair<MaybeOperand, Loc>> arguments;
+};
+
 struct Frame {
   const Module *module = nullptr;
   const Scope *global = nullptr; ///< what the module sees
@@ -52,9 +61,12 @@ struct Frame {
   llvm::StringMap<Binding> values;
   llvm::StringMap<int64_t> sizes;
   llvm::StringMap<Loc> instances, declared;
+  llvm::StringMap<std::optional<Instance>> shared; ///< declared instances; none after an error
   llvm::StringMap<unsigned> counts;
   std::vector<Loc> unnamed; ///< the calls on the way here that no `as` names
   std::optional<Loc> loss;  ///< the statement that says what it is
+  bool pairsMeant = false;  ///< in the argument of `outer`
+  bool isShared = false;    ///< in a call of a declared instance: what exists already is found again
   unsigned repeats = 0;     ///< `repeat` statements around the current one
 };
 

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Sema/Layers.h"
+#include "Sema/Builtins.h"
 #include "Sema/Expressions.h"
 #include "Sema/Statements.h"
 
@@ -47,7 +48,7 @@ struct Layers::Call {
 
 static bool isWildcard(StringRef name) { return name.consume_front("any") && llvm::all_of(name, llvm::isDigit); }
 
-MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found) {
+MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found, const Instance *instance) {
   const ast::LayerDecl &layer = *found.decl;
   record(expr.loc, "layer " + layer.name.text, layer.name.loc);
   if (auto start = llvm::find(active, &layer); start != active.end()) {
@@ -58,17 +59,28 @@ MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> foun
   }
   calledLayers.insert(&layer);
   Call call{expr, layer, {}, {}, {}, {}};
+  call.given.resize(layer.formals.size());
+  if (instance)
+    for (auto [given, argument] : llvm::zip(call.given, instance->arguments))
+      given = {argument.first, argument.second};
   if (!bindArguments(call))
     return std::nullopt;
   RelationView relation = frame->relation;
-  for (const ast::Name &name : expr.on) {
+  std::vector<ast::Name> on = instance ? *instance->on : std::vector<ast::Name>();
+  llvm::append_range(on, expr.on);
+  for (const ast::Name &name : on) {
     std::optional<RelationView> applied = relations.relationNamed(name, relation);
     if (!applied)
       return std::nullopt;
     relation = *applied;
   }
-  ast::Name instance = expr.as.value_or(ast::Name{StringRef(expr.name).lower(), expr.loc});
-  std::string name = values.fresh(frame->instances, instance, "layer", /*automatic=*/!expr.as);
+  std::string name;
+  if (instance) {
+    name = instance->name;
+  } else {
+    ast::Name wanted = expr.as.value_or(ast::Name{StringRef(expr.name).lower(), expr.loc});
+    name = values.fresh(frame->instances, wanted, "layer", /*automatic=*/!expr.as);
+  }
   if (name.empty())
     return std::nullopt;
 
@@ -78,7 +90,8 @@ MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> foun
   inside.outer = inside.relation = relation;
   inside.path = frame->path + name + ".";
   inside.unnamed = frame->unnamed;
-  if (!expr.as)
+  inside.isShared = frame->isShared || instance;
+  if (!expr.as && !instance)
     inside.unnamed.push_back(expr.loc);
   inside.prefix = layer.name.text + ".";
   Frame *outside = frame;
@@ -105,16 +118,66 @@ MaybeOperand Layers::callLayer(const ast::Expr &expr, Found<ast::LayerDecl> foun
       return std::nullopt;
     inside.relation = *applied;
   }
+  if (!bindResultAxes(layer))
+    return std::nullopt;
   MaybeOperand result = statements.runBody(layer.body, layer.name.loc);
   inside.relation = inside.outer;
   result = checkResult(call, result);
   return result ? renameBack(call, *result) : std::nullopt;
 }
 
+void Layers::declareInstance(const ast::InstanceStmt &statement) {
+  const ast::Name &name = statement.name;
+  std::optional<Instance> &instance = frame->shared[name.text];
+  instance.reset();
+  if (!statement.call)
+    return;
+  if (isBuiltin(name.text)) {
+    error(name.loc, "instance '" + name.text + "' has the name of a built-in function");
+    return;
+  }
+  const ast::Expr &written = *statement.call;
+  Found<ast::LayerDecl> layer = context.modules.findLayer(*frame->module, written.name);
+  if (!layer) {
+    unknownCallee(written, "layer");
+    return;
+  }
+  record(written.loc, "layer " + written.name, layer.decl->name.loc);
+  for (const ast::Argument &argument : written.arguments)
+    if (!argument.name) {
+      error(argument.value->loc, "what all calls of an instance have in common is given by name");
+      return;
+    }
+  Call call{written, *layer.decl, {}, {}, {}, {}};
+  call.given.resize(layer.decl->formals.size());
+  if (!bindArguments(call))
+    return;
+  std::string fresh = values.fresh(frame->instances, name, "layer", /*automatic=*/false);
+  if (fresh.empty())
+    return;
+  record(name.loc, "instance " + name.text + " of layer " + written.name, name.loc);
+  instance.emplace(Instance{layer, fresh, &written.on, {}});
+  for (const Call::Given &given : call.given)
+    instance->arguments.emplace_back(given.operand, given.loc);
+}
+
+std::nullopt_t Layers::unknownCallee(const ast::Expr &call, StringRef what) {
+  if (!unknown.insert(call.name).second)
+    return std::nullopt; // one error is enough
+  if (context.modules.isInStandardLibrary(call.name))
+    return error(call.loc, "unknown " + what + " '" + call.name +
+                               "'; the standard library has it: add 'import std' at the top of the file");
+  std::vector<std::string> known = context.modules.layerNames(*frame->module);
+  for (auto &each : frame->shared)
+    known.push_back(each.first().str());
+  if (what != "layer" && what != "optimiser")
+    llvm::append_range(known, builtinNames());
+  return error(call.loc, "unknown " + what + " '" + call.name + "'" + suggestion(call.name, known));
+}
+
 /// Evaluates the arguments in the frame of the call, and finds the formals they are for.
 bool Layers::bindArguments(Call &call) {
   const ast::LayerDecl &layer = call.layer;
-  call.given.resize(layer.formals.size());
   bool ok = true;
   size_t next = 0; // the formal of the next positional argument
   for (const ast::Argument &argument : call.expr.arguments) {
@@ -158,6 +221,21 @@ bool Layers::bindArguments(Call &call) {
   return ok;
 }
 
+/// What to say where a number that was given by position went to a value, and a number is missing.
+std::string Layers::takenForValue(const Call &call, const ast::Formal &missing) {
+  if (missing.kind == ast::Formal::Kind::Value)
+    return "";
+  for (const ast::Argument &argument : call.expr.arguments)
+    for (auto [formal, given] : llvm::zip(call.layer.formals, call.given)) {
+      auto *number = given.operand ? std::get_if<Number>(&*given.operand) : nullptr;
+      if (number && !argument.name && formal.kind == ast::Formal::Kind::Value &&
+          given.loc.column == argument.value->loc.column && given.loc.line == argument.value->loc.line)
+        return "; " + number->str() + " was taken for '" + formal.name.text + "': numbers are given by name, as in '" +
+               missing.name.text + ": " + number->str() + "'";
+    }
+  return "";
+}
+
 /// Binds what is given and what is not in the frame of the layer.
 bool Layers::bindDefaults(Call &call) {
   bool ok = true;
@@ -198,7 +276,8 @@ bool Layers::bindDefaults(Call &call) {
         return false;
       values.bind(formal.name, Operand(*number), "parameter");
     } else {
-      error(call.expr.loc, "missing argument '" + formal.name.text + "' of layer '" + call.layer.name.text + "'");
+      error(call.expr.loc, "missing argument '" + formal.name.text + "' of layer '" + call.layer.name.text + "'" +
+                               takenForValue(call, formal));
       diagnostics.note(formal.name.loc, "declared here");
       return false;
     }
@@ -232,7 +311,7 @@ bool Layers::bindValue(Call &call, const ast::Formal &formal, const Operand &arg
     if (residency != kNone) {
       auto [known, isNew] = frame->local.spaces.try_emplace(formal.type.residency->text, residency);
       if (!isNew && known->second != residency) {
-        error(loc, "two residencies do not meet: " + builder.spaceName(known->second) + " and " +
+        error(loc, "arguments reside on different spaces: " + builder.spaceName(known->second) + " and " +
                        builder.spaceName(residency) + ", both for '" + formal.type.residency->text + "' of layer '" +
                        call.layer.name.text + "'");
         return false;
@@ -306,6 +385,21 @@ bool Layers::finishAxes(Call &call) {
     }
     if (each.axis->name)
       frame->sizes.try_emplace(each.formal, *size);
+  }
+  return true;
+}
+
+/// The body knows the sizes that the result's type defines.
+bool Layers::bindResultAxes(const ast::LayerDecl &layer) {
+  if (!layer.result)
+    return true;
+  for (const ast::AxisType &axis : layer.result->axes) {
+    if (!axis.name || !axis.size || frame->sizes.count(axis.name->text))
+      continue;
+    std::optional<int64_t> size = types.evalSize(*axis.size);
+    if (!size)
+      return false;
+    frame->sizes[axis.name->text] = *size;
   }
   return true;
 }

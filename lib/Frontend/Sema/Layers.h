@@ -24,7 +24,11 @@ public:
       : ElaborationPart(context), scopes(scopes), spacesAndMaps(spacesAndMaps), relations(relations), types(types),
         expressions(expressions), values(values), statements(statements) {}
 
-  MaybeOperand callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found);
+  /// Inlines a call; `instance` is the declared one that it names, if any.
+  MaybeOperand callLayer(const ast::Expr &expr, Found<ast::LayerDecl> found, const Instance *instance = nullptr);
+  void declareInstance(const ast::InstanceStmt &statement);
+  /// Says that no layer or function is called so, once for each name.
+  std::nullopt_t unknownCallee(const ast::Expr &call, llvm::StringRef what);
   /// The layers that were called.
   const std::set<const ast::LayerDecl *> &called() const { return calledLayers; }
 
@@ -36,6 +40,8 @@ private:
   bool bindAxes(Call &call, const ast::Formal &formal, const std::vector<Axis> &axes, std::vector<std::string> &names,
                 Loc loc);
   bool finishAxes(Call &call);
+  std::string takenForValue(const Call &call, const ast::Formal &missing);
+  bool bindResultAxes(const ast::LayerDecl &layer);
   MaybeOperand checkResult(Call &call, MaybeOperand result);
   MaybeOperand renameBack(Call &call, const Operand &result);
 
@@ -48,6 +54,7 @@ private:
   Statements &statements;
   std::vector<const ast::LayerDecl *> active; ///< being inlined
   std::set<const ast::LayerDecl *> calledLayers;
+  std::set<std::string> unknown; ///< callees that an error has named
 };
 
 } // namespace gnnc::frontend

@@ -188,3 +188,8 @@ std::vector<std::string> Modules::layerNames(const Module &from) const {
   });
   return names;
 }
+
+bool Modules::isInStandardLibrary(StringRef layer) {
+  const Module *library = enter("<std>", "<std>/std.gnn", *embeddedText("std"), true, Loc());
+  return library && findLayer(*library, layer);
+}

@@ -46,6 +46,8 @@ public:
 
   Found<ast::LayerDecl> findLayer(const Module &from, llvm::StringRef name) const;
   Found<ast::RelationDecl> findRelation(const Module &from, llvm::StringRef name) const;
+  /// Whether `import std` brings a layer of that name.
+  bool isInStandardLibrary(llvm::StringRef layer);
   /// The names of all layers a module sees, for suggestions.
   std::vector<std::string> layerNames(const Module &from) const;
 

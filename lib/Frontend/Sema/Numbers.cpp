@@ -128,6 +128,7 @@ bool gnnc::frontend::isNumberFunction(StringRef name, size_t count) {
   size_t takes = llvm::StringSwitch<size_t>(name)
                      .Cases({"sqrt", "exp", "log", "floor", "abs", "rsqrt", "tanh", "sigmoid", "square"}, 1)
                      .Cases({"min", "max", "minimum", "maximum", "pow"}, 2)
+                     .Case("clamp", 3)
                      .Default(0);
   return takes == count && count > 0;
 }
@@ -136,6 +137,10 @@ Expected<Number> gnnc::frontend::foldFunction(StringRef name, llvm::ArrayRef<Num
   Number x = arguments[0];
   if (name == "pow")
     return foldBinary("^", x, arguments[1]);
+  if (name == "clamp") {
+    Number raised = x.asDouble() < arguments[1].asDouble() ? arguments[1] : x;
+    return raised.asDouble() > arguments[2].asDouble() ? arguments[2] : raised;
+  }
   if (name == "square")
     return foldBinary("*", x, x);
   if (arguments.size() == 2) {

@@ -33,7 +33,8 @@ MaybeOperand Operators::binary(StringRef op, const Operand &a, const Operand &b,
   if (op == "@")
     return matmul(a, b, loc);
   if (x && y) {
-    llvm::Expected<Number> result = foldBinary(op, *x, *y);
+    bool isFunction = op == "maximum" || op == "minimum";
+    llvm::Expected<Number> result = isFunction ? foldFunction(op, {*x, *y}) : foldBinary(op, *x, *y);
     if (!result)
       return error(loc, llvm::toString(result.takeError()));
     return *result;
@@ -75,7 +76,24 @@ MaybeOperand Operators::binary(StringRef op, const Operand &a, const Operand &b,
                            .Case("==", "eq")
                            .Case("!=", "ne")
                            .Default(op); // maximum and minimum by name
-  return wrap(builder.binary(function, *leftId, *rightId, loc));
+  MaybeId result = builder.binary(function, *leftId, *rightId, loc);
+  checkPairs(op, {*leftId, *rightId}, result, loc);
+  return wrap(result);
+}
+
+void Operators::checkPairs(StringRef op, llvm::ArrayRef<Id> operands, MaybeId result, Loc loc) {
+  if (!result || frame->pairsMeant)
+    return;
+  std::string shapes;
+  for (Id operand : operands) {
+    if (builder.value(operand).axes.size() == builder.value(*result).axes.size())
+      return;
+    if (!builder.value(operand).axes.empty())
+      shapes += (shapes.empty() ? "" : " and ") + builder.describe(operand);
+  }
+  diagnostics.warning(loc, "'" + op + "' of " + shapes + " gives all pairs, " + builder.describe(*result) +
+                               ", as each has an axis that the other lacks; align them with 'rename(x, old: new)', or "
+                               "write 'outer(...)' if all pairs are meant");
 }
 
 MaybeOperand Operators::power(const Operand &a, const Operand &b, Loc loc) {
@@ -91,7 +109,9 @@ MaybeOperand Operators::power(const Operand &a, const Operand &b, Loc loc) {
   MaybeId base = dense(a, loc, "'^'"), exponent = base ? dense(b, loc, "'^'") : std::nullopt;
   if (!base || !exponent)
     return std::nullopt;
-  return wrap(builder.binary("pow", *base, *exponent, loc));
+  MaybeId result = builder.binary("pow", *base, *exponent, loc);
+  checkPairs("^", {*base, *exponent}, result, loc);
+  return wrap(result);
 }
 
 /// a @ b: over the left operand's last axis.

@@ -21,6 +21,10 @@ public:
   MaybeOperand binary(llvm::StringRef op, const Operand &a, const Operand &b, Loc loc);
   MaybeOperand power(const Operand &a, const Operand &b, Loc loc);
 
+  /// Warns of an elementwise operation that none of the operands has all axes of: it pairs what hardly belongs
+  /// together.
+  void checkPairs(llvm::StringRef op, llvm::ArrayRef<Id> operands, MaybeId result, Loc loc);
+
 private:
   MaybeOperand matmul(const Operand &a, const Operand &b, Loc loc);
 

@@ -78,9 +78,10 @@ bool Optimisers::open(Open &open) {
     error(loc, message);
     return false;
   };
-  if (!open.layer)
-    return fails(call.loc, "unknown optimiser '" + call.name + "'" +
-                               suggestion(call.name, context.modules.layerNames(*frame->module)));
+  if (!open.layer) {
+    layers.unknownCallee(call, "optimiser");
+    return false;
+  }
   record(call.loc, "layer " + call.name, open.layer.decl->name.loc);
   if (!call.on.empty())
     return fails(call.on[0].loc, "an optimiser knows no relation; 'on' has no meaning here");

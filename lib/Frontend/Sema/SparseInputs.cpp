@@ -28,7 +28,7 @@ MaybeOperand SparseInputs::scale(StringRef op, const Sparse &x, const Operand &f
     return error(loc, "sparse input '" + inputOf(x).name + "' is scaled by a value without axes only, found " +
                           builder.describe(*s));
   if (Id residency = builder.value(*s).residency; residency != kNone && residency != builder.map(row).to)
-    return error(loc, "two residencies do not meet: " + builder.spaceName(builder.map(row).to) + " and " +
+    return error(loc, "operands reside on different spaces: " + builder.spaceName(builder.map(row).to) + " and " +
                           builder.spaceName(residency));
   MaybeId moved = builder.move(*s, row, 0, loc);
   MaybeId result = moved ? builder.binary(op, x.value, *moved, loc) : std::nullopt;

@@ -20,7 +20,11 @@ static constexpr int64_t maxRepeat = 4096;
 MaybeOperand Statements::runBody(const std::vector<ast::Statement> &body, Loc end) {
   if (body.empty() || !std::holds_alternative<ast::ExprPtr>(body.back().node)) {
     runBlock(body);
-    return error(end, "a layer ends with the expression that is its result");
+    error(end, "a layer ends with the expression that is its result");
+    if (auto *let = body.empty() ? nullptr : std::get_if<ast::LetStmt>(&body.back().node); let && let->minus)
+      diagnostics.note(*let->minus, "this '-' is subtracted from the statement before it; end that one with ';' or "
+                                    "write '(-...)' to start an expression");
+    return std::nullopt;
   }
   return runBlock(body);
 }
@@ -43,6 +47,8 @@ MaybeOperand Statements::runBlock(const std::vector<ast::Statement> &body) {
       programs.run(*update);
     else if (auto *train = std::get_if<ast::TrainStmt>(&statement.node))
       optimisers.run(*train);
+    else if (auto *instance = std::get_if<ast::InstanceStmt>(&statement.node))
+      layers.declareInstance(*instance);
     else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
       run(*repeat);
     else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node))

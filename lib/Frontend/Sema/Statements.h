@@ -14,10 +14,10 @@ namespace gnnc::frontend {
 
 class Statements : ElaborationPart {
 public:
-  Statements(Context &context, SpacesAndMaps &spacesAndMaps, Types &types, Expressions &expressions, Values &values,
-             Programs &programs, Optimisers &optimisers)
-      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), types(types), expressions(expressions), values(values),
-        programs(programs), optimisers(optimisers) {}
+  Statements(Context &context, SpacesAndMaps &spacesAndMaps, Types &types, Expressions &expressions, Layers &layers,
+             Values &values, Programs &programs, Optimisers &optimisers)
+      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), types(types), expressions(expressions), layers(layers),
+        values(values), programs(programs), optimisers(optimisers) {}
 
   /// The body of a layer: statements, then the expression that is its result.
   MaybeOperand runBody(const std::vector<ast::Statement> &body, Loc end);
@@ -31,6 +31,7 @@ private:
   SpacesAndMaps &spacesAndMaps;
   Types &types;
   Expressions &expressions;
+  Layers &layers;
   Values &values;
   Programs &programs;
   Optimisers &optimisers;

@@ -5,19 +5,21 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Calls one with an input for each value, on the relation of the prelude. Its sizes are made up, so the caller tries
-// several and believes what does not depend on them.
+// Calls one with an input for each value, on the relation of the prelude. Its sizes are made up, so several are tried,
+// and what does not depend on them is believed.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Sema/UncalledLayers.h"
 #include "Sema/Elaborator.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace gnnc::frontend;
 
-void Elaborator::checkUncalled(const Module &module, const ast::LayerDecl &layer) {
+void Elaborator::checkUncalled(const Module &module, const ast::LayerDecl &layer, llvm::StringRef anywhere) {
   // What the parser could not read it has told of.
   if (llvm::any_of(layer.formals, [](const ast::Formal &formal) { return formal.name.text.empty(); }))
     return;
@@ -60,7 +62,7 @@ void Elaborator::checkUncalled(const Module &module, const ast::LayerDecl &layer
       continue;
     std::optional<ast::Name> residency = formal.type.residency;
     if (residency && llvm::StringRef(residency->text).starts_with("any"))
-      residency->text = "node";
+      residency->text = anywhere.str();
     std::optional<Id> space = types.residencyOf(residency);
     for (const ast::AxisType &axis : formal.type.axes)
       if (!axis.size)
@@ -73,4 +75,73 @@ void Elaborator::checkUncalled(const Module &module, const ast::LayerDecl &layer
     pass(formal);
   }
   layers.callLayer(call, {&layer, &module});
+}
+
+void gnnc::frontend::dropSizes(std::string &text) {
+  bool inside = false; // of brackets
+  std::string kept;
+  for (llvm::StringRef rest = text; !rest.empty();) {
+    inside = rest.front() == '[' || (inside && rest.front() != ']');
+    llvm::StringRef after = rest;
+    if (inside && after.consume_front(" = ")) {
+      after = after.drop_while(llvm::isDigit);
+      if (after.starts_with(",") || after.starts_with("]")) {
+        rest = after;
+        continue;
+      }
+    }
+    kept += rest.front();
+    rest = rest.drop_front();
+  }
+  text = kept;
+}
+
+static bool sameCause(const Diagnostic &a, const Diagnostic &b) {
+  return a.file == b.file && a.loc.line == b.loc.line && a.loc.column == b.loc.column;
+}
+
+/// What is said of a layer with all of some sizes and residencies that it may be called with.
+static std::vector<Diagnostic> checkLayer(const Sources &sources, Modules &modules, const CompileInputs &inputs,
+                                          const Module &module, const ast::LayerDecl &layer, bool training,
+                                          std::set<const ast::LayerDecl *> &called) {
+  std::vector<Diagnostic> common;
+  bool isFirst = true;
+  for (int64_t size : {12, 1, 3, 64})
+    for (const char *anywhere : {"node", "edge"}) {
+      std::vector<Diagnostic> found;
+      DiagnosticEngine engine(sources, found);
+      Context context(modules, sources, engine, inputs);
+      context.training = training;
+      Elaborator elaborator(context, size);
+      elaborator.checkUncalled(module, layer, anywhere);
+      called.insert(elaborator.called().begin(), elaborator.called().end());
+      if (isFirst)
+        common = std::move(found);
+      else
+        llvm::erase_if(common, [&](const Diagnostic &each) {
+          return llvm::none_of(found, [&](const Diagnostic &other) { return sameCause(each, other); });
+        });
+      isFirst = false;
+      if (common.empty())
+        return common;
+    }
+  return common;
+}
+
+std::vector<Diagnostic> gnnc::frontend::checkUncalledLayers(const Sources &sources, Modules &modules,
+                                                            const CompileInputs &inputs, const Module &module,
+                                                            std::set<const ast::LayerDecl *> called) {
+  std::vector<Diagnostic> result;
+  for (const ast::LayerDecl &layer : module.ast.layers) {
+    if (called.count(&layer))
+      continue;
+    for (bool training : {false, true})
+      for (Diagnostic &each : checkLayer(sources, modules, inputs, module, layer, training, called)) {
+        if (llvm::any_of(result, [&](const Diagnostic &other) { return sameCause(each, other); }))
+          continue;
+        dropSizes(each.message);
+        result.push_back(std::move(each));
+      }
+  }
+  return result;
 }

@@ -58,7 +58,7 @@ MaybeOperand Values::declareValue(const ast::ValueDecl &decl, StringRef what) {
   if (!residency || !axes || name.empty())
     return std::nullopt;
   std::string whole = frame->path + name;
-  if (auto known = given.find(whole); context.training && known != given.end())
+  if (auto known = given.find(whole); known != given.end() && (context.training || frame->isShared))
     return again(known->second, whole, decl, *residency, *axes);
   MaybeOperand operand;
   if (decl.kind == Kind::Input) {
@@ -93,6 +93,10 @@ MaybeOperand Values::again(const Given &known, const std::string &name, const as
     const Value &earlier = builder.value(value->id);
     OpCode op = isInput ? OpCode::Input : decl.kind == ast::ValueDecl::Kind::Param ? OpCode::Param : OpCode::State;
     if (earlier.op != op || earlier.residency != residency || earlier.axes != axes) {
+      if (frame->isShared)
+        return error(decl.name.loc, "all calls of an instance share '" + name + "', which is " +
+                                        builder.describe(value->id) + " in an earlier one and " +
+                                        builder.describe(residency, axes) + " in this one");
       error(decl.name.loc,
             "'" + name + "' is something else when the model is not trained: " + builder.describe(value->id));
       diagnostics.note(known.loc, "here");

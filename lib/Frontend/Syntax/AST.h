@@ -57,9 +57,9 @@ struct Expr {
     Member,  ///< operands[0] . name
     Call,    ///< name(arguments) on ... as ...
     Unary,   ///< name is - or not
-    Binary,  ///< name is the operator
+    Binary,  ///< operands joined by `operators` of one precedence, from left to right; name is the first
     Choice,  ///< operands[0] ? operands[1] : operands[2]
-    Slice,   ///< operands[0][name: operands[1]..operands[2]]
+    Slice,   ///< operands[0][name: operands[1]..operands[2]], or [name: operands[1]], which drops the axis
     Tuple,   ///< (operands...), two or more
   };
   Kind kind;
@@ -68,6 +68,7 @@ struct Expr {
   int64_t integer = 0;
   double number = 0;
   std::vector<ExprPtr> operands;
+  std::vector<Name> operators; ///< Binary: one less than operands
   std::vector<Argument> arguments;
   std::vector<Name> on;
   std::optional<Name> as;
@@ -132,6 +133,7 @@ struct RelationDecl {
 struct LetStmt {
   Name name;
   ExprPtr value;
+  std::optional<Loc> minus; ///< one that starts a line, and so goes on with this statement
 };
 
 /// One name of a param, state or input statement. Names that share a type share the pointers.
@@ -165,6 +167,12 @@ struct TrainStmt {
   Loc loc;
 };
 
+/// `instance name = LAYER(arguments)`: one set of parameters for all calls of `name`.
+struct InstanceStmt {
+  Name name;
+  ExprPtr call;
+};
+
 struct RepeatStmt {
   ExprPtr count;
   std::vector<Statement> body;
@@ -172,7 +180,9 @@ struct RepeatStmt {
 };
 
 struct Statement {
-  std::variant<LetStmt, ValueDecl, OutputStmt, UpdateStmt, TrainStmt, RepeatStmt, SpaceDecl, MapDecl, ExprPtr> node;
+  std::variant<LetStmt, ValueDecl, OutputStmt, UpdateStmt, TrainStmt, InstanceStmt, RepeatStmt, SpaceDecl, MapDecl,
+               ExprPtr>
+      node;
 };
 
 /// A formal parameter: a value of a type, or a compile-time number.

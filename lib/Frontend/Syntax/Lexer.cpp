@@ -201,8 +201,9 @@ private:
     bool closes = lineStarts && token.kind == Token::Kind::Keyword && startsStatement(token.text);
     if (closes || token.isSymbol("{") || token.isSymbol("}"))
       depth = 0;
-    bool ends = lineStarts && depth == 0 && !tokens.empty() &&
-                (closes || !(continuesAfter(tokens.back()) || continuesBefore(token)));
+    token.startsLine = lineStarts && depth == 0;
+    bool ends =
+        token.startsLine && !tokens.empty() && (closes || !(continuesAfter(tokens.back()) || continuesBefore(token)));
     if (ends && tokens.back().kind != Token::Kind::Newline) {
       Loc end = tokens.back().loc;
       end.column += end.length;

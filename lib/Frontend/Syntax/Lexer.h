@@ -24,6 +24,7 @@ struct Token {
   Kind kind = Kind::End;
   llvm::StringRef text; ///< as written; a string without its quotes
   Loc loc;
+  bool startsLine = false; ///< the first on its line, outside of brackets
 
   bool isSymbol(llvm::StringRef symbol) const { return kind == Kind::Symbol && text == symbol; }
   bool isKeyword(llvm::StringRef word) const { return kind == Kind::Keyword && text == word; }

@@ -92,20 +92,38 @@ ExprPtr Parser::parseBinary(unsigned precedence) {
   return left ? parseBinaryRest(std::move(left), precedence) : nullptr;
 }
 
+/// Operators of one precedence that follow each other make one flat node: sums of thousands are not deep.
 ExprPtr Parser::parseBinaryRest(ExprPtr left, unsigned precedence) {
+  unsigned chained = 0; // the precedence of the operators of `left`, if it is such a node of this loop
   while (left) {
     unsigned binds = precedenceOf(peek());
     if (binds == 0 || binds < precedence)
       return left;
     const Token &op = take();
-    ExprPtr binary = adopt(make(Expr::Kind::Binary, op.loc, op.text), std::move(left));
-    left = adopt(std::move(binary), parseBinary(binds + 1));
+    checkMinus(op);
+    if (binds != chained)
+      left = adopt(make(Expr::Kind::Binary, op.loc, op.text), std::move(left));
+    chained = binds;
+    if (left)
+      left->operators.push_back({op.text.str(), op.loc});
+    left = adopt(std::move(left), parseBinary(binds + 1));
     if (left && binds == 3 && precedenceOf(peek()) == 3) {
       diagnostics.error(peek().loc, "comparisons do not chain: join them with 'and'");
       return nullptr;
     }
   }
   return left;
+}
+
+/// A minus at the start of a line is an operator. One that looks like a sign was hardly meant to be.
+void Parser::checkMinus(const Token &op) {
+  if (!op.isSymbol("-") || !op.startsLine)
+    return;
+  joinedMinus = op.loc;
+  const Token &next = peek();
+  if (next.loc.line == op.loc.line && next.loc.column == op.loc.column + 1)
+    diagnostics.warning(op.loc, "this '-' is subtracted from the statement before it; to start a statement, end that "
+                                "one with ';' or write '(-...)'; to subtract, write '- ' with a space");
 }
 
 ExprPtr Parser::parseUnary() {
@@ -131,6 +149,8 @@ ExprPtr Parser::parsePower() {
   }
   const Token &op = take();
   ExprPtr power = adopt(make(Expr::Kind::Binary, op.loc, op.text), std::move(base));
+  if (power)
+    power->operators.push_back({op.text.str(), op.loc});
   return adopt(std::move(power), parseUnary());
 }
 
@@ -151,7 +171,7 @@ ExprPtr Parser::parsePostfix() {
   return nullptr;
 }
 
-/// x[axis: begin..end]
+/// x[axis: begin..end] or x[axis: index]
 ExprPtr Parser::parseSlice(ExprPtr base) {
   Loc loc = take().loc;
   Name axis;
@@ -159,9 +179,12 @@ ExprPtr Parser::parseSlice(ExprPtr base) {
     return nullptr;
   ExprPtr slice = adopt(make(Expr::Kind::Slice, loc, axis.text), std::move(base));
   slice = adopt(std::move(slice), parseExpr());
-  if (!slice || !expect(".."))
+  if (slice && !peek().isSymbol("..") && !peek().isSymbol("]")) {
+    fail("'..' and the end of the slice, or ']' after an index");
     return nullptr;
-  slice = adopt(std::move(slice), parseExpr());
+  }
+  if (slice && consume(".."))
+    slice = adopt(std::move(slice), parseExpr());
   return slice && expect("]") ? std::move(slice) : nullptr;
 }
 

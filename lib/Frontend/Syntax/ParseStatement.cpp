@@ -53,7 +53,9 @@ bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
     if (!parseName(let.name, "a value"))
       return false;
     // The name is known even where its value is not understood.
+    joinedMinus.reset();
     bool ok = expect("=") && (let.value = parseExpr());
+    let.minus = joinedMinus;
     body.push_back({std::move(let)});
     return ok;
   }
@@ -116,6 +118,18 @@ std::optional<bool> Parser::parseWordStatement(std::vector<Statement> &body, Whe
       return false;
     body.push_back({std::move(update)});
     return true;
+  }
+  if (token.text == "instance" && named) {
+    take();
+    InstanceStmt instance;
+    bool ok = parseName(instance.name, "an instance") && expect("=") && (instance.call = parseExpr());
+    if (ok && (instance.call->kind != Expr::Kind::Call || instance.call->as)) {
+      diagnostics.error(instance.call->as ? instance.call->as->loc : instance.call->loc,
+                        "an instance is declared as 'instance name = LAYER(arguments)'");
+      instance.call = nullptr;
+    }
+    body.push_back({std::move(instance)});
+    return ok;
   }
   bool loss = token.text == "loss" && peek(1).isSymbol("=");
   bool metric = token.text == "metric" && named, train = token.text == "train" && named;

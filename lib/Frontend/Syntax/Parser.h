@@ -74,6 +74,7 @@ private:
   ast::ExprPtr parseExpr();
   ast::ExprPtr parseBinary(unsigned precedence);
   ast::ExprPtr parseBinaryRest(ast::ExprPtr left, unsigned precedence);
+  void checkMinus(const Token &op);
   ast::ExprPtr parseUnary();
   ast::ExprPtr parsePower();
   ast::ExprPtr parsePostfix();
@@ -97,6 +98,7 @@ private:
   std::vector<Token> tokens;
   size_t position = 0;
   unsigned depth = 0;
+  std::optional<Loc> joinedMinus; ///< the latest that starts a line and is an operator all the same
   DiagnosticEngine &diagnostics;
 };
 

@@ -108,3 +108,58 @@ TEST(Builtins, Constants) {
   ModelSpec model = load("model M { input x: node[]; output y = 2 * x + 2 + sqrt(4) }");
   EXPECT_EQ(count(model, OpCode::Constant), 1);
 }
+
+TEST(Builtins, Indices) {
+  EXPECT_EQ(typeOfExpr("h[heads: 1]"), "node[out = 3]");
+  EXPECT_EQ(typeOfExpr("x[in: 2 * 2]"), "node[]");
+  EXPECT_EQ(typeOfExpr("h[out: 0][heads: 0].src"), "edge[]");
+}
+
+TEST(Builtins, Transposed) {
+  ModelSpec model = load("model M {\n  input x: node[in = 4], z: node[in2 = 3]\n  param W[in, out = 3]\n"
+                         "  let h = x @ W\n  output y = rename(h, out: in) @ W.T\n}");
+  EXPECT_EQ(outputType(model), "node[out = 4]");
+  EXPECT_EQ(typeOfExpr("W.T"), "shared[in = 3, out = 6]");
+  EXPECT_EQ(typeOfExpr("h.T"), "node[heads = 3, out = 2]");
+  // A map of that name comes first.
+  EXPECT_EQ(outputType(load("map T: edge -> node\nmodel M {\n  input h: node[a = 2, b = 3]\n  output y = h.T\n}")),
+            "edge[a = 2, b = 3]");
+}
+
+TEST(Builtins, Clamp) {
+  EXPECT_EQ(typeOfExpr("clamp(x, -1, 1)"), "node[in = 6]");
+  EXPECT_EQ(typeOfExpr("clamp(x, 0, s)"), "node[in = 6]");
+  EXPECT_EQ(typeOfExpr("x[in: 0..clamp(9, 1, 4)]"), "node[in = 4]");
+}
+
+TEST(Builtins, Variance) {
+  EXPECT_EQ(typeOfExpr("var(x.src)"), "node[in = 6]");
+  EXPECT_EQ(typeOfExpr("std(x, along: batch)"), "graph[in = 6]");
+  EXPECT_EQ(typeOfExpr("std(x, along: all)"), "shared[in = 6]");
+  EXPECT_EQ(typeOfExpr("std(h, over: out)"), "node[heads = 2]");
+  EXPECT_EQ(typeOfExpr("var(h, over: out, along: batch)"), "graph[heads = 2]");
+  EXPECT_EQ(typeOfExpr("var(s)"), "node[in = 6]");
+}
+
+TEST(Builtins, MapsThatAgree) {
+  EXPECT_EQ(typeOfExpr("where(src == dst, e, 0)"), "edge[heads = 2]");
+  EXPECT_EQ(typeOfExpr("(src.ntype != dst.ntype) * w"), "edge[]");
+  ModelSpec model = load("model M {\n  output y = src == dst\n  output n = src != dst\n  output again = src == dst\n}");
+  EXPECT_EQ(outputType(model), "edge[]");
+  EXPECT_EQ(std::count_if(model.spaces.begin(), model.spaces.end(),
+                          [](const Space &space) { return space.kind == Space::Kind::Filter; }),
+            2);
+  // In a layer they are those of the relation in force.
+  EXPECT_EQ(outputType(load("layer L(x: node[k]) on with_self_loops { sum((src == dst) * x.src) }\n"
+                            "model M {\n  input x: node[k = 2]\n  output y = L(x)\n}")),
+            "node[k = 2]");
+}
+
+TEST(Builtins, DotOrdersAxesAsTheSumOfAProduct) {
+  const std::vector<std::pair<std::string, std::string>> operands = {
+      {"h", "W * h"}, {"W * h", "h"}, {"b", "h * W"}, {"h", "W"}, {"W", "h"}, {"rename(W, in: k)", "h * W"}};
+  for (auto &[a, b] : operands)
+    EXPECT_EQ(typeOfExpr("dot(" + a + ", " + b + ", over: out)"),
+              typeOfExpr("sum(outer(" + a + ", " + b + "), over: out)"))
+        << a << " and " << b;
+}

@@ -201,3 +201,12 @@ TEST(Elaborate, ALaterImportComesFirst) {
                          {{"a.gnn", "layer L(x: node[]) { relu(x) }"}, {"b.gnn", "layer L(x: node[]) { exp(x) }"}});
   EXPECT_EQ(count(model, OpCode::Unary, "exp"), 1);
 }
+
+TEST(Elaborate, LongSums) {
+  std::string sum = "x";
+  for (int i = 0; i < 5000; ++i)
+    sum += i % 2 ? " + x" : " - 2 * x";
+  ModelSpec model = load("model M {\n  input x: node[in = 4]\n  output y = " + sum + "\n}");
+  EXPECT_EQ(count(model, OpCode::Binary, "add"), 2500);
+  EXPECT_EQ(count(model, OpCode::Binary, "sub"), 2500);
+}

@@ -66,6 +66,13 @@ TEST(Errors, Axes) {
             "5:3: axis 'in' has two sizes here: node[in = 4] and shared[out = 3, in = 2]");
   EXPECT_EQ(errorOfExpr("g @ W"), "5:3: '@' contracts the last axis of its left operand, but graph[] has none");
   EXPECT_EQ(errorOfExpr("x[in: 3..5]"), "5:2: a slice of axis 'in' must lie in 0..4 and not be empty, found 3..5");
+  EXPECT_EQ(errorOfExpr("x[in: 4]"), "5:7: an index of axis 'in' is an integer from 0 to 3, found 4");
+  EXPECT_EQ(errorOfExpr("x[in: -1]"), "5:7: an index of axis 'in' is an integer from 0 to 3, found -1");
+  EXPECT_EQ(errorOfExpr("x[k: 0]"), "5:2: no axis 'k' in node[in = 4]");
+  EXPECT_EQ(errorOfExpr("x[in: 1 2]"), "5:9: expected '..' and the end of the slice, or ']' after an index, found '2'");
+  EXPECT_EQ(errorOfExpr("x.T"), "5:3: '.T' exchanges two axes, found node[in = 4]");
+  EXPECT_EQ(errorOfExpr("where(src == etype, 1, 0)"),
+            "5:11: a filter compares maps to one space, but 'src' is to 'node' and 'etype' is to 'edge_type'");
   EXPECT_EQ(errorOfExpr("split(x, in, a: 3, b: 2)"), "5:1: axis 'in' of size 4 cannot be split into 6 elements");
   EXPECT_EQ(errorOfExpr("rename(W, in: out)"), "5:1: two axes of one value are called 'out'");
   EXPECT_EQ(errorOfExpr("concat(x, W, axis: in)"), "5:1: operands that join along their last axes must have the same "
@@ -76,12 +83,12 @@ TEST(Errors, Axes) {
 
 TEST(Errors, Residencies) {
   EXPECT_EQ(errorOfExpr("x * e"),
-            "5:3: two residencies do not meet: node and edge (move the node value with .src or .dst)");
+            "5:3: operands reside on different spaces: node and edge (move the node value with .src or .dst)");
   EXPECT_EQ(errorOfExpr("x + g"),
-            "5:3: two residencies do not meet: node and graph (move the graph value with .batch)");
+            "5:3: operands reside on different spaces: node and graph (move the graph value with .batch)");
   EXPECT_EQ(errorOfExpr("where(e, x, 0)"),
-            "5:1: two residencies do not meet: edge and node (move the node value with .src or .dst)");
-  EXPECT_EQ(errorOfExpr("e @ rename(K, in: k)"), "5:3: two residencies do not meet: edge and node_type");
+            "5:1: operands reside on different spaces: edge and node (move the node value with .src or .dst)");
+  EXPECT_EQ(errorOfExpr("e @ rename(K, in: k)"), "5:3: operands reside on different spaces: edge and node_type");
   EXPECT_EQ(errorOfExpr("sum(x)"),
             "5:1: sum needs 'along: map' or 'over: axis': the value is on 'node', and only one on "
             "'edge' goes along 'dst' by itself");
@@ -185,6 +192,41 @@ TEST(Errors, Definitions) {
             "name");
   EXPECT_EQ(errorOf("model M(n: int) { output y = n }", {{"node_type", "-1"}, {"n", "1"}}),
             "1:7: the extent of static space 'node_type' must be 1 to 2147483647, found -1");
+}
+
+TEST(Errors, WhatNewcomersMean) {
+  const std::string model = "model M {\n  input x: node[k = 4], e: edge[k]\n  output y = ";
+  EXPECT_EQ(errorOf("import std\n" + model + "GCN(x, 16)\n}"),
+            "4:14: missing argument 'out' of layer 'GCN'; 16 was taken for 'w': numbers are given by name, as in "
+            "'out: 16'");
+  EXPECT_EQ(errorOf(model + "max(x, 0)\n}"), "3:14: 'max' reduces one value, along a map or over axes; the larger of "
+                                             "two is 'maximum(a, b)'");
+  EXPECT_EQ(errorOf(model + "min(1, x)\n}"), "3:14: 'min' reduces one value, along a map or over axes; the smaller of "
+                                             "two is 'minimum(a, b)'");
+  EXPECT_EQ(errorOf(model + "L(x, e)\n}\nlayer L(x: node[k], e: edge[k]) on with_self_loops { sum(e * x.src) }"),
+            "5:60: operands reside on different spaces: edge and with_self_loops.ring (move the edge value with "
+            "move(value, old, fill: 0))");
+  EXPECT_EQ(errorOf(model + "GCN(x, out: 16)\n}"),
+            "3:14: unknown layer or function 'GCN'; the standard library has it: "
+            "add 'import std' at the top of the file");
+  EXPECT_EQ(errorOf(model + "x\n  loss = mean(sum(x, over: k), along: all)\n  train Adam(lr: 1)\n}"),
+            "5:9: unknown optimiser 'Adam'; the standard library has it: add 'import std' at the top of the file");
+}
+
+TEST(Errors, OneForEachCause) {
+  auto lines = [](const std::string &text) {
+    std::vector<unsigned> lines;
+    for (const Diagnostic &diagnostic : tryLoad(text).diagnostics)
+      lines.push_back(diagnostic.loc.line);
+    return lines;
+  };
+  EXPECT_EQ(lines("model M {\n  input x: node[k = 2]\n  let a = GCN(x, out: 2)\n  let b = GCN(x, out: 3)\n"
+                  "  output y = GCN(x, out: 4) + zz\n  output z = zz\n}"),
+            (std::vector<unsigned>{3, 5}));
+  // In a layer, whatever the sizes of its calls are.
+  EXPECT_EQ(lines("layer L(x: node[k]) {\n  sum(x, over: j)\n}\nmodel M {\n  input x: node[k = 2], y: node[l = 3]\n"
+                  "  output a = L(x)\n  output b = L(y)\n}"),
+            (std::vector<unsigned>{2}));
 }
 
 TEST(Errors, Recursion) {

@@ -123,3 +123,11 @@ TEST(Layers, SharedValuesGiveWayToTheFill) {
   EXPECT_EQ(typeOf(model, only(model, OpCode::Reduce).operands[0]), "with_self_loops.ring[]");
   EXPECT_EQ(count(model, OpCode::Select), 1);
 }
+
+TEST(Layers, AxesThatTheResultDefines) {
+  ModelSpec model =
+      load("layer Wide(x: node[in], heads: int, out: int) -> node[wide = heads * out, last = wide + 1] {\n"
+           "  param W[in, wide], V[last]\n  outer(x @ W, V)\n}\n"
+           "model M {\n  input x: node[k = 4]\n  output y = Wide(x, heads: 2, out: 3)\n}");
+  EXPECT_EQ(outputType(model), "node[wide = 6, last = 7]");
+}

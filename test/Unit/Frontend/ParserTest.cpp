@@ -27,12 +27,16 @@ static std::string show(const ast::Expr &expr) {
     return operand(0) + "." + expr.name;
   case Kind::Unary:
     return "(" + expr.name + " " + operand(0) + ")";
-  case Kind::Binary:
-    return "(" + operand(0) + " " + expr.name + " " + operand(1) + ")";
+  case Kind::Binary: {
+    std::string text = operand(0);
+    for (size_t i = 0; i < expr.operators.size(); ++i)
+      text = "(" + text + " " + expr.operators[i].text + " " + operand(i + 1) + ")";
+    return text;
+  }
   case Kind::Choice:
     return "(" + operand(0) + " ? " + operand(1) + " : " + operand(2) + ")";
   case Kind::Slice:
-    return operand(0) + "[" + expr.name + ": " + operand(1) + ".." + operand(2) + "]";
+    return operand(0) + "[" + expr.name + ": " + operand(1) + (expr.operands.size() > 2 ? ".." + operand(2) : "") + "]";
   case Kind::Tuple:
   case Kind::Call: {
     std::string text = expr.name + "(";
@@ -74,6 +78,9 @@ TEST(Parser, Precedence) {
   EXPECT_EQ(expr("a ? b : c ? d : e"), "(a ? b : (c ? d : e))");
   EXPECT_EQ(expr("-x.src @ K.src"), "((- x.src) @ K.src)");
   EXPECT_EQ(expr("x.src[in: 0..k+1].y"), "x.src[in: 0..(k + 1)].y");
+  EXPECT_EQ(expr("x[in: k - 1]"), "x[in: (k - 1)]");
+  EXPECT_EQ(expr("a - b + c * d / e - f"), "(((a - b) + ((c * d) / e)) - f)");
+  EXPECT_EQ(expr("(a - b) - (c - d)"), "((a - b) - (c - d))");
 }
 
 TEST(Parser, Calls) {
@@ -143,13 +150,22 @@ TEST(Parser, NestingIsBounded) {
     EXPECT_NE(diagnostics[0].message.find("nested more than 200 levels deep"), std::string::npos)
         << diagnostics[0].message;
   }
-  for (const char *link : {" + a", ".a", " @ a"}) {
+  for (const char *link : {".a", " ^ a"}) {
     std::string text = "layer L() { a";
     for (int i = 0; i < 100000; ++i)
       text += link;
     std::vector<Diagnostic> diagnostics;
     parse(text + "}", diagnostics);
     ASSERT_EQ(diagnostics.size(), 1u);
+  }
+  // A long sum is not deep.
+  for (const char *link : {" + a", " @ a", " and a", " * a - b"}) {
+    std::string text = "layer L() { a";
+    for (int i = 0; i < 100000; ++i)
+      text += link;
+    std::vector<Diagnostic> diagnostics;
+    parse(text + "}", diagnostics);
+    EXPECT_TRUE(diagnostics.empty()) << render(diagnostics.at(0));
   }
   std::string text = "model M { ";
   for (int i = 0; i < 100000; ++i)

@@ -97,7 +97,7 @@ TEST(Sparse, Errors) {
   EXPECT_NE(error("exp(x)").find("in exp, which does not keep 0"), std::string::npos);
   EXPECT_NE(error("x.src @ W").find("when it moves along 'src'"), std::string::npos);
   EXPECT_NE(error("max(x, over: in)").find("in max"), std::string::npos);
-  EXPECT_NE(error("(x * e) @ W").find("two residencies do not meet: node and edge"), std::string::npos);
+  EXPECT_NE(error("(x * e) @ W").find("operands reside on different spaces: node and edge"), std::string::npos);
   EXPECT_NE(error("x * W").find("scaled by a value without axes only"), std::string::npos);
   EXPECT_NE(error("x @ rename(W, in: k)").find("'@' contracts axis 'in'"), std::string::npos);
   EXPECT_EQ(errorIn("\n  input x: node[a = 1, b = 2] sparse\n  output y = 1"),
