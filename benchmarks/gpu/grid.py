@@ -22,10 +22,12 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib.metadata
 import json
 import signal
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -268,6 +270,13 @@ def measure_by_hand(
     return found
 
 
+def version_of(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "none"
+
+
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
@@ -283,6 +292,8 @@ def run(arguments: argparse.Namespace) -> None:
         "machine": torch.cuda.get_device_name(),
         "date": time.strftime("%Y-%m-%d"),
         "torch": torch.__version__,
+        "torch_geometric": version_of("torch-geometric"),
+        "command": " ".join(["python3 benchmarks gpu.grid", *sys.argv[1:]]),
         "ceilings": rates,
         "cells": [],
     }
@@ -352,10 +363,16 @@ def brief(cell: dict) -> str:
 
 def table(arguments: argparse.Namespace) -> None:
     runs = [json.loads(file.read_text()) for file in arguments.results]
-    print("| layer, graph | program | gnnc ms | captured | floor | best peer | ms | ratio | MiB: gnnc | peer | graph |")
-    print("|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|")
+    print("\n".join(lines_of_table([cell for results in runs for cell in results["cells"]])))
+
+
+def lines_of_table(cells: list[dict]) -> list[str]:
+    """Markdown."""
+    lines = [
+        "| layer, graph | program | gnnc ms | captured | floor | best peer | ms | ratio | MiB: gnnc | peer | graph |"
+    ]
+    lines.append("|---|---|---:|---:|---:|---|---:|---:|---:|---:|---:|")
     ratios: dict[str, list[float]] = {}
-    cells = [cell for results in runs for cell in results["cells"]]
     for cell in (cell for cell in cells if cell["row"] not in SWEEPS):
         for program in ("forward", "gradient"):
             entry, peer = cell.get("gnnc", {}).get(program), best_peer(cell, program)
@@ -372,21 +389,22 @@ def table(arguments: argparse.Namespace) -> None:
                 line += ["–", "–", "–"]
             line += [f"{entry['workspace_mib']:.0f}", f"{peer[1]['peak_mib']:.0f}" if peer else "–"]
             line.append(f"{cell['gnnc']['prepared']['mib']:.0f}")
-            print("| " + " | ".join(line) + " |")
+            lines.append("| " + " | ".join(line) + " |")
     for program, found in ratios.items():
-        print(
+        lines.append(
             f"\n{program}: geometric mean {statistics.geometric_mean(found):.2f}, least {min(found):.2f}, {len(found)} cells"
         )
     if any(cell["row"] in SWEEPS for cell in cells):
-        table_by_hand([cell for cell in cells if cell["row"] in SWEEPS])
+        lines += lines_by_hand([cell for cell in cells if cell["row"] in SWEEPS])
+    return lines
 
 
-def table_by_hand(cells: list[dict]) -> None:
+def lines_by_hand(cells: list[dict]) -> list[str]:
     """Captured calls beside captured calls: kernels by hand are started by another library."""
-    print(
+    lines = [
         "\n| sweeps, graph | program | gnnc ms | captured | floor | by hand, captured | gnnc / by hand | difference | MiB: gnnc | by hand |"
-    )
-    print("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
+    ]
+    lines.append("|---|---|---:|---:|---:|---:|---:|---:|---:|---:|")
     ratios: dict[str, list[float]] = {}
     for cell in cells:
         for program, title in PROGRAMS.items():
@@ -410,11 +428,12 @@ def table_by_hand(cells: list[dict]) -> None:
             else:
                 line += ["–", "–", "–"]
             line += [f"{entry['workspace_mib']:.0f}", f"{hand['peak_mib']:.0f}" if hand else "–"]
-            print("| " + " | ".join(line) + " |")
+            lines.append("| " + " | ".join(line) + " |")
     for name, found in ratios.items():
-        print(
+        lines.append(
             f"\n{name}: {statistics.geometric_mean(found):.2f} of the time by hand, most {max(found):.2f}, {len(found)} cells"
         )
+    return lines
 
 
 def main() -> None:

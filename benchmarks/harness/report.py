@@ -71,7 +71,8 @@ class Section:
 
     def as_dict(self) -> dict:
         goals = [goal.__dict__ for goal in self.goals]
-        return {"title": self.title, "note": self.note, "results": self.records, "goals": goals}
+        table = {"header": self.header, "rows": self.rows}
+        return {"title": self.title, "note": self.note, **table, "results": self.records, "goals": goals}
 
 
 def milliseconds(value: float) -> str:

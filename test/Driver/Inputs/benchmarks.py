@@ -59,7 +59,7 @@ def check_imports(path: Path) -> None:
 def main() -> None:
     source, copy = Path(sys.argv[1]), Path(sys.argv[2])
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "history", "results"))
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__", "history"))
     print(f"{import_all(copy)} modules imported")
     sys.path.insert(0, str(copy.parent))
     listed = subprocess.run([sys.executable, str(copy)], check=True, capture_output=True, text=True).stdout
