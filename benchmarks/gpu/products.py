@@ -3,7 +3,7 @@
     python3 benchmarks gpu.products compile --gnnc build/bin/gnnc --out objects    # anywhere; needs NVRTC, no GPU
     python3 benchmarks gpu.products run objects                                    # where there is a GPU and PyTorch: Markdown
 
-gnnc's three arithmetics (`--products`) beside torch.matmul in float32 and with TF32 allowed. Medians in ms of calls in
+gnnc's three kinds of arithmetic (`--products`) beside torch.matmul in float32 and with TF32 allowed. Medians in ms of calls in
 turns; `backward` is the gradient of x and of W together. Errors are those of y in the norm against float64.
 """
 

@@ -167,6 +167,23 @@ TEST(Parameters, AreStackedAndJoined) {
             "parameter 'W' [1, 4] from 'f': expected 'c' to have the shape of 'a', [1, 2], found [3]");
 }
 
+TEST(Parameters, APartialMapLeavesTheOthersTheirNames) {
+  ModelInfo model = modelWith(R"("params":[{"name":"W","space":null,"dims":[1],"axes":["a"]},)"
+                              R"({"name":"b","space":null,"dims":[1],"axes":["a"]}])");
+  SafetensorsFile file = FileBuilder().add<float>("w", {1}, {3}).add<float>("b", {1}, {4}).build();
+  llvm::Expected<Parameters> params = load(model, file, R"({"W": "w"})");
+  ASSERT_TRUE(bool(params)) << llvm::toString(params.takeError());
+  EXPECT_EQ(params->tensors()[0].at(0), 3);
+  EXPECT_EQ(params->tensors()[1].at(0), 4);
+}
+
+TEST(Parameters, StatesAreMappedLikeParametersAndTensorsMayHaveAnyName) {
+  ModelInfo model = modelWith(R"("params":[],"states":[)"
+                              R"({"name":"bn.running_mean","space":null,"dims":[2],"axes":["d"],"fill":0.0}])");
+  SafetensorsFile file = FileBuilder().add<float>("1.running_mean", {2}, {5, 6}).build();
+  EXPECT_EQ(valuesOf(load(model, file, R"({"bn.running_mean": "1.running_mean"})")), (Floats{5, 6}));
+}
+
 TEST(Parameters, AreFilledWithANumber) {
   SafetensorsFile file = FileBuilder().build();
   EXPECT_EQ(valuesOf(load(modelOf({{"out", 2}}), file, R"({"W": 1.5})")), (Floats{1.5, 1.5}));
