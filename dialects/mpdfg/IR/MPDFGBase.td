@@ -47,42 +47,49 @@ def MPDFG_OnAttr : MPDFG_Attr<"On", "on", [DeclareAttrInterfaceMethods<Verifiabl
   let assemblyFormat = "`<` $space `>`";
 }
 
-def MPDFG_Tensor : Type<CPred<"::gnnc::mpdfg::isValueType($_self)">,
-    "tensor of f32, f64, bf16 or f16 that is static but for the rows of its space", "::mlir::RankedTensorType">;
+def MPDFG_Tensor
+    : Type<CPred<"::gnnc::mpdfg::isValueType($_self)">,
+           "tensor of f32, f64, bf16 or f16 that is static but for the rows of its space", "::mlir::RankedTensorType">;
 
 class MPDFG_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
   let cppNamespace = "::gnnc::mpdfg";
 }
 
-def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space is formed", [
-  I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">, I32EnumAttrCase<"Filter", 2, "filter">,
-  I32EnumAttrCase<"Union", 3, "union">, I32EnumAttrCase<"Distinct", 4, "distinct">]>;
+def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space is formed",
+                                 [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">,
+                                  I32EnumAttrCase<"Filter", 2, "filter">, I32EnumAttrCase<"Union", 3, "union">,
+                                  I32EnumAttrCase<"Distinct", 4, "distinct">]>;
 
-def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed", [
-  I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">, I32EnumAttrCase<"Part", 2, "part">,
-  I32EnumAttrCase<"Parts", 3, "parts">, I32EnumAttrCase<"Projection", 4, "projection">,
-  I32EnumAttrCase<"Class", 5, "class">, I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">]>;
+def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
+                               [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">,
+                                I32EnumAttrCase<"Part", 2, "part">, I32EnumAttrCase<"Parts", 3, "parts">,
+                                I32EnumAttrCase<"Projection", 4, "projection">, I32EnumAttrCase<"Class", 5, "class">,
+                                I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">]>;
 
-def MPDFG_UnaryKind : MPDFG_Enum<"UnaryKind", "an elementwise function of one operand", [
-  I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
-  I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">, I32EnumAttrCase<"Recip", 5, "recip">,
-  I32EnumAttrCase<"Abs", 6, "abs">, I32EnumAttrCase<"Sign", 7, "sign">, I32EnumAttrCase<"Square", 8, "square">,
-  I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">, I32EnumAttrCase<"Tanh", 11, "tanh">,
-  I32EnumAttrCase<"Erf", 12, "erf">, I32EnumAttrCase<"Relu", 13, "relu">,
-  I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">, I32EnumAttrCase<"Elu", 15, "elu">,
-  I32EnumAttrCase<"Gelu", 16, "gelu">, I32EnumAttrCase<"Silu", 17, "silu">,
-  I32EnumAttrCase<"Sigmoid", 18, "sigmoid">, I32EnumAttrCase<"Softplus", 19, "softplus">]>;
+def MPDFG_UnaryKind
+    : MPDFG_Enum<
+          "UnaryKind", "an elementwise function of one operand",
+          [I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
+           I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">,
+           I32EnumAttrCase<"Recip", 5, "recip">, I32EnumAttrCase<"Abs", 6, "abs">, I32EnumAttrCase<"Sign", 7, "sign">,
+           I32EnumAttrCase<"Square", 8, "square">, I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">,
+           I32EnumAttrCase<"Tanh", 11, "tanh">, I32EnumAttrCase<"Erf", 12, "erf">, I32EnumAttrCase<"Relu", 13, "relu">,
+           I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">, I32EnumAttrCase<"Elu", 15, "elu">,
+           I32EnumAttrCase<"Gelu", 16, "gelu">, I32EnumAttrCase<"Silu", 17, "silu">,
+           I32EnumAttrCase<"Sigmoid", 18, "sigmoid">, I32EnumAttrCase<"Softplus", 19, "softplus">]>;
 
-def MPDFG_BinaryKind : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands", [
-  I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Sub", 1, "sub">, I32EnumAttrCase<"Mul", 2, "mul">,
-  I32EnumAttrCase<"Div", 3, "div">, I32EnumAttrCase<"Pow", 4, "pow">, I32EnumAttrCase<"Maximum", 5, "maximum">,
-  I32EnumAttrCase<"Minimum", 6, "minimum">, I32EnumAttrCase<"Lt", 7, "lt">, I32EnumAttrCase<"Le", 8, "le">,
-  I32EnumAttrCase<"Gt", 9, "gt">, I32EnumAttrCase<"Ge", 10, "ge">, I32EnumAttrCase<"Eq", 11, "eq">,
-  I32EnumAttrCase<"Ne", 12, "ne">]>;
+def MPDFG_BinaryKind
+    : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands",
+                 [I32EnumAttrCase<"Add", 0, "add">, I32EnumAttrCase<"Sub", 1, "sub">, I32EnumAttrCase<"Mul", 2, "mul">,
+                  I32EnumAttrCase<"Div", 3, "div">, I32EnumAttrCase<"Pow", 4, "pow">,
+                  I32EnumAttrCase<"Maximum", 5, "maximum">, I32EnumAttrCase<"Minimum", 6, "minimum">,
+                  I32EnumAttrCase<"Lt", 7, "lt">, I32EnumAttrCase<"Le", 8, "le">, I32EnumAttrCase<"Gt", 9, "gt">,
+                  I32EnumAttrCase<"Ge", 10, "ge">, I32EnumAttrCase<"Eq", 11, "eq">, I32EnumAttrCase<"Ne", 12, "ne">]>;
 
-def MPDFG_ReduceKind : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members", [
-  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">, I32EnumAttrCase<"Max", 2, "max">,
-  I32EnumAttrCase<"Min", 3, "min">, I32EnumAttrCase<"LogSumExp", 4, "logsumexp">,
-  I32EnumAttrCase<"ArgMax", 5, "argmax">, I32EnumAttrCase<"ArgMin", 6, "argmin">]>;
+def MPDFG_ReduceKind : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members",
+                                  [I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">,
+                                   I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
+                                   I32EnumAttrCase<"LogSumExp", 4, "logsumexp">, I32EnumAttrCase<"ArgMax", 5, "argmax">,
+                                   I32EnumAttrCase<"ArgMin", 6, "argmin">]>;
 
 #endif // GNNC_MPDFG_BASE

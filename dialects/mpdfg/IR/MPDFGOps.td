@@ -50,8 +50,8 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_SpaceKind:$kind, OptionalAttr<I64Attr>:$extent,
-                       OptionalAttr<FlatSymbolRefAttr>:$base, OptionalAttr<ArrayAttr>:$maps, UnitAttr:$equal,
-                       OptionalAttr<ArrayAttr>:$parts);
+      OptionalAttr<FlatSymbolRefAttr>:$base, OptionalAttr<ArrayAttr>:$maps, UnitAttr:$equal,
+      OptionalAttr<ArrayAttr>:$parts);
   let assemblyFormat = "$sym_name $kind attr-dict";
 }
 
@@ -72,9 +72,8 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
     mpdfg.map @last_loop last from @node to @loop {parts = [@loop.dst], partial}
     ```
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_MapKind:$kind, FlatSymbolRefAttr:$from,
-                       FlatSymbolRefAttr:$to, UnitAttr:$partial, OptionalAttr<I64Attr>:$part,
-                       OptionalAttr<ArrayAttr>:$parts);
+  let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_MapKind:$kind, FlatSymbolRefAttr:$from, FlatSymbolRefAttr:$to,
+      UnitAttr:$partial, OptionalAttr<I64Attr>:$part, OptionalAttr<ArrayAttr>:$parts);
   let assemblyFormat = "$sym_name $kind `from` $from `to` $to attr-dict";
 }
 
@@ -85,10 +84,10 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
 class MPDFG_Movement<string mnemonic, bit broadcast, list<Trait> traits = []>
     : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
                           DeclareOpInterfaceMethods<SymbolUserOpInterface>, MovementOpInterface,
-                          DeclareOpInterfaceMethods<DifferentiableOpInterface>] # traits> {
+                          DeclareOpInterfaceMethods<DifferentiableOpInterface>]#traits> {
   code movementMethods = [{
     ::mlir::FlatSymbolRefAttr getMovementMap() { return getAlongAttr(); }
-    bool isBroadcast() { return }] # !if(broadcast, "true", "false") # [{; }
+    bool isBroadcast() { return }]#!if(broadcast, "true", "false")#[{; }
   }];
   let extraClassDeclaration = movementMethods;
 }
@@ -202,7 +201,7 @@ def CollectOp : MPDFG_Op<"collect", [Pure, DeclareOpInterfaceMethods<EvaluateOpI
 class MPDFG_RowOp<string mnemonic, list<Trait> traits = []>
     : MPDFG_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
                           DeclareOpInterfaceMethods<CostOpInterface>,
-                          DeclareOpInterfaceMethods<DifferentiableOpInterface>] # traits> {
+                          DeclareOpInterfaceMethods<DifferentiableOpInterface>]#traits> {
   let results = (outs MPDFG_Tensor:$result);
   let hasVerifier = 1;
 }
@@ -235,7 +234,8 @@ def ExtentOp : MPDFG_Op<"extent", [Pure, DeclareOpInterfaceMethods<EvaluateOpInt
   let assemblyFormat = "$space attr-dict `:` type($result)";
 }
 
-def UnaryOp : MPDFG_RowOp<"unary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
+def UnaryOp
+    : MPDFG_RowOp<"unary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
   let summary = "an elementwise function of one operand";
   let description = [{
     `alpha` is the slope of `leaky_relu` and the scale of `elu`. relu, leaky_relu and elu take x where x > 0.
@@ -250,7 +250,8 @@ def UnaryOp : MPDFG_RowOp<"unary", [MPDFG_RowFunction, DeclareOpInterfaceMethods
   let assemblyFormat = "$kind $input attr-dict `:` type($input) `->` type($result)";
 }
 
-def BinaryOp : MPDFG_RowOp<"binary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise", "dividesBy"]>]> {
+def BinaryOp : MPDFG_RowOp<"binary", [MPDFG_RowFunction,
+                                      DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise", "dividesBy"]>]> {
   let summary = "an elementwise function of two operands";
   let description = [{
     Axes of size 1 are repeated (R2); a shared operand meets rows of any space (R1). Comparisons give 1 or 0.
@@ -266,7 +267,8 @@ def BinaryOp : MPDFG_RowOp<"binary", [MPDFG_RowFunction, DeclareOpInterfaceMetho
   let assemblyFormat = "$kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
 
-def SelectOp : MPDFG_RowOp<"select", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
+def SelectOp
+    : MPDFG_RowOp<"select", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
   let summary = "a where the condition is not 0, else b";
   let description = [{
     Operands are aligned as for `binary`.
@@ -278,7 +280,8 @@ def SelectOp : MPDFG_RowOp<"select", [MPDFG_RowFunction, DeclareOpInterfaceMetho
     ```
   }];
   let arguments = (ins MPDFG_Tensor:$condition, MPDFG_Tensor:$trueValue, MPDFG_Tensor:$falseValue);
-  let assemblyFormat = "$condition `,` $trueValue `,` $falseValue attr-dict `:` type($condition) `,` type($trueValue) `,` type($falseValue) `->` type($result)";
+  let assemblyFormat = "$condition `,` $trueValue `,` $falseValue attr-dict `:` type($condition) `,` type($trueValue) "
+                       "`,` type($falseValue) `->` type($result)";
 }
 
 def ContractOp : MPDFG_RowOp<"contract", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
@@ -293,9 +296,10 @@ def ContractOp : MPDFG_RowOp<"contract", [MPDFG_RowFunction, DeclareOpInterfaceM
        -> tensor<?x8x16xf32, #mpdfg.on<@node>>
     ```
   }];
-  let arguments = (ins MPDFG_Tensor:$lhs, DenseI64ArrayAttr:$lhsLabels, MPDFG_Tensor:$rhs,
-                       DenseI64ArrayAttr:$rhsLabels, DenseI64ArrayAttr:$outLabels);
-  let assemblyFormat = "$lhs $lhsLabels `,` $rhs $rhsLabels `->` $outLabels attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
+  let arguments = (ins MPDFG_Tensor:$lhs, DenseI64ArrayAttr:$lhsLabels, MPDFG_Tensor:$rhs, DenseI64ArrayAttr:$rhsLabels,
+      DenseI64ArrayAttr:$outLabels);
+  let assemblyFormat =
+      "$lhs $lhsLabels `,` $rhs $rhsLabels `->` $outLabels attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
 }
 
 def FoldOp : MPDFG_RowOp<"fold", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
@@ -444,7 +448,7 @@ def RandomOp : MPDFG_RowOp<"random"> {
     ```
   }];
   let arguments = (ins MPDFG_Tensor:$seedLow, MPDFG_Tensor:$seedHigh, MPDFG_Tensor:$step, MPDFG_Tensor:$element,
-                       MPDFG_Tensor:$feature, I64Attr:$site);
+      MPDFG_Tensor:$feature, I64Attr:$site);
   let assemblyFormat = [{
     $seedLow `,` $seedHigh `,` $step `,` $element `,` $feature `site` $site attr-dict `:` type($seedLow) `,`
     type($seedHigh) `,` type($step) `,` type($element) `,` type($feature) `->` type($result)

@@ -20,13 +20,13 @@ def EvaluateOpInterface : OpInterface<"EvaluateOpInterface"> {
     each operation in order; every pass, target and schedule must agree with it.
   }];
   let cppNamespace = "::gnnc::mpdfg";
-  let methods = [
-    InterfaceMethod<[{
+  let methods = [InterfaceMethod<[{
       Computes the one result from the operands. Operands and result carry their rows (the extent of the space they
       reside on; shared values have one row), so the same code serves whole tensors and the bodies of kernels.
-    }], "::mlir::FailureOr<::gnnc::RefTensor>", "evaluate",
-    (ins "::llvm::ArrayRef<const ::gnnc::RefTensor *>":$operands, "const ::gnnc::GraphData &":$graph)>
-  ];
+    }],
+                                 "::mlir::FailureOr<::gnnc::RefTensor>", "evaluate",
+                                 (ins "::llvm::ArrayRef<const ::gnnc::RefTensor *>":$operands,
+                                     "const ::gnnc::GraphData &":$graph)>];
 }
 
 def MovementOpInterface : OpInterface<"MovementOpInterface"> {
@@ -34,12 +34,10 @@ def MovementOpInterface : OpInterface<"MovementOpInterface"> {
     An operation that moves a value along a map (DESIGN section 1): all others work row by row.
   }];
   let cppNamespace = "::gnnc::mpdfg";
-  let methods = [
-    InterfaceMethod<"The map the value moves along; `all` for every space to shared.",
-      "::mlir::FlatSymbolRefAttr", "getMovementMap">,
-    InterfaceMethod<"Whether the value goes against the map's arrow: from the map's target to its domain.",
-      "bool", "isBroadcast">
-  ];
+  let methods = [InterfaceMethod<"The map the value moves along; `all` for every space to shared.",
+                                 "::mlir::FlatSymbolRefAttr", "getMovementMap">,
+                 InterfaceMethod<"Whether the value goes against the map's arrow: from the map's target to its domain.",
+                                 "bool", "isBroadcast">];
 }
 
 def CostOpInterface : OpInterface<"CostOpInterface"> {
@@ -48,9 +46,7 @@ def CostOpInterface : OpInterface<"CostOpInterface"> {
     transcendental function counts as the operations of its polynomial (16).
   }];
   let cppNamespace = "::gnnc::mpdfg";
-  let methods = [
-    InterfaceMethod<"Floating-point operations for one row.", "int64_t", "flopsPerRow">
-  ];
+  let methods = [InterfaceMethod<"Floating-point operations for one row.", "int64_t", "flopsPerRow">];
 }
 
 def LinearOpInterface : OpInterface<"LinearOpInterface"> {
@@ -59,18 +55,18 @@ def LinearOpInterface : OpInterface<"LinearOpInterface"> {
     members (R6), with an addition (R5), or be cut with its operand (R4).
   }];
   let cppNamespace = "::gnnc::mpdfg";
-  let methods = [
-    InterfaceMethod<[{
+  let methods = [InterfaceMethod<[{
       Whether the result is linear in the marked operands together, the others being fixed: f(x + y) = f(x) + f(y) and
       f(c x) = c f(x) where x stands for all marked operands at once. A bias is not linear in one operand alone.
-    }], "bool", "isLinearIn", (ins "::llvm::ArrayRef<bool>":$operands)>,
-    InterfaceMethod<[{
+    }],
+                                 "bool", "isLinearIn", (ins "::llvm::ArrayRef<bool>":$operands)>,
+                 InterfaceMethod<[{
       Whether numbers meet index by index (R2). Linear in one operand, such an operation is a scale by the others, and any two of
       them commute.
-    }], "bool", "isElementwise", (ins), "", [{ return false; }]>,
-    InterfaceMethod<"Whether the result is not defined where this operand is 0.", "bool", "dividesBy",
-      (ins "unsigned":$operand), "", [{ return false; }]>
-  ];
+    }],
+                                 "bool", "isElementwise", (ins), "", [{ return false; }]>,
+                 InterfaceMethod<"Whether the result is not defined where this operand is 0.", "bool", "dividesBy",
+                                 (ins "unsigned":$operand), "", [{ return false; }]>];
 }
 
 def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
@@ -81,17 +77,19 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     owners (a log-sum-exp, the number of a winner) rather than values of members.
   }];
   let cppNamespace = "::gnnc::mpdfg";
-  let methods = [
-    InterfaceMethod<[{
+  let methods = [InterfaceMethod<[{
       Gradients of the operands from the gradient of the result, which has the result's type. An entry may have the
       result's rows and axes where its operand was repeated, and is null where it is not wanted or zero.
-    }], "::llvm::SmallVector<::mlir::Value>", "emitAdjoint",
-    (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$gradient, "::llvm::ArrayRef<bool>":$wanted)>,
-    InterfaceMethod<[{
+    }],
+                                 "::llvm::SmallVector<::mlir::Value>", "emitAdjoint",
+                                 (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$gradient,
+                                     "::llvm::ArrayRef<bool>":$wanted)>,
+                 InterfaceMethod<[{
       Writes the result once more, at the builder's place, from a statistic that is kept for each owner instead of numbers
       for each member (R8); the first operation written is the statistic. Null where there is no such form.
-    }], "::mlir::Value", "recompute", (ins "::mlir::OpBuilder &":$builder), "", [{ return ::mlir::Value(); }]>
-  ];
+    }],
+                                 "::mlir::Value", "recompute", (ins "::mlir::OpBuilder &":$builder), "",
+                                 [{ return ::mlir::Value(); }]>];
 }
 
 #endif // GNNC_MPDFG_INTERFACES

@@ -10,12 +10,11 @@
 
 include "mlir/IR/EnumAttr.td"
 
-def MPK_AccessKind : I32EnumAttr<"AccessKind", "which row of a value an element of a sweep sees", [
-  I32EnumAttrCase<"Owner", 0, "owner">,
-  I32EnumAttrCase<"Member", 1, "member">,
-  I32EnumAttrCase<"GatherOwner", 2, "gather_owner">,
-  I32EnumAttrCase<"GatherMember", 3, "gather_member">,
-  I32EnumAttrCase<"Shared", 4, "shared">]> {
+def MPK_AccessKind
+    : I32EnumAttr<"AccessKind", "which row of a value an element of a sweep sees",
+                  [I32EnumAttrCase<"Owner", 0, "owner">, I32EnumAttrCase<"Member", 1, "member">,
+                   I32EnumAttrCase<"GatherOwner", 2, "gather_owner">,
+                   I32EnumAttrCase<"GatherMember", 3, "gather_member">, I32EnumAttrCase<"Shared", 4, "shared">]> {
   let cppNamespace = "::gnnc::mpk";
 }
 

@@ -39,17 +39,16 @@ def MPK_AccessAttr : AttrDef<MPK_Dialect, "Access"> {
     Example: `#mpk.access<gather_member @src>`
   }];
   let parameters = (ins EnumParameter<MPK_AccessKind>:$kind, OptionalParameter<"::mlir::FlatSymbolRefAttr">:$map,
-                        OptionalParameter<"::mlir::FloatAttr">:$fill);
+      OptionalParameter<"::mlir::FloatAttr">:$fill);
   let hasCustomAssemblyFormat = 1; // A declarative one would need a keyword before the optional map.
-  let builders = [
-    AttrBuilder<(ins "::gnnc::mpk::AccessKind":$kind), [{ return $_get($_ctxt, kind, ::mlir::FlatSymbolRefAttr(), ::mlir::FloatAttr()); }]>
-  ];
+  let builders = [AttrBuilder<(ins "::gnnc::mpk::AccessKind":$kind),
+                              [{ return $_get($_ctxt, kind, ::mlir::FlatSymbolRefAttr(), ::mlir::FloatAttr()); }]>];
 }
 
 class MPK_Op<string mnemonic, list<Trait> traits = []> : Op<MPK_Dialect, mnemonic, traits>;
 
-def SweepOp : MPK_Op<"sweep", [Pure, IsolatedFromAbove, SingleBlock,
-                               DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def SweepOp
+    : MPK_Op<"sweep", [Pure, IsolatedFromAbove, SingleBlock, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "visits each owner's members: every fused message-passing kernel";
   let description = [{
     For each element of the space `over` (the owner; one nameless owner where there is no `over`), and for each of its
@@ -79,8 +78,8 @@ def SweepOp : MPK_Op<"sweep", [Pure, IsolatedFromAbove, SingleBlock,
     ```
   }];
   let arguments = (ins OptionalAttr<FlatSymbolRefAttr>:$over, OptionalAttr<FlatSymbolRefAttr>:$along,
-                       Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
-                       TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
+      Variadic<MPDFG_Tensor>:$inputs, TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$access,
+      TypedArrayAttrBase<MPK_AccessAttr, "accesses">:$yields);
   let results = (outs Variadic<MPDFG_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -143,8 +142,7 @@ def YieldOp : MPK_Op<"yield", [Pure, Terminator, ParentOneOf<["SweepOp", "Produc
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
 
-def ProductOp : MPK_Op<"product", [Pure, IsolatedFromAbove,
-                                   DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def ProductOp : MPK_Op<"product", [Pure, IsolatedFromAbove, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a matrix product on the rows of a space, and what is made of each row at once";
   let description = [{
     y[i, b, n] = sum over k of x[i, b, k] w[b, k, n], for each element i of `over`, with the features of x, w and y seen as
@@ -170,10 +168,9 @@ def ProductOp : MPK_Op<"product", [Pure, IsolatedFromAbove,
     } : (tensor<?x64xf32, #mpdfg.on<@node>>, tensor<64x16xf32>, tensor<16xf32>) -> tensor<?x16xf32, #mpdfg.on<@node>>
     ```
   }];
-  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs,
-                       Variadic<MPDFG_Tensor>:$extras, I64Attr:$batch, I64Attr:$rows, I64Attr:$k, I64Attr:$n,
-                       OptionalAttr<FlatSymbolRefAttr>:$gather, OptionalAttr<FlatSymbolRefAttr>:$group,
-                       OptionalAttr<TypedArrayAttrBase<MPK_AccessAttr, "accesses">>:$access);
+  let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs, Variadic<MPDFG_Tensor>:$extras,
+      I64Attr:$batch, I64Attr:$rows, I64Attr:$k, I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gather,
+      OptionalAttr<FlatSymbolRefAttr>:$group, OptionalAttr<TypedArrayAttrBase<MPK_AccessAttr, "accesses">>:$access);
   let results = (outs Variadic<MPDFG_Tensor>:$results);
   let regions = (region AnyRegion:$epilogue);
   let assemblyFormat = [{
@@ -182,9 +179,10 @@ def ProductOp : MPK_Op<"product", [Pure, IsolatedFromAbove,
   }];
   let hasRegionVerifier = 1;
   let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::FlatSymbolRefAttr":$over, "::mlir::Value":$lhs,
-                                 "::mlir::Value":$rhs, "::mlir::IntegerAttr":$batch, "::mlir::IntegerAttr":$rows,
-                                 "::mlir::IntegerAttr":$k, "::mlir::IntegerAttr":$n,
-                                 "::mlir::FlatSymbolRefAttr":$gather, "::mlir::FlatSymbolRefAttr":$group), [{
+                                "::mlir::Value":$rhs, "::mlir::IntegerAttr":$batch, "::mlir::IntegerAttr":$rows,
+                                "::mlir::IntegerAttr":$k, "::mlir::IntegerAttr":$n, "::mlir::FlatSymbolRefAttr":$gather,
+                                "::mlir::FlatSymbolRefAttr":$group),
+                            [{
     build($_builder, $_state, ::mlir::TypeRange(type), over, lhs, rhs, ::mlir::ValueRange(), batch, rows, k, n, gather,
           group, ::mlir::ArrayAttr());
   }]>];
@@ -215,8 +213,8 @@ def OuterSumOp : MPK_Op<"outer_sum", [Pure, DeclareOpInterfaceMethods<SymbolUser
     ```
   }];
   let arguments = (ins FlatSymbolRefAttr:$over, MPDFG_Tensor:$lhs, MPDFG_Tensor:$rhs, I64Attr:$batch, I64Attr:$k,
-                       I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gatherLhs,
-                       OptionalAttr<FlatSymbolRefAttr>:$gatherRhs, OptionalAttr<FlatSymbolRefAttr>:$along);
+      I64Attr:$n, OptionalAttr<FlatSymbolRefAttr>:$gatherLhs, OptionalAttr<FlatSymbolRefAttr>:$gatherRhs,
+      OptionalAttr<FlatSymbolRefAttr>:$along);
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = [{
     `over` $over `(` $lhs `,` $rhs `)` `batch` $batch `k` $k `n` $n (`gather_lhs` $gatherLhs^)?

@@ -255,10 +255,12 @@ def GroupTypes : Pass<"group-types", "::mlir::ModuleOp"> {
 
     Example: test/Transforms/group-types.mlir
   }];
-  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
-                 Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
-                        "which of two spaces to assume to be smaller if only the graph can tell",
-                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
+  let options =
+      [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
+       Option<
+           "extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
+           "which of two spaces to assume to be smaller if only the graph can tell",
+           [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
                                              clEnumValN(::gnnc::Extents::FewSources, "few-sources", "the one that rows come from"),
                                              clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "the one on which they are summed"))}]>];
   let statistics = [Statistic<"numGrouped", "grouped", "Products computed on pairs">];
@@ -345,9 +347,10 @@ def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
-                        "which of two spaces to assume to be smaller if only the graph can tell",
-                        [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
+  let options = [Option<
+      "extents", "extents", "::gnnc::Extents", "::gnnc::Extents::Unknown",
+      "which of two spaces to assume to be smaller if only the graph can tell",
+      [{::llvm::cl::values(clEnumValN(::gnnc::Extents::Unknown, "unknown", "assume nothing, and leave the program as it is"),
                                              clEnumValN(::gnnc::Extents::FewSources, "few-sources", "the one that rows come from"),
                                              clEnumValN(::gnnc::Extents::FewOwners, "few-owners", "the one on which they are summed"))}]>];
   let statistics = [Statistic<"numMoved", "moved", "Products moved before or after a sum">];
@@ -488,7 +491,7 @@ def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
     Example: test/Transforms/save-values.mlir
   }];
   let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what to keep",
-    [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
+                        [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
       clEnumValN(::gnnc::SaveMode::Auto, "auto", "what is expensive to recompute"),
       clEnumValN(::gnnc::SaveMode::All, "all", "everything that the backward half reads"))}]>];
   let statistics = [Statistic<"numKept", "kept", "Values kept for the backward half">,
@@ -524,7 +527,8 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"blocks", "blocks", "bool", "false", "only what works with the rows of a tile in the shared memory of a block">];
+  let options = [Option<"blocks", "blocks", "bool", "false",
+                        "only what works with the rows of a tile in the shared memory of a block">];
   let statistics = [Statistic<"numTiled", "tiled", "Contractions that stay in sweeps">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::gnnc::mpk::MPKDialect"];
 }
@@ -673,7 +677,9 @@ def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
 
     Example: test/Transforms/place-updates.mlir
   }];
-  let options = [Option<"early", "early", "bool", "false", "do not delay small updates that other kernels read until the kernels that read the old value">];
+  let options = [Option<
+      "early", "early", "bool", "false",
+      "do not delay small updates that other kernels read until the kernels that read the old value">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
