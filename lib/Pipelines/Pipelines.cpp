@@ -135,6 +135,8 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
+  // Rows are joined where they are written, and sliced where they are read.
+  phase.add(1, createSplitJoinedRows());
   if (options.tilesInBlocks)
     phase.require(createSplitTileSweeps());
   // What is left to do with the rows of a product is done while they are in registers or cache.

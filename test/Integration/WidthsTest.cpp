@@ -174,5 +174,31 @@ INSTANTIATE_TEST_SUITE_P(
                        "let p = softmax(max(dot(s, t, over: b), over: c), along: ntype)\n"
                        "output y = sum(min(p * u, over: a)[z: 5..9], along: ntype) }"},
         Wide{"Joins", "model M { input x: node[features = 8]\n"
-                      "output y = sum(softmax(concat(x.src, x.dst, axis: features))) }"}),
+                      "output y = sum(softmax(concat(x.src, x.dst, axis: features))) }"},
+        // Rows that are joined, computed with and sliced again, at places that no vector fits.
+        Wide{"JoinedStatistics", "model M { input x: node[features = 20], w: edge[]\n"
+                                 "let m = concat(x.src * w, x.dst[features: 3..10], axis: features)\n"
+                                 "let s = concat(mean(m), max(m), sum(m) / (degree(dst) + 1), axis: features)\n"
+                                 "let t = tanh(s) * degree(src)\n"
+                                 "output y = concat(x, t, relu(t), axis: features)\n"
+                                 "output z = t[features: 11..50] * sum(sum(x.src[features: 2..6], over: features)) }"},
+        // Weights that are joined, cut and multiplied with each other.
+        Wide{"Weights", "model M { input x: node[in = 24]\n"
+                        "param A[in, out = 36], B[in, out], C[out, last = 20]\n"
+                        "let w = concat(A, B, axis: out)[out: 5..61]\n"
+                        "let v = concat(A @ C, B @ C, axis: last)\n"
+                        "output y = tanh(x @ w).src\n output z = sum((x @ v).src) }"},
+        // Attention of more numbers than a warp's lanes hold: heads are cut into tiles, or nothing is.
+        Wide{"WideHeads", "model M { input x: node[in = 10]\n"
+                          "param Q[in, heads = 8, out = 64], K[in, heads, out], V[in, heads, out]\n"
+                          "output y = sum(softmax(dot((x @ Q).dst, (x @ K).src, over: out) / 8) * (x @ V).src) }"},
+        Wide{"OneWideHead", "model M { input x: node[in = 10]\n"
+                            "param Q[in, out = 520], K[in, out], V[in, out]\n"
+                            "output y = sum(softmax(dot((x @ Q).dst, (x @ K).src, over: out) / 9) * (x @ V).src) }"},
+        Wide{"EdgeHeads", "model M { input q: node[heads = 16, out = 48], k: node[heads, out], v: node[heads, out]\n"
+                          "input a: edge[attr = 11]\n param W[attr, heads, out]\n"
+                          "let qw = dot(q, W, over: out)\n"
+                          "let s = (sum(q.dst * k.src, over: out) + sum(qw.dst * a, over: attr)) * 0.15\n"
+                          "let p = softmax(s)\n"
+                          "output y = sum(p * v.src) + dot(sum(p * a), W, over: attr) }"}),
     [](const auto &info) { return std::string(info.param.name); });

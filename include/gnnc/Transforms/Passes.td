@@ -533,6 +533,41 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect", "::gnnc::mpk::MPKDialect"];
 }
 
+def SplitJoinedRows : Pass<"split-joined-rows", "::mlir::ModuleOp"> {
+  let summary = "Compute the parts of joined rows in bodies of sweeps";
+  let description = [{
+    Joins sink to where rows are written, and slices rise to where they are read, through what is computed number by
+    number, sums over members included. Targets do both by addresses, so no value is as wide as a joined row. Every
+    number is computed as before: results keep their bits.
+
+    ```mlir
+    func.func @f(%x: !node4, %y: !node4) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+      %0 = mpk.sweep over @node (%x, %y) access [#mpk.access<owner>, #mpk.access<owner>]
+          yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+        %j = mpdfg.concat %a, %b axis 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+        %r = mpdfg.unary relu %j : tensor<8xf32> -> tensor<8xf32>
+        mpk.yield %r : tensor<8xf32>
+      } : (!node4, !node4) -> tensor<?x8xf32, #mpdfg.on<@node>>
+      return %0 : tensor<?x8xf32, #mpdfg.on<@node>>
+    }
+    // becomes
+    func.func @f(%x: !node4, %y: !node4) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+      %0 = mpk.sweep over @node(%x, %y) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+        %1 = mpdfg.unary relu %a : tensor<4xf32> -> tensor<4xf32>
+        %2 = mpdfg.unary relu %b : tensor<4xf32> -> tensor<4xf32>
+        %3 = mpdfg.concat %1, %2 axis 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+        mpk.yield %3 : tensor<8xf32>
+      } : (!node4, !node4) -> tensor<?x8xf32, #mpdfg.on<@node>>
+      return %0 : tensor<?x8xf32, #mpdfg.on<@node>>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Operations replaced by parts">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
   let summary = "End sweeps with products in tiles with what they accumulate";
   let description = [{

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Body/BodyAxes.h"
+#include "Body/RowParts.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
@@ -21,9 +22,6 @@ using namespace gnnc::cuda;
 using namespace gnnc::mpdfg;
 
 namespace {
-
-/// Numbers of a row that 32 lanes hold without tiles.
-constexpr int64_t kWidestWithoutTiles = 256;
 
 /// Pieces of axes. Copied to try an operation, so it is small.
 class Pieces {
@@ -204,9 +202,14 @@ bool AxisBuilder::hasPieceTwice() const {
 }
 
 void AxisBuilder::visit(Operation *op) {
+  if (op->getNumResults() > 0 && isOperand(op->getResult(0))) {
+    (void)of(op->getResult(0));
+    return;
+  }
   for (Value operand : op->getOperands())
-    (void)of(operand);
-  if (op->getNumResults() == 0)
+    if (!isJoined(operand))
+      (void)of(operand);
+  if (op->getNumResults() == 0 || isJoined(op->getResult(0)))
     return;
   auto rearrange = [&] {
     rearranged.insert(op);
@@ -232,10 +235,10 @@ void AxisBuilder::visit(Operation *op) {
   assert(paired && "copies have no pieces in common with anything");
 }
 
-BodyAxes::BodyAxes(mpk::SweepOp sweep) {
+BodyAxes::BodyAxes(mpk::SweepOp sweep, bool ties) {
   AxisBuilder builder;
-  for (Value argument : sweep.getBody().getArguments())
-    (void)builder.of(argument);
+  for (Value operand : operandsOf(sweep))
+    (void)builder.of(operand);
   for (Operation &op : sweep.getBody().front())
     builder.visit(&op);
   DenseMap<int, int> numbers;
@@ -253,7 +256,8 @@ BodyAxes::BodyAxes(mpk::SweepOp sweep) {
     }
     return result;
   };
-  // In the order of the body, so that numbers do not depend on addresses.
+  // In the order of the body, so that numbers do not depend on addresses. What is only read or written in parts has no
+  // axes of its own.
   auto add = [&](Value value) { axes[value] = finish(builder.axes.lookup(value)); };
   for (Value argument : sweep.getBody().getArguments())
     add(argument);
@@ -265,26 +269,23 @@ BodyAxes::BodyAxes(mpk::SweepOp sweep) {
       add(result);
   }
   rearranged = std::move(builder.rearranged);
-  shareLanes(sweep);
+  shareLanes(sweep, ties);
 }
 
 /// Two atoms of equal size that no operation sees together may be the same lanes: a node's own features and those of
 /// its neighbours, say. Then what the owner computes of its row is spread like what it computes of its members'.
-void BodyAxes::shareLanes(mpk::SweepOp sweep) {
+void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
   SmallVector<llvm::SmallSet<int, 8>> meets(atoms.size());
-  int64_t widest = 1;
   auto together = [&](ArrayRef<int> list) {
     for (int a : list)
       for (int b : list)
         meets[a].insert(b);
-    int64_t width = 1;
-    for (int a : list)
-      width *= atoms[a].extent;
-    widest = std::max(widest, width);
   };
-  for (Value argument : sweep.getBody().getArguments())
-    together(atomsOf(of(argument)));
+  for (Value operand : operandsOf(sweep))
+    together(atomsOf(of(operand)));
   for (Operation &op : sweep.getBody().front()) {
+    if (op.getNumResults() > 0 && isJoined(op.getResult(0)))
+      continue; // Its parts are written one after the other.
     SmallVector<int> all;
     if (op.getNumResults() > 0)
       llvm::append_range(all, atomsOf(of(op.getResult(0))));
@@ -303,8 +304,7 @@ void BodyAxes::shareLanes(mpk::SweepOp sweep) {
   for (int b = 0; b < int(atoms.size()); ++b) {
     target[b] = b;
     for (int a = 0; a < b && target[b] == b; ++a) {
-      // What may be cut into tiles is not tied to what may not, unless there is no need for tiles.
-      bool fits = atoms[a].isParallel == atoms[b].isParallel || widest <= kWidestWithoutTiles;
+      bool fits = ties || atoms[a].isParallel == atoms[b].isParallel;
       if (target[a] != a || atoms[a].extent != atoms[b].extent || meets[a].contains(b) || !fits)
         continue;
       target[b] = a;

@@ -44,7 +44,9 @@ using AxisList = llvm::SmallVector<AtomList, 4>;
 
 class BodyAxes {
 public:
-  explicit BodyAxes(mpk::SweepOp sweep);
+  /// `ties`: axes of equal size that no operation sees together share lanes even where one of them could be cut into
+  /// tiles and the other could not.
+  BodyAxes(mpk::SweepOp sweep, bool ties);
 
   unsigned size() const { return atoms.size(); }
   Atom &operator[](int atom) { return atoms[atom]; }
@@ -62,7 +64,7 @@ public:
   static llvm::SmallVector<int> atomsOf(const AxisList &axes);
 
 private:
-  void shareLanes(mpk::SweepOp sweep);
+  void shareLanes(mpk::SweepOp sweep, bool ties);
 
   llvm::SmallVector<Atom> atoms;
   llvm::DenseMap<mlir::Value, AxisList> axes;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Body/BodyPrinter.h"
+#include "Body/RowParts.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/Format.h"
@@ -100,7 +101,7 @@ std::string BodyPrinter::element(Value value, const AxisList *seenAs) const {
   if (value.getDefiningOp<IotaOp>())
     return "gnnc::numberOf(Real(0), " + offset(shape, getFeatureShape(value.getType())) + ")";
   if (auto it = fromMemory.find(value); it != fromMemory.end()) {
-    std::string read = "gnnc::read(" + it->second + " + " + offset(shape, getFeatureShape(value.getType())) + ")";
+    std::string read = "gnnc::read(" + it->second + " + " + offset(shape, partOf(value).dims) + ")";
     std::string guard = inside(BodyAxes::atomsOf(shape));
     return guard.empty() ? read : "(" + guard + " ? " + read + " : Real(0))";
   }
@@ -194,10 +195,17 @@ llvm::StringRef cuda::heldType(Value value) {
 /// The subscripts of the first of a vector's registers: loops step over the others.
 static std::string addressOf(const std::string &registers) { return "&" + registers; }
 
+/// The atom whose neighbours are one access to a part of a row; -1: none.
+int BodyPrinter::vectorOf(const AxisList &shape, const RowPart &place) const {
+  int atom = layout.vectorAtom;
+  return atom >= 0 && innermost(shape) == atom && isAligned(place, axes[atom].vector) ? atom : -1;
+}
+
 void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef defined, double fill, Part part) {
   const AxisList &shape = axes.of(argument);
+  RowPart place = partOf(argument);
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
-  int vector = layout.vectorAtom >= 0 && innermost(shape) == layout.vectorAtom ? layout.vectorAtom : -1;
+  int vector = vectorOf(shape, place);
   std::string guard = inside(atoms), target = name(argument) + subscripts(shape);
   // Within a step of the loop the register is the vector's first.
   if (vector >= 0 && axes[vector].held() == axes[vector].vector) {
@@ -209,7 +217,8 @@ void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef 
     condition = condition.empty() ? guard : "(" + condition + ") && " + guard;
   std::string width = std::to_string(vector >= 0 ? axes[vector].vector : 1);
   std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + addressOf(target) + ", " +
-                     pointer.str() + " + " + offset(shape, getFeatureShape(argument.getType()), part) + ");";
+                     pointer.str() + (part == Part::Whole && place.first ? " + " + std::to_string(place.first) : "") +
+                     " + " + offset(shape, place.dims, part) + ");";
   if (condition.empty()) {
     out.line(loops(atoms, vector) + load);
   } else {
@@ -228,20 +237,20 @@ void BodyPrinter::loadNumber(Value argument, const Twine &number, llvm::StringRe
   out.line(name(argument) + " = " + value + ";");
 }
 
-void BodyPrinter::storeRow(Value value, ArrayRef<int64_t> dims, const AxisList &shape, const Twine &pointer) {
+void BodyPrinter::storeRow(Value value, const RowPart &place, const AxisList &shape, const Twine &pointer) {
   Value source = root(value);
   bool inRegisters = !isWrittenWhereUsed(source) && !fromMemory.count(source);
-  storeRegisters(element(value), inRegisters, dims, shape, pointer.str());
+  storeRegisters(element(value), inRegisters, place, shape, pointer.str());
 }
 
 void BodyPrinter::storeArray(const Twine &name, ArrayRef<int64_t> dims, const AxisList &shape, const Twine &pointer) {
-  storeRegisters((name + subscripts(shape)).str(), true, dims, shape, pointer.str());
+  storeRegisters((name + subscripts(shape)).str(), true, RowPart{SmallVector<int64_t>(dims), 0}, shape, pointer.str());
 }
 
-void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters, ArrayRef<int64_t> dims,
+void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters, const RowPart &place,
                                  const AxisList &shape, const std::string &pointer) {
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
-  int vector = inRegisters && layout.vectorAtom >= 0 && innermost(shape) == layout.vectorAtom ? layout.vectorAtom : -1;
+  int vector = inRegisters ? vectorOf(shape, place) : -1;
   std::string guard = inside(atoms), copy = isFirstCopy(shape);
   if (!copy.empty())
     guard = guard.empty() ? copy : copy + " && " + guard;
@@ -250,7 +259,8 @@ void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters,
     out.open("");
     out.line("constexpr int " + atomName(vector) + " = 0;");
   }
-  std::string at = pointer + " + " + offset(shape, dims);
+  std::string at =
+      pointer + (place.first ? " + " + std::to_string(place.first) : "") + " + " + offset(shape, place.dims);
   std::string statement = vector >= 0
                               ? (converts ? "gnnc::writeRow<" : "gnnc::store<") + std::to_string(axes[vector].vector) +
                                     ">(" + at + ", " + addressOf(registers) + ");"

@@ -15,6 +15,7 @@
 #define GNNC_LIB_TARGET_CUDA_BODYPRINTER_H
 
 #include "Body/LaneLayout.h"
+#include "Body/RowParts.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace gnnc::cuda {
@@ -95,7 +96,8 @@ public:
                Part part = Part::Whole);
   /// The same of a row of one number, which is an expression.
   void loadNumber(Value argument, const llvm::Twine &number, llvm::StringRef defined, double fill);
-  void storeRow(Value value, llvm::ArrayRef<int64_t> dims, const AxisList &shape, const llvm::Twine &pointer);
+  /// Stores registers of a value at its place in the row at `pointer`.
+  void storeRow(Value value, const RowPart &place, const AxisList &shape, const llvm::Twine &pointer);
 
   /// The same of an array of registers.
   void storeArray(const llvm::Twine &name, llvm::ArrayRef<int64_t> dims, const AxisList &shape,
@@ -118,8 +120,9 @@ public:
 private:
   std::string numbered(Value value) const;
   llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
-  void storeRegisters(const std::string &registers, bool inRegisters, llvm::ArrayRef<int64_t> dims,
-                      const AxisList &shape, const std::string &pointer);
+  int vectorOf(const AxisList &shape, const RowPart &place) const;
+  void storeRegisters(const std::string &registers, bool inRegisters, const RowPart &place, const AxisList &shape,
+                      const std::string &pointer);
   llvm::SmallVector<int> summedAtoms(mlir::Operation *op) const;
   void contract(mpdfg::ContractOp op, bool across = true);
   void fold(mpdfg::FoldOp op);

@@ -10,12 +10,20 @@
 // in registers, where folding them costs no exchange. What does not fit the registers then is cut into tiles, if its
 // indices have nothing to do with each other; else it spills, which is slow and right.
 //
+// Every tile walks over the members again. That costs little where all rows that a walk reads are cut (the heads of an
+// attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
+// where the features of values are cut), so such a cut is for rows that no registers could hold. For the same reason
+// there are two ways to lay out a body: keys and values may share lanes, and then neither's features can be cut, or
+// not. The one whose walks read less is taken.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Body/LaneLayout.h"
+#include "Body/RowParts.h"
 #include "StepMemory.h"
 #include "llvm/ADT/BitVector.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -25,6 +33,13 @@ namespace {
 
 /// Numbers of the widest row in one lane, beyond which parallel atoms are cut into tiles.
 constexpr int64_t kWidestHeld = 8;
+/// The same where every tile would read again more than `kLittleAgain` of what all of them read.
+constexpr int64_t kWidestHeldTwice = 32;
+constexpr double kLittleAgain = 0.1;
+/// What a lane holds throughout a walk, beyond which it is in memory: of 255 registers, addresses and what is in
+/// between take the rest. And how much more a number there costs than one that is loaded once.
+constexpr int64_t kMostWalkRegisters = 192;
+constexpr double kSpillCost = 4;
 /// Registers for rows of members in flight.
 constexpr int64_t kFlightRegisters = 32;
 constexpr int64_t kMostFlight = 4;
@@ -38,6 +53,12 @@ class Chooser {
 public:
   Chooser(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) : sweep(sweep), plan(plan), axes(axes) {}
   LaneLayout run();
+  /// Numbers that are read of one member, in all tiles together.
+  double readOfMember();
+  /// What the layout costs, in numbers that a lane loads of one member, in all tiles together.
+  double cost();
+  /// Nothing had to be cut, and nothing is held that should have been.
+  bool fits() { return layout.tiles == 1 && widestHeld() <= kWidestHeld; }
 
 private:
   Value widest();
@@ -45,7 +66,9 @@ private:
   void cut(ArrayRef<int> order, int64_t accessBits);
   void giveLanes(int atom);
   llvm::BitVector findWhole();
+  int64_t widestHeld();
   void cutTiles();
+  double readAgain(int atom);
   int64_t memberRegisters();
   int64_t walkRegisters();
   bool isMember(Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
@@ -75,24 +98,29 @@ Value Chooser::widest() {
       best = value;
     }
   };
-  for (Value argument : sweep.getBody().getArguments())
-    if (plan.levels.lookup(argument) == mpk::Level::Member)
-      consider(argument);
+  for (Value operand : operandsOf(sweep))
+    if (isMember(operand))
+      consider(operand);
   if (best && most > 1)
     return best;
-  for (Value argument : sweep.getBody().getArguments())
-    consider(argument);
+  for (Value operand : operandsOf(sweep))
+    consider(operand);
   for (Value result : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
-    consider(result);
+    for (auto &[part, place] : writtenParts(result))
+      consider(part);
   return best;
 }
 
 /// Bits of a number of an operand or result in memory.
 int64_t Chooser::heldBits(Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  Operation *yield = sweep.getBody().front().getTerminator();
-  Value inMemory = argument ? sweep.getInputs()[argument.getArgNumber()]
-                            : sweep.getResults()[llvm::find(yield->getOperands(), value) - yield->operand_begin()];
+  Value inMemory;
+  if (isOperand(value))
+    inMemory = sweep.getInputs()[argumentOf(value).getArgNumber()];
+  else
+    for (auto [yielded, result] :
+         llvm::zip(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues(), sweep.getResults()))
+      if (llvm::any_of(writtenParts(yielded), [&](auto &part) { return part.first == value; }))
+        inMemory = result;
   return cast<RankedTensorType>(inMemory.getType()).getElementTypeBitWidth();
 }
 
@@ -122,22 +150,61 @@ llvm::BitVector Chooser::findWhole() {
   return whole;
 }
 
-/// Cuts the parallel atoms of the widest values, outermost first, until they fit.
+double Chooser::readOfMember() {
+  double total = 0;
+  int64_t tiles = 1;
+  for (unsigned i = 0; i < axes.size(); ++i)
+    tiles *= axes[i].tiles;
+  for (Value operand : operandsOf(sweep)) {
+    if (!isMember(operand))
+      continue;
+    double read = mpdfg::getFeatureElements(operand.getType()) * tiles;
+    for (int atom : BodyAxes::atomsOf(axes.of(operand)))
+      read /= axes[atom].tiles;
+    total += read;
+  }
+  return total;
+}
+
+/// How much of what is read of a member each tile would read again if the atom were cut in two.
+double Chooser::readAgain(int atom) {
+  double before = readOfMember();
+  if (before == 0)
+    return 0;
+  llvm::SaveAndRestore cut(axes[atom].tiles, axes[atom].tiles * 2);
+  return readOfMember() / before - 1;
+}
+
+double Chooser::cost() {
+  // Each lane's accesses count: what several lanes hold alike, each of them loads.
+  double loaded = memberRegisters(), spilled = std::max<double>(0, walkRegisters() - kMostWalkRegisters);
+  return (loaded + kSpillCost * spilled) * double(layout.tiles);
+}
+
+int64_t Chooser::widestHeld() {
+  int64_t most = 1;
+  for (Operation &op : sweep.getBody().front())
+    for (Value operand : op.getOperands())
+      most = std::max(most, heldBy(axes.of(operand), axes));
+  return most;
+}
+
+/// Cuts the parallel atoms of the widest values until they fit: those whose tiles read the least again first.
 void Chooser::cutTiles() {
   llvm::BitVector whole = findWhole();
-  auto widestHeld = [&] {
-    int64_t most = 1;
-    for (Operation &op : sweep.getBody().front())
-      for (Value operand : op.getOperands())
-        most = std::max(most, heldBy(axes.of(operand), axes));
-    return most;
-  };
   while (widestHeld() > kWidestHeld) {
     int best = -1;
-    for (unsigned i = 0; i < axes.size(); ++i)
-      if (axes[i].isParallel && !whole[i] && axes[i].registers > 1 &&
-          (best < 0 || axes[i].registers > axes[best].registers))
-        best = i;
+    double least = 0;
+    for (unsigned i = 0; i < axes.size(); ++i) {
+      if (!axes[i].isParallel || whole[i] || axes[i].registers == 1)
+        continue;
+      double again = readAgain(i);
+      if (again > kLittleAgain && widestHeld() <= kWidestHeldTwice)
+        continue;
+      bool isLess = again < least - kLittleAgain, isAlike = again <= least + kLittleAgain;
+      if (best < 0 || isLess || (isAlike && axes[i].registers > axes[best].registers))
+        best = i, least = again;
+    }
     if (best < 0)
       return;
     Atom &atom = axes[best];
@@ -149,9 +216,9 @@ void Chooser::cutTiles() {
 
 int64_t Chooser::memberRegisters() {
   int64_t total = 0;
-  for (Value argument : sweep.getBody().getArguments())
-    if (plan.levels.lookup(argument) == mpk::Level::Member)
-      total += heldBy(axes.of(argument), axes);
+  for (Value operand : operandsOf(sweep))
+    if (isMember(operand))
+      total += heldBy(axes.of(operand), axes);
   return std::max<int64_t>(total, 1);
 }
 
@@ -222,6 +289,15 @@ LaneLayout Chooser::run() {
   return layout;
 }
 
-LaneLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes) {
-  return Chooser(sweep, plan, axes).run();
+BodyLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan) {
+  BodyLayout together{BodyAxes(sweep, /*ties=*/true), LaneLayout()};
+  Chooser chooser(sweep, plan, together.axes);
+  together.lanes = chooser.run();
+  if (chooser.fits())
+    return together;
+  BodyLayout apart{BodyAxes(sweep, /*ties=*/false), LaneLayout()};
+  Chooser other(sweep, plan, apart.axes);
+  apart.lanes = other.run();
+  // Where no more is read, rows that can be cut into tiles hold fewer numbers in a lane.
+  return other.cost() <= chooser.cost() ? std::move(apart) : std::move(together);
 }

@@ -22,8 +22,12 @@ struct LaneLayout {
   int vectorAtom = -1;     ///< the atom whose neighbours in memory are one access; -1: none
 };
 
-/// Cuts every atom of the sweep's body, and says how many lanes and registers that takes.
-LaneLayout layOut(mpk::SweepOp sweep, const SweepPlan &plan, BodyAxes &axes);
+/// The axes of a sweep's body, each atom of which is cut, and how many lanes and registers that takes.
+struct BodyLayout {
+  BodyAxes axes;
+  LaneLayout lanes;
+};
+BodyLayout layOut(mpk::SweepOp sweep, const SweepPlan &plan);
 
 /// Numbers of a value in one lane.
 int64_t heldBy(const AxisList &value, const BodyAxes &axes);

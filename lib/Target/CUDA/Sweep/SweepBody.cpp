@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Sweep/SweepBody.h"
+#include "Body/RowParts.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -56,7 +57,7 @@ void SweepBody::makeWalk(unsigned number) {
       Value value = todo.pop_back_val();
       if (!isMember(value) || !found.insert(value))
         continue;
-      if (Operation *op = value.getDefiningOp())
+      if (Operation *op = value.getDefiningOp(); op && !isOperand(value))
         llvm::append_range(todo, op->getOperands());
     }
     return found;
@@ -68,15 +69,16 @@ void SweepBody::makeWalk(unsigned number) {
   for (int i : walk.accumulates)
     all.push_back(plan.accumulates[i].op->getOperand(0));
   for (unsigned i : walk.results)
-    all.push_back(yield.getValues()[i]);
+    for (auto &[part, place] : writtenParts(yield.getValues()[i]))
+      all.push_back(part);
   llvm::SetVector<Value> early = closure(scores), needed = closure(all);
-  for (BlockArgument argument : sweep.getBody().getArguments())
-    if (needed.contains(argument)) {
-      walk.loaded.push_back(argument);
-      walk.kept.insert(argument);
+  for (Value operand : operandsOf(sweep))
+    if (needed.contains(operand)) {
+      walk.loaded.push_back(operand);
+      walk.kept.insert(operand);
     }
   for (Operation &op : sweep.getBody().front()) {
-    if (op.getNumResults() == 0 || !needed.contains(op.getResult(0)))
+    if (op.getNumResults() == 0 || !needed.contains(op.getResult(0)) || isOperand(op.getResult(0)))
       continue;
     Value result = op.getResult(0);
     (early.contains(result) ? walk.scoring : walk.adding).push_back(&op);
@@ -118,11 +120,13 @@ void SweepBody::findPlaces() {
     for (int i : walk.accumulates)
       use(plan.accumulates[i].op->getOperand(0));
     for (unsigned i : walk.results)
-      use(yield.getValues()[i]);
+      for (auto &[part, place] : writtenParts(yield.getValues()[i]))
+        use(part);
   }
   for (auto [i, value] : llvm::enumerate(yield.getValues()))
-    if (!isMember(value)) // A shared value that is a result is written when there may be no owner.
-      neededBy(value, sweep.getYieldOf(i).getKind() == AccessKind::Shared && sweep.getOverAttr() ? -1 : last);
+    for (auto &[part, place] : writtenParts(value))
+      if (!isMember(part)) // A shared value that is a result is written when there may be no owner.
+        neededBy(part, sweep.getYieldOf(i).getKind() == AccessKind::Shared && sweep.getOverAttr() ? -1 : last);
   for (mpk::AccumulateOp op : plan.shared)
     neededBy(op.getInput(), last);
   auto settle = [&](Value value) {
@@ -135,7 +139,7 @@ void SweepBody::findPlaces() {
     return places[value] = std::max(known, std::max(place, -1));
   };
   for (Operation &op : llvm::reverse(sweep.getBody().front())) {
-    if (op.getNumResults() == 0 || isMember(op.getResult(0)))
+    if (op.getNumResults() == 0 || isMember(op.getResult(0)) || isJoined(op.getResult(0)))
       continue;
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
     if (accumulate && accumulate.getShared())
@@ -146,13 +150,15 @@ void SweepBody::findPlaces() {
       places[op.getResult(0)] = plan.phases.lookup(op.getResult(0)); // Its walk's end makes it.
       continue;
     }
+    if (isOperand(op.getResult(0)))
+      continue;
     for (Value operand : op.getOperands())
       if (!isMember(operand))
         neededBy(operand, place);
   }
-  for (BlockArgument argument : sweep.getBody().getArguments())
-    if (!isMember(argument))
-      settle(argument);
+  for (Value operand : operandsOf(sweep))
+    if (!isMember(operand) && isa<BlockArgument>(operand))
+      settle(operand);
 }
 
 SmallVector<Value> SweepBody::valuesAt(int place) const {

@@ -33,7 +33,7 @@ struct WalkBody {
   llvm::SmallVector<Statistic> statistics;
   llvm::SmallVector<int> accumulates;  ///< the others, into SweepPlan::accumulates
   llvm::SmallVector<unsigned> results; ///< written for each member
-  llvm::SmallVector<mlir::BlockArgument> loaded;
+  llvm::SmallVector<mlir::Value> loaded;
   llvm::SmallVector<mlir::Operation *> scoring, adding; ///< operations of `score` and `add`, in order
   llvm::SetVector<mlir::Value> kept;                    ///< computed by `score` and used by `raise` or `add`
   bool needsElement = false;                            ///< the member's number

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Body/RowParts.h"
 #include "StepMemory.h"
 #include "Sweep/SweepPrinterImpl.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
@@ -67,15 +68,18 @@ std::string SweepPrinter::rowPointer(Value value, const Twine &row) {
 
 /// Where row 0 begins in a lane, for operands of members: a constant of the body, so that a row is one instruction
 /// away. Empty: the row's address is computed as a whole.
-std::string SweepPrinter::lanePointer(BlockArgument argument) {
-  Value input = sweep.getInputs()[argument.getArgNumber()];
+std::string SweepPrinter::lanePointer(Value operand) {
+  Value input = sweep.getInputs()[argumentOf(operand).getArgNumber()];
+  RowPart part = partOf(operand);
   // Of one number a lane saves less than the constant's two registers cost.
-  if (input.getDefiningOp<DegreeOp>() || isReplaced(input) || heldBy(axes.of(argument), axes) < 2 ||
+  if (input.getDefiningOp<DegreeOp>() || isReplaced(input) || heldBy(axes.of(operand), axes) < 2 ||
       getFeatureElements(input.getType()) >= kLongestRow)
     return "";
   std::string first = buffer(input);
-  std::string at = print.offset(axes.of(argument), getFeatureShape(argument.getType()), Part::Lane);
-  if (at == "0")
+  if (part.first > 0)
+    first += " + " + std::to_string(part.first);
+  std::string at = print.offset(axes.of(operand), part.dims, Part::Lane);
+  if (at == "0" && part.first == 0)
     return first;
   first += " + " + at;
   auto it = llvm::find_if(lanePointers, [&](const LanePointer &pointer) { return pointer.value == first; });
@@ -124,48 +128,50 @@ std::string SweepPrinter::degree(Value input, const Twine &row) {
 }
 
 /// Loads the argument's row for an element; `fill` where `defined` (unless empty) does not hold.
-void SweepPrinter::loadRow(BlockArgument argument, const Twine &row, StringRef defined, double fill) {
-  Value input = sweep.getInputs()[argument.getArgNumber()];
+void SweepPrinter::loadRow(Value operand, const Twine &row, StringRef defined, double fill) {
+  Value input = sweep.getInputs()[argumentOf(operand).getArgNumber()];
   if (std::string number = degree(input, row); !number.empty())
-    print.loadNumber(argument, number, defined, fill);
+    print.loadNumber(operand, number, defined, fill);
   else
-    print.loadRow(argument, rowPointer(input, row), defined, fill);
+    print.loadRow(operand, rowPointer(input, row), defined, fill);
 }
 
-void SweepPrinter::loadMember(BlockArgument argument, const std::string &row) {
+void SweepPrinter::loadMember(Value operand, const std::string &row) {
+  BlockArgument argument = argumentOf(operand);
   mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
   bool mayLack = access.getKind() == AccessKind::GatherMember && mapIsPartial(access.getMap());
   std::string defined = mayLack ? row + " >= 0" : "";
   double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
-  std::string rows = lanePointer(argument);
+  std::string rows = lanePointer(operand);
   if (rows.empty())
-    return loadRow(argument, row, defined, fill);
+    return loadRow(operand, row, defined, fill);
   int64_t elements = getFeatureElements(sweep.getInputs()[argument.getArgNumber()].getType());
-  print.loadRow(argument, "gnnc::rowAt<" + Twine(elements) + ">(" + rows + ", " + row + ")", defined, fill,
+  print.loadRow(operand, "gnnc::rowAt<" + Twine(elements) + ">(" + rows + ", " + row + ")", defined, fill,
                 Part::Register);
 }
 
-void SweepPrinter::loadArgument(BlockArgument argument) {
+void SweepPrinter::loadArgument(Value operand) {
+  BlockArgument argument = argumentOf(operand);
   mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
   Value input = sweep.getInputs()[argument.getArgNumber()];
   double fill = access.getFill() ? access.getFill().getValueAsDouble() : 0;
   if (access.getKind() == AccessKind::Shared)
-    return print.loadRow(argument, buffer(input), "", 0);
+    return print.loadRow(operand, buffer(input), "", 0);
   if (access.getKind() == AccessKind::Owner)
-    return loadRow(argument, "owner", "", 0);
+    return loadRow(operand, "owner", "", 0);
   // GatherOwner.
   members.open("");
   members.line("const int row = __ldg(" + index({IndexKind::Raw, access.getMap(), {}}) + " + owner);");
-  loadRow(argument, "row", mapIsPartial(access.getMap()) ? "row >= 0" : "", fill);
+  loadRow(operand, "row", mapIsPartial(access.getMap()) ? "row >= 0" : "", fill);
   members.close();
 }
 
 /// Computes what is known at a place and needed after it, into fields.
 void SweepPrinter::place(int number) {
   for (Value value : body.valuesAt(number)) {
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
+    if (isOperand(value)) {
       if (!print.fromMemory.count(value))
-        loadArgument(argument);
+        loadArgument(value);
       continue;
     }
     Operation *op = value.getDefiningOp();

@@ -10,6 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Body/RowParts.h"
+#include "Sweep/SharedNumbers.h"
 #include "Sweep/SweepPrinterImpl.h"
 
 using namespace mlir;
@@ -28,8 +30,8 @@ void SweepPrinter::store() {
     Value output = sweep.getResults()[i];
     bool once = kind == AccessKind::Shared && !sweep.getOverAttr() && !value.getDefiningOp<mpk::AccumulateOp>();
     if (kind == AccessKind::Owner || once)
-      print.storeRow(value, getFeatureShape(value.getType()), axes.of(value),
-                     once ? buffer(output) : rowPointer(output, "owner"));
+      for (auto &[part, place] : writtenParts(value))
+        print.storeRow(part, place, axes.of(part), once ? buffer(output) : rowPointer(output, "owner"));
   }
   members.close();
 }
@@ -52,8 +54,8 @@ void SweepPrinter::constructor() {
                std::to_string(atom.lanes) + " * " + std::to_string(atom.vector) + tile + ")";
   }
   for (const WalkBody &walk : body.walks)
-    for (BlockArgument argument : walk.loaded)
-      (void)lanePointer(argument);
+    for (Value operand : walk.loaded)
+      (void)lanePointer(operand);
   for (const LanePointer &pointer : lanePointers) {
     members.line(pointer.declaration + ";");
     initial += ", " + pointer.name + "(" + pointer.value + ")";
@@ -91,9 +93,13 @@ FailureOr<DeviceStep> SweepPrinter::run() {
   for (Value result : sweep.getResults())
     (void)buffer(result);
   print.converts = llvm::any_of(step.buffers, isNarrow);
-  for (auto [i, argument] : llvm::enumerate(sweep.getBody().getArguments()))
-    if (sweep.getAccessOf(i).getKind() == AccessKind::Shared && heldBy(axes.of(argument), axes) > kMostSharedRegisters)
-      print.fromMemory[argument] = buffer(sweep.getInputs()[i]);
+  for (Value operand : operandsOf(sweep)) {
+    unsigned number = argumentOf(operand).getArgNumber();
+    if (sweep.getAccessOf(number).getKind() == AccessKind::Shared &&
+        heldBy(axes.of(operand), axes) > kMostSharedRegisters)
+      print.fromMemory[operand] = buffer(sweep.getInputs()[number]) +
+                                  (partOf(operand).first ? " + " + std::to_string(partOf(operand).first) : "");
+  }
 
   deferFolds();
   members.open("");
@@ -115,5 +121,7 @@ FailureOr<DeviceStep> SweepPrinter::run() {
 }
 
 FailureOr<DeviceStep> cuda::printSweep(mpk::SweepOp sweep, StringRef name, bool isPart, CodeWriter &out) {
+  if (std::optional<DeviceStep> step = printSharedNumbers(sweep, name, isPart, out))
+    return std::move(*step);
   return SweepPrinter(sweep, name, isPart, out).run();
 }

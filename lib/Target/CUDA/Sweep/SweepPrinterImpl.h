@@ -23,8 +23,8 @@ namespace gnnc::cuda {
 class SweepPrinter {
 public:
   SweepPrinter(mpk::SweepOp sweep, llvm::StringRef name, bool isPart, CodeWriter &out)
-      : sweep(sweep), plan(sweep), axes(sweep), layout(layOut(sweep, plan, axes)), body(sweep, plan), kernel(name),
-        isPart(isPart), out(out), print(sweep, axes, layout, members), element(elementTypeOf(sweep)) {
+      : sweep(sweep), plan(sweep), laidOut(layOut(sweep, plan)), body(sweep, plan), kernel(name), isPart(isPart),
+        out(out), print(sweep, axes, layout, members), element(elementTypeOf(sweep)) {
     step.name = name.str();
     print.extentOf = [this](mlir::FlatSymbolRefAttr space) { return extent(space); };
   }
@@ -42,25 +42,25 @@ private:
   // Operands
   std::string buffer(mlir::Value value);
   std::string degree(mlir::Value input, const llvm::Twine &row);
-  void loadRow(mlir::BlockArgument argument, const llvm::Twine &row, llvm::StringRef defined, double fill);
+  void loadRow(mlir::Value operand, const llvm::Twine &row, llvm::StringRef defined, double fill);
   std::string index(IndexRef ref);
   std::string extent(mlir::FlatSymbolRefAttr space);
   bool mapIsPartial(mlir::FlatSymbolRefAttr map);
   std::string rowPointer(mlir::Value value, const llvm::Twine &row);
-  std::string lanePointer(mlir::BlockArgument argument);
+  std::string lanePointer(mlir::Value operand);
   bool isReplaced(mlir::Value input);
 
   // Functions of the body
   void fields(const llvm::Twine &name, mlir::Value like) { members.line(print.declaration(name, axes.of(like)) + ";"); }
   void constructor();
   void place(int place);
-  void loadArgument(mlir::BlockArgument argument);
-  void loadMember(mlir::BlockArgument argument, const std::string &row);
+  void loadArgument(mlir::Value operand);
+  void loadMember(mlir::Value operand, const std::string &row);
   void walkTypes(unsigned number);
   void walkFunctions(unsigned number);
   void load(unsigned number);
   llvm::SmallVector<std::string> rowNumbers(const WalkBody &walk);
-  std::string rowNumber(mlir::BlockArgument argument);
+  std::string rowNumber(mlir::Value operand);
   std::string elementAt();
   void score(unsigned number);
   void raise(unsigned number);
@@ -92,8 +92,9 @@ private:
 
   mpk::SweepOp sweep;
   SweepPlan plan;
-  BodyAxes axes;
-  LaneLayout layout;
+  BodyLayout laidOut;
+  const BodyAxes &axes = laidOut.axes;
+  LaneLayout &layout = laidOut.lanes;
   SweepBody body;
   std::string kernel;
   bool isPart;

@@ -69,7 +69,7 @@ void SweepPrinter::totals() {
     auto op = value.getDefiningOp<mpk::AccumulateOp>();
     if (!op) { // The same for all owners, and there may be none.
       if (sweep.getOverAttr())
-        print.storeRow(value, getFeatureShape(value.getType()), axes.of(value), buffer(output));
+        print.storeRow(value, partOf(value), axes.of(value), buffer(output));
       continue;
     }
     int number = llvm::find(plan.shared, op) - plan.shared.begin();

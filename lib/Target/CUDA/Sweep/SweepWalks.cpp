@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Body/RowParts.h"
 #include "Sweep/SweepPrinterImpl.h"
 
 using namespace mlir;
@@ -52,14 +53,14 @@ void SweepPrinter::walkTypes(unsigned number) {
 /// The numbers of the rows that a walk's operands are read at, each once.
 SmallVector<std::string> SweepPrinter::rowNumbers(const WalkBody &walk) {
   SmallVector<std::string> numbers;
-  for (BlockArgument argument : walk.loaded)
-    if (std::string number = rowNumber(argument); !llvm::is_contained(numbers, number))
+  for (Value operand : walk.loaded)
+    if (std::string number = rowNumber(operand); !llvm::is_contained(numbers, number))
       numbers.push_back(number);
   return numbers;
 }
 
-std::string SweepPrinter::rowNumber(BlockArgument argument) {
-  mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+std::string SweepPrinter::rowNumber(Value operand) {
+  mpk::AccessAttr access = sweep.getAccessOf(argumentOf(operand).getArgNumber());
   return access.getKind() == AccessKind::GatherMember
              ? "__ldg(" + index({IndexKind::Sorted, sweep.getAlongAttr(), access.getMap()}) + " + position)"
              : elementAt();
@@ -80,9 +81,8 @@ void SweepPrinter::load(unsigned number) {
     members.line("m.row" + Twine(i) + " = " + number + ";");
   members.close();
   members.open("GNNC_DEVICE void load(" + type + "::Member &m)");
-  for (BlockArgument argument : walk.loaded) {
-    loadMember(argument, "m.row" + std::to_string(llvm::find(numbers, rowNumber(argument)) - numbers.begin()));
-  }
+  for (Value operand : walk.loaded)
+    loadMember(operand, "m.row" + std::to_string(llvm::find(numbers, rowNumber(operand)) - numbers.begin()));
   members.close();
 }
 
@@ -197,7 +197,8 @@ void SweepPrinter::add(unsigned number) {
   for (unsigned i : walk.results) {
     Value value = body.yield.getValues()[i], output = sweep.getResults()[i];
     members.open("if (m.live)");
-    print.storeRow(value, getFeatureShape(value.getType()), axes.of(value), rowPointer(output, "m.element"));
+    for (auto &[part, place] : writtenParts(value))
+      print.storeRow(part, place, axes.of(part), rowPointer(output, "m.element"));
     members.close();
   }
   members.close();

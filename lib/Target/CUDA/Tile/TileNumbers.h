@@ -6,27 +6,25 @@
 //===----------------------------------------------------------------------===//
 //
 // In Kernels/TileSweep.cuh threads share a tile's rows number by number. So a body value is an expression of its row
-// (`row`) and of a place in it: elementwise operations at that place, changes of shape by other places, folds and
-// contractions as loops. Where several places side by side are made at once (`v`), operands with the same axes are
-// read side by side too.
+// (`row`) and of a place in it. Where several places side by side are made at once (`v`), operands with the same axes
+// are read side by side too.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_LIB_TARGET_CUDA_TILENUMBERS_H
 #define GNNC_LIB_TARGET_CUDA_TILENUMBERS_H
 
-#include "Body/BodyPrinter.h"
+#include "Body/NumberPrinter.h"
 #include "StepMemory.h"
 #include "Tile/TilePlan.h"
 #include "gnnc/Target/Kernel.h"
 
-#include <map>
-
 namespace gnnc::cuda {
 
-class TileNumbers {
+class TileNumbers : public NumberPrinter {
 public:
-  TileNumbers(mpk::SweepOp sweep, const TilePlan &plan, CodeWriter &out) : sweep(sweep), plan(plan), out(out) {}
+  TileNumbers(mpk::SweepOp sweep, const TilePlan &plan, CodeWriter &out)
+      : NumberPrinter(out), sweep(sweep), plan(plan) {}
 
   /// Prints what makes `vector` numbers of `value` in `to` from `first` on at a step, in a loop over v.
   void row(unsigned step, mlir::Value value, int64_t vector);
@@ -37,7 +35,7 @@ public:
   std::string rowNumber(mpk::AccessKind kind, mlir::FlatSymbolRefAttr map);
   std::string buffer(mlir::Value value);
   std::string index(IndexRef ref);
-  std::string extent(mlir::FlatSymbolRefAttr space);
+  std::string extent(mlir::FlatSymbolRefAttr space) override;
   /// How find computes the number that array k has for a position.
   llvm::ArrayRef<std::string> arrays() const { return finds; }
 
@@ -46,25 +44,17 @@ public:
   llvm::SmallVector<mlir::FlatSymbolRefAttr> extents;
 
 private:
-  std::string number(mlir::Value value, const std::string &at);
-  std::string argument(mlir::BlockArgument value, const std::string &at);
-  std::string compute(mlir::Operation *op, const std::string &at);
-  std::string sum(llvm::StringRef start, int64_t count, llvm::function_ref<std::string(const std::string &)> term,
-                  llvm::function_ref<std::string(const std::string &, const std::string &)> join);
-  std::string contract(mpdfg::ContractOp op, const std::string &at);
-  std::string fold(mpdfg::FoldOp op, const std::string &at);
-  std::string concat(mpdfg::ConcatOp op, const std::string &at);
-  std::string define(const llvm::Twine &expression);
+  std::optional<std::string> readBefore(mlir::Value value, const std::string &at) override;
+  std::optional<std::string> stored(mlir::Value value, const std::string &at) override;
+  std::string argument(mlir::BlockArgument value, const std::string &at) override;
+  std::string elementNumber(mpdfg::ElementOp op) override;
   void findVectors(mlir::Value value, int64_t width, llvm::SetVector<mlir::Value> &found);
 
   mpk::SweepOp sweep;
   const TilePlan &plan;
-  CodeWriter &out;
   llvm::SmallVector<std::string> finds;
   int step = 0; ///< whose function is printed: rows that later ones make are not there
-  std::map<std::pair<const void *, std::string>, std::string> names;
   llvm::DenseMap<mlir::Value, std::string> vectors; ///< read before, side by side
-  unsigned count = 0;
 };
 
 } // namespace gnnc::cuda

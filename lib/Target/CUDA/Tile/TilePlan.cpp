@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Tile/TilePlan.h"
+#include "Body/NumberPrinter.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -27,14 +28,7 @@ constexpr int64_t kMostHeld = 64;
 
 } // namespace
 
-Value TilePlan::root(Value value) {
-  while (Operation *op = value.getDefiningOp()) {
-    if (!isa<ReshapeOp, DetachOp>(op))
-      break;
-    value = op->getOperand(0);
-  }
-  return value;
-}
+Value TilePlan::root(Value value) { return NumberPrinter::root(value); }
 
 TilePlan::Factors TilePlan::factorsOf(ContractOp contract) {
   // Labels are in the order batch or m, then k, of the first operand; see mpk::kTileAttr.
