@@ -7,7 +7,8 @@
 //
 // R2 for sums of many terms:  a.dst + b.src - c.dst + d  =  (a - c + d).dst + b.src.  Sums are flattened down to terms
 // that can be lifted along one map; terms of one map, and shared ones with the largest group, are added first, so that
-// the sums can be lifted as well. Terms that belong nowhere stay as they are.
+// the sums can be lifted as well. Terms that belong nowhere stay as they are, and so do sums of such terms alone: the
+// order in which they are written may be meant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,8 +64,13 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
       terms.push_back({value, negative, map});
       return;
     }
+    size_t first = terms.size();
     flatten(sum.getLhs(), negative, false, terms);
     flatten(sum.getRhs(), negative != (sum.getKind() == BinaryKind::Sub), false, terms);
+    if (!root && llvm::none_of(ArrayRef(terms).drop_front(first), [](const Term &term) { return bool(term.map); })) {
+      terms.truncate(first);
+      terms.push_back({value, negative, {}});
+    }
   }
 
   void regroup(BinaryOp root) {

@@ -45,3 +45,23 @@ func.func @nothing_alike(%x: !node, %e: !edge) -> !edge {
   %3 = mpdfg.binary add %2, %e : !edge, !edge -> !edge
   return %3 : !edge
 }
+
+// What stays on the edge is added in the order it is written in, as one term: (e + 12582912) - 12582912 rounds.
+// CHECK-LABEL: func @own_terms
+// CHECK: %[[UP:.*]] = mpdfg.binary add %arg1, %
+// CHECK: %[[ROUNDED:.*]] = mpdfg.binary sub %[[UP]], %
+// CHECK: %[[ONE:.*]] = mpdfg.broadcast %arg0 along @src
+// CHECK: %[[OTHER:.*]] = mpdfg.broadcast %arg0 along @src
+// CHECK: %[[MOVED:.*]] = mpdfg.binary add %[[ONE]], %[[OTHER]]
+// CHECK: %[[ALL:.*]] = mpdfg.binary add %[[MOVED]], %[[ROUNDED]]
+// CHECK: return %[[ALL]]
+func.func @own_terms(%x: !node, %e: !edge) -> !edge {
+  %c = mpdfg.constant 12582912.0 : tensor<8xf32>
+  %0 = mpdfg.binary add %e, %c : !edge, tensor<8xf32> -> !edge
+  %1 = mpdfg.binary sub %0, %c : !edge, tensor<8xf32> -> !edge
+  %2 = mpdfg.broadcast %x along @src : !node -> !edge
+  %3 = mpdfg.broadcast %x along @src : !node -> !edge
+  %4 = mpdfg.binary add %1, %2 : !edge, !edge -> !edge
+  %5 = mpdfg.binary add %4, %3 : !edge, !edge -> !edge
+  return %5 : !edge
+}

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// x + 0, x - 0, x * 1, x / 1 are x where that has the result's type; changes of shape that change nothing or undo each
-// other are none. x * 0 is kept: x may be infinite.
+// x + -0, x - 0, x * 1, x / 1 are x where that has the result's type; changes of shape that change nothing or undo each
+// other are none. x * 0 is kept: x may be infinite. So is x + 0: x may be -0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +18,12 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// A constant seen through changes of shape.
+/// A constant seen through changes of shape; 0 and -0 are two.
 bool isNumber(Value value, double number) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
   auto constant = value.getDefiningOp<ConstantOp>();
-  return constant && constant.getValue().convertToDouble() == number;
+  return constant && constant.getValue().bitwiseIsEqual(llvm::APFloat(number));
 }
 
 } // namespace
@@ -32,9 +32,9 @@ OpFoldResult BinaryOp::fold(FoldAdaptor) {
   auto same = [&](Value value) { return value.getType() == getType(); };
   switch (getKind()) {
   case BinaryKind::Add:
-    if (isNumber(getRhs(), 0) && same(getLhs()))
+    if (isNumber(getRhs(), -0.0) && same(getLhs()))
       return getLhs();
-    if (isNumber(getLhs(), 0) && same(getRhs()))
+    if (isNumber(getLhs(), -0.0) && same(getRhs()))
       return getRhs();
     return {};
   case BinaryKind::Sub:

@@ -7,15 +7,16 @@ mpdfg.space @node root
 func.func @identities(%x: tensor<?x4xf32, #mpdfg.on<@node>>)
     -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   %zero = mpdfg.constant 0.0 : tensor<1xf32>
+  %below = mpdfg.constant -0.0 : tensor<1xf32>
   %one = mpdfg.constant 1.0 : tensor<1xf32>
-  %0 = mpdfg.binary add %zero, %x : tensor<1xf32>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %0 = mpdfg.binary add %below, %x : tensor<1xf32>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpdfg.binary sub %x, %zero : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
   %2 = mpdfg.binary mul %one, %x : tensor<1xf32>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   %3 = mpdfg.binary div %x, %one : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %0, %1, %2, %3 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
 
-// Not these: 0 - x, 1 / x, x * 0 (x may be infinite), and a one that also repeats an axis.
+// Not these: 0 - x, 1 / x, x * 0 (x may be infinite), a one that also repeats an axis, and x + 0, x - -0 (x may be -0).
 // CHECK-LABEL: func @no_identities
 // CHECK: mpdfg.binary sub
 // CHECK: mpdfg.binary div
@@ -31,6 +32,18 @@ func.func @no_identities(%x: tensor<?x1xf32, #mpdfg.on<@node>>)
   %2 = mpdfg.binary mul %x, %zero : tensor<?x1xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@node>>
   %3 = mpdfg.binary mul %x, %ones : tensor<?x1xf32, #mpdfg.on<@node>>, tensor<4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %0, %1, %2, %3 : tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+}
+
+// CHECK-LABEL: func @zeros
+// CHECK: mpdfg.binary add
+// CHECK: mpdfg.binary sub
+func.func @zeros(%x: tensor<?x4xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
+  %zero = mpdfg.constant 0.0 : tensor<1xf32>
+  %below = mpdfg.constant -0.0 : tensor<1xf32>
+  %0 = mpdfg.binary add %zero, %x : tensor<1xf32>, tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.binary sub %x, %below : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %0, %1 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
 
 // CHECK-LABEL: func @shapes

@@ -21,8 +21,10 @@ using mpdfg::UnaryKind;
 
 namespace {
 
-// Sums may be reassociated and contracted into FMAs; infinities and NaNs keep their meaning.
-constexpr auto kFast = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract | arith::FastMathFlags::nsz;
+/// Arithmetic keeps the order it is written in; a product and a sum may become one FMA.
+constexpr auto kContract = arith::FastMathFlags::contract;
+/// A vector's numbers are added in the order that is best: without leave for that LLVM adds them one by one.
+constexpr auto kReduction = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract | arith::FastMathFlags::nsz;
 
 /// Calls `visit` with each multi-index of `shape` in row-major order.
 template <typename Fn> void forEachIndex(ArrayRef<int64_t> shape, Fn visit) {
@@ -100,10 +102,10 @@ Value FlatOps::join(ArrayRef<Value> values) {
   return level.front();
 }
 
-Value FlatOps::add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y, kFast); }
-Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, kFast); }
-Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, kFast); }
-Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, kFast); }
+Value FlatOps::add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y, kContract); }
+Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, kContract); }
+Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, kContract); }
+Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, kContract); }
 Value FlatOps::greater(Value x, Value y) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); }
 Value FlatOps::isNaN(Value x) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x); }
 Value FlatOps::max(Value x, Value y) {
@@ -257,7 +259,7 @@ Value FlatOps::fold(ReduceKind kind, Value value, Shape shape, ArrayRef<int64_t>
     bool rest = RefTensor::product(current) == current[axis];
     if (rest && current[axis] > 1 &&
         (kind == ReduceKind::Sum || kind == ReduceKind::Mean || kind == ReduceKind::LogSumExp)) {
-      Value scalar = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, value, kFast);
+      Value scalar = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, value, kReduction);
       value = splatOf(scalar, 1);
       current[axis] = 1;
       continue;

@@ -189,9 +189,6 @@ Value FlatSweep::elementwise(Operation *op, function_ref<Value(Value)> get) {
         auto bound = o.getRhs().getDefiningOp<ConstantOp>();
         if (o.getKind() == BinaryKind::Lt && bound && o.getLhs().getDefiningOp<RandomOp>())
           return flat.randomBelow(x, bound.getValue().convertToDouble());
-        // Members divide by what they share, owners by what all share: one division before they are walked.
-        if (o.getKind() == BinaryKind::Div && plan.levels.lookup(o.getRhs()) < plan.levels.lookup(o.getResult()))
-          return flat.mul(x, flat.div(flat.splat(1, FlatOps::count(x)), get(o.getRhs())));
         return flat.binary(o.getKind(), x, get(o.getRhs()));
       })
       .Case<SelectOp>([&](SelectOp s) {
