@@ -2,7 +2,7 @@
 
     ./dev bench [PART...] [--pyg] [--rounds N] [--patience SECONDS] [--threads N | --processor-time]
 
-Parts: spmm, products, cora, sweeps, passes, layers, gradients and typed (the last three need --pyg). Results go to the
+Parts: spmm, products, widths, cora, sweeps, passes, layers, gradients and typed (the last three need --pyg). Results go to the
 terminal and, as results.md and results.json, to the output directory. Nothing is measured before its result has been
 compared with the peers'.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from harness.places import GNNC, OUT, data_folders
 
-PARTS = ("spmm", "products", "cora", "sweeps", "passes", "layers", "gradients", "typed")
+PARTS = ("spmm", "products", "widths", "cora", "sweeps", "passes", "layers", "gradients", "typed")
 WITH_PYG = ("layers", "gradients", "typed")
 
 

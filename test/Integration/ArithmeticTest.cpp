@@ -97,7 +97,7 @@ TEST_P(Arithmetic, IsDoneAsItIsWritten) {
     std::string rows = withOperands(formula.text, "x", "z"), edges = withOperands(formula.text, "x.src", "z.src"),
                 own = withOperands(formula.text, "u", "v"), met = withOperands(formula.text, "x.dst", "z.dst");
     bool binary = rows.find('z') != std::string::npos;
-    std::optional<spec::ModelSpec> model =
+    std::optional<frontend::ModelSpec> model =
         loadText("model M { input x: node[c = " + std::to_string(width) + "], zero: node[c], u: edge[c]" +
                  (binary ? ", z: node[c], v: edge[c]" : "") + "\n output rows = " + rows +
                  "\n output edges = " + edges + "\n output sums = sum(" + edges + ")\n output terms = max((" + own +
@@ -157,7 +157,7 @@ INSTANTIATE_TEST_SUITE_P(Formulas, Arithmetic, testing::ValuesIn(kFormulas),
 /// is 0 for 3e38, and rounds twice for others.
 TEST(ArithmeticDivision, ByAValueThatMembersShare) {
   for (int64_t width : {1, 4, 40, 700}) {
-    std::optional<spec::ModelSpec> model =
+    std::optional<frontend::ModelSpec> model =
         loadText("model M { input x: node[c = " + std::to_string(width) +
                  "], z: node[]\n param w[]\n output a = sum(x.src / z.dst)\n output b = x / z\n output c = x / w }");
     ASSERT_TRUE(model);

@@ -5,8 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Multiples of four and of 64, rows wider than a warp, and an owner with so many members that they are cut into chunks:
-// where targets use whole vectors, tiles and several passes. Gradients against the interpreter's.
+// Multiples of four and of 64, odd numbers, rows wider than a warp, and an owner with so many members that they are cut
+// into chunks: where targets use whole vectors, parts of vectors, tiles and several passes. Gradients against the
+// interpreter's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -158,6 +159,26 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Sum", "model M { input x: node[1433]\n output y = mean(x.src) + max(x.src) }"},
         Wide{"Moments", "model M { input x: node[8]\n let m = mean(x.src)\n"
                         "output y = mean(square(x.src - m.dst)) }"},
+        // Rows that end within a register, of every register's width: products, sums of outer products, walks.
+        Wide{"Odd3", "model M { input x: node[a = 1]\n param V[a, b = 3], W[b, c = 7], u[c]\n"
+                     "let h = relu(x @ V)\n let m = tanh(h @ W + u)\n output y = sum(m.src * m.dst)\n"
+                     "output z = max(h.src) }"},
+        Wide{"Odd15", "model M { input x: node[a = 9]\n param V[a, b = 15], W[b, c = 17], u[c]\n"
+                      "let h = relu(x @ V)\n let m = tanh(h @ W + u)\n output y = sum(m.src * m.dst)\n"
+                      "output z = max(h.src) }"},
+        Wide{"Odd33", "model M { input x: node[a = 31]\n param V[a, b = 33], W[b, c = 48], u[c]\n"
+                      "let h = relu(x @ V)\n let m = tanh(h @ W + u)\n output y = sum(m.src * m.dst)\n"
+                      "output z = max(h.src) }"},
+        Wide{"Odd63", "model M { input x: node[a = 50]\n param V[a, b = 63], W[b, c = 65], u[c]\n"
+                      "let h = relu(x @ V)\n let m = tanh(h @ W + u)\n output y = sum(m.src * m.dst)\n"
+                      "output z = max(h.src) }"},
+        Wide{"Odd127", "model M { input x: node[a = 97]\n param V[a, b = 127], W[b, c = 130], u[c]\n"
+                       "let h = relu(x @ V)\n let m = tanh(h @ W + u)\n output y = sum(m.src * m.dst)\n"
+                       "output z = max(h.src) }"},
+        Wide{"OddHeads", "model M { input x: node[heads = 3, in = 5]\n param W[heads, in, out = 19]\n"
+                         "output y = softmax(sum((x @ W).src), over: out) }"},
+        Wide{"OddSoftmax", "model M { input x: node[c = 27], s: edge[c]\n"
+                           "output y = sum(softmax(s + x.dst) * x.src)\n output z = logsumexp(x.src * s) }"},
         // Narrow work on operands alone, for the members of many owners at once; rows that are no power of two.
         Wide{"Gates", "model M { input x: node[heads = 2, out = 7], s: node[heads], e: edge[]\n"
                       "output y = sum(exp(sigmoid(s.src + s.dst) * tanh(e)) * x.src) }"},

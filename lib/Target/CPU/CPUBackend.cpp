@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Target/CPU/CPUBackend.h"
+#include "CarriedVectors.h"
 #include "SharedKernels.h"
 #include "SweepEmitter.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -200,6 +201,8 @@ llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, CodeOption
   }
   if (options.optimise)
     optimise(*ir, **machine);
+  for (llvm::Function &function : *ir)
+    splitCarriedVectors(function, CPUTarget{level}.registerBytes() * 8);
 
   CPUCode result;
   result.level = level;

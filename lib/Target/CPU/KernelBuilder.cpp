@@ -232,7 +232,7 @@ void KernelBuilder::store(Value value, Value pointer, Type element) {
                           pointer, bytes);
   Value mask = laneMask(b, location, masked);
   SmallVector<int64_t> lanes = lanesFrom(whole, masked);
-  lanes.resize(cast<VectorType>(mask.getType()).getNumElements(), whole); // Whatever is not written.
+  lanes.resize(cast<VectorType>(mask.getType()).getNumElements(), vector::ShuffleOp::kPoisonIndex); // Not written.
   Value rest = vector::ShuffleOp::create(b, location, value, value, lanes);
   LLVM::MaskedStoreOp::create(b, location, rest, address(pointer, i64(whole), element), mask, bytes);
 }

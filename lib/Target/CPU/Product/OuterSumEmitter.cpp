@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   for each tile of R numbers of k and C columns of n:
+//   for each tile of R numbers of k and C columns of n (RegisterTiles.h):
 //     acc[R][C] = 0;  for each row i of the block: acc[r] += x[i][k + r] * g[i][columns];  y[k..][columns] = acc
 //
 // A block's rows fit the cache, so reading them once for each tile costs little, and the sum stays in registers. A
@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Flat/FlatOps.h"
+#include "Product/RegisterTiles.h"
 #include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,8 +32,8 @@ public:
   OuterSumEmitter(mpk::OuterSumOp op, const CPUTarget &target, KernelBuilder &kernel)
       : op(op), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
         element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element),
-        lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), registers(target.registers()),
-        batch(op.getBatch()), k(op.getK()), n(op.getN()) {}
+        batch(op.getBatch()), k(op.getK()), n(op.getN()),
+        tiles(n, target.registerBytes() * 8 / element.getIntOrFloatBitWidth(), target.registers()) {}
 
   void run();
 
@@ -40,8 +41,8 @@ private:
   scf::ForOp loop(Value from, Value to, int64_t step, ValueRange init = {}) {
     return scf::ForOp::create(b, loc, from, to, kernel.i64(step), init);
   }
-  /// Calls `body(at, size)` for tiles of `size` in [0, count): a loop over whole ones, then what is left.
-  void tiles(int64_t count, int64_t size, function_ref<void(Value, int64_t)> body);
+  /// Calls `body(at)` for each of `count` tiles of `size` from `first` on: in a loop if there are several.
+  void repeat(int64_t first, int64_t count, int64_t size, function_ref<void(Value)> body);
   void emitTile(Value first, Value last, Value result, Value number, Value kAt, int64_t rows, Value nAt,
                 int64_t columns);
   void emitAll(Value first, Value last, Value result);
@@ -53,23 +54,20 @@ private:
   Location loc;
   Type element;
   FlatOps flat;
-  int64_t lanes, registers, batch, k, n;
+  int64_t batch, k, n;
+  RegisterTiles tiles;
   Value lhs, rhs;
 };
 
 } // namespace
 
-void OuterSumEmitter::tiles(int64_t count, int64_t size, function_ref<void(Value, int64_t)> body) {
-  size = std::min(size, count);
-  int64_t whole = size == 0 ? 0 : count / size * size;
-  if (whole > 0) {
-    auto op = loop(kernel.i64(0), kernel.i64(whole), size);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(op.getBody());
-    body(op.getInductionVar(), size);
-  }
-  if (count > whole)
-    body(kernel.i64(whole), count - whole);
+void OuterSumEmitter::repeat(int64_t first, int64_t count, int64_t size, function_ref<void(Value)> body) {
+  if (count == 1)
+    return body(kernel.i64(first));
+  auto op = loop(kernel.i64(first), kernel.i64(first + count * size), size);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(op.getBody());
+  body(op.getInductionVar());
 }
 
 /// The row of an operand at a position: of the grouping where there is one, else of the space.
@@ -114,14 +112,16 @@ void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value numb
 }
 
 void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
-  int64_t vectors = (n + lanes - 1) / lanes;
-  int64_t wide = std::min<int64_t>(vectors, registers >= 32 ? 4 : 2);
-  int64_t rows = std::min<int64_t>((registers - wide - 2) / wide, registers >= 32 ? 14 : 8);
-  tiles(batch, 1, [&](Value number, int64_t) {
-    tiles(k, rows, [&](Value kAt, int64_t rowCount) {
-      // Whole tiles of columns; what is left of a vector's width is a tile of its own.
-      tiles(n, n < lanes ? n : wide * lanes,
-            [&](Value nAt, int64_t columns) { emitTile(first, last, result, number, kAt, rowCount, nAt, columns); });
+  if (batch == 0)
+    return;
+  repeat(0, batch, 1, [&](Value number) {
+    forEachEvenPart(k, tiles.rows(), [&](int64_t kFirst, int64_t kCount, int64_t rows) {
+      repeat(kFirst, kCount, rows, [&](Value kAt) {
+        tiles.forEach([&](int64_t nFirst, int64_t nCount, int64_t columns) {
+          repeat(nFirst, nCount, columns,
+                 [&](Value nAt) { emitTile(first, last, result, number, kAt, rows, nAt, columns); });
+        });
+      });
     });
   });
 }

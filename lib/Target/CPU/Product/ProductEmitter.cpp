@@ -5,19 +5,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// K and N are constants, so the product is emitted for its shape. A tile of R rows by C columns of the result lives in
-// registers; each step of k loads C/lanes vectors of the weight and multiplies them by R broadcast numbers of x:
+// K and N are constants, so the product is emitted for its shape. A tile of R rows by C registers of the result lives
+// in registers; each step of k loads C registers of the weight and multiplies them by R broadcast numbers of x:
 //
-//   for each block of R rows; for each tile of C columns:
+//   for each block of R rows; for each tile of C registers:
 //     acc[R][C] = 0;  for k: acc[r] += x[r][k] * w[k][columns];  y[r][columns] = acc[r]
 //
-// R C/lanes accumulators and C/lanes weights fill the registers. Rows are rows of a space, gathered rows, or the rows
-// of one group (members of the group's owner), so a row's address is computed once for each tile. An epilogue follows
-// each few rows.
+// RegisterTiles.h says which R and C. Rows are rows of a space, gathered rows, or the rows of one group (members of the
+// group's owner), so a row's address is computed once for each tile. An epilogue follows each few rows.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Flat/FlatOps.h"
+#include "Product/RegisterTiles.h"
 #include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -36,23 +36,17 @@ constexpr int64_t kMostWideRows = 32 << 10;
 /// Bytes of a row that are asked for before it is multiplied: a longer one is found by the processor itself.
 constexpr int64_t kMostAsked = 512, kLineBytes = 64;
 
-/// Rows and columns (in vectors) of a register tile.
-struct RegisterTile {
-  int64_t rows, vectors;
-};
-
 class ProductEmitter {
 public:
   ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
       : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
         element(op.getRhs().getType().getElementType()), flat(b, loc, element),
-        lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), registers(target.registers()),
-        batch(op.getBatch()), perElement(op.getRows()), k(op.getK()), n(op.getN()) {}
+        lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), batch(op.getBatch()),
+        perElement(op.getRows()), k(op.getK()), n(op.getN()), tiles(n, lanes, target.registers()) {}
 
   void run();
 
 private:
-  RegisterTile tileFor(int64_t columns) const;
   void emitRows(Value first, Value last, int64_t rowCount, int64_t step);
   void emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns);
   std::pair<Value, Value> rowPointers(Value row);
@@ -72,20 +66,13 @@ private:
   Location loc;
   Type element;
   FlatOps flat;
-  int64_t lanes, registers, batch, perElement, k, n;
+  int64_t lanes, batch, perElement, k, n;
+  RegisterTiles tiles;
   Value lhs, rhs, result;
   Value wideRows; ///< a tile's rows of x as they are computed with, where memory holds them narrower; null: read there
 };
 
 } // namespace
-
-RegisterTile ProductEmitter::tileFor(int64_t columns) const {
-  int64_t vectors = (columns + lanes - 1) / lanes;
-  int64_t wide = registers >= 32 ? (vectors >= 4 ? 4 : vectors) : (vectors >= 2 ? 2 : vectors);
-  // One weight vector for each column vector, one register for the broadcast; the rest accumulates.
-  int64_t rows = (registers - wide - 2) / wide;
-  return {std::min<int64_t>(rows, registers >= 32 ? 14 : 8), wide};
-}
 
 /// Where row `row` (an element of the space, or a position of the grouping, times rows for each) of x and y begins.
 std::pair<Value, Value> ProductEmitter::rowPointers(Value row) {
@@ -184,7 +171,6 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
   if (op.getGroupAttr())
     for (int64_t r = 0; r < rowCount && rowCount > 1; ++r)
       prefetch(kernel.add(blocks.getInductionVar(), kernel.i64(rowCount + r)), last);
-  int64_t columns = tileFor(n).vectors * lanes, whole = n / columns * columns;
   auto inBatch = [&](Value number) {
     SmallVector<Value> xs, ys;
     for (auto [in, out] : llvm::zip(x, y)) {
@@ -192,21 +178,14 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
       ys.push_back(kernel.address(out, kernel.mul(number, n), element));
     }
     Value weight = kernel.address(rhs, kernel.mul(number, k * n), element);
-    if (whole > 0) {
-      auto tiles = loop(kernel.i64(0), kernel.i64(whole), columns);
+    tiles.forEach([&](int64_t first, int64_t count, int64_t columns) {
+      if (count == 1)
+        return emitTile(xs, ys, weight, kernel.i64(first), columns);
+      auto equal = loop(kernel.i64(first), kernel.i64(first + count * columns), columns);
       OpBuilder::InsertionGuard inside(b);
-      b.setInsertionPointToStart(tiles.getBody());
-      emitTile(xs, ys, weight, tiles.getInductionVar(), columns);
-    }
-    // What is left of the columns: whole vectors, then the rest.
-    int64_t at = whole, left = n - whole;
-    if (int64_t vectors = left / lanes * lanes; vectors > 0) {
-      emitTile(xs, ys, weight, kernel.i64(at), vectors);
-      at += vectors;
-      left -= vectors;
-    }
-    if (left > 0)
-      emitTile(xs, ys, weight, kernel.i64(at), left);
+      b.setInsertionPointToStart(equal.getBody());
+      emitTile(xs, ys, weight, equal.getInductionVar(), columns);
+    });
   };
   if (batch == 1)
     return inBatch(kernel.i64(0));
@@ -219,11 +198,11 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
 void ProductEmitter::emitRange(Value begin, Value end) {
   begin = kernel.mul(begin, perElement), end = kernel.mul(end, perElement);
   // Each number of x is broadcast once for each tile of columns: converting there would cost as much as multiplying.
-  if (int64_t numbers = tileFor(n).rows * batch * k;
+  if (int64_t numbers = tiles.rows() * batch * k;
       !wideRows && kernel.heldAt(lhs, element) != element && numbers > 0 && numbers <= kMostWideRows)
     wideRows = kernel.scratch(numbers, element);
   // Whole tiles, then what is left in halves: a row by itself costs the weight's rows as much as a tile does.
-  for (int64_t rows = tileFor(n).rows;; rows = (rows + 1) / 2) {
+  for (int64_t rows = tiles.rows();; rows = (rows + 1) / 2) {
     Value rest = arith::RemUIOp::create(b, loc, arith::SubIOp::create(b, loc, end, begin), kernel.i64(rows));
     Value middle = arith::SubIOp::create(b, loc, end, rest);
     emitRows(begin, middle, rows, rows);
@@ -281,7 +260,7 @@ void ProductEmitter::emitWithEpilogue() {
   }
   sweep.getBody().front().getTerminator()->setOperands(values);
 
-  int64_t width = batch * perElement * n, tile = tileFor(n).rows;
+  int64_t width = batch * perElement * n, tile = tiles.rows();
   int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(width, 1) / tile) * tile;
   Value scratch = kept ? Value() : kernel.scratch(chunk * width, element);
   auto chunks = loop(kernel.begin(), kernel.end(), chunk);
