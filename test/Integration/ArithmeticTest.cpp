@@ -35,7 +35,7 @@ struct Formula {
 
 void PrintTo(const Formula &formula, std::ostream *out) { *out << formula.name; }
 
-/// What a register holds: denormal numbers are 0 at run time (docs/Rationale.md). Keeps this file's compiler from
+/// What a register holds: denormal numbers are 0 at run time (docs/rationale). Keeps this file's compiler from
 /// simplifying, too.
 float kept(float x) {
   volatile float same = std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
