@@ -26,7 +26,7 @@ static std::optional<ModelSpec> loadJSON(const std::string &name, const std::str
                                          std::vector<Diagnostic> &diagnostics) {
   if (!inputs.defines.empty()) {
     diagnostics.push_back(
-        failure(name, "a JSON model has no parameters; '-D " + inputs.defines.begin()->first + "' defines nothing"));
+        failure(name, "a JSON model has no parameters; '-D " + inputs.defines.begin()->first + "' has no effect"));
     return std::nullopt;
   }
   llvm::Expected<ModelSpec> model = readJSON(text);

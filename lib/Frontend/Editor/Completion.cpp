@@ -84,6 +84,9 @@ void CompletionObserver::onValue(const ElaborationView &view) {
       offer(Kind::Space, name, "static space");
   offer(Kind::Value, "training", "bool");
   offer(Kind::Value, "step", "shared[]");
+  for (auto &each : view.context.frame->shared)
+    if (each.second)
+      offer(Kind::Layer, each.first(), "instance of " + signatureOf(*each.second->layer.decl));
   for (const std::string &name : view.context.modules.layerNames(*view.context.frame->module))
     if (Found<ast::LayerDecl> layer = view.context.modules.findLayer(*view.context.frame->module, name))
       offer(Kind::Layer, name, signatureOf(*layer.decl));
@@ -249,11 +252,19 @@ Place Place::find(StringRef text, unsigned line, unsigned column) {
 }
 
 static void offerKeywords(std::vector<Completion> &found) {
-  static constexpr std::pair<const char *, const char *> keywords[] = {
-      {"let", "let name = value"},          {"param", "param name: space[axes]"}, {"state", "state name: space[axes]"},
-      {"input", "input name: space[axes]"}, {"output", "output name = value"},    {"loss", "loss = value"},
-      {"metric", "metric name = value"},    {"update", "update state = value"},   {"train", "train OPTIMISER(...)"},
-      {"repeat", "repeat count { ... }"},   {"space", "space name = ..."},        {"map", "map name = ..."}};
+  static constexpr std::pair<const char *, const char *> keywords[] = {{"let", "let name = value"},
+                                                                       {"param", "param name: space[axes]"},
+                                                                       {"state", "state name: space[axes]"},
+                                                                       {"input", "input name: space[axes]"},
+                                                                       {"output", "output name = value"},
+                                                                       {"loss", "loss = value"},
+                                                                       {"metric", "metric name = value"},
+                                                                       {"update", "update state = value"},
+                                                                       {"train", "train OPTIMISER(...)"},
+                                                                       {"instance", "instance name = LAYER(...)"},
+                                                                       {"repeat", "repeat count { ... }"},
+                                                                       {"space", "space name = ..."},
+                                                                       {"map", "map name = ..."}};
   for (auto [word, usage] : keywords)
     found.push_back({Kind::Keyword, word, usage});
 }

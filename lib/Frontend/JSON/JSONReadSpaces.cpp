@@ -125,7 +125,7 @@ bool JSONReader::readSpace(const Cursor &at) {
   if (!name || errors.any())
     return false;
   if (spaces.count(*name))
-    return errors.report(at.pointer + "/name", "a space is called " + quoteName(*name) + " already");
+    return errors.report(at.pointer + "/name", "there is already a space " + quoteName(*name));
 
   MaybeId id;
   switch (*kind) {
@@ -204,7 +204,7 @@ bool JSONReader::readMap(const Cursor &at) {
   if (!name || errors.any())
     return false;
   if (maps.count(*name))
-    return errors.report(at.pointer + "/name", "a map is called " + quoteName(*name) + " already");
+    return errors.report(at.pointer + "/name", "there is already a map " + quoteName(*name));
 
   MaybeId id;
   switch (*kind) {

@@ -101,7 +101,7 @@ bool JSONReader::nameValue(const Cursor &at, const std::string &name, MaybeId id
   if (!id || errors.any())
     return false;
   if (!values.try_emplace(name, *id).second)
-    return errors.report(at.pointer + "/name", "a value is called " + quoteName(name) + " already");
+    return errors.report(at.pointer + "/name", "there is already a value " + quoteName(name));
   return true;
 }
 

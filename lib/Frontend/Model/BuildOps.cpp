@@ -143,7 +143,7 @@ MaybeId ModelBuilder::spread(Id x, Id space, Loc loc) {
   Value value = derived(OpCode::Spread, x, loc);
   const Space &target = model.spaces[space];
   if (target.kind != Space::Kind::Static)
-    return fail(loc, "a value is spread over a static space, but '" + target.name + "' is none");
+    return fail(loc, "a value is spread over a static space, but '" + target.name + "' is not one");
   if (value.residency != kNone)
     return fail(loc,
                 "only a shared value can be spread over a space; this one is on '" + spaceName(value.residency) + "'");

@@ -48,7 +48,7 @@ MaybeId ModelBuilder::identity(Id space, Loc loc) {
     return std::nullopt;
   const Space &target = model.spaces[space];
   if (target.kind != Space::Kind::Static)
-    return fail(loc, "the identity matrix is on a static space, but '" + target.name + "' is none");
+    return fail(loc, "the identity matrix is on a static space, but '" + target.name + "' is not one");
   if (target.extent == -1)
     return fail(loc, unknownExtent(space));
   Value value;
@@ -63,7 +63,7 @@ MaybeId ModelBuilder::gradient(Id number, Id by, Loc loc) {
   if (!checkValue(number, loc) || !checkValue(by, loc))
     return std::nullopt;
   if (model.values[number].residency != kNone || !model.values[number].axes.empty())
-    return fail(loc, "a gradient is that of a shared number, found " + describe(number));
+    return fail(loc, "expected a shared number to differentiate, found " + describe(number));
   Value value = derived(OpCode::Gradient, {number, by}, loc);
   value.residency = model.values[by].residency;
   value.axes = model.values[by].axes;
@@ -81,7 +81,7 @@ MaybeId ModelBuilder::output(StringRef name, Id value, Loc loc) {
     return std::nullopt;
   for (const Output &earlier : model.outputs)
     if (earlier.name == name)
-      return fail(loc, "an output is called '" + name + "' already");
+      return fail(loc, "there is already an output '" + name + "'");
   model.outputs.push_back({name.str(), value});
   return value;
 }
@@ -95,7 +95,7 @@ bool ModelBuilder::program(Program program, Loc loc) {
   if (name.empty())
     return fails("expected a name that is not empty");
   if (name == "forward" || llvm::any_of(model.programs, [&](const Program &each) { return each.name == name; }))
-    return fails("a program is called '" + name + "' already");
+    return fails("there is already a program '" + name + "'");
   if (name == "gradient")
     return fails("'gradient' is the name of the program that differentiation makes");
   if (symbols.count(name))
@@ -116,7 +116,7 @@ bool ModelBuilder::program(Program program, Loc loc) {
       return false;
     const Value &target = model.values[update.target], &value = model.values[update.value];
     if (target.op != OpCode::Param && target.op != OpCode::State)
-      return fails("only parameters and states are updated, found " + describe(update.target));
+      return fails("only parameters and states can be updated, found " + describe(update.target));
     if (value.residency != target.residency || value.axes != target.axes)
       return fails("'" + target.name + "' is " + describe(update.target) + " and cannot become " +
                    describe(update.value));

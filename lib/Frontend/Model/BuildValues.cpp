@@ -55,7 +55,7 @@ bool ModelBuilder::checkAxes(ArrayRef<Axis> axes, Loc loc) {
       std::string sizes;
       for (const Axis &each : axes)
         sizes += (sizes.empty() ? "" : " x ") + std::to_string(each.size);
-      return fail(loc, "a value of " + sizes + " elements a row is too large; at most 2^40 are possible"), false;
+      return fail(loc, "a value of " + sizes + " elements a row is too large; the limit is 2^40"), false;
     }
     elements *= axis.size;
   }
@@ -143,7 +143,7 @@ std::optional<std::vector<Axis>> ModelBuilder::align(ArrayRef<Id> operands, Loc 
           for (const Axis &other : model.values[each].axes)
             if (other.name == axis.name)
               text += (text.empty() ? "" : " and ") + describe(each);
-        return fail(loc, "axis '" + axis.name + "' has two sizes here: " + text);
+        return fail(loc, "axis '" + axis.name + "' has different sizes: " + text);
       }
     }
   return axes;
@@ -171,7 +171,7 @@ MaybeId ModelBuilder::addGiven(OpCode op, StringRef name, Id residency, ArrayRef
   if (residency != kNone && !checkSpace(residency, loc))
     return std::nullopt;
   if (givenNames.count(name))
-    return fail(loc, "an input, parameter or state is called '" + name + "' already");
+    return fail(loc, "there is already an input, parameter or state '" + name + "'");
   Value value;
   value.op = op;
   value.name = name.str();
@@ -251,7 +251,7 @@ bool ModelBuilder::declareSparse(const SparseInput &sparse, Loc loc) {
            false;
   for (const SparseInput &earlier : model.sparseInputs)
     if (earlier.entries == sparse.entries || earlier.name == sparse.name)
-      return fail(loc, "sparse input '" + sparse.name + "' is declared already"), false;
+      return fail(loc, "sparse input '" + sparse.name + "' is already declared"), false;
   model.sparseInputs.push_back(sparse);
   return true;
 }

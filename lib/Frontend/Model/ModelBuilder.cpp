@@ -59,7 +59,7 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
     return false;
   }
   if (name == "all" || name == "shared" || name == "none" || name == ".") {
-    fail(loc, "'" + name + "' has a meaning of its own and cannot name a space or map");
+    fail(loc, "'" + name + "' has a special meaning and cannot name a space or map");
     return false;
   }
   if (isProgramName(name)) {
@@ -67,7 +67,7 @@ bool ModelBuilder::checkSymbol(StringRef name, Loc loc, bool hides) {
     return false;
   }
   if (symbols.count(name) && !(hides && mayHide && mayHide(name))) {
-    fail(loc, "'" + name + "' is declared already");
+    fail(loc, "'" + name + "' is already declared");
     return false;
   }
   return true;

@@ -29,7 +29,7 @@ std::optional<Id> Builtins::alongMap(BuiltinArguments &arguments, const Operand 
     if (relation.space != kNone && (residency == relation.space || residency == kNone))
       return relation.dst;
     return error(loc, name + " needs 'along: map' or 'over: axis': the value is on '" + scopes.nameOfSpace(residency) +
-                          "', and only one on 'edge' goes along 'dst' by itself");
+                          "', and only values on 'edge' are reduced along 'dst' by default");
   }
   if (along->kind == ast::Expr::Kind::Name && along->name == "all")
     return kAll;
@@ -39,8 +39,7 @@ std::optional<Id> Builtins::alongMap(BuiltinArguments &arguments, const Operand 
   if (!route)
     return std::nullopt;
   if (route->map == kNone)
-    return error(along->loc,
-                 "the value is on '" + scopes.nameOfSpace(route->to) + "' already; expected a map from there");
+    return error(along->loc, "the value is on '" + scopes.nameOfSpace(route->to) + "'; expected a map from there");
   return route->map;
 }
 
@@ -177,9 +176,10 @@ MaybeOperand Builtins::joinFunction(BuiltinArguments &arguments) {
   if (count == 0)
     return arguments.missing();
   if (space == kNone || builder.space(space).kind != Space::Kind::Union)
-    return error(loc, "join makes a value on a union space, but " +
-                          (space == kNone ? "no relation is in force" : "'" + scopes.nameOfSpace(space) + "' is none") +
-                          "; name one with 'on: space'");
+    return error(loc,
+                 "join makes a value on a union space, but " +
+                     (space == kNone ? "no relation is in force" : "'" + scopes.nameOfSpace(space) + "' is not one") +
+                     "; name one with 'on: space'");
   const std::vector<Id> parts = builder.space(space).parts;
   if (parts.size() != count)
     return error(loc, "union '" + scopes.nameOfSpace(space) + "' has " + Twine(parts.size()) + " parts, but join has " +

@@ -59,9 +59,10 @@ MaybeId ElaborationPart::dense(const Operand &operand, Loc loc, StringRef doing)
 }
 
 std::nullopt_t ElaborationPart::sparseUnsupported(const Sparse &x, StringRef doing, Loc loc) {
-  return error(loc, "sparse input '" + inputOf(x).name + "' is not supported " + doing +
-                        "; it can be multiplied as 'x @ W', scaled by a number a row, summed over its axis, dropped "
-                        "out, and go through functions that keep 0");
+  return error(loc,
+               "sparse input '" + inputOf(x).name + "' is not supported " + doing +
+                   "; it can be multiplied as 'x @ W', scaled by one number per row, summed over its axis, dropped "
+                   "out, and passed to functions with f(0) = 0");
 }
 
 std::string Context::describe(const Operand &operand) const {

@@ -153,6 +153,6 @@ void Elaborator::checkDefines(const ast::ModelDecl &model) {
       known.push_back(name);
   for (auto &[name, value] : context.inputs.defines)
     if (!llvm::is_contained(known, name))
-      error(model.name.loc, "'-D " + name + "=" + value + "' defines nothing: model '" + model.name.text +
-                                "' has no parameter and sees no static space of that name" + suggestion(name, known));
+      error(model.name.loc, "'-D " + name + "=" + value + "' has no effect: model '" + model.name.text +
+                                "' has no parameter or static space of that name" + suggestion(name, known));
 }

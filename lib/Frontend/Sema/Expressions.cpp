@@ -31,8 +31,8 @@ MaybeOperand Expressions::eval(const ast::Expr &expr) {
     return error(expr.loc, "layers and expressions are nested too deep here");
   if (++context.budget.steps > maxSteps) {
     context.budget.exhausted = true;
-    return error(expr.loc, "the model is too large: its layers come to more than " + Twine(maxSteps) +
-                               " expressions when they are inlined");
+    return error(expr.loc, "the model is too large: with its layers inlined it has more than " + Twine(maxSteps) +
+                               " expressions");
   }
   return evalKind(expr);
 }
@@ -82,7 +82,7 @@ MaybeOperand Expressions::evalKind(const ast::Expr &expr) {
   case ast::Expr::Kind::Slice:
     return evalSlice(expr);
   case ast::Expr::Kind::Tuple:
-    return error(expr.loc, "a list has no value; it stands only where a function takes several axes");
+    return error(expr.loc, "a list is not a value; it is allowed only where a function takes several axes");
   }
   return std::nullopt;
 }

@@ -25,13 +25,13 @@ using llvm::Twine;
 /// Sites of initial values start here, so that a model's dropouts do not change what it starts from.
 static constexpr int firstInitialSite = 1 << 16;
 
-std::optional<Initial> InitialValues::initialOf(const ast::ValueDecl &decl, Id residency,
-                                                const std::vector<Axis> &axes) {
+std::optional<InitialValue> InitialValues::initialOf(const ast::ValueDecl &decl, Id residency,
+                                                     const std::vector<Axis> &axes) {
   using Kind = ast::Expr::Kind;
   const ast::Expr *expr = decl.defaultValue.get();
   if (!expr) {
     if (decl.kind == ast::ValueDecl::Kind::State || axes.empty())
-      return Initial();
+      return InitialValue();
     if (axes.size() > 1) {
       ast::Expr plain;
       plain.kind = Kind::Name;
@@ -39,7 +39,7 @@ std::optional<Initial> InitialValues::initialOf(const ast::ValueDecl &decl, Id r
     }
     // One row for each of many elements is an embedding; one axis elsewhere is a bias.
     bool embedding = residency != kNone && builder.space(residency).kind != Space::Kind::Static;
-    return embedding ? Initial{Initial::Kind::Normal, 1, 0} : Initial();
+    return embedding ? InitialValue{InitialValue::Kind::Normal, 1, 0} : InitialValue();
   }
   StringRef name = expr->name;
   if ((expr->kind == Kind::Name || expr->kind == Kind::Call) && name == "glorot")
@@ -50,16 +50,17 @@ std::optional<Initial> InitialValues::initialOf(const ast::ValueDecl &decl, Id r
     std::optional<Number> number = types.evalNumber(*expr->arguments[0].value, "this argument of " + name.str());
     if (!number)
       return std::nullopt;
-    return Initial{name == "normal" ? Initial::Kind::Normal : Initial::Kind::Uniform, number->asDouble(), 0};
+    return InitialValue{name == "normal" ? InitialValue::Kind::Normal : InitialValue::Kind::Uniform, number->asDouble(),
+                        0};
   }
   std::optional<Number> number =
       types.evalNumber(*expr, "an initial value (one of glorot, normal(s), uniform(b) or a number)");
-  return number ? std::optional(Initial{Initial::Kind::Constant, number->asDouble(), 0}) : std::nullopt;
+  return number ? std::optional(InitialValue{InitialValue::Kind::Constant, number->asDouble(), 0}) : std::nullopt;
 }
 
 /// Without arguments the first axis and the product of the others are the fans.
-std::optional<Initial> InitialValues::glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes) {
-  Initial initial{Initial::Kind::Glorot, 0, 0};
+std::optional<InitialValue> InitialValues::glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes) {
+  InitialValue initial{InitialValue::Kind::Glorot, 0, 0};
   if (expr.kind == ast::Expr::Kind::Name) {
     if (axes.size() < 2)
       return error(expr.loc, "glorot needs two axes, or both fans, as in 'glorot(in, out)'");
@@ -83,16 +84,16 @@ std::optional<Initial> InitialValues::glorot(const ast::Expr &expr, Id residency
     if (!number)
       return std::nullopt;
     if (number->asDouble() <= 0)
-      return error(fan.loc, "a fan of glorot is more than 0, found " + number->str());
+      return error(fan.loc, "a fan of glorot must be positive, found " + number->str());
     initial.number += number->asDouble();
   }
   return initial;
 }
 
 /// The bound of uniform numbers, shared.
-MaybeId InitialValues::uniformBound(Id target, const Initial &initial) {
+MaybeId InitialValues::uniformBound(Id target, const InitialValue &initial) {
   Loc loc = builder.value(target).loc;
-  if (initial.kind == Initial::Kind::Uniform)
+  if (initial.kind == InitialValue::Kind::Uniform)
     return builder.constant(initial.number, loc);
   if (initial.extents == 0)
     return builder.constant(std::sqrt(6 / initial.number), loc);
@@ -116,13 +117,14 @@ MaybeId InitialValues::uniformBound(Id target, const Initial &initial) {
 
 MaybeId InitialValues::initialValue(Id target) {
   auto found = known.find(target);
-  const Initial initial = found == known.end() ? Initial() : found->second;
+  const InitialValue initial = found == known.end() ? InitialValue() : found->second;
   const Value like = builder.value(target);
   Loc loc = like.loc;
   MaybeId zero = builder.constant(0, loc), one = builder.constant(1, loc), two = builder.constant(2, loc);
   if (!zero || !one || !two)
     return std::nullopt;
-  if (initial.kind == Initial::Kind::Constant || (initial.kind != Initial::Kind::Glorot && initial.number == 0)) {
+  if (initial.kind == InitialValue::Kind::Constant ||
+      (initial.kind != InitialValue::Kind::Glorot && initial.number == 0)) {
     MaybeId number = builder.constant(initial.number, loc);
     return number ? values.shapedAs(*number, target, loc, "'" + like.name + "'") : std::nullopt;
   }
@@ -135,7 +137,7 @@ MaybeId InitialValues::initialValue(Id target) {
     return a && b ? builder.binary(function, *a, *b, loc) : std::nullopt;
   };
   auto unary = [&](StringRef function, MaybeId x) { return x ? builder.unary(function, *x, 0, loc) : std::nullopt; };
-  if (initial.kind != Initial::Kind::Normal) {
+  if (initial.kind != InitialValue::Kind::Normal) {
     MaybeId centred = binary("sub", binary("mul", random(), two), one);
     return binary("mul", centred, uniformBound(target, initial));
   }

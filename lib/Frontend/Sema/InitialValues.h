@@ -15,7 +15,7 @@ namespace gnnc::frontend {
 class Values;
 
 /// What a parameter or state is before the first step.
-struct Initial {
+struct InitialValue {
   enum class Kind {
     Constant, ///< `number`
     Uniform,  ///< in -number .. number
@@ -33,19 +33,19 @@ public:
       : ElaborationPart(context), scopes(scopes), types(types), values(values) {}
 
   /// What a declaration says, or what is taken where it says nothing.
-  std::optional<Initial> initialOf(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes);
-  void set(Id target, const Initial &initial) { known[target] = initial; }
+  std::optional<InitialValue> initialOf(const ast::ValueDecl &decl, Id residency, const std::vector<Axis> &axes);
+  void set(Id target, const InitialValue &initial) { known[target] = initial; }
   /// The value that a parameter or state starts as.
   MaybeId initialValue(Id target);
 
 private:
-  std::optional<Initial> glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes);
-  MaybeId uniformBound(Id target, const Initial &initial);
+  std::optional<InitialValue> glorot(const ast::Expr &expr, Id residency, const std::vector<Axis> &axes);
+  MaybeId uniformBound(Id target, const InitialValue &initial);
 
   Scopes &scopes;
   Types &types;
   Values &values;
-  std::map<Id, Initial> known;
+  std::map<Id, InitialValue> known;
 };
 
 } // namespace gnnc::frontend

@@ -145,7 +145,7 @@ void Layers::declareInstance(const ast::InstanceStmt &statement) {
   record(written.loc, "layer " + written.name, layer.decl->name.loc);
   for (const ast::Argument &argument : written.arguments)
     if (!argument.name) {
-      error(argument.value->loc, "what all calls of an instance have in common is given by name");
+      error(argument.value->loc, "the declaration of an instance gives arguments by name");
       return;
     }
   Call call{written, *layer.decl, {}, {}, {}, {}};

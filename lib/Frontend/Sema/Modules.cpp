@@ -125,7 +125,7 @@ void Modules::checkNames(const Module &module) {
   llvm::StringMap<Loc> seen;
   auto check = [&](const ast::Name &name, StringRef what) {
     if (auto [earlier, isNew] = seen.try_emplace(name.text, name.loc); !isNew) {
-      diagnostics.error(name.loc, what + " '" + name.text + "' is declared already");
+      diagnostics.error(name.loc, what + " '" + name.text + "' is already declared");
       diagnostics.note(earlier->second, "here");
     }
   };

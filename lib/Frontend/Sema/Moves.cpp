@@ -26,7 +26,7 @@ MaybeOperand Moves::moveAlong(const Operand &x, const ast::Path &path, std::opti
   Id map = route->map;
   if (residency != kNone && route->to != residency) {
     if (route->map != kNone && route->from == residency)
-      return error(loc, "the value is on '" + scopes.nameOfSpace(residency) + "' already; '" + path.names.back().text +
+      return error(loc, "the value is already on '" + scopes.nameOfSpace(residency) + "'; '" + path.names.back().text +
                             "' moves values from '" + scopes.nameOfSpace(route->to) + "' to '" +
                             scopes.nameOfSpace(route->from) + "'");
     MaybeId rest = paths.uniquePath(route->to, residency, loc);

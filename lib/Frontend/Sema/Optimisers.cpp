@@ -38,7 +38,7 @@ void Optimisers::run(const ast::TrainStmt &train) {
   MaybeId loss = programs.trainingLoss();
   if (!loss) {
     if (!frame->loss)
-      error(train.loc, "there is nothing to make small yet; expected a statement 'loss = ...' before this one");
+      error(train.loc, "there is no loss yet; expected a statement 'loss = ...' before this one");
     return;
   }
   Open call{train, {}, {}, {}, nullptr, nullptr, {}};
@@ -84,7 +84,7 @@ bool Optimisers::open(Open &open) {
   }
   record(call.loc, "layer " + call.name, open.layer.decl->name.loc);
   if (!call.on.empty())
-    return fails(call.on[0].loc, "an optimiser knows no relation; 'on' has no meaning here");
+    return fails(call.on[0].loc, "'on' has no meaning for an optimiser");
   for (const ast::Formal &formal : open.layer.decl->formals) {
     if (formal.kind != ast::Formal::Kind::Value)
       continue;
@@ -95,14 +95,14 @@ bool Optimisers::open(Open &open) {
   }
   if (!open.gradient)
     return fails(call.loc, "layer '" + call.name +
-                               "' is no optimiser: it takes less than two values, a parameter's "
+                               "' is not an optimiser: it must take two values, a parameter's "
                                "and its gradient");
   for (const ast::Argument &argument : call.arguments) {
     if (!argument.name)
       return fails(argument.value->loc, "arguments of an optimiser have names, as in 'lr: 0.01'");
     const std::string &name = argument.name->text;
     if (name == open.value->name.text || name == open.gradient->name.text)
-      return fails(argument.name->loc, "'" + name + "' is what training gives to the optimiser itself");
+      return fails(argument.name->loc, "training itself gives '" + name + "' to the optimiser");
     MaybeOperand operand = expressions.eval(*argument.value);
     if (!operand)
       return false;
@@ -170,7 +170,7 @@ std::vector<Id> Optimisers::paramsOf(const ast::TrainStmt &train) {
       params.push_back(id);
   }
   if (params.empty())
-    error(train.loc, "this takes no parameter: the loss depends on none that is left");
+    error(train.loc, "this trains no parameter: the loss depends on none that is left");
   return params;
 }
 

@@ -84,8 +84,8 @@ MaybeId Paths::uniquePath(Id from, Id to, Loc loc, bool quiet) {
   const std::vector<Chain> &chains = frontier[to];
   if (chains.size() > 1) {
     if (!quiet)
-      error(loc, "ambiguous: from '" + scopes.nameOfSpace(from) + "' to '" + scopes.nameOfSpace(to) + "' lead both '" +
-                     scopes.nameOfMaps(chains[0]) + "' and '" + scopes.nameOfMaps(chains[1]) + "'");
+      error(loc, "ambiguous: both '" + scopes.nameOfMaps(chains[0]) + "' and '" + scopes.nameOfMaps(chains[1]) +
+                     "' lead from '" + scopes.nameOfSpace(from) + "' to '" + scopes.nameOfSpace(to) + "'");
     return std::nullopt;
   }
   MaybeId whole = kNone;
@@ -147,7 +147,7 @@ std::optional<Id> Paths::mapStep(const ast::Path &path, size_t &i, Id at) {
 
 std::optional<Route> Paths::resolve(const ast::Path &path, Id start, bool structural, Id end, StringRef mapName) {
   if (path.none)
-    return error(path.loc, "'none' stands only for a part of a union");
+    return error(path.loc, "'none' is allowed only for a part of a union");
   Route route{kNone, start, start};
   std::vector<Id> chain;
   auto append = [&](MaybeId map) {
@@ -173,7 +173,7 @@ std::optional<Route> Paths::resolve(const ast::Path &path, Id start, bool struct
       if (route.to != step.from) {
         if (structural && !includes(builder, route.to, step.from))
           return error(name.loc, "map '" + name.text + "' starts at '" + scopes.nameOfSpace(step.from) +
-                                     "', which is not where the path is: '" + scopes.nameOfSpace(route.to) + "'");
+                                     "', but the path is at '" + scopes.nameOfSpace(route.to) + "'");
         reach = structural ? structuralPath(route.to, step.from, name.loc) : uniquePath(route.to, step.from, name.loc);
       }
       if (!append(reach) || !append(*map))

@@ -55,7 +55,7 @@ void Programs::run(const ast::OutputStmt &output) {
   if (output.kind == Kind::Output) {
     builder.output(output.name.text, *id, loc);
   } else if (llvm::any_of(metrics, [&](const Output &each) { return each.name == output.name.text; })) {
-    error(loc, "a metric is called '" + output.name.text + "' already");
+    error(loc, "there is already a metric '" + output.name.text + "'");
   } else {
     metrics.push_back({output.name.text, *id});
   }
@@ -76,7 +76,7 @@ void Programs::run(const ast::UpdateStmt &update) {
     return;
   auto *state = std::get_if<Dense>(&*found->second.operand);
   if (!state || builder.value(state->id).op != OpCode::State) {
-    error(loc, "only a state is updated, but '" + update.name.text + "' is " + describe(*found->second.operand));
+    error(loc, "only states can be updated, but '" + update.name.text + "' is " + describe(*found->second.operand));
     return;
   }
   record(loc, "update " + update.name.text + ": " + describe(*value), found->second.loc);
@@ -101,7 +101,7 @@ void Programs::finish(const ast::ModelDecl &model) {
   for (const ast::Statement &statement : model.body)
     if (auto *output = std::get_if<ast::OutputStmt>(&statement.node);
         output && output->kind == ast::OutputStmt::Kind::Loss && !context.training)
-      error(output->name.loc, "nothing makes this loss small; expected a statement 'train OPTIMISER(...)' too, or "
+      error(output->name.loc, "nothing minimises this loss; expected a statement 'train OPTIMISER(...)' too, or "
                               "'output loss = ...'");
   if (!metrics.empty())
     builder.program({"evaluate", metrics, {}}, place);

@@ -88,13 +88,13 @@ std::optional<RelationView> Relations::applyRelation(const ast::RelationDecl &de
       view.extras.emplace_back(name.text, route->map);
     else
       return error(name.loc,
-                   "relation '" + decl.name.text + "' does not announce a map '" + name.text + "' in its header");
+                   "relation '" + decl.name.text + "' does not declare a map '" + name.text + "' in its header");
   }
   if (view.src == kNone || view.dst == kNone)
     return error(decl.space.loc, "a relation has maps 'src' and 'dst'; expected 'SPACE(src: ..., dst: ...)'");
   for (const ast::Name &extra : decl.extras)
     if (llvm::none_of(view.extras, [&](auto &each) { return each.first == extra.text; }))
-      return error(extra.loc, "relation '" + decl.name.text + "' announces a map '" + extra.text +
+      return error(extra.loc, "relation '" + decl.name.text + "' declares a map '" + extra.text +
                                   "', but does not say what it is");
   return derived[key] = view;
 }

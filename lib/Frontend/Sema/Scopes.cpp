@@ -70,7 +70,7 @@ std::optional<Id> Scopes::spaceNamed(const ast::Name &name) {
   const RelationView &relation = frame->relation;
   if (name.text == "node" && relation.space != kNone && !frame->local.spaces.count("node") &&
       builder.map(relation.src).to != builder.map(relation.dst).to)
-    return error(name.loc, "'node' needs both ends of a relation to be one space, but '" + relation.name +
+    return error(name.loc, "'node' needs a relation with one space at both ends, but '" + relation.name +
                                "' goes from '" + builder.spaceName(builder.map(relation.src).to) + "' to '" +
                                builder.spaceName(builder.map(relation.dst).to) + "'; use 'source' and 'target'");
   if (std::optional<Id> space = findSpace(name.text)) {

@@ -45,7 +45,7 @@ const Scope &SpacesAndMaps::scopeOf(const Module &module) {
   top.global = &scope;
   Frame *outside = frame;
   frame = &top;
-  for (auto &each : module.ast.structure)
+  for (auto &each : module.ast.spacesAndMaps)
     std::visit(
         [&](const auto &decl) {
           if constexpr (std::is_same_v<std::decay_t<decltype(decl)>, ast::RelationDecl>)
@@ -63,12 +63,12 @@ const Scope &SpacesAndMaps::scopeOf(const Module &module) {
 bool SpacesAndMaps::checkNew(const ast::Name &name) {
   // A new pass through a `repeat` declares anew what the one before has declared.
   if (frame->repeats == 0 && (frame->local.spaces.count(name.text) || frame->local.maps.count(name.text))) {
-    error(name.loc, "'" + name.text + "' is declared already");
+    error(name.loc, "'" + name.text + "' is already declared");
     return false;
   }
   for (const char *word : {"all", "none", "shared", "int", "float", "bool"})
     if (name.text == word) {
-      error(name.loc, "'" + name.text + "' has a meaning of its own and cannot name a space or map");
+      error(name.loc, "'" + name.text + "' has a special meaning and cannot name a space or map");
       return false;
     }
   return true;

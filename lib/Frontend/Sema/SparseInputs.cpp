@@ -41,7 +41,7 @@ MaybeOperand SparseInputs::unary(StringRef function, const Sparse &x, double num
   static const StringRef keepsZero[] = {"neg", "relu", "leaky_relu", "elu",  "gelu", "silu", "tanh",
                                         "abs", "sign", "square",     "sqrt", "sin",  "erf"};
   if (!llvm::is_contained(keepsZero, function))
-    return sparseUnsupported(x, ("in " + function + ", which does not keep 0").str(), loc);
+    return sparseUnsupported(x, ("in " + function + ", which is not 0 at 0").str(), loc);
   MaybeId result = builder.unary(function, x.value, number, loc);
   if (!result)
     return std::nullopt;
@@ -66,7 +66,7 @@ MaybeOperand SparseInputs::matmul(const Sparse &x, const Operand &weight, Loc lo
   Id columns = builder.map(input.column).to;
   if (at->size != builder.space(columns).extent)
     return error(loc,
-                 "axis '" + x.axis + "' has two sizes here: " + describe(x) + " and " + builder.describe(operand->id));
+                 "axis '" + x.axis + "' has different sizes: " + describe(x) + " and " + builder.describe(operand->id));
   std::vector<std::string> order = {x.axis};
   for (const Axis &axis : w.axes)
     if (axis.name != x.axis)

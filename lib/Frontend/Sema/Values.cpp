@@ -37,7 +37,7 @@ std::string Values::fresh(llvm::StringMap<Loc> &taken, const ast::Name &name, St
     while (taken.count(text));
   }
   if (auto [earlier, isNew] = taken.try_emplace(text, name.loc); !isNew) {
-    error(name.loc, what + " '" + text + "' exists already");
+    error(name.loc, what + " '" + text + "' already exists");
     diagnostics.note(earlier->second, "here");
     return "";
   }
@@ -64,7 +64,7 @@ MaybeOperand Values::declareValue(const ast::ValueDecl &decl, StringRef what) {
   if (decl.kind == Kind::Input) {
     operand = declareInput(decl, *residency, *axes);
   } else {
-    std::optional<Initial> initial = initialValues.initialOf(decl, *residency, *axes);
+    std::optional<InitialValue> initial = initialValues.initialOf(decl, *residency, *axes);
     if (!initial)
       return std::nullopt;
     operand = wrap(decl.kind == Kind::Param ? builder.param(whole, *residency, *axes, decl.name.loc)
@@ -140,7 +140,7 @@ MaybeId Values::runState(StringRef name, ArrayRef<Axis> axes, Loc loc) {
     if (value && builder.value(value->id).op == OpCode::State && builder.value(value->id).residency == kNone &&
         ArrayRef(builder.value(value->id).axes) == axes)
       return value->id;
-    error(loc, "'" + name + "' is a state that training keeps, and something else is called so");
+    error(loc, "'" + name + "' is a state that training keeps; something else has its name");
     diagnostics.note(known->second.loc, "here");
     return std::nullopt;
   }

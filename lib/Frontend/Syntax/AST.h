@@ -216,7 +216,7 @@ struct Import {
 /// One text. Declarations are kept by kind; spaces, maps and root relations refer to each other and keep their order.
 struct File {
   std::vector<Import> imports;
-  std::vector<std::variant<SpaceDecl, MapDecl, RelationDecl>> structure;
+  std::vector<std::variant<SpaceDecl, MapDecl, RelationDecl>> spacesAndMaps;
   std::vector<RelationDecl> relations; ///< derived ones
   std::vector<LayerDecl> layers;
   std::vector<ModelDecl> models;

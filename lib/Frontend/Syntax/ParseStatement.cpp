@@ -39,9 +39,9 @@ bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
     if (where != Where::Layer) {
       diagnostics.error(value->loc, where == Where::Model
                                         ? "expected a statement such as 'let name = ...' or 'output name = ...', found "
-                                          "an expression whose value nobody uses"
+                                          "an expression whose value is not used"
                                         : "expected a statement such as 'let name = ...', found an expression whose "
-                                          "value nobody uses");
+                                          "value is not used");
       return true;
     }
     body.push_back({std::move(value)});
@@ -100,7 +100,7 @@ bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
 bool Parser::inModel(const Token &token, Where where) {
   if (where == Where::Model)
     return true;
-  diagnostics.error(token.loc, "'" + token.text + "' has its place in a model only, outside 'repeat'");
+  diagnostics.error(token.loc, "'" + token.text + "' is allowed only in a model, outside 'repeat'");
   return false;
 }
 

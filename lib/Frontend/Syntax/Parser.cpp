@@ -160,16 +160,16 @@ void Parser::parseDeclaration(File &file) {
   } else if (peek().isKeyword("space")) {
     SpaceDecl decl;
     if ((ok = parseSpace(decl)))
-      file.structure.push_back(std::move(decl));
+      file.spacesAndMaps.push_back(std::move(decl));
   } else if (peek().isKeyword("map")) {
     MapDecl decl;
     if ((ok = parseMap(decl)))
-      file.structure.push_back(std::move(decl));
+      file.spacesAndMaps.push_back(std::move(decl));
   } else if (peek().isKeyword("relation")) {
     RelationDecl decl;
     if ((ok = parseRelation(decl))) {
       if (decl.root)
-        file.structure.push_back(std::move(decl));
+        file.spacesAndMaps.push_back(std::move(decl));
       else
         file.relations.push_back(std::move(decl));
     }
@@ -294,7 +294,7 @@ bool Parser::parseRelation(RelationDecl &decl) {
   bool found = false;
   for (skipNewlines(); !peek().isSymbol("}") && peek().kind != Token::Kind::End; skipNewlines()) {
     if (found) {
-      diagnostics.error(peek().loc, "nothing follows the statement that says what relation results");
+      diagnostics.error(peek().loc, "nothing may follow the statement that says what relation results");
       return false;
     }
     bool ok;
@@ -315,7 +315,7 @@ bool Parser::parseRelation(RelationDecl &decl) {
   if (!found) {
     diagnostics.error(decl.name.loc,
                       "relation '" + decl.name.text +
-                          "' does not say what results; expected 'SPACE(src: ..., dst: ...)' at its end");
+                          "' does not say what it results in; expected 'SPACE(src: ..., dst: ...)' at its end");
     return false;
   }
   return expect("}");

@@ -75,6 +75,16 @@ TEST(Completion, Statements) {
   EXPECT_EQ(detail(complete("model M { input x: node[k = 2]; ou| }"), "output"), "output name = value");
 }
 
+TEST(Completion, Instances) {
+  auto found = complete("layer Enc(x: node[k], out: int) {\n  param W[k, out]\n  x @ W\n}\n"
+                        "model M {\n  input x: node[k = 2]\n  instance enc = Enc(out: 3)\n  let y = |\n}");
+  EXPECT_EQ(detail(found, "enc"), "instance of Enc(x, out: int)");
+  EXPECT_EQ(detail(inLayer("  |"), "instance"), "instance name = LAYER(...)");
+  found = complete("layer Enc(x: node[k], out: int) { x }\n"
+                   "model M {\n  input x: node[k = 2]\n  instance enc = Enc(out: 3)\n  let y = enc(x, |)\n}");
+  EXPECT_EQ(detail(found, "out:"), "int");
+}
+
 TEST(Completion, MapsAfterADot) {
   auto found = inLayer("  let y = z.|");
   EXPECT_EQ(detail(found, "src"), "map edge -> node");

@@ -22,7 +22,7 @@ TEST(Errors, Syntax) {
   EXPECT_EQ(errorIn("\n  let = 1"), "2:7: expected the name of a value, found '='");
   EXPECT_EQ(errorIn("\n  output y = 1 2"), "2:16: expected the end of the statement, found '2'");
   EXPECT_EQ(errorIn("\n  1 + 2"), "2:5: expected a statement such as 'let name = ...' or 'output name = ...', found an "
-                                  "expression whose value nobody uses");
+                                  "expression whose value is not used");
   EXPECT_EQ(errorOf("layr A() { 1 }"),
             "1:1: expected 'import', 'space', 'map', 'relation', 'layer' or 'model', found 'layr'");
   EXPECT_EQ(errorOf("model M { output y = 1"), "1:23: expected '}', found the end of the file");
@@ -33,7 +33,7 @@ TEST(Errors, Syntax) {
   EXPECT_EQ(errorOfExpr("1 < 2 < 3"), "5:7: comparisons do not chain: join them with 'and'");
   EXPECT_EQ(errorIn("\n  let a = 99999999999999999999"), "2:11: integer 99999999999999999999 does not fit in 64 bits");
   EXPECT_EQ(errorOf("layer L() { input x: node[]\n x }\nmodel M { output y = 1 }"),
-            "1:13: 'input' has its place in a model only, outside 'repeat'");
+            "1:13: 'input' is allowed only in a model, outside 'repeat'");
 }
 
 TEST(Errors, Names) {
@@ -46,14 +46,14 @@ TEST(Errors, Names) {
   EXPECT_EQ(errorIn("\n  input x: nod[a = 1]"), "2:12: unknown space 'nod'; did you mean 'node'?");
   EXPECT_EQ(errorIn("\n  input x: node[widht]", "width: int = 4"),
             "2:17: unknown axis 'widht': no size of that name; give it one as in 'widht = 16'; did you mean 'width'?");
-  EXPECT_EQ(errorIn("\n  param W[a = 1]\n  param W[a]"), "3:9: param 'W' exists already");
-  EXPECT_EQ(errorIn("\n  output y = 1\n  output y = 2"), "3:10: an output is called 'y' already");
+  EXPECT_EQ(errorIn("\n  param W[a = 1]\n  param W[a]"), "3:9: param 'W' already exists");
+  EXPECT_EQ(errorIn("\n  output y = 1\n  output y = 2"), "3:10: there is already an output 'y'");
   EXPECT_EQ(errorIn("\n  let a = 1"), "1:7: model 'M' has no output; expected a statement 'output name = ...'");
   EXPECT_EQ(errorOf("layer A() { 1 }"), "no model in this file; expected 'model NAME { ... }'");
   EXPECT_EQ(errorOf("layer relu(x: node[]) { x }\nmodel M { output y = 1 }"),
             "1:7: layer 'relu' has the name of a built-in function");
   EXPECT_EQ(errorOf("layer A() { 1 }\nlayer A() { 1 }\nmodel M { output y = 1 }"),
-            "2:7: layer 'A' is declared already");
+            "2:7: layer 'A' is already declared");
 }
 
 TEST(Errors, Axes) {
@@ -61,9 +61,9 @@ TEST(Errors, Axes) {
   EXPECT_EQ(errorOfExpr("x @ rename(W, in: k)"),
             "5:3: '@' contracts axis 'in', the last of node[in = 4], which the right "
             "operand shared[k = 4, out = 3] does not have");
-  EXPECT_EQ(errorOfExpr("x + x[in: 0..2]"), "5:3: axis 'in' has two sizes here: node[in = 4] and node[in = 2]");
+  EXPECT_EQ(errorOfExpr("x + x[in: 0..2]"), "5:3: axis 'in' has different sizes: node[in = 4] and node[in = 2]");
   EXPECT_EQ(errorOfExpr("x @ V[in: 0..2]"),
-            "5:3: axis 'in' has two sizes here: node[in = 4] and shared[out = 3, in = 2]");
+            "5:3: axis 'in' has different sizes: node[in = 4] and shared[out = 3, in = 2]");
   EXPECT_EQ(errorOfExpr("g @ W"), "5:3: '@' contracts the last axis of its left operand, but graph[] has none");
   EXPECT_EQ(errorOfExpr("x[in: 3..5]"), "5:2: a slice of axis 'in' must lie in 0..4 and not be empty, found 3..5");
   EXPECT_EQ(errorOfExpr("x[in: 4]"), "5:7: an index of axis 'in' is an integer from 0 to 3, found 4");
@@ -90,10 +90,10 @@ TEST(Errors, Residencies) {
             "5:1: operands reside on different spaces: edge and node (move the node value with .src or .dst)");
   EXPECT_EQ(errorOfExpr("e @ rename(K, in: k)"), "5:3: operands reside on different spaces: edge and node_type");
   EXPECT_EQ(errorOfExpr("sum(x)"),
-            "5:1: sum needs 'along: map' or 'over: axis': the value is on 'node', and only one on "
-            "'edge' goes along 'dst' by itself");
+            "5:1: sum needs 'along: map' or 'over: axis': the value is on 'node', and only values "
+            "on 'edge' are reduced along 'dst' by default");
   EXPECT_EQ(errorOfExpr("sum(x, along: etype)"), "5:15: no map leads from 'node' to 'edge'");
-  EXPECT_EQ(errorOfExpr("x.src.src"), "5:7: the value is on 'edge' already; 'src' moves values from 'node' to 'edge'");
+  EXPECT_EQ(errorOfExpr("x.src.src"), "5:7: the value is already on 'edge'; 'src' moves values from 'node' to 'edge'");
   EXPECT_EQ(errorOfExpr("e.node"), "5:3: no map leads from 'node' to 'edge'");
   EXPECT_EQ(errorOfExpr("softmax(W, along: dst)"),
             "5:1: softmax along a map needs a value on a space, found shared[in = 4, out = 3]");
@@ -101,9 +101,9 @@ TEST(Errors, Residencies) {
 }
 
 TEST(Errors, AmbiguousMoves) {
-  EXPECT_EQ(errorOfExpr("x.edge"), "5:3: ambiguous: from 'edge' to 'node' lead both 'src' and 'dst'");
-  EXPECT_EQ(errorOfExpr("K.edge"), "5:3: ambiguous: from 'edge' to 'node_type' lead both 'src.ntype' and 'dst.ntype'");
-  EXPECT_EQ(errorOfExpr("sum(e, along: batch)"), "5:15: ambiguous: from 'edge' to 'node' lead both 'src' and 'dst'");
+  EXPECT_EQ(errorOfExpr("x.edge"), "5:3: ambiguous: both 'src' and 'dst' lead from 'edge' to 'node'");
+  EXPECT_EQ(errorOfExpr("K.edge"), "5:3: ambiguous: both 'src.ntype' and 'dst.ntype' lead from 'edge' to 'node_type'");
+  EXPECT_EQ(errorOfExpr("sum(e, along: batch)"), "5:15: ambiguous: both 'src' and 'dst' lead from 'edge' to 'node'");
 }
 
 TEST(Errors, Arguments) {
@@ -134,7 +134,7 @@ TEST(Errors, Arguments) {
             "3:16: the condition of '?' must be known at compile time, found node[k = 2]; values are "
             "chosen element by element with where(c, a, b)");
   EXPECT_EQ(call("dropout(x, 1.5)"), "3:14: a dropout probability is at least 0 and less than 1, found 1.5");
-  EXPECT_EQ(call("(L(x, n: 1) as a) + (L(x, n: 1) as a)"), "3:49: layer 'a' exists already");
+  EXPECT_EQ(call("(L(x, n: 1) as a) + (L(x, n: 1) as a)"), "3:49: layer 'a' already exists");
 }
 
 TEST(Errors, SizesOfArguments) {
@@ -157,7 +157,8 @@ TEST(Errors, Results) {
             "5:41: the result of layer 'L' is declared to have axes [k, j], found [k]");
   EXPECT_EQ(error("layer L(x: node[k]) -> node[k = 3] { x }"),
             "5:38: axis 'k' of the result of layer 'L' is declared to have size 3, found 2");
-  EXPECT_EQ(error("layer L(x: node[k]) { let y = x }"), "5:7: a layer ends with the expression that is its result");
+  EXPECT_EQ(error("layer L(x: node[k]) { let y = x }"),
+            "5:7: a layer must end with an expression, which is its result");
   EXPECT_EQ(error("layer L(x: node[k]) {\n x\n let y = x\n y }"),
             "6:2: only the last statement of a layer is an expression; the value of this one is not used");
 }
@@ -175,9 +176,9 @@ TEST(Errors, Numbers) {
   EXPECT_EQ(errorIn("\n  param W[a = 0]"), "2:15: a size must be an integer of at least 1, found 0");
   EXPECT_EQ(errorIn("\n  param W[a = 1.5]"), "2:15: a size must be an integer of at least 1, found 1.5");
   EXPECT_EQ(errorIn("\n  param W[a = 1048576, b = 1048577]\n  output y = W"),
-            "2:9: a value of 1048576 x 1048577 elements a row is too large; at most 2^40 are possible");
+            "2:9: a value of 1048576 x 1048577 elements a row is too large; the limit is 2^40");
   EXPECT_EQ(errorIn("\n  param a[i = 1048576], b[j = 1048576], c[k = 2]\n  output y = a * b * c"),
-            "3:20: a value of 1048576 x 1048576 x 2 elements a row is too large; at most 2^40 are possible");
+            "3:20: a value of 1048576 x 1048576 x 2 elements a row is too large; the limit is 2^40");
   EXPECT_EQ(errorIn("\n  repeat 5000 { let a = 1 }"),
             "2:10: the count of 'repeat' must be an integer from 0 to 4096, found 5000");
 }
@@ -188,7 +189,7 @@ TEST(Errors, Definitions) {
   EXPECT_EQ(errorOf(text, {{"n", "x"}}), "1:9: the definition of 'n': expected a number, true or false, found 'x'");
   EXPECT_EQ(errorOf(text, {{"n", "1.5"}}), "1:9: parameter 'n' is an int, found 1.5");
   EXPECT_EQ(errorOf(text, {{"n", "1"}, {"m", "2"}}),
-            "1:7: '-D m=2' defines nothing: model 'M' has no parameter and sees no static space of that "
+            "1:7: '-D m=2' has no effect: model 'M' has no parameter or static space of that "
             "name");
   EXPECT_EQ(errorOf("model M(n: int) { output y = n }", {{"node_type", "-1"}, {"n", "1"}}),
             "1:7: the extent of static space 'node_type' must be 1 to 2147483647, found -1");
@@ -254,9 +255,9 @@ TEST(Errors, Structure) {
   auto error = [](const std::string &declarations) {
     return errorOf(declarations + "\nmodel M { input x: node[]; output y = x }");
   };
-  EXPECT_EQ(error("space a\nspace a"), "2:7: 'a' is declared already");
-  EXPECT_EQ(error("map src: node -> node"), "1:5: 'src' is declared already");
-  EXPECT_EQ(error("space all"), "1:7: 'all' has a meaning of its own and cannot name a space or map");
+  EXPECT_EQ(error("space a\nspace a"), "2:7: 'a' is already declared");
+  EXPECT_EQ(error("map src: node -> node"), "1:5: 'src' is already declared");
+  EXPECT_EQ(error("space all"), "1:7: 'all' has a special meaning and cannot name a space or map");
   EXPECT_EQ(error("space forward"), "1:7: 'forward' is the name of a program and cannot name a space or map");
   EXPECT_EQ(error("map gradient: node -> node"),
             "1:5: 'gradient' is the name of a program and cannot name a space or map");
@@ -264,9 +265,9 @@ TEST(Errors, Structure) {
   EXPECT_EQ(error("space f = filter(edge, src == etype)"),
             "1:7: a filter compares maps to one space, but 'src' is to 'node' and 'etype' is to 'edge_type'");
   EXPECT_EQ(error("space f = filter(edge, src == ntype)"),
-            "1:31: map 'ntype' starts at 'node', which is not where the path is: 'edge'");
+            "1:31: map 'ntype' starts at 'node', but the path is at 'edge'");
   EXPECT_EQ(error("space u = union(edge, node)\nmap m: u -> node = src"),
-            "2:20: map 'src' starts at 'edge', which is not where the path is: 'u'");
+            "2:20: map 'src' starts at 'edge', but the path is at 'u'");
   EXPECT_EQ(error("space u = union(edge, node)\nmap m: u -> node = src | node | node"),
             "2:5: union 'u' has 2 parts, but 3 paths are given");
   EXPECT_EQ(error("space n = filter(edge, src == dst)\nmap l = last(n, dst)\nspace f = filter(node, l == l)"),
@@ -282,11 +283,10 @@ TEST(Errors, Structure) {
   EXPECT_EQ(errorOf("relation r() { edge(src: src) }\nlayer L(x: node[]) on r { x }\n"
                     "model M { input x: node[]; output y = L(x) }"),
             "1:16: a relation has maps 'src' and 'dst'; expected 'SPACE(src: ..., dst: ...)'");
-  EXPECT_EQ(
-      errorOf("layer L(x: node[k]) { x }\nspace a\nspace b\nrelation r: a -> b\n"
-              "model M { input x: node[k = 1]; output y = L(x) on r }"),
-      "1:12: 'node' needs both ends of a relation to be one space, but 'r' goes from 'a' to 'b'; use 'source' and "
-      "'target'");
+  EXPECT_EQ(errorOf("layer L(x: node[k]) { x }\nspace a\nspace b\nrelation r: a -> b\n"
+                    "model M { input x: node[k = 1]; output y = L(x) on r }"),
+            "1:12: 'node' needs a relation with one space at both ends, but 'r' goes from 'a' to 'b'; use 'source' and "
+            "'target'");
   EXPECT_EQ(errorOf("layer L(x: node[k]) { x }\nmodel M { input x: node[k = 1]; output y = L(x) on rr }"),
             "2:52: unknown relation 'rr'");
 }

@@ -75,13 +75,13 @@ TEST(Instances, Mistakes) {
   EXPECT_EQ(error("  instance f = Lin(out: 2)\n  output y = f(x) as g"),
             "4:22: 'f' is an instance, which has its name; 'as' belongs to calls of layers");
   EXPECT_EQ(error("  instance f = Lin(x, out: 2)\n  output y = f()"),
-            "3:20: what all calls of an instance have in common is given by name");
+            "3:20: the declaration of an instance gives arguments by name");
   EXPECT_EQ(error("  instance f = Lni(out: 2)\n  output y = f(x)"), "3:16: unknown layer 'Lni'; did you mean 'Lin'?");
   EXPECT_EQ(error("  instance relu = Lin(out: 2)\n  output y = x"),
             "3:12: instance 'relu' has the name of a built-in function");
   EXPECT_EQ(error("  instance f = 3\n  output y = x"),
             "3:16: an instance is declared as 'instance name = LAYER(arguments)'");
   EXPECT_EQ(error("  instance f = Lin(out: 2)\n  instance f = Lin(out: 2)\n  output y = f(x)"),
-            "4:12: layer 'f' exists already");
+            "4:12: layer 'f' already exists");
   EXPECT_EQ(error("  instance f = Lin()\n  output y = f(x)"), "4:14: missing argument 'out' of layer 'Lin'");
 }

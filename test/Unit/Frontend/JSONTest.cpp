@@ -220,7 +220,7 @@ TEST(JSON, Errors) {
   EXPECT_EQ(op(R"({"name": "%1", "op": "detach", "args": ["x"], "axis": "in"})"),
             "/ops/0: unexpected member 'axis'; expected name, op, loc, args");
   EXPECT_EQ(op(R"({"name": "%1", "op": "detach", "args": []})"), "/ops/0/args: expected 1 value, found 0");
-  EXPECT_EQ(op(R"({"name": "x", "op": "detach", "args": ["x"]})"), "/ops/0/name: a value is called 'x' already");
+  EXPECT_EQ(op(R"({"name": "x", "op": "detach", "args": ["x"]})"), "/ops/0/name: there is already a value 'x'");
   EXPECT_EQ(op(R"({"name": "%1", "op": "contract", "args": ["x", "W"], "axes": ["out"]})"),
             "/ops/0: no axis 'out' in node[in = 4]");
   EXPECT_EQ(op(R"({"name": "%1", "op": "move", "args": ["x"], "along": "dst"})"),
@@ -260,7 +260,7 @@ TEST(JSON, Errors) {
             "/inputs/0/axes/0: expected an integer from 1 to 1099511627776, found 1000000000.000000");
   EXPECT_EQ(errorOfJSON(
                 R"({"version": 1, "name": "M", "outputs": [], "inputs": [{"name": "x", "axes": [1048576, 1048577]}]})"),
-            "/inputs/0: a value of 1048576 x 1048577 elements a row is too large; at most 2^40 are possible");
+            "/inputs/0: a value of 1048576 x 1048577 elements a row is too large; the limit is 2^40");
 }
 
 TEST(JSON, ErrorsOfStructure) {
@@ -288,9 +288,9 @@ TEST(JSON, ErrorsOfStructure) {
             "/spaces/0/extent: expected an integer from 1 to 2147483647, found 0");
   EXPECT_EQ(error(R"({"name": "a", "kind": "heap"})", ""), "/spaces/0/kind: expected a kind of space, found 'heap'");
   EXPECT_EQ(error(R"({"name": "a", "kind": "root"}, {"name": "a", "kind": "root"})", ""),
-            "/spaces/1/name: a space is called 'a' already");
+            "/spaces/1/name: there is already a space 'a'");
   EXPECT_EQ(error(R"({"name": "all", "kind": "root"})", ""),
-            "/spaces/0: 'all' has a meaning of its own and cannot name a space or map");
+            "/spaces/0: 'all' has a special meaning and cannot name a space or map");
   EXPECT_EQ(error(R"({"name": "a", "kind": "root", "loc": [0, 1, 1, 1]})", ""),
             "/spaces/0/loc/0: expected an integer from 0 to -1, found 0");
 }

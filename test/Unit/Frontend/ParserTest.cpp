@@ -107,7 +107,7 @@ TEST(Parser, Declarations) {
             diagnostics);
   EXPECT_TRUE(diagnostics.empty()) << render(diagnostics);
   EXPECT_EQ(file.imports.size(), 2u);
-  EXPECT_EQ(file.structure.size(), 9u);
+  EXPECT_EQ(file.spacesAndMaps.size(), 9u);
   EXPECT_EQ(file.relations.size(), 1u);
   ASSERT_EQ(file.layers.size(), 1u);
   EXPECT_EQ(file.layers[0].formals.size(), 6u);

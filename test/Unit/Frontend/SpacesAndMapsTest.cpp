@@ -187,7 +187,7 @@ TEST(Structure, AFileHidesNamesOfThePrelude) {
   EXPECT_EQ(outputType(load(head + "model M(class: int = 4) { output y = Hot() }", {}, files)), "node[class = 4]");
   EXPECT_EQ(errorOf(head + "model M(class: int = 4) { input g: graph[]; output y = Hot() * g.label }", {}, files),
             "3:5: 'label' is declared in two ways, and the model uses both");
-  EXPECT_EQ(errorOf("space edge static\nmodel M { output y = 1 }"), "1:7: 'edge' is declared already");
+  EXPECT_EQ(errorOf("space edge static\nmodel M { output y = 1 }"), "1:7: 'edge' is already declared");
 }
 
 TEST(Structure, PartialRootMaps) {

@@ -91,10 +91,10 @@ TEST(Sparse, Errors) {
   };
   EXPECT_EQ(
       error("x + 1"),
-      "3:16: sparse input 'x' is not supported in '+'; it can be multiplied as 'x @ W', scaled by a number a row, "
-      "summed over its axis, dropped out, and go through functions that keep 0");
+      "3:16: sparse input 'x' is not supported in '+'; it can be multiplied as 'x @ W', scaled by one number per row, "
+      "summed over its axis, dropped out, and passed to functions with f(0) = 0");
   EXPECT_EQ(error("x").substr(0, 53), "3:14: sparse input 'x' is not supported as an output;");
-  EXPECT_NE(error("exp(x)").find("in exp, which does not keep 0"), std::string::npos);
+  EXPECT_NE(error("exp(x)").find("in exp, which is not 0 at 0"), std::string::npos);
   EXPECT_NE(error("x.src @ W").find("when it moves along 'src'"), std::string::npos);
   EXPECT_NE(error("max(x, over: in)").find("in max"), std::string::npos);
   EXPECT_NE(error("(x * e) @ W").find("operands reside on different spaces: node and edge"), std::string::npos);

@@ -82,6 +82,14 @@ TEST(Analysis, LayersThatNoModelCalls) {
   EXPECT_EQ(analysis.diagnostics[0].message, "unknown name 'e'");
 }
 
+TEST(Analysis, Warnings) {
+  Analysis analysis = analyzeText("l.gnn", "layer L(x: node[a], y: node[b]) { x + y }\n", {});
+  ASSERT_EQ(analysis.diagnostics.size(), 1u) << render(analysis.diagnostics);
+  EXPECT_EQ(analysis.diagnostics[0].severity, Severity::Warning);
+  // Sizes that nobody knows are not told.
+  EXPECT_EQ(analysis.diagnostics[0].message.substr(0, 55), "'+' of node[a] and node[b] gives all pairs, node[a, b],");
+}
+
 TEST(Analysis, OtherFiles) {
   CompileInputs inputs;
   inputs.readFile = [](const std::string &path) -> std::optional<std::string> {

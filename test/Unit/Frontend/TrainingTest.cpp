@@ -254,7 +254,7 @@ TEST(Train, Gradients) {
   EXPECT_EQ(gradient.operands[1], valueNamed(model, "pos"));
   EXPECT_TRUE(model.programs.empty());
   EXPECT_EQ(errorIn("\n  input x: node[k = 2]\n  output y = gradient(x, x)"),
-            "3:14: a gradient is that of a shared number, found node[k = 2]");
+            "3:14: expected a shared number to differentiate, found node[k = 2]");
 }
 
 TEST(Train, TheTwoElaborationsShareNames) {
@@ -284,39 +284,38 @@ TEST(Train, Mistakes) {
             "4:8: a loss is one shared number, found node[out = 2]; reduce it, as in 'mean(x, along: all)'");
   EXPECT_EQ(error("metric m = y"),
             "4:12: a metric is one shared number, found node[out = 2]; reduce it, as in 'mean(x, along: all)'");
-  EXPECT_EQ(error("loss = 1"),
-            "4:1: nothing makes this loss small; expected a statement 'train OPTIMISER(...)' too, or "
-            "'output loss = ...'");
-  EXPECT_EQ(error("train Descend()"),
-            "4:7: there is nothing to make small yet; expected a statement 'loss = ...' before this one");
+  EXPECT_EQ(error("loss = 1"), "4:1: nothing minimises this loss; expected a statement 'train OPTIMISER(...)' too, or "
+                               "'output loss = ...'");
+  EXPECT_EQ(error("train Descend()"), "4:7: there is no loss yet; expected a statement 'loss = ...' before this one");
   EXPECT_EQ(error("let loss = 1; train Descend()"),
-            "4:21: there is nothing to make small yet; expected a statement 'loss = ...' before this one");
-  EXPECT_EQ(error("loss = 1; train Descend()"), "4:17: this takes no parameter: the loss depends on none that is left");
+            "4:21: there is no loss yet; expected a statement 'loss = ...' before this one");
+  EXPECT_EQ(error("loss = 1; train Descend()"),
+            "4:17: this trains no parameter: the loss depends on none that is left");
   EXPECT_EQ(error("loss = 1; loss = 2; train Descend()"), "4:11: a model has one loss");
-  EXPECT_EQ(error("metric m = 1; metric m = 2"), "4:22: a metric is called 'm' already");
+  EXPECT_EQ(error("metric m = 1; metric m = 2"), "4:22: there is already a metric 'm'");
   EXPECT_EQ(error(squares + "train Descnd()"), "5:7: unknown optimiser 'Descnd'; did you mean 'Descend'?");
   EXPECT_EQ(error(squares + "train Descend(0.1)"), "5:15: arguments of an optimiser have names, as in 'lr: 0.01'");
   EXPECT_EQ(error(squares + "train Descend(rate: 0.1)"), "5:21: layer 'Descend' has no parameter 'rate'");
-  EXPECT_EQ(error(squares + "train Descend(g: 1)"), "5:15: 'g' is what training gives to the optimiser itself");
+  EXPECT_EQ(error(squares + "train Descend(g: 1)"), "5:15: training itself gives 'g' to the optimiser");
   EXPECT_EQ(error(squares + "train Descend(clip: x)"),
             "5:21: the bound of gradients is one shared number, found node[in = 3]");
   EXPECT_EQ(error(squares + "train Descend() for nett"),
             "5:21: no parameter is called 'nett', nor does one belong to it; did you mean 'net'?");
-  EXPECT_EQ(error(squares + "train Net(out: 2)"), "5:7: layer 'Net' is no optimiser: it takes less than two values, a "
+  EXPECT_EQ(error(squares + "train Net(out: 2)"), "5:7: layer 'Net' is not an optimiser: it must take two values, a "
                                                   "parameter's and its gradient");
   EXPECT_EQ(error("state s[out]\nupdate s = y"), "5:12: state 's' is shared[out = 2] and cannot become node[out = 2]");
-  EXPECT_EQ(error("update x = 1"), "4:8: only a state is updated, but 'x' is node[in = 3]");
+  EXPECT_EQ(error("update x = 1"), "4:8: only states can be updated, but 'x' is node[in = 3]");
   EXPECT_EQ(error("update z = 1"), "4:8: unknown name 'z'");
   EXPECT_EQ(error("state s\nupdate s = 1; update s = 2\n" + squares + "train Descend()"),
             "5:22: state 's' is updated twice in one step");
-  EXPECT_EQ(error("repeat 2 { loss = 1 }"), "4:12: 'loss' has its place in a model only, outside 'repeat'");
+  EXPECT_EQ(error("repeat 2 { loss = 1 }"), "4:12: 'loss' is allowed only in a model, outside 'repeat'");
   EXPECT_EQ(error("input step: node[]\n" + squares + "train Descend(lr: 1)\noutput z = dropout(x, 0.5)"),
-            "7:12: 'step' is a state that training keeps, and something else is called so");
+            "7:12: 'step' is a state that training keeps; something else has its name");
   EXPECT_EQ(errorOf("model M { output y = onehot(label) }"),
             "1:22: the extent of static space 'class' is not known; define it with '-D class=...' or give the model a "
             "parameter 'class: int'");
   EXPECT_EQ(errorOf("model M { output y = onehot(src) }"),
-            "1:22: the identity matrix is on a static space, but 'node' is none");
+            "1:22: the identity matrix is on a static space, but 'node' is not one");
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,7 +411,7 @@ TEST(Initial, Mistakes) {
   EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot"),
             "2:20: glorot needs two axes, or both fans, as in 'glorot(in, out)'");
   EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot(k)"), "2:20: expected both fans, as in 'glorot(in, out)'");
-  EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot(k, 0)"), "2:30: a fan of glorot is more than 0, found 0");
+  EXPECT_EQ(errorIn("\n  param a[k = 2] = glorot(k, 0)"), "2:30: a fan of glorot must be positive, found 0");
   EXPECT_EQ(errorIn("\n  param a[k = 2] = normal()"), "2:20: expected one number, as in 'normal(0.1)'");
   EXPECT_EQ(
       errorIn("\n  input x: node[k = 2]\n  param a[k] = x"),

@@ -80,7 +80,7 @@ TEST(Warnings, SignsThatAreOperators) {
   loaded = tryLoad("layer L(x: node[a]) {\n  let y = x\n  - x\n}\nmodel M {\n  input x: node[in = 2]\n"
                    "  output p = L(x)\n}");
   ASSERT_EQ(loaded.diagnostics.size(), 1u);
-  EXPECT_EQ(loaded.diagnostics[0].message, "a layer ends with the expression that is its result");
+  EXPECT_EQ(loaded.diagnostics[0].message, "a layer must end with an expression, which is its result");
   ASSERT_GE(loaded.diagnostics[0].notes.size(), 2u);
   EXPECT_EQ(loaded.diagnostics[0].notes[1].loc.line, 3u);
   EXPECT_TRUE(warningsOf("layer L(x: node[a]) {\n  let y = x\n  - x\n  (-y)\n}\nmodel M {\n  input x: node[in = 2]\n"
