@@ -125,11 +125,11 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                         .Case("f16", Storage::F16)
                         .Default(Storage::AsComputed);
   if (wantsJSON && options.storage != Storage::AsComputed)
-    return llvm::createStringError("the JSON form of a model does not say what memory holds: with --emit json, --dtype "
-                                   "must be f32 or f64");
+    return llvm::createStringError(
+        "--emit json does not record how rows are stored: with it, --dtype must be f32 or f64");
   if (wantsJSON && (arguments.gradient || !arguments.without.empty()))
-    return llvm::createStringError("the JSON form of a model is what its text says: with --emit json, there is no "
-                                   "--gradient and no --without");
+    return llvm::createStringError(
+        "--emit json writes the checked model: it cannot be combined with --gradient or --without");
   if (wantsJSON)
     return frontend::writeJSON(model);
   options.optLevel = arguments.optLevel;
@@ -196,8 +196,7 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   // Precision is a choice of the compilation; the JSON form may have made it already.
   model->doublePrecision |= arguments.dtype == "f64";
   if (!arguments.report.empty() && (arguments.emit == "json" || arguments.emit == "mpdfg"))
-    return fail(
-        llvm::createStringError("a report needs kernels: with --report, --emit must be mpk or something later"));
+    return fail(llvm::createStringError("--report needs kernels: with it, --emit must be mpk or a later form"));
   std::string report;
   llvm::Expected<std::string> result = produce(arguments, *model, report);
   if (!result)

@@ -139,7 +139,7 @@ int gnnc::runModel(const RunArguments &arguments) {
     numbers += tensor.elements();
   if (numbers > 0 && arguments.params.empty())
     out << "parameters: " << formatCount(numbers) << " random numbers from seed " << arguments.seed
-        << ", as no --params was given\n";
+        << " (no --params given)\n";
   else if (numbers > 0)
     out << "parameters: " << formatCount(numbers) << " numbers from " << arguments.params << "\n";
 

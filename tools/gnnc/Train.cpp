@@ -98,11 +98,11 @@ llvm::Error Training::runOnce(uint64_t seed) {
   if (!arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint)) {
     if (llvm::Error error = trainer.loadCheckpoint(arguments.checkpoint))
       return error;
-    llvm::outs() << "going on after epoch " << trainer.epochs() << " of " << arguments.checkpoint;
+    llvm::outs() << "resuming after epoch " << trainer.epochs() << " of " << arguments.checkpoint;
     if (trainer.epochs() >= arguments.epochs)
-      llvm::outs() << ": nothing is left of " << arguments.epochs << " epochs";
+      llvm::outs() << ": all " << arguments.epochs << " epochs are done";
     else if (isOutOfPatience())
-      llvm::outs() << ": it has stopped " << trainer.epochs() - trainer.bestEpoch() << " epochs after its best";
+      llvm::outs() << ": it had stopped " << trainer.epochs() - trainer.bestEpoch() << " epochs after the best one";
     llvm::outs() << "\n";
   }
   // One log for all runs; where it goes on is known now.
@@ -189,7 +189,7 @@ llvm::Error Training::run() {
   if (interrupted)
     return llvm::createStringError(
         "interrupted after epoch " + llvm::Twine(trainer.epochs()) +
-        (arguments.checkpoint.empty() ? "" : "; the same command goes on from '" + arguments.checkpoint + "'"));
+        (arguments.checkpoint.empty() ? "" : "; run the same command to resume from '" + arguments.checkpoint + "'"));
   return llvm::Error::success();
 }
 

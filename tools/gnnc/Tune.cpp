@@ -227,7 +227,7 @@ llvm::Error Tuner::confirm() {
     return llvm::Error::success();
   double least[2] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity()};
   for (int round = 0; round < 4; ++round) {
-    progress.show("once more");
+    progress.show("measuring again");
     llvm::Expected<double> seconds = measure(round % 2 ? best : Choices());
     if (!seconds)
       return seconds.takeError();
@@ -299,7 +299,7 @@ llvm::Error Tuner::write() {
     if (choice.function == function)
       best.functions.try_emplace(function, choice.chosen);
   std::string text = head() + kept + section(best).substr(section(Choices()).size());
-  text += llvm::formatv("# {0}: {1}, {2} as the runtime chooses\n", arguments.program, formatSeconds(bestSeconds),
+  text += llvm::formatv("# {0}: {1}, {2} by default\n", arguments.program, formatSeconds(bestSeconds),
                         formatSeconds(plainSeconds))
               .str();
   // Nobody shall find later that it cannot be read.
@@ -338,7 +338,7 @@ llvm::Error Tuner::run() {
   if (!seconds)
     return seconds.takeError();
   plainSeconds = bestSeconds = *seconds;
-  table.add({"as the runtime chooses", formatSeconds(plainSeconds), ""});
+  table.add({"default choice", formatSeconds(plainSeconds), ""});
   if (llvm::Error error = tryFunctions())
     return error;
   if (llvm::Error error = trySweeps())
@@ -352,9 +352,9 @@ llvm::Error Tuner::run() {
     llvm::outs() << kernel << ": schedules "
                  << llvm::join(llvm::map_range(sweep.least, [](int64_t m) { return std::to_string(m); }), ", ") << "\n";
   if (best.functions.empty() && best.sweeps.empty())
-    llvm::outs() << "nothing is faster than what the runtime chooses, " << formatSeconds(plainSeconds) << "\n";
+    llvm::outs() << "nothing is faster than the default, " << formatSeconds(plainSeconds) << "\n";
   else
-    llvm::outs() << formatSeconds(bestSeconds) << ", not " << formatSeconds(plainSeconds) << "\n";
+    llvm::outs() << formatSeconds(bestSeconds) << " instead of " << formatSeconds(plainSeconds) << "\n";
   return write();
 }
 
