@@ -29,7 +29,8 @@ int64_t rowBytes(Type type) {
 }
 
 int64_t reductionFlops(ReduceKind kind, int64_t width) {
-  return kind == ReduceKind::LogSumExp ? kSoftmaxFlops * width : width;
+  // The scale of a softmax is counted, the shift comes with it.
+  return kind == ReduceKind::SoftmaxShift ? 0 : isStatistic(kind) ? kSoftmaxFlops * width : width;
 }
 
 MapOp lookup(Operation *from, FlatSymbolRefAttr map) { return SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map); }

@@ -204,10 +204,17 @@ SweepPlan::SweepPlan(mpk::SweepOp sweep) : levels(mpk::computeLevels(sweep)), ax
   };
   while (!attempt()) {
   }
-  // Either may stand before the other.
-  for (AccumulatePlan &accumulate : accumulates)
-    if (accumulate.op.getKind() == ReduceKind::LogSumExp)
-      for (auto [i, softmax] : llvm::enumerate(softmaxes))
-        if (softmax.op->getOperand(0) == accumulate.op.getInput() && softmax.walk == accumulate.walk)
-          accumulate.statisticOf = i;
+  for (auto [number, accumulate] : llvm::enumerate(accumulates)) {
+    if (!accumulate.perMember || !isStatistic(accumulate.op.getKind()))
+      continue;
+    // Either may stand before the other.
+    for (auto [i, softmax] : llvm::enumerate(softmaxes))
+      if (softmax.op->getOperand(0) == accumulate.op.getInput() && softmax.walk == accumulate.walk)
+        accumulate.statisticOf = i;
+    for (auto [i, earlier] : llvm::enumerate(llvm::ArrayRef(accumulates).take_front(number)))
+      if (!accumulate.isFound() && !earlier.isFound() && earlier.perMember &&
+          isStatistic(mpk::AccumulateOp(earlier.op).getKind()) &&
+          mpk::AccumulateOp(earlier.op).getInput() == accumulate.op.getInput() && earlier.walk == accumulate.walk)
+        accumulate.sameAs = i;
+  }
 }

@@ -132,6 +132,7 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   fusion.fuse = options.passes.getLevel() > 0;
   fusion.degrees = options.passes.takes(0, "read-degrees");
   phase.require(createFuseMessagePassing(fusion));
+  phase.require(createExpandSoftmaxes());
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
   pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());

@@ -27,7 +27,7 @@ using mpdfg::ReduceKind;
 
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kInfinity = std::numeric_limits<double>::infinity(), kLargest = std::numeric_limits<double>::max();
 
 /// x[index[i]] for each i; `fill` where index[i] is -1.
 RefTensor gatherRows(const RefTensor &x, ArrayRef<int64_t> index, double fill) {
@@ -42,12 +42,30 @@ RefTensor gatherRows(const RefTensor &x, ArrayRef<int64_t> index, double fill) {
 bool isLess(double a, double b) { return a < b || (std::isnan(b) && !std::isnan(a)); }
 bool isMore(double a, double b) { return a > b || (std::isnan(b) && !std::isnan(a)); }
 
-/// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, minus infinity
-/// for logsumexp, and no element (-1) for the winner of a maximum or minimum.
+/// The largest number, or the finite one next to it; what is not a number does not count.
+double shiftOf(ArrayRef<double> numbers) {
+  double shift = -kLargest;
+  for (double x : numbers)
+    if (x > shift)
+      shift = std::min(x, kLargest);
+  return shift;
+}
+
+/// The sum of exp(x - shift).
+double sumOfExp(ArrayRef<double> numbers, double shift) {
+  double sum = 0;
+  for (double x : numbers)
+    sum += std::exp(x - shift);
+  return sum;
+}
+
+/// What a list of numbers combines to; `names` are the elements they belong to. An empty list gives 0, no element (-1)
+/// for the winner of a maximum or minimum, and minus infinity, or the lowest finite number, for logsumexp and its
+/// shift.
 double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> names) {
   bool winner = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
   if (numbers.empty())
-    return kind == ReduceKind::LogSumExp ? -kInfinity : winner ? -1 : 0;
+    return kind == ReduceKind::LogSumExp ? -kInfinity : kind == ReduceKind::SoftmaxShift ? -kLargest : winner ? -1 : 0;
   double sum = 0;
   switch (kind) {
   case ReduceKind::Sum:
@@ -64,13 +82,14 @@ double combine(ReduceKind kind, ArrayRef<double> numbers, ArrayRef<int64_t> name
   case ReduceKind::ArgMin:
     return double(names[std::max_element(numbers.begin(), numbers.end(), isMore) - numbers.begin()]);
   case ReduceKind::LogSumExp: {
-    double maximum = *std::max_element(numbers.begin(), numbers.end(), isLess);
-    if (std::isinf(maximum))
-      return maximum;
-    for (double x : numbers)
-      sum += std::exp(x - maximum);
-    return maximum + std::log(sum);
+    double shift = shiftOf(numbers);
+    return shift + std::log(sumOfExp(numbers, shift));
   }
+  case ReduceKind::SoftmaxShift:
+    return shiftOf(numbers);
+  case ReduceKind::SoftmaxScale:
+    sum = sumOfExp(numbers, shiftOf(numbers));
+    return sum == 0 ? 0 : sum == kInfinity ? std::nan("") : 1 / sum;
   }
   llvm_unreachable("unknown reduce kind");
 }
@@ -167,11 +186,14 @@ RefTensor SweepEvaluator::accumulate(AccumulateOp op) const {
 
 RefTensor SweepEvaluator::softmax(SoftmaxOp op) const {
   RefTensor x = raise(op.getInput(), Level::Member);
-  RefTensor logSum = raise(combineRows(ReduceKind::LogSumExp, x, membersOf, false), Level::Owner, Level::Member);
+  auto statistic = [&](ReduceKind kind) {
+    return raise(combineRows(kind, x, membersOf, false), Level::Owner, Level::Member);
+  };
+  RefTensor shift = statistic(ReduceKind::SoftmaxShift), scale = statistic(ReduceKind::SoftmaxScale);
   RefTensor result(false, x.rows, x.dims);
   for (int64_t i : allMembers)
     for (int64_t k = 0; k < x.width(); ++k)
-      result.row(i)[k] = std::exp(x.row(i)[k] - logSum.row(i)[k]);
+      result.row(i)[k] = std::exp(x.row(i)[k] - shift.row(i)[k]) * scale.row(i)[k];
   return result;
 }
 

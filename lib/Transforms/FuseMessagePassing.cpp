@@ -113,7 +113,7 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
                 (isa<NormOp>(op) ? member == group.along : !member);
     result = here ? compute(op, member) : leaf(value, direct(value, member));
   } else if (Value again = isa<NormOp>(op) ? grouping.getRecomputed(op) : Value();
-             again && (getMemberMap(op) != member || grouping.readsStatistic(op, number))) {
+             again && (getMemberMap(op) != member || grouping.readsStatistics(op, number))) {
     result = emit(again, member);
   } else {
     result = compute(op, member);

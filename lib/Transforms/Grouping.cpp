@@ -211,19 +211,22 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
       return false;
     }
     if (auto norm = dyn_cast_or_null<NormOp>(op); norm && norm.getAlongAttr() != member && !anchors.contains(op)) {
-      // Seen from elsewhere: keep a number for each owner, not one for each member (R8).
+      // Seen from elsewhere: keep two numbers for each owner, not one for each member (R8).
       auto [it, fresh] = recomputed.try_emplace(op);
       if (fresh) {
         OpBuilder b(op->getContext());
         b.setInsertionPointAfter(op);
-        Value again = norm.recompute(b);
-        Operation *statistic = op->getNextNode();
-        recomputed[op] = {again, statistic};
-        require(statistic->getResult(0));
+        it->second.value = norm.recompute(b);
+        for (Operation *made = op->getNextNode(), *end = it->second.value.getDefiningOp(); made != end;
+             made = made->getNextNode())
+          if (isa<ReduceOp>(made)) {
+            it->second.statistics.push_back(made);
+            require(made->getResult(0));
+          }
         remarkPassed(op, DEBUG_TYPE, "recompute",
-                     [] { return "a statistic of each owner is kept, not numbers of members"; });
+                     [] { return "statistics of each owner are kept, not numbers of members"; });
       }
-      walk.run(recomputed[op].first, member);
+      walk.run(Value(it->second.value), member);
       return false;
     }
     if (isView(op)) { // What it views is in memory.
@@ -443,22 +446,32 @@ void Grouping::place(Operation *op, bool fuse) {
   useStatistics(needs, groups.size() - 1);
 }
 
-/// Where a statistic of a softmax is kept by an earlier sweep, a later one along the same map reads it.
+SmallVector<unsigned, 2> Grouping::findMakers(Operation *softmax, unsigned group) const {
+  SmallVector<unsigned, 2> makers;
+  for (Operation *statistic : recomputed.lookup(softmax).statistics) {
+    std::optional<unsigned> maker = getGroupOf(statistic);
+    if (!maker || *maker == group)
+      return {};
+    makers.push_back(*maker);
+  }
+  return makers;
+}
+
+/// Where the statistics of a softmax are kept by an earlier sweep, a later one along the same map reads them.
 void Grouping::useStatistics(const Needs &needs, unsigned group) {
   for (Operation *softmax : needs.softmaxes) {
-    Operation *statistic = recomputed.lookup(softmax).second;
-    std::optional<unsigned> maker = getGroupOf(statistic);
-    if (maker && *maker != group && !reaches(*maker, group)) {
-      groups[group].uses.insert(*maker);
+    SmallVector<unsigned, 2> makers = findMakers(softmax, group);
+    if (makers.empty() || llvm::any_of(makers, [&](unsigned maker) { return reaches(maker, group); }))
+      continue;
+    groups[group].uses.insert_range(makers);
+    for (Operation *statistic : recomputed.lookup(softmax).statistics)
       groups[group].reads.insert(statistic->getResult(0));
-    }
   }
 }
 
-bool Grouping::readsStatistic(Operation *softmax, unsigned group) const {
-  auto it = recomputed.find(softmax);
-  std::optional<unsigned> maker = it == recomputed.end() ? std::nullopt : getGroupOf(it->second.second);
-  return maker && *maker != group && groups[group].uses.contains(*maker);
+bool Grouping::readsStatistics(Operation *softmax, unsigned group) const {
+  SmallVector<unsigned, 2> makers = findMakers(softmax, group);
+  return !makers.empty() && llvm::all_of(makers, [&](unsigned maker) { return groups[group].uses.contains(maker); });
 }
 
 SmallVector<unsigned> Grouping::getOrder() const {

@@ -80,11 +80,11 @@ public:
     return readDegrees && llvm::isa_and_nonnull<mpdfg::DegreeOp>(op) && !anchors.contains(op);
   }
 
-  /// Another form of a softmax, from a statistic that an anchor keeps for each owner, for those who do not see it as a
+  /// Another form of a softmax, from statistics that anchors keep for each owner, for those who do not see it as a
   /// member of its own sweep; null where nobody needs one.
-  mlir::Value getRecomputed(mlir::Operation *softmax) const { return recomputed.lookup(softmax).first; }
-  /// Whether a sweep along the softmax's own map reads that statistic too, instead of finding it once more.
-  bool readsStatistic(mlir::Operation *softmax, unsigned group) const;
+  mlir::Value getRecomputed(mlir::Operation *softmax) const { return recomputed.lookup(softmax).value; }
+  /// Whether a sweep along the softmax's own map reads those statistics too, instead of finding them once more.
+  bool readsStatistics(mlir::Operation *softmax, unsigned group) const;
 
 private:
   void findAnchors(mlir::func::FuncOp function, bool fuse);
@@ -98,7 +98,7 @@ private:
   struct Needs : Group {
     llvm::DenseMap<unsigned, Obstacle> barred;
     llvm::SetVector<mlir::Operation *> gathered;  ///< what it reads otherwise than by its own row
-    llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though a statistic is kept
+    llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though statistics are kept
   };
   Needs findNeeds(mlir::Operation *op) const;
   bool needsSecondSweep(mlir::Operation *op, const Needs &needs, const Group &group) const;
@@ -110,8 +110,14 @@ private:
   llvm::DenseSet<mlir::Operation *> late; ///< operations of the backward half, see findLate
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SmallVector<mlir::Operation *> pending;
-  /// Softmax -> its other form, and the anchor that makes the statistic.
-  llvm::DenseMap<mlir::Operation *, std::pair<mlir::Value, mlir::Operation *>> recomputed;
+  /// The other form of a softmax, and the anchors that make the statistics.
+  struct Recomputed {
+    mlir::Value value;
+    llvm::SmallVector<mlir::Operation *, 2> statistics;
+  };
+  llvm::DenseMap<mlir::Operation *, Recomputed> recomputed;
+  /// The groups that make the statistics, where these are all earlier than `group`, or none.
+  llvm::SmallVector<unsigned, 2> findMakers(mlir::Operation *softmax, unsigned group) const;
   /// For each anchor those that read it otherwise than by their own row.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Operation *>> gatherers;
   std::vector<Group> groups;

@@ -160,8 +160,8 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
       return StringRef("it holds element numbers");
     if (Value yielded = yieldedFor(result))
       if (auto accumulate = yielded.getDefiningOp<mpk::AccumulateOp>();
-          accumulate && accumulate.getKind() == mpdfg::ReduceKind::LogSumExp)
-        return StringRef("it is a log-sum-exp, whose exponential is taken again");
+          accumulate && mpdfg::isStatistic(accumulate.getKind()))
+        return StringRef("it is a log-sum-exp or a softmax's statistic, whose exponential is taken again");
     if (mpdfg::getFeatureElements(result.getType()) * 4 <= kSectorBytes)
       return StringRef("its rows are one sector of memory either way");
     return std::nullopt;

@@ -8,13 +8,18 @@
 // A reduction to shared is made of partial results of blocks, which are combined in order. Sum, mean, max and min
 // combine so; softmax and log-sum-exp over a whole space are written in terms of them:
 //
-//   logsumexp(x) = m + log(sum exp(x - m)),  softmax(x) = exp(x - m) / sum exp(x - m),  m = max x.
+//   logsumexp(x) = m + log(sum exp(x - m)),  softmax(x) = exp(x - m) / sum exp(x - m)
 //
-// A softmax along a partial map is written with the log-sum-exp of the owners, moved back.
+// where m is max x, or the finite number next to it, so that no infinity is subtracted from itself: the log-sum-exp of
+// an infinite number is infinite. A softmax of one is NaN for all, so there only minus infinity is replaced; where all
+// numbers are, the sum is 0, and so is softmax.
+//
+// A softmax along a partial map is written with the statistics of the owners, moved back.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lifting.h"
+#include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -42,13 +47,17 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
     });
   }
 
-  /// max over everything, exp(x - max), and the sum of that.
-  static std::tuple<Value, Value, Value> parts(OpBuilder &b, Location loc, Value x) {
+  /// m, exp(x - m), and the sum of that.
+  static std::tuple<Value, Value, Value> parts(OpBuilder &b, Location loc, Value x, bool ofSoftmax) {
     auto type = cast<RankedTensorType>(x.getType());
     Type shared = getElementType(type);
     auto all = FlatSymbolRefAttr::get(b.getContext(), kAllMap);
     auto kind = [&](ReduceKind k) { return b.getAttr<ReduceKindAttr>(k); };
     Value maximum = ReduceOp::create(b, loc, shared, kind(ReduceKind::Max), x, all);
+    maximum = DetachOp::create(b, loc, shared, maximum);
+    Rules r(b, loc);
+    Value finite = r.unary(UnaryKind::Finite, maximum);
+    maximum = ofSoftmax ? r.binary(BinaryKind::Maximum, maximum, finite) : finite;
     Value shifted = BinaryOp::create(b, loc, type, BinaryKind::Sub, x, maximum);
     Value exp = UnaryOp::create(b, loc, type, b.getAttr<UnaryKindAttr>(UnaryKind::Exp), shifted, b.getF64FloatAttr(0));
     Value sum = ReduceOp::create(b, loc, shared, kind(ReduceKind::Sum), exp, all);
@@ -57,8 +66,9 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
 
   static void expandNorm(NormOp op) {
     OpBuilder b(op);
-    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
-    op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Div, exp, sum).getResult());
+    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput(), /*ofSoftmax=*/true);
+    Rules r(b, op.getLoc());
+    op.replaceAllUsesWith(r.div(exp, r.select(sum, sum, r.number(1, sum))));
     op.erase();
   }
 
@@ -71,9 +81,10 @@ struct SimplifyMovements : public gnnc::impl::SimplifyMovementsBase<SimplifyMove
 
   static void expandLogSumExp(ReduceOp op) {
     OpBuilder b(op);
-    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput());
-    Value log = UnaryOp::create(b, op.getLoc(), op.getType(), b.getAttr<UnaryKindAttr>(UnaryKind::Log), sum,
-                                b.getF64FloatAttr(0));
+    auto [maximum, exp, sum] = parts(b, op.getLoc(), op.getInput(), /*ofSoftmax=*/false);
+    Rules r(b, op.getLoc());
+    // No infinite derivative where the sum is 0.
+    Value log = r.unary(UnaryKind::Log, r.select(sum, sum, r.number(0, sum)));
     op.replaceAllUsesWith(BinaryOp::create(b, op.getLoc(), op.getType(), BinaryKind::Add, maximum, log).getResult());
     op.erase();
   }

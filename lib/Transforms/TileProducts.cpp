@@ -225,7 +225,7 @@ std::string Tiler::whyNotInBlock(ContractOp op) {
         return "a softmax over the members needs it, and they are in the tiles of several blocks";
       if (auto reduce = dyn_cast<ReduceOp>(user)) {
         ReduceKind kind = reduce.getKind();
-        if (kind == ReduceKind::LogSumExp)
+        if (isStatistic(kind))
           return "a log-sum-exp over the members needs it, and they are in the tiles of several blocks";
         if (reduce.getAlong() == kAllMap && kind != ReduceKind::Sum && kind != ReduceKind::Mean)
           return "blocks leave sums over everything, no largest or least numbers";

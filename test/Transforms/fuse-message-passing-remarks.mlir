@@ -67,7 +67,7 @@ func.func @large_shared(%x: tensor<?x2048xf32, #mpdfg.on<@node>>, %s: tensor<204
   return %1 : tensor<?x2048xf32, #mpdfg.on<@node>>
 }
 
-// CHECK: [Passed] recompute | {{.*}}Function=other_softmax | Remark="a statistic of each owner is kept, not numbers of members"
+// CHECK: [Passed] recompute | {{.*}}Function=other_softmax | Remark="statistics of each owner are kept, not numbers of members"
 func.func @other_softmax(%e: !edge) -> !node {
   %0 = mpdfg.norm %e along @src : !edge -> !edge
   %1 = mpdfg.reduce sum %0 along @dst : !edge -> !node

@@ -111,14 +111,16 @@ func.func @softmax(%e: !edge, %x: !node) -> !node {
   return %3 : !node
 }
 
-// Seen from another map, a softmax is computed again from the log-sum-exp of its owner: one number for each node is kept
-// instead of one for each edge. Where the map were undefined, exp(x - inf) would be 0.
+// Seen from another map, a softmax is computed again from the shift and scale of its owner: two numbers for each node are
+// kept instead of one for each edge.
 // CHECK-LABEL: func @softmax_of_other_map
-// CHECK: %[[L:.*]] = mpk.sweep over @node along @src(%arg0) access [#mpk.access<member>] yields [#mpk.access<owner>]
-// CHECK: mpk.accumulate logsumexp
-// CHECK: mpk.sweep over @node along @dst(%arg0, %[[L]]) access [#mpk.access<member>, #mpk.access<gather_member @src fill 0x7FF0000000000000>] yields [#mpk.access<owner>]
+// CHECK: %[[S:.*]]:2 = mpk.sweep over @node along @src(%arg0) access [#mpk.access<member>] yields [#mpk.access<owner>, #mpk.access<owner>]
+// CHECK: mpk.accumulate softmax_shift
+// CHECK: mpk.accumulate softmax_scale
+// CHECK: mpk.sweep over @node along @dst(%arg0, %[[S]]#0, %[[S]]#1) access [#mpk.access<member>, #mpk.access<gather_member @src>, #mpk.access<gather_member @src>] yields [#mpk.access<owner>]
 // CHECK: mpdfg.binary sub
 // CHECK: mpdfg.unary exp
+// CHECK: mpdfg.binary mul
 // CHECK: mpk.accumulate sum
 func.func @softmax_of_other_map(%e: !edge) -> !node {
   %0 = mpdfg.norm %e along @src : !edge -> !edge

@@ -56,7 +56,7 @@ mpdfg.map @dst root from @edge to @node
 // CHECK: mpk.sweep
 // CHECK: : (tensor<?x16xbf16, #mpdfg.on<@edge>>) -> (tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xbf16, #mpdfg.on<@node>>)
 // REMARK: Function=statistics | Reason="it holds element numbers"
-// REMARK: Function=statistics | Reason="it is a log-sum-exp, whose exponential is taken again"
+// REMARK: Function=statistics | Reason="it is a log-sum-exp or a softmax's statistic, whose exponential is taken again"
 func.func @statistics(%x: tensor<?x16xf32, #mpdfg.on<@edge>> {mpdfg.name = "x", mpdfg.role = "input"})
     -> (tensor<?x16xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}) {
   %0:3 = mpk.sweep over @node along @dst (%x) access [#mpk.access<member>] yields [#mpk.access<owner>, #mpk.access<owner>, #mpk.access<owner>] {

@@ -4,12 +4,17 @@ mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @owner root from @edge to @node {partial}
 
-// Members without an owner get 0: exp(x - inf).
+// Members without an owner get 0, as their scale is.
 // CHECK-LABEL: func @softmax_along_partial_map
-// CHECK: %[[LSE:.*]] = mpdfg.reduce logsumexp %arg0 along @owner
-// CHECK: %[[BACK:.*]] = mpdfg.broadcast %[[LSE]] along @owner {fill = 0x7FF0000000000000 : f64}
-// CHECK: %[[SHIFTED:.*]] = mpdfg.binary sub %arg0, %[[BACK]]
-// CHECK: %[[Y:.*]] = mpdfg.unary exp %[[SHIFTED]]
+// CHECK: %[[SHIFTS:.*]] = mpdfg.reduce softmax_shift %arg0 along @owner
+// CHECK: %[[SHIFT:.*]] = mpdfg.broadcast %[[SHIFTS]] along @owner :
+// CHECK: %[[SCALES:.*]] = mpdfg.reduce softmax_scale %arg0 along @owner
+// CHECK: %[[SCALE:.*]] = mpdfg.broadcast %[[SCALES]] along @owner :
+// CHECK: %[[SHIFTED:.*]] = mpdfg.binary sub %arg0, %[[SHIFT]]
+// CHECK: %[[EXP:.*]] = mpdfg.unary exp %[[SHIFTED]]
+// CHECK: %[[SHARE:.*]] = mpdfg.binary mul %[[EXP]], %[[SCALE]]
+// CHECK: %[[ZERO:.*]] = mpdfg.constant 0.0
+// CHECK: %[[Y:.*]] = mpdfg.select %[[SCALE]], %[[SHARE]], %[[ZERO]]
 // CHECK: return %[[Y]]
 func.func @softmax_along_partial_map(%x: tensor<?x4xf32, #mpdfg.on<@edge>>) -> tensor<?x4xf32, #mpdfg.on<@edge>> {
   %0 = mpdfg.norm %x along @owner : tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>

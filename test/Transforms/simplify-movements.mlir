@@ -6,11 +6,15 @@ mpdfg.map @dst root from @edge to @node
 
 // A softmax over a whole space is made of reductions that blocks can share.
 // CHECK-LABEL: func @softmax_over_all
-// CHECK: %[[MAX:.*]] = mpdfg.reduce max %arg0 along @all : {{.*}} -> tensor<4xf32>
+// CHECK: %[[LARGEST:.*]] = mpdfg.reduce max %arg0 along @all : {{.*}} -> tensor<4xf32>
+// CHECK: %[[DETACHED:.*]] = mpdfg.detach %[[LARGEST]]
+// CHECK: %[[FINITE:.*]] = mpdfg.unary finite %[[DETACHED]]
+// CHECK: %[[MAX:.*]] = mpdfg.binary maximum %[[DETACHED]], %[[FINITE]]
 // CHECK: %[[SHIFTED:.*]] = mpdfg.binary sub %arg0, %[[MAX]]
 // CHECK: %[[EXP:.*]] = mpdfg.unary exp %[[SHIFTED]]
 // CHECK: %[[SUM:.*]] = mpdfg.reduce sum %[[EXP]] along @all : {{.*}} -> tensor<4xf32>
-// CHECK: %[[Y:.*]] = mpdfg.binary div %[[EXP]], %[[SUM]]
+// CHECK: %[[SAFE:.*]] = mpdfg.select %[[SUM]], %[[SUM]], %{{.*}}
+// CHECK: %[[Y:.*]] = mpdfg.binary div %[[EXP]], %[[SAFE]]
 // CHECK: return %[[Y]]
 func.func @softmax_over_all(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@node>> {
   %0 = mpdfg.norm %x along @all : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
@@ -18,9 +22,11 @@ func.func @softmax_over_all(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4
 }
 
 // CHECK-LABEL: func @logsumexp_over_all
-// CHECK: %[[MAX:.*]] = mpdfg.reduce max %arg0 along @all
+// CHECK: mpdfg.reduce max %arg0 along @all
+// CHECK: %[[MAX:.*]] = mpdfg.unary finite
 // CHECK: %[[SUM:.*]] = mpdfg.reduce sum
-// CHECK: %[[LOG:.*]] = mpdfg.unary log %[[SUM]]
+// CHECK: %[[SAFE:.*]] = mpdfg.select %[[SUM]], %[[SUM]], %{{.*}}
+// CHECK: %[[LOG:.*]] = mpdfg.unary log %[[SAFE]]
 // CHECK: %[[Y:.*]] = mpdfg.binary add %[[MAX]], %[[LOG]]
 // CHECK: return %[[Y]]
 func.func @logsumexp_over_all(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<4xf32> {

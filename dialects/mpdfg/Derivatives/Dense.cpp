@@ -64,8 +64,16 @@ SmallVector<Value> FoldOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
     Value same = r.binary(BinaryKind::Eq, x, getResult());
     return {r.mul(same, r.div(g, r.fold(ReduceKind::Sum, same, getAxes())))};
   }
-  case ReduceKind::LogSumExp:
-    return {r.mul(g, r.exp(r.sub(x, getResult())))};
+  case ReduceKind::LogSumExp: {
+    // The softmax over the axes, 0 where all numbers are minus infinity.
+    Value shift = r.unary(UnaryKind::Finite, r.fold(ReduceKind::Max, x, getAxes()));
+    Value power = r.exp(r.sub(x, shift));
+    Value sum = r.fold(ReduceKind::Sum, power, getAxes());
+    return {r.mul(r.div(g, r.select(sum, sum, r.number(1, sum))), power)};
+  }
+  case ReduceKind::SoftmaxShift:
+  case ReduceKind::SoftmaxScale:
+    llvm_unreachable("refused by the verifier");
   case ReduceKind::ArgMax:
   case ReduceKind::ArgMin:
     return {Value()};

@@ -71,6 +71,8 @@ Value adjointOf(UnaryOp op, Rules &r, Value g) {
     return r.mul(g, r.mul(y, r.sub(number(1), y)));
   case UnaryKind::Softplus:
     return r.mul(g, r.unary(UnaryKind::Sigmoid, x));
+  case UnaryKind::Finite:
+    return r.select(r.binary(BinaryKind::Eq, x, y), g, number(0));
   }
   llvm_unreachable("unknown unary kind");
 }

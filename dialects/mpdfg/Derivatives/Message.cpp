@@ -6,22 +6,17 @@
 //===----------------------------------------------------------------------===//
 //
 // A broadcast along m and a sum along m are each other's transpose. The others are sums with weights that follow from
-// statistics of the owner: the log-sum-exp of a softmax, the number of the winner of a maximum.
+// statistics of the owner: shift and scale of a softmax, the number of the winner of a maximum.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rules.h"
-
-#include <limits>
 
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
 
 namespace {
-
-/// The log-sum-exp of those whose map is undefined: exp(x - kNever) = 0.
-constexpr double kNever = std::numeric_limits<double>::infinity();
 
 /// Where a map leads, as the type of a value there with the features of `like` (which is on the map's domain).
 Type targetType(Operation *op, FlatSymbolRefAttr along, Type like) {
@@ -31,6 +26,27 @@ Type targetType(Operation *op, FlatSymbolRefAttr along, Type like) {
   auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, map.getToAttr());
   int64_t extent = space.getExtent() ? int64_t(*space.getExtent()) : ShapedType::kDynamic;
   return getTensorOn(map.getToAttr(), extent, getFeatureShape(like), cast<RankedTensorType>(like).getElementType());
+}
+
+bool isPartial(Operation *op, FlatSymbolRefAttr along) {
+  return along.getValue() != kAllMap && SymbolTable::lookupNearestSymbolFrom<MapOp>(op, along).getPartial();
+}
+
+/// The softmax of x from its statistics: exp(x - shift) * scale. `op` is where the map is looked up from.
+Value fromStatistics(Rules &r, Operation *op, Value x, FlatSymbolRefAttr along) {
+  Type owners = targetType(op, along, x.getType());
+  Value shift = r.broadcast(r.reduce(ReduceKind::SoftmaxShift, x, along, owners), along, x.getType());
+  Value scale = r.broadcast(r.reduce(ReduceKind::SoftmaxScale, x, along, owners), along, x.getType());
+  Value share = r.mul(r.exp(r.sub(x, shift)), scale);
+  // Those whose map is undefined get 0, whatever they hold.
+  return isPartial(op, along) ? r.select(scale, share, r.number(0, x)) : share;
+}
+
+/// The softmax of x in its first form where it has one.
+Value softmaxOf(Rules &r, Operation *op, Value x, FlatSymbolRefAttr along) {
+  if (along.getValue() == kAllMap || isPartial(op, along))
+    return fromStatistics(r, op, x, along);
+  return NormOp::create(r.b, r.loc, x.getType(), x, along);
 }
 
 } // namespace
@@ -71,7 +87,10 @@ SmallVector<Value> ReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) 
     return {r.select(mine, back(g), r.number(0, x))};
   }
   case ReduceKind::LogSumExp:
-    return {r.mul(back(g), r.exp(r.sub(x, r.broadcast(getResult(), along, x.getType(), kNever))))};
+    return {r.mul(back(g), softmaxOf(r, *this, x, along))};
+  case ReduceKind::SoftmaxScale: // 1 / sum of exp(x - shift), where the shift is a constant.
+    return {r.neg(r.mul(back(r.mul(g, getResult())), softmaxOf(r, *this, x, along)))};
+  case ReduceKind::SoftmaxShift:
   case ReduceKind::ArgMax:
   case ReduceKind::ArgMin:
     return {Value()};
@@ -79,14 +98,11 @@ SmallVector<Value> ReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) 
   llvm_unreachable("unknown reduce kind");
 }
 
-/// exp(x - logsumexp of x): a sweep along another map then needs that statistic of the owners, not a number for each
-/// member.
+/// exp(x - shift) * scale: a sweep along another map then needs two statistics of the owners, not a number for each
+/// member. Not exp(x - logsumexp): at scores of 1e4 that would lose three digits of a weight, and all of them at -1e9.
 Value NormOp::recompute(OpBuilder &b) {
   Rules r(b, getLoc());
-  Value x = getInput();
-  FlatSymbolRefAttr along = getAlongAttr();
-  Value logSum = r.reduce(ReduceKind::LogSumExp, x, along, targetType(*this, along, x.getType()));
-  return r.exp(r.sub(x, r.broadcast(logSum, along, x.getType(), kNever)));
+  return fromStatistics(r, *this, getInput(), getAlongAttr());
 }
 
 /// y = softmax(x): dx = y (g - sum of y g over the members).

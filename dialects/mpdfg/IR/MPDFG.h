@@ -44,6 +44,11 @@ namespace gnnc::mpdfg {
 /// Name of the implicit map from every space to shared.
 inline constexpr llvm::StringLiteral kAllMap = "all";
 
+/// Whether a reduction follows from the largest number and the sum of exp of the differences to it.
+inline bool isStatistic(ReduceKind kind) {
+  return kind == ReduceKind::LogSumExp || kind == ReduceKind::SoftmaxShift || kind == ReduceKind::SoftmaxScale;
+}
+
 /// The space a tensor type resides on; null for shared (and for the element tensors of kernel bodies).
 mlir::FlatSymbolRefAttr getResidency(mlir::Type type);
 

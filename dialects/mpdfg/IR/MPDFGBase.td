@@ -67,16 +67,17 @@ def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                 I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">]>;
 
 def MPDFG_UnaryKind
-    : MPDFG_Enum<
-          "UnaryKind", "an elementwise function of one operand",
-          [I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
-           I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">,
-           I32EnumAttrCase<"Recip", 5, "recip">, I32EnumAttrCase<"Abs", 6, "abs">, I32EnumAttrCase<"Sign", 7, "sign">,
-           I32EnumAttrCase<"Square", 8, "square">, I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">,
-           I32EnumAttrCase<"Tanh", 11, "tanh">, I32EnumAttrCase<"Erf", 12, "erf">, I32EnumAttrCase<"Relu", 13, "relu">,
-           I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">, I32EnumAttrCase<"Elu", 15, "elu">,
-           I32EnumAttrCase<"Gelu", 16, "gelu">, I32EnumAttrCase<"Silu", 17, "silu">,
-           I32EnumAttrCase<"Sigmoid", 18, "sigmoid">, I32EnumAttrCase<"Softplus", 19, "softplus">]>;
+    : MPDFG_Enum<"UnaryKind", "an elementwise function of one operand",
+                 [I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
+                  I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">,
+                  I32EnumAttrCase<"Recip", 5, "recip">, I32EnumAttrCase<"Abs", 6, "abs">,
+                  I32EnumAttrCase<"Sign", 7, "sign">, I32EnumAttrCase<"Square", 8, "square">,
+                  I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">,
+                  I32EnumAttrCase<"Tanh", 11, "tanh">, I32EnumAttrCase<"Erf", 12, "erf">,
+                  I32EnumAttrCase<"Relu", 13, "relu">, I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">,
+                  I32EnumAttrCase<"Elu", 15, "elu">, I32EnumAttrCase<"Gelu", 16, "gelu">,
+                  I32EnumAttrCase<"Silu", 17, "silu">, I32EnumAttrCase<"Sigmoid", 18, "sigmoid">,
+                  I32EnumAttrCase<"Softplus", 19, "softplus">, I32EnumAttrCase<"Finite", 20, "finite">]>;
 
 def MPDFG_BinaryKind
     : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands",
@@ -86,10 +87,12 @@ def MPDFG_BinaryKind
                   I32EnumAttrCase<"Lt", 7, "lt">, I32EnumAttrCase<"Le", 8, "le">, I32EnumAttrCase<"Gt", 9, "gt">,
                   I32EnumAttrCase<"Ge", 10, "ge">, I32EnumAttrCase<"Eq", 11, "eq">, I32EnumAttrCase<"Ne", 12, "ne">]>;
 
-def MPDFG_ReduceKind : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members",
-                                  [I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">,
-                                   I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
-                                   I32EnumAttrCase<"LogSumExp", 4, "logsumexp">, I32EnumAttrCase<"ArgMax", 5, "argmax">,
-                                   I32EnumAttrCase<"ArgMin", 6, "argmin">]>;
+def MPDFG_ReduceKind
+    : MPDFG_Enum<"ReduceKind", "a commutative monoid with an answer for no members",
+                 [I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Mean", 1, "mean">,
+                  I32EnumAttrCase<"Max", 2, "max">, I32EnumAttrCase<"Min", 3, "min">,
+                  I32EnumAttrCase<"LogSumExp", 4, "logsumexp">, I32EnumAttrCase<"ArgMax", 5, "argmax">,
+                  I32EnumAttrCase<"ArgMin", 6, "argmin">, I32EnumAttrCase<"SoftmaxShift", 7, "softmax_shift">,
+                  I32EnumAttrCase<"SoftmaxScale", 8, "softmax_scale">]>;
 
 #endif // GNNC_MPDFG_BASE

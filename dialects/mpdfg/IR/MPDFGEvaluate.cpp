@@ -9,6 +9,7 @@
 #include "gnnc/Support/Philox.h"
 #include "mlir/IR/Builders.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -17,6 +18,8 @@ using namespace gnnc;
 using namespace gnnc::mpdfg;
 
 using Operands = ArrayRef<const RefTensor *>;
+
+static constexpr double kLargest = std::numeric_limits<double>::max();
 
 double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
   switch (kind) {
@@ -60,6 +63,8 @@ double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
     return 1 / (1 + std::exp(-x));
   case UnaryKind::Softplus:
     return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
+  case UnaryKind::Finite:
+    return x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
   }
   llvm_unreachable("unknown unary kind");
 }
@@ -146,7 +151,7 @@ template <typename Fn> RefTensor elementwise(Operation *op, Operands operands, F
 /// Starts and ends a reduction; the running value is combined in member order.
 struct Accumulator {
   ReduceKind kind;
-  double value = 0, maximum = -std::numeric_limits<double>::infinity();
+  double value = 0, shift = -kLargest; ///< the shift is finite: no infinity is subtracted from itself
   int64_t count = 0;
   int64_t winner = -1;
 
@@ -165,11 +170,12 @@ struct Accumulator {
     case ReduceKind::Min:
       value = isBetter(x) ? x : value;
       break;
-    case ReduceKind::LogSumExp: {
-      double m = x > maximum || std::isnan(x) ? x : maximum; // NaN stays.
-      if (m != -std::numeric_limits<double>::infinity())
-        value = value * std::exp(maximum - m) + std::exp(x - m);
-      maximum = m;
+    case ReduceKind::LogSumExp:
+    case ReduceKind::SoftmaxShift:
+    case ReduceKind::SoftmaxScale: {
+      double larger = std::min(std::max(shift, x), kLargest); // NaN counts in the sum alone.
+      value = value * std::exp(shift - larger) + std::exp(x - larger);
+      shift = larger;
       break;
     }
     case ReduceKind::ArgMax:
@@ -184,7 +190,11 @@ struct Accumulator {
   }
   double finish() const {
     if (kind == ReduceKind::LogSumExp)
-      return maximum + std::log(value);
+      return shift + std::log(value);
+    if (kind == ReduceKind::SoftmaxShift)
+      return shift;
+    if (kind == ReduceKind::SoftmaxScale)
+      return value == 0 ? 0 : std::isinf(value) ? std::nan("") : 1 / value;
     if (kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin)
       return double(winner);
     return kind == ReduceKind::Mean && count > 0 ? value / double(count) : value;
@@ -238,12 +248,13 @@ FailureOr<RefTensor> NormOp::evaluate(Operands operands, const GraphData &graph)
   bool all = getAlong() == kAllMap;
   auto owner = [&](int64_t i) { return all ? 0 : graph.map(getAlong()).target[i]; };
   int64_t owners = all ? 1 : graph.extent(graph.map(getAlong()).to);
-  RefTensor logSum = reduceRows(ReduceKind::LogSumExp, *operands[0], false, owners, owner);
+  RefTensor shift = reduceRows(ReduceKind::SoftmaxShift, *operands[0], false, owners, owner);
+  RefTensor scale = reduceRows(ReduceKind::SoftmaxScale, *operands[0], false, owners, owner);
   RefTensor result(false, operands[0]->rows, operands[0]->dims);
   for (int64_t i = 0; i < result.rows; ++i)
     if (int64_t j = owner(i); j >= 0)
       for (int64_t k = 0; k < result.width(); ++k)
-        result.row(i)[k] = std::exp(operands[0]->row(i)[k] - logSum.row(j)[k]);
+        result.row(i)[k] = std::exp(operands[0]->row(i)[k] - shift.row(j)[k]) * scale.row(j)[k];
   return result;
 }
 

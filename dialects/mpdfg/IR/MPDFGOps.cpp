@@ -154,6 +154,8 @@ LogicalResult ContractOp::verify() {
 LogicalResult FoldOp::verify() {
   if (failed(verifyResidency(*this)))
     return failure();
+  if (getKind() == ReduceKind::SoftmaxShift || getKind() == ReduceKind::SoftmaxScale)
+    return emitOpError() << stringifyEnum(getKind()) << " is a statistic of members, not of feature axes";
   SmallVector<int64_t> expected(getFeatureShape(getInput().getType()));
   for (int64_t axis : getAxes()) {
     if (axis < 0 || axis >= int64_t(expected.size()))
@@ -240,6 +242,7 @@ int64_t UnaryOp::flopsPerRow() {
   case UnaryKind::Rsqrt:
   case UnaryKind::Recip:
     return resultWidth(*this);
+  case UnaryKind::Finite:
   case UnaryKind::LeakyRelu:
     return 2 * resultWidth(*this);
   default:

@@ -114,7 +114,14 @@ def ReduceOp : MPDFG_Movement<"reduce", 0> {
     For a map m: A -> B, takes a value on A to B; along `@all` from any space to shared. Elements without members get 0 (sum,
     mean, max, min) or minus infinity (logsumexp); members whose map is undefined are ignored. Max and min are won by the member with the smallest
     number, which is what argmax and argmin give (-1 where there is none): an element number in the memory of a
-    floating-point number, which only `is_element` can read. The order of additions is left to the schedule, which fixes it for a given object and graph.
+    floating-point number, which only `is_element` can read. Logsumexp is minus infinity where all members are, and infinity where
+    one is (a member that is not a number makes it none).
+
+    The statistics of a softmax are two kinds: exp(x - `softmax_shift`) * `softmax_scale` is each member's share. The shift is the largest
+    member, or the nearest finite number of the type to it, so that no infinity is subtracted from itself (without members some finite number); the
+    scale is 1 / the sum of exp(x - shift), 0 where that sum is 0 and NaN where it is infinite. Only the share has a derivative: the shift counts as a constant.
+
+    The order of additions is left to the schedule, which fixes it for a given object and graph.
 
     Example:
     ```mlir
@@ -130,7 +137,8 @@ def NormOp : MPDFG_Movement<"norm", 0, [DeclareOpInterfaceMethods<Differentiable
   let summary = "softmax over the members of each element";
   let description = [{
     For a map m: A -> B: y[i] = exp(x[i] - max) / sum of exp(x[k] - max) over the k with m(k) = m(i), for each feature by itself.
-    Equal to a reduction followed by a broadcast back; kept whole so that it can be computed online. Members whose map is undefined get 0.
+    Equal to two reductions, `softmax_shift` and `softmax_scale`, followed by broadcasts back; kept whole so that it can be computed online. Members whose map is undefined get 0.
+    Where all members are minus infinity, all get 0. A member that is infinite or NaN makes those of its owner NaN.
 
     Example:
     ```mlir
@@ -238,7 +246,8 @@ def UnaryOp
     : MPDFG_RowOp<"unary", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface, ["isElementwise"]>]> {
   let summary = "an elementwise function of one operand";
   let description = [{
-    `alpha` is the slope of `leaky_relu` and the scale of `elu`. relu, leaky_relu and elu take x where x > 0.
+    `alpha` is the slope of `leaky_relu` and the scale of `elu`. relu, leaky_relu and elu take x where x > 0. `finite` is x, and
+    the largest or lowest finite number of the type where x is infinite.
 
     Example:
     ```mlir
@@ -305,7 +314,7 @@ def ContractOp : MPDFG_RowOp<"contract", [MPDFG_RowFunction, DeclareOpInterfaceM
 def FoldOp : MPDFG_RowOp<"fold", [MPDFG_RowFunction, DeclareOpInterfaceMethods<LinearOpInterface>]> {
   let summary = "combines feature axes of each row";
   let description = [{
-    The folded axes stay with size 1.
+    The folded axes stay with size 1. Kinds are those of `reduce` but for the statistics of a softmax.
 
     Example:
     ```mlir

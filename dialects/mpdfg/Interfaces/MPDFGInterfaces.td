@@ -74,7 +74,7 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
     Reverse mode. `emitAdjoint` writes, in terms of the operation's operands and result, what the result's gradient gives to
     each wanted operand. Rules are local: they neither sum over repeated axes nor over the rows that a shared operand met; the
     driver does. Forward values a rule names are kept or recomputed as fusion finds cheaper, so a rule names statistics of
-    owners (a log-sum-exp, the number of a winner) rather than values of members.
+    owners (a softmax's shift and scale, the number of a winner) rather than values of members.
   }];
   let cppNamespace = "::gnnc::mpdfg";
   let methods = [InterfaceMethod<[{
@@ -85,8 +85,8 @@ def DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
                                  (ins "::mlir::OpBuilder &":$builder, "::mlir::Value":$gradient,
                                      "::llvm::ArrayRef<bool>":$wanted)>,
                  InterfaceMethod<[{
-      Writes the result once more, at the builder's place, from a statistic that is kept for each owner instead of numbers
-      for each member (R8); the first operation written is the statistic. Null where there is no such form.
+      Writes the result once more, at the builder's place, from statistics that are kept for each owner instead of numbers
+      for each member (R8): the reductions among what is written. Null where there is no such form.
     }],
                                  "::mlir::Value", "recompute", (ins "::mlir::OpBuilder &":$builder), "",
                                  [{ return ::mlir::Value(); }]>];

@@ -48,7 +48,8 @@ private:
 /// rescaled when the maximum grows.
 struct SoftmaxPlan {
   mpk::SoftmaxOp op;
-  bool online = false; ///< else: log-sum-exp in walk `walk`, the softmax itself from walk + 1 on
+  bool online =
+      false; ///< else: its statistics in walk `walk`, the softmax itself from walk + 1 on, see ExpandSoftmaxes
   unsigned walk = 0;
   std::string declined; ///< why it is not online
 };
@@ -58,7 +59,9 @@ struct AccumulatePlan {
   unsigned walk = 0;      ///< the walk that accumulates it (members); meaningless for shared accumulations
   int online = -1;        ///< index into softmaxes whose weight scales it; -1: none
   bool perMember = false; ///< the input depends on the member
-  int statisticOf = -1;   ///< a log-sum-exp that the softmax with this index finds anyway, in the same walk
+  int statisticOf = -1;   ///< a statistic (isStatistic) that the softmax with this index finds anyway, in the same walk
+  int sameAs = -1;        ///< another one follows from the maximum and sum that the accumulation with this index finds
+  bool isFound() const { return statisticOf >= 0 || sameAs >= 0; } ///< by something else
 };
 
 /// Phases: values of phase p are known before walk p of the members begins. Member-level values are computed again in

@@ -14,7 +14,7 @@ def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
   let summary = "Rewrite movements that no kernel implements";
   let description = [{
     A softmax or log-sum-exp over a whole space becomes a maximum, an exponential and a sum over that space. Each of
-    these is a reduction that blocks can share.
+    these is a reduction that blocks can share. Where all numbers are minus infinity, softmax is 0.
 
     ```mlir
     func.func @f(%x: !node4) -> !node4 {
@@ -24,11 +24,16 @@ def SimplifyMovements : Pass<"simplify-movements", "::mlir::ModuleOp"> {
     // becomes
     func.func @f(%x: !node4) -> !node4 {
       %0 = mpdfg.reduce max %x along @all : !node4 -> tensor<4xf32>
-      %1 = mpdfg.binary sub %x, %0 : !node4, tensor<4xf32> -> !node4
-      %2 = mpdfg.unary exp %1 : !node4 -> !node4
-      %3 = mpdfg.reduce sum %2 along @all : !node4 -> tensor<4xf32>
-      %4 = mpdfg.binary div %2, %3 : !node4, tensor<4xf32> -> !node4
-      return %4 : !node4
+      %1 = mpdfg.detach %0 : tensor<4xf32> -> tensor<4xf32>
+      %2 = mpdfg.unary finite %1 : tensor<4xf32> -> tensor<4xf32>
+      %3 = mpdfg.binary maximum %1, %2 : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+      %4 = mpdfg.binary sub %x, %3 : !node4, tensor<4xf32> -> !node4
+      %5 = mpdfg.unary exp %4 : !node4 -> !node4
+      %6 = mpdfg.reduce sum %5 along @all : !node4 -> tensor<4xf32>
+      %7 = mpdfg.constant 1.0 : tensor<1xf32>
+      %8 = mpdfg.select %6, %6, %7 : tensor<4xf32>, tensor<4xf32>, tensor<1xf32> -> tensor<4xf32>
+      %9 = mpdfg.binary div %5, %8 : !node4, tensor<4xf32> -> !node4
+      return %9 : !node4
     }
     ```
   }];
@@ -607,6 +612,40 @@ def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [Statistic<"numSplit", "split", "Sweeps that were split">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
+def ExpandSoftmaxes : Pass<"expand-softmaxes", "::mlir::ModuleOp"> {
+  let summary = "Softmaxes that are not online are written with their statistics";
+  let description = [{
+    A softmax whose weights are seen otherwise than in sums of the same walk takes two walks over the members: one finds shift and
+    scale, and a second one uses them. After this pass, the softmaxes that are left are online.
+
+    ```mlir
+    func.func @f(%s: !edge8) -> !edge8 {
+      %0 = mpk.sweep over @node along @dst (%s) access [#mpk.access<member>] yields [#mpk.access<member>] {
+      ^bb0(%x: tensor<8xf32>):
+        %p = mpk.softmax %x : tensor<8xf32>
+        mpk.yield %p : tensor<8xf32>
+      } : (!edge8) -> !edge8
+      return %0 : !edge8
+    }
+    // becomes
+    func.func @f(%s: !edge8) -> !edge8 {
+      %0 = mpk.sweep over @node along @dst(%s) access [#mpk.access<member>] yields [#mpk.access<member>] {
+      ^bb0(%x: tensor<8xf32>):
+        %1 = mpk.accumulate softmax_shift %x : tensor<8xf32>
+        %2 = mpk.accumulate softmax_scale %x : tensor<8xf32>
+        %3 = mpdfg.binary sub %x, %1 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+        %4 = mpdfg.unary exp %3 : tensor<8xf32> -> tensor<8xf32>
+        %5 = mpdfg.binary mul %4, %2 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+        mpk.yield %5 : tensor<8xf32>
+      } : (!edge8) -> !edge8
+      return %0 : !edge8
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numExpanded", "expanded", "Softmaxes that were written out">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 

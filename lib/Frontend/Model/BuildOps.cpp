@@ -25,8 +25,8 @@ static bool isOneOf(StringRef name, ArrayRef<StringRef> names) { return llvm::is
 
 MaybeId ModelBuilder::unary(StringRef function, Id x, double number, Loc loc) {
   if (!isOneOf(function,
-               {"neg", "relu", "leaky_relu", "elu", "gelu", "silu",   "sigmoid", "tanh", "softplus", "exp",
-                "log", "sqrt", "rsqrt",      "abs", "sign", "square", "sin",     "cos",  "erf",      "recip"}))
+               {"neg",  "relu",  "leaky_relu", "elu",  "gelu",   "silu", "sigmoid", "tanh", "softplus", "exp",   "log",
+                "sqrt", "rsqrt", "abs",        "sign", "square", "sin",  "cos",     "erf",  "recip",    "finite"}))
     return fail(loc, "no elementwise function '" + function + "'");
   if (!checkValue(x, loc))
     return std::nullopt;

@@ -14,6 +14,8 @@
 
 #include "Sema/SparseInputs.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
+
 namespace gnnc::frontend {
 
 class Reductions : ElaborationPart {
@@ -28,6 +30,9 @@ public:
   MaybeOperand normalizeAlong(llvm::StringRef function, const Operand &x, Id map, Loc loc);
 
 private:
+  MaybeOperand normalize(llvm::StringRef function, Id x, llvm::function_ref<MaybeId(llvm::StringRef, Id)> reduce,
+                         Loc loc);
+
   SparseInputs &sparseInputs;
 };
 

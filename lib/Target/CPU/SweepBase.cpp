@@ -200,6 +200,10 @@ FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, cons
   for (mpk::AccumulateOp op : plan.shared)
     if (plan.levels.lookup(op.getInput()) == Level::Member)
       return op.emitOpError() << "over all members is not supported by the cpu target; accumulate over owners first";
+  for (SoftmaxPlan &softmax : plan.softmaxes)
+    if (!softmax.online)
+      return softmax.op.emitOpError() << "is not online (" << softmax.declined
+                                      << "); expand-softmaxes writes it with its statistics first";
   KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc());
   kernel.getInfo().map = sweep.getAlongAttr();
   kernel.getInfo().space = sweep.getOverAttr();

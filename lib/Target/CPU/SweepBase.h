@@ -22,12 +22,6 @@
 
 namespace gnnc::cpu {
 
-/// Where the running maximum of an online softmax starts: no finite score is below, masks of -3e38 included, and it is
-/// finite itself, so that its difference to an equal one is 0.
-inline double lowest(mlir::Type element) {
-  return element.isF32() ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
-}
-
 /// On mpdfg.element where rows are positions: the number of the member's owner, not of the member.
 inline constexpr llvm::StringLiteral kOfOwner = "mpk.of_owner";
 

@@ -431,6 +431,14 @@ func.func @f(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<4xf32>) {
+  // expected-error @+1 {{softmax_scale is a statistic of members, not of feature axes}}
+  %0 = mpdfg.fold softmax_scale %x [0] : tensor<4xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<4x3xf32>) {
   // expected-error @+1 {{expected feature axes [4, 1], found [4]}}
   %0 = mpdfg.fold sum %x [1] : tensor<4x3xf32> -> tensor<4xf32>

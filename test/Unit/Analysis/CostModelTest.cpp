@@ -214,9 +214,9 @@ TEST(CostModel, TrafficOfAggregateAsOperations) {
   EXPECT_EQ(cost.read + cost.written, nodes(4 * h * f) + edges(4 * (5 * h * f + h)) + edges(2 * 4));
 }
 
-// The same paper, section 6, and "IO-aware layers", section 3.2: the backward pass reads the softmax's statistics, h
-// numbers for each node, and no weights of edges: O(|V| h) instead of O(|E| h). What a forward sweep writes for it is
-// the log-sum-exp.
+// The same paper, section 6, and "IO-aware layers", section 3.2: the backward pass reads the softmax's statistics, 2 h
+// numbers for each node, and no weights of edges: O(|V| h) instead of O(|E| h). Forward sweeps write shift and scale for
+// it.
 TEST(CostModel, StatisticsInsteadOfWeights) {
   constexpr int64_t h = 8;
   auto sweep = [](const char *kept, const char *access, const char *result) {
@@ -238,7 +238,7 @@ TEST(CostModel, StatisticsInsteadOfWeights) {
   };
   Cost weights = costIn(sweep("mpk.softmax", "#mpk.access<member>", "tensor<?x8xf32, #mpdfg.on<@edge>>"));
   Cost statistics =
-      costIn(sweep("mpk.accumulate logsumexp", "#mpk.access<owner>", "tensor<?x8xf32, #mpdfg.on<@node>>"));
+      costIn(sweep("mpk.accumulate softmax_scale", "#mpk.access<owner>", "tensor<?x8xf32, #mpdfg.on<@node>>"));
   EXPECT_EQ(weights.written, edges(4 * h));
   EXPECT_EQ(statistics.written, nodes(4 * h));
   EXPECT_EQ(weights.read, edges(2 * (4 * h + 2 * 4)) + nodes(4)) << "two walks: the softmax is a result";

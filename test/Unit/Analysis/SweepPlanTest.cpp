@@ -184,22 +184,44 @@ TEST(SweepPlan, SoftmaxWeighingALaterValueIsOffline) {
   EXPECT_EQ(plan.walks, 2u);
 }
 
-// A forward sweep keeps the log-sum-exp for its backward pass; it asks for it before or after the softmax.
-TEST(SweepPlan, LogSumExpIsFoundByTheSoftmaxInEitherOrder) {
-  std::string statistic = "%l = mpk.accumulate logsumexp %s : tensor<2x1xf32>\n";
+// A forward sweep keeps shift and scale for its backward pass; it asks for them before or after the softmax.
+TEST(SweepPlan, StatisticsAreFoundByTheSoftmaxInEitherOrder) {
   std::string use = "%y = mpk.accumulate sum %w : tensor<2x4xf32>\n";
   std::string yield = "mpk.yield %l, %y : tensor<2x1xf32>, tensor<2x4xf32>";
-  for (const std::string &body : {statistic + softmaxOf(use) + yield, softmaxOf(use) + statistic + yield}) {
-    ParsedSweep parsed(body, {{"owner", "2x1"}, {"owner", "2x4"}});
-    SweepPlan plan(parsed.sweep);
-    ASSERT_EQ(plan.softmaxes.size(), 1u);
-    EXPECT_TRUE(plan.softmaxes[0].online);
-    ASSERT_EQ(plan.accumulates.size(), 2u);
-    for (const AccumulatePlan &accumulate : plan.accumulates) {
-      mpk::AccumulateOp op = accumulate.op;
-      EXPECT_EQ(accumulate.statisticOf, op.getKind() == mpdfg::ReduceKind::LogSumExp ? 0 : -1);
+  for (std::string kind : {"logsumexp", "softmax_shift", "softmax_scale"}) {
+    std::string statistic = "%l = mpk.accumulate " + kind + " %s : tensor<2x1xf32>\n";
+    for (const std::string &body : {statistic + softmaxOf(use) + yield, softmaxOf(use) + statistic + yield}) {
+      ParsedSweep parsed(body, {{"owner", "2x1"}, {"owner", "2x4"}});
+      SweepPlan plan(parsed.sweep);
+      ASSERT_EQ(plan.softmaxes.size(), 1u);
+      EXPECT_TRUE(plan.softmaxes[0].online);
+      ASSERT_EQ(plan.accumulates.size(), 2u);
+      for (const AccumulatePlan &accumulate : plan.accumulates) {
+        mpk::AccumulateOp op = accumulate.op;
+        EXPECT_EQ(accumulate.statisticOf, mpdfg::isStatistic(op.getKind()) ? 0 : -1) << kind;
+        EXPECT_EQ(accumulate.sameAs, -1) << kind;
+      }
     }
   }
+}
+
+// Without a softmax the first statistic of some scores finds what the others follow from.
+TEST(SweepPlan, StatisticsOfTheSameScoresAreFoundTogether) {
+  ParsedSweep parsed(R"(
+    %m = mpk.accumulate softmax_shift %s : tensor<2x1xf32>
+    %n = mpk.accumulate max %s : tensor<2x1xf32>
+    %r = mpk.accumulate softmax_scale %s : tensor<2x1xf32>
+    %q = mpk.accumulate softmax_scale %v : tensor<2x4xf32>
+    %l = mpk.accumulate logsumexp %s : tensor<2x1xf32>
+    mpk.yield %m, %n, %r, %q, %l : tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x1xf32>, tensor<2x4xf32>, tensor<2x1xf32>)",
+                     {{"owner", "2x1"}, {"owner", "2x1"}, {"owner", "2x1"}, {"owner", "2x4"}, {"owner", "2x1"}});
+  SweepPlan plan(parsed.sweep);
+  ASSERT_EQ(plan.accumulates.size(), 5u);
+  for (auto [i, sameAs] : llvm::enumerate(std::vector<int>{-1, -1, 0, -1, 0})) {
+    EXPECT_EQ(plan.accumulates[i].sameAs, sameAs) << i;
+    EXPECT_EQ(plan.accumulates[i].isFound(), sameAs >= 0) << i;
+  }
+  EXPECT_EQ(plan.walks, 1u);
 }
 
 // One of other scores is accumulated by itself.

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace gnnc;
@@ -122,6 +123,25 @@ Value FlatOps::beats(Value x, Value best, bool most) {
       arith::AndIOp::create(b, loc, isNaN(x), arith::CmpFOp::create(b, loc, arith::CmpFPredicate::ORD, best, best));
   return arith::OrIOp::create(b, loc, wins, isFirstNaN);
 }
+Value FlatOps::statistic(ReduceKind kind, Value shift, Value sum) {
+  if (kind == ReduceKind::SoftmaxShift)
+    return shift;
+  if (kind == ReduceKind::LogSumExp)
+    return add(shift, log(sum));
+  int64_t n = count(sum);
+  Value scale = select(sum, div(splat(1, n), sum), splat(0, n)); // A NaN stays one.
+  return arith::SelectOp::create(b, loc, greater(sum, splat(-lowestFinite(element), n)),
+                                 splat(std::numeric_limits<double>::quiet_NaN(), n), scale);
+}
+Value FlatOps::statisticOfEqual(ReduceKind kind, Value x, Value members) {
+  Value zero = splat(0, count(x)), shift = finite(select(members, x, zero));
+  return statistic(kind, shift, select(members, mul(exp(sub(x, shift)), members), zero));
+}
+Value FlatOps::finite(Value x) {
+  Value lowest = splat(lowestFinite(element), count(x)), largest = splat(-lowestFinite(element), count(x));
+  x = arith::SelectOp::create(b, loc, greater(lowest, x), lowest, x); // A NaN stays one.
+  return arith::SelectOp::create(b, loc, greater(x, largest), largest, x);
+}
 Value FlatOps::log(Value x) { return math::LogOp::create(b, loc, x); }
 
 Value FlatOps::select(Value condition, Value x, Value y) {
@@ -181,6 +201,8 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
     Value tail = math::Log1pOp::create(b, loc, exp(arith::NegFOp::create(b, loc, magnitude)));
     return add(choose(positive(), x, number(0)), tail);
   }
+  case UnaryKind::Finite:
+    return finite(x);
   }
   llvm_unreachable("unknown unary kind");
 }
@@ -240,14 +262,15 @@ Value FlatOps::fold(ReduceKind kind, Value value, Shape shape, ArrayRef<int64_t>
   if (RefTensor::product(shape) == 0) {
     for (int64_t axis : axes)
       current[axis] = 1;
-    return splat(0, RefTensor::product(current));
+    return splat(kind == ReduceKind::LogSumExp ? -std::numeric_limits<double>::infinity() : 0,
+                 RefTensor::product(current));
   }
   Value maximum;
   if (kind == ReduceKind::LogSumExp) {
     SmallVector<int64_t> folded(shape);
     for (int64_t axis : axes)
       folded[axis] = 1;
-    maximum = fold(ReduceKind::Max, value, shape, axes);
+    maximum = finite(fold(ReduceKind::Max, value, shape, axes));
     value = exp(sub(value, repeat(maximum, folded, shape)));
   }
   SmallVector<int64_t> sorted(axes);

@@ -18,7 +18,15 @@
 #include "dialects/mpk/IR/MPK.h"
 #include "mlir/IR/Builders.h"
 
+#include <limits>
+
 namespace gnnc::cpu {
+
+/// The lowest finite number, and the negative of the largest: where the running maximum of a softmax starts, and
+/// between which it stays, so that its difference to an equal one is 0.
+inline double lowestFinite(mlir::Type element) {
+  return element.isF32() ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
+}
 
 /// Builds flat-vector code at the insertion point of `b`.
 class FlatOps {
@@ -57,9 +65,15 @@ public:
   /// What is not a number wins, as in the interpreter.
   mlir::Value max(mlir::Value x, mlir::Value y);
   mlir::Value min(mlir::Value x, mlir::Value y);
+  /// The finite number next to an infinite one.
+  mlir::Value finite(mlir::Value x);
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);
+  /// A statistic (mpdfg::isStatistic) from the running maximum and the sum of exp of the differences to it.
+  mlir::Value statistic(mpdfg::ReduceKind kind, mlir::Value shift, mlir::Value sum);
+  /// The same of as many times the number x as `members` says.
+  mlir::Value statisticOfEqual(mpdfg::ReduceKind kind, mlir::Value x, mlir::Value members);
   mlir::Value sine(mlir::Value x, bool ofCosine);    ///< sin(x) or cos(x)
   mlir::Value greater(mlir::Value x, mlir::Value y); ///< no, if either is not a number
   mlir::Value isNaN(mlir::Value x);

@@ -38,12 +38,7 @@ FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
     for (const AccumulatePlan &accumulate : plan.accumulates)
       if (accumulate.perMember && accumulate.walk == walk)
         operations.push_back(accumulate.op);
-    // The statistics of a softmax that a later walk computes are known by its result, which has their axes.
-    AxisClasses axes(sweep, [&](Operation *op) {
-      return llvm::is_contained(operations, op) || llvm::any_of(plan.softmaxes, [&](const SoftmaxPlan &softmax) {
-               return softmax.walk == walk && softmax.op == op;
-             });
-    });
+    AxisClasses axes(sweep, [&](Operation *op) { return llvm::is_contained(operations, op); });
     InnerCut cut = staging ? InnerCut() : chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) {
       return full.shapeOf(v, plan.axes);
     });
@@ -297,7 +292,10 @@ void FlatSweep::levelOperations(Level level, unsigned phase, Values &values, Val
           whereMembers(range, flat.mul(input, memberCount(range, width(accumulate.getInput()))));
       break;
     case ReduceKind::LogSumExp:
-      values[accumulate.getResult()] = flat.add(input, flat.log(memberCount(range, width(accumulate.getInput()))));
+    case ReduceKind::SoftmaxShift:
+    case ReduceKind::SoftmaxScale:
+      values[accumulate.getResult()] =
+          flat.statisticOfEqual(accumulate.getKind(), input, memberCount(range, width(accumulate.getInput())));
       break;
     case ReduceKind::ArgMax:
     case ReduceKind::ArgMin:

@@ -24,7 +24,7 @@ FlatWalk::FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Rang
       range(range), first(first), lanes(sweep.target.registerBytes() * 8 / sweep.elementBits()),
       operations(sweep.operationsOfWalk(walk)) {
   for (const AccumulatePlan &accumulate : plan.accumulates)
-    if (accumulate.perMember && accumulate.walk == walk && accumulate.statisticOf < 0)
+    if (accumulate.perMember && accumulate.walk == walk && !accumulate.isFound())
       sums.push_back(&accumulate);
   for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
     if (softmax.walk == walk)
@@ -54,10 +54,6 @@ FlatWalk::FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Rang
   };
   for (Operation *op : operations) {
     knowOperands(op);
-    // A softmax whose statistics an earlier walk has found: its log-sum-exp.
-    if (auto softmax = dyn_cast<mpk::SoftmaxOp>(op))
-      if (!llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; })->online)
-        know(softmax.getResult());
   }
   for (unsigned number : maxima)
     knowOperands(plan.softmaxes[number].op);
@@ -86,7 +82,9 @@ void FlatWalk::makeSlots() {
       slots.push_back({infinity, n, Merge::Min});
       break;
     case ReduceKind::LogSumExp:
-      slots.push_back({lowest(sweep.element), n, Merge::Same});
+    case ReduceKind::SoftmaxShift:
+    case ReduceKind::SoftmaxScale:
+      slots.push_back({lowestFinite(sweep.element), n, Merge::Same});
       slots.push_back({0, n, Merge::Add});
       break;
     case ReduceKind::ArgMax:
@@ -100,7 +98,7 @@ void FlatWalk::makeSlots() {
     mpk::SoftmaxOp op = plan.softmaxes[number].op;
     int64_t n = sweep.width(op.getInput());
     softmaxSlots.push_back(slots.size());
-    slots.push_back({lowest(sweep.element), n, Merge::Same});
+    slots.push_back({lowestFinite(sweep.element), n, Merge::Same});
     slots.push_back({0, n, Merge::Add});
   }
 }
@@ -252,27 +250,27 @@ FlatWalk::Results FlatWalk::finish(ValueRange done) {
   Results results;
   DenseMap<unsigned, Value> inverse;
   for (auto [slot, number] : llvm::zip(softmaxSlots, maxima)) {
-    mpk::SoftmaxOp op = plan.softmaxes[number].op;
-    Value maximum = done[slot], sum = done[slot + 1];
+    Value shift = done[slot], sum = done[slot + 1];
     for (const AccumulatePlan &accumulate : plan.accumulates)
-      if (accumulate.perMember && accumulate.statisticOf == int(number)) {
+      if (accumulate.statisticOf == int(number)) {
         mpk::AccumulateOp statistic = accumulate.op;
-        results.push_back({statistic.getResult(), flat.add(maximum, flat.log(sum))});
+        results.push_back({statistic.getResult(), flat.statistic(statistic.getKind(), shift, sum)});
       }
-    if (!plan.softmaxes[number].online) {
-      // For the later walk: what to subtract.
-      results.push_back({op.getResult(), flat.add(maximum, flat.log(sum))});
-      continue;
-    }
-    int64_t n = FlatOps::count(sum);
-    Value some = flat.greater(sum, flat.splat(0, n));
-    inverse[number] = arith::SelectOp::create(b, loc, some, flat.div(flat.splat(1, n), sum), flat.splat(0, n));
+    inverse[number] = flat.statistic(ReduceKind::SoftmaxScale, shift, sum);
   }
   for (auto [slot, sum] : llvm::zip(sumSlots, sums)) {
     mpk::AccumulateOp op = sum->op;
     Value value = done[slot];
-    if (op.getKind() == ReduceKind::LogSumExp)
-      value = flat.add(value, flat.log(done[slot + 1]));
+    if (isStatistic(op.getKind())) {
+      // And those that follow from the same two numbers.
+      int number = sum - plan.accumulates.begin();
+      for (auto [i, other] : llvm::enumerate(plan.accumulates))
+        if (int(i) == number || other.sameAs == number) {
+          mpk::AccumulateOp statistic = other.op;
+          results.push_back({statistic.getResult(), flat.statistic(statistic.getKind(), value, done[slot + 1])});
+        }
+      continue;
+    }
     if (namesWinner(op.getKind())) {
       results.push_back({op.getResult(), done[slot + 1]}); // -1 where there are no members
       continue;
@@ -283,7 +281,7 @@ FlatWalk::Results FlatWalk::finish(ValueRange done) {
     }
     if (op.getKind() == ReduceKind::Mean)
       value = flat.div(value, sweep.memberCount(range, FlatOps::count(value)));
-    if (op.getKind() != ReduceKind::Sum && op.getKind() != ReduceKind::LogSumExp)
+    if (op.getKind() != ReduceKind::Sum)
       value = sweep.whereMembers(range, value);
     results.push_back({op.getResult(), value});
   }

@@ -61,6 +61,7 @@ void MemberStep::rescale(Value score, Value scoreShape, unsigned maximumSlot,
     one = flat.slice(one, {int64_t(count), n}, 0, 0, 1);
     larger = flat.fold(ReduceKind::Max, larger, {int64_t(count), n}, {0});
   }
+  larger = flat.finite(larger);
   SmallVector<Value> unscaled;
   for (auto [slot, like] : scaled)
     unscaled.push_back(now[slot]);
@@ -93,31 +94,28 @@ void MemberStep::rescale(Value score, Value scoreShape, unsigned maximumSlot,
     now[entry.first] = branch.getResult(i + 1);
 }
 
-/// Adds to the sum of exp of a softmax; one that is computed online has its weights from then on.
+/// Adds to the sum of exp of a softmax, which has its weights from then on.
 void MemberStep::score(unsigned order, unsigned number) {
-  const SoftmaxPlan &softmax = walk.plan.softmaxes[number];
-  mpk::SoftmaxOp op = softmax.op;
+  mpk::SoftmaxOp op = walk.plan.softmaxes[number].op;
   unsigned slot = walk.softmaxSlots[order];
   SmallVector<std::pair<unsigned, Value>> scaled{{slot + 1, op.getInput()}};
-  if (softmax.online)
-    for (auto [sumSlot, sum] : llvm::zip(walk.sumSlots, walk.sums))
-      if (sum->online == int(number)) {
-        mpk::AccumulateOp target = sum->op;
-        scaled.push_back({sumSlot, target.getInput()});
-      }
+  for (auto [sumSlot, sum] : llvm::zip(walk.sumSlots, walk.sums))
+    if (sum->online == int(number)) {
+      mpk::AccumulateOp target = sum->op;
+      scaled.push_back({sumSlot, target.getInput()});
+    }
   Value input = all(op.getInput());
   rescale(input, op.getInput(), slot, scaled);
   Value weight = flat.exp(flat.sub(input, now[slot]));
   now[slot + 1] = flat.add(now[slot + 1], weight);
-  if (softmax.online)
-    joined[op.getResult()] = weight;
+  joined[op.getResult()] = weight;
 }
 
 void MemberStep::accumulate(const AccumulatePlan &sum, unsigned slot) {
   mpk::AccumulateOp op = sum.op;
   Value input = op.getInput();
   ReduceKind kind = op.getKind();
-  if (kind == ReduceKind::LogSumExp) {
+  if (isStatistic(kind)) {
     Value score = all(input);
     rescale(score, input, slot, {{slot + 1, input}});
     now[slot + 1] = flat.add(now[slot + 1], flat.exp(flat.sub(score, now[slot])));
@@ -200,18 +198,8 @@ void MemberStep::run() {
       continue; // Computed when it is asked for.
     const SoftmaxPlan *found = llvm::find_if(walk.plan.softmaxes, [&](auto &p) { return p.op == softmax; });
     unsigned number = found - walk.plan.softmaxes.begin();
-    if (found->online) {
-      score(llvm::find(walk.maxima, number) - walk.maxima.begin(), number);
-      continue;
-    }
-    // Its log-sum-exp is known from an earlier walk.
-    Value statistic = walk.known.lookup(softmax.getResult());
-    joined[softmax.getResult()] =
-        flat.exp(flat.sub(all(softmax.getInput()), count > 1 ? repeatRows(statistic) : statistic));
+    score(llvm::find(walk.maxima, number) - walk.maxima.begin(), number);
   }
-  for (auto [order, number] : llvm::enumerate(walk.maxima))
-    if (!walk.plan.softmaxes[number].online)
-      score(order, number);
   for (auto [slot, sum] : llvm::zip(walk.sumSlots, walk.sums))
     accumulate(*sum, slot);
   writeResults();

@@ -236,6 +236,7 @@ void RowSweep::fold(FoldOp op, Rows &rows) {
   // log-sum-exp: maximum, then the sum of exp(x - maximum), in memory of their own.
   Value maximum = kernel.scratch(count, element);
   over(ReduceKind::Max, maximum, identity);
+  apply({count}, {maximum, {1}}, {{maximum, {1}}}, [&](ArrayRef<Value> x) { return flat.finite(x[0]); });
   fill(result, count, 0);
   nest(sizes, {strides}, [&](ArrayRef<Value> offset) {
     Strided in{kernel.address(input, offset[0], element), kept};

@@ -77,8 +77,8 @@ void RowSweep::levelOperations(Level level, unsigned phase, Rows &rows, Value ow
       Value many = flat.splatOf(count, FlatOps::count(x[0]));
       if (kind == ReduceKind::Sum) // No members: 0, even where one would be infinite.
         return flat.select(many, flat.mul(x[0], many), flat.splat(0, FlatOps::count(x[0])));
-      if (kind == ReduceKind::LogSumExp)
-        return flat.add(x[0], flat.log(many));
+      if (isStatistic(kind))
+        return flat.statisticOfEqual(kind, x[0], many);
       return flat.select(many, x[0], flat.splat(0, FlatOps::count(x[0])));
     });
   }

@@ -78,7 +78,7 @@ private:
 
   llvm::DenseMap<Value, Value> scratch; ///< body value -> its row in stack memory
   llvm::DenseMap<mlir::Operation *, std::pair<Value, Value>>
-      statistics; ///< softmax or logsumexp -> running maximum and sum
+      statistics; ///< softmax or statistic -> running maximum and sum
 };
 
 } // namespace gnnc::cpu

@@ -32,9 +32,10 @@ void RowSweep::raise(Value score, Rows &rows, Value maximum, ArrayRef<std::pair<
   ArrayRef<int64_t> shape = shapeOf(like);
   int64_t n = RefTensor::product(shape);
   Value factor = kernel.scratch(n, element);
+  auto larger = [&](ArrayRef<Value> x) { return flat.finite(flat.max(x[1], x[0])); };
   apply({n}, {factor, {1}}, {{maximum, {1}}, {score, {1}}},
-        [&](ArrayRef<Value> x) { return flat.exp(flat.sub(x[0], flat.max(x[1], x[0]))); });
-  apply({n}, {maximum, {1}}, {{maximum, {1}}, {score, {1}}}, [&](ArrayRef<Value> x) { return flat.max(x[1], x[0]); });
+        [&](ArrayRef<Value> x) { return flat.exp(flat.sub(x[0], larger(x))); });
+  apply({n}, {maximum, {1}}, {{maximum, {1}}, {score, {1}}}, larger);
   for (auto [pointer, value] : scaled) {
     Strided target{pointer, rowMajor(shapeOf(value))};
     apply(shapeOf(value), target, {target, {factor, stridesByClass(like, value)}},
@@ -93,13 +94,14 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
       maximum = kernel.scratch(n, element);
       sum = kernel.scratch(n, element);
     }
-    fill(maximum, n, lowest(element));
+    fill(maximum, n, lowestFinite(element));
     fill(sum, n, 0);
   };
   for (const AccumulatePlan *sum : sums) {
     mpk::AccumulateOp op = sum->op;
-    if (op.getKind() == ReduceKind::LogSumExp) {
-      beginStatistics(op);
+    if (isStatistic(op.getKind())) {
+      if (!sum->isFound())
+        beginStatistics(op);
     } else if (namesWinner(op.getKind())) {
       beginWinner(op);
     } else {
@@ -148,32 +150,21 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
       unsigned number =
           llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; }) - plan.softmaxes.begin();
       Value weight = memory(softmax.getResult());
-      if (plan.softmaxes[number].online) {
-        SmallVector<std::pair<Value, Value>> scaled;
-        for (const AccumulatePlan *sum : sums)
-          if (sum->online == int(number)) {
-            mpk::AccumulateOp target = sum->op;
-            scaled.push_back({memory(target.getResult()), target.getResult()});
-          }
-        addStatistics(op, scaled, weight);
-      } else {
-        auto [maximum, sum] = statistics[op];
-        apply({getFeatureElements(softmax.getType())}, {weight, {1}},
-              {{inner.lookup(softmax.getInput()), {1}}, {maximum, {1}}, {sum, {1}}},
-              [&](ArrayRef<Value> x) { return flat.div(flat.exp(flat.sub(x[0], x[1])), x[2]); });
-      }
+      SmallVector<std::pair<Value, Value>> scaled;
+      for (const AccumulatePlan *sum : sums)
+        if (sum->online == int(number)) {
+          mpk::AccumulateOp target = sum->op;
+          scaled.push_back({memory(target.getResult()), target.getResult()});
+        }
+      addStatistics(op, scaled, weight);
       inner[softmax.getResult()] = weight;
     }
-    for (const SoftmaxPlan &softmax : plan.softmaxes)
-      if (softmax.walk == walk && !softmax.online) {
-        ensure(softmax.op->getOperand(0));
-        addStatistics(softmax.op, {}, {});
-      }
     for (const AccumulatePlan *sum : sums) {
       mpk::AccumulateOp op = sum->op;
       ensure(op.getInput());
-      if (op.getKind() == ReduceKind::LogSumExp) {
-        addStatistics(op, {}, {});
+      if (isStatistic(op.getKind())) {
+        if (!sum->isFound())
+          addStatistics(op, {}, {});
         continue;
       }
       accumulate(op, inner.lookup(op.getInput()), [&] { return memberAt(position); });
@@ -195,10 +186,15 @@ void RowSweep::emitWalk(unsigned walk, Value owner, std::pair<Value, Value> rang
       copy(n, out.pointer, statistics[op].second);
       continue;
     }
-    if (op.getKind() == ReduceKind::LogSumExp) {
-      auto [maximum, total] = statistics[op];
-      apply({n}, {out.pointer, {1}}, {{maximum, {1}}, {total, {1}}},
-            [&](ArrayRef<Value> x) { return flat.add(x[0], flat.log(x[1])); });
+    if (isStatistic(op.getKind())) {
+      Operation *finder = op;
+      if (sum->statisticOf >= 0)
+        finder = plan.softmaxes[sum->statisticOf].op;
+      else if (sum->sameAs >= 0)
+        finder = plan.accumulates[sum->sameAs].op;
+      auto [shift, total] = statistics[finder];
+      apply({n}, {out.pointer, {1}}, {{shift, {1}}, {total, {1}}},
+            [&](ArrayRef<Value> x) { return flat.statistic(op.getKind(), x[0], x[1]); });
       continue;
     }
     if (sum->online >= 0) {

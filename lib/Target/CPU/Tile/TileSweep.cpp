@@ -123,7 +123,7 @@ TileSweep::TileSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
 /// Sorts products by the products they need, and finds the rows that each round has to make.
 LogicalResult TileSweep::findRounds() {
   Block &body = sweep.getBody().front();
-  DenseSet<Value> late; // depends on a softmax over the members
+  DenseSet<Value> late; // depends on a softmax over the members, or on what they accumulate
   auto roundAt = [&](unsigned round) -> Round & {
     if (rounds.size() <= round)
       rounds.resize(round + 1);
@@ -144,7 +144,7 @@ LogicalResult TileSweep::findRounds() {
       if (late.contains(operand))
         late.insert_range(op.getResults());
     }
-    if (isa<mpk::SoftmaxOp>(op))
+    if (isa<mpk::SoftmaxOp>(op) || (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
       late.insert(op.getResult(0));
     if (mpk::isTiled(&op)) {
       for (Value operand : op.getOperands())

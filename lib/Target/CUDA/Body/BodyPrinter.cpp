@@ -463,6 +463,7 @@ void BodyPrinter::fold(FoldOp op) {
     break;
   case ReduceKind::LogSumExp:
     extreme("best", true);
+    out.line("best = gnnc::finite(best);");
     out.line("Real sum = 0;");
     out.line(loops(folded) + "sum += " + guarded("gnnc::exp(" + term + " - best)", "Real(0)") + ";");
     out.line(target + " = best + gnnc::log(" + reduceLanes("sumLanes", folded, "sum") + ");");

@@ -231,7 +231,8 @@ int64_t Chooser::walkRegisters() {
       continue;
     if (auto sum = dyn_cast<mpk::AccumulateOp>(op)) { // Winners are compared by value and by number.
       bool names = sum.getKind() == mpdfg::ReduceKind::ArgMax || sum.getKind() == mpdfg::ReduceKind::ArgMin;
-      total += heldBy(axes.of(op.getOperand(0)), axes) * (names ? 3 : 1);
+      bool follows = sum.getKind() == mpdfg::ReduceKind::SoftmaxShift; // from what the scale's maximum and sum are
+      total += heldBy(axes.of(op.getOperand(0)), axes) * (names ? 3 : follows ? 0 : 1);
     }
     for (Value operand : op.getOperands())
       if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() && met.insert(operand).second)

@@ -197,7 +197,7 @@ std::string NumberPrinter::fold(FoldOp op, const std::string &at) {
   case ReduceKind::Min:
     return extreme(false);
   case ReduceKind::LogSumExp: {
-    std::string top = extreme(true);
+    std::string top = define("gnnc::finite(" + extreme(true) + ")");
     std::string total = sum("0", numbers, term, [&](const std::string &all, const std::string &x) {
       return all + " + gnnc::exp(" + x + " - " + top + ")";
     });

@@ -36,8 +36,8 @@ namespace gnnc {
 using int64 = long long;
 
 constexpr unsigned kAllLanes = 0xffffffffu;
-/// Where the running maximum of an online softmax starts: no finite score is below, and its difference to one is
-/// finite.
+/// The lowest finite number, and the negative of the largest: where the running maximum of a softmax starts, and
+/// between which it stays, so that its difference to an equal one is 0.
 template <typename T> constexpr T kLowest = T(-3.402823466e+38f);
 template <> constexpr double kLowest<double> = -1.7976931348623157e+308;
 
@@ -108,6 +108,10 @@ GNNC_DEVICE float least(float x, float y) { return leastOrNaN(x, y); }
 /// The greater of two numbers, of which not-a-number is none.
 GNNC_DEVICE float greater(float x, float y) { return ::fmaxf(x, y); }
 GNNC_DEVICE double greater(double x, double y) { return ::fmax(x, y); }
+/// The finite number next to an infinite one.
+template <typename T> GNNC_DEVICE T finite(T x) {
+  return x < kLowest<T> ? kLowest<T> : x > -kLowest<T> ? -kLowest<T> : x;
+}
 
 //===----------------------------------------------------------------------===//
 // Lanes. Lanes whose numbers differ in the bits of Count lanes that begin at First hold parts of one row; all lanes of
@@ -220,6 +224,18 @@ template <typename T> GNNC_DEVICE T random(T seedLow, T seedHigh, T step, T elem
 //===----------------------------------------------------------------------===//
 // Accumulators of one number
 //===----------------------------------------------------------------------===//
+
+/// What is made of the largest number and the sum of exp of the differences to it; the scale of what is infinite or NaN
+/// is NaN.
+template <typename T> GNNC_DEVICE T softmax_shift(T shift, T) { return shift; }
+template <typename T> GNNC_DEVICE T softmax_scale(T, T sum) {
+  return sum > -kLowest<T> ? T(GNNC_NAN) : sum != 0 ? T(1) / sum : T(0);
+}
+template <typename T> GNNC_DEVICE T logsumexp(T shift, T sum) { return shift + log(sum); }
+/// The sum of exp of as many times the same difference, which is 0 or infinite.
+template <typename T> GNNC_DEVICE T sumOfEqual(T difference, T count) {
+  return count > 0 ? exp(difference) * count : T(0);
+}
 
 /// Of equal numbers the smallest element wins, and not-a-number wins over all, so the order of merging does not matter;
 /// -1 is nobody.

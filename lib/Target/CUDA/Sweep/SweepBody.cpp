@@ -27,21 +27,28 @@ void SweepBody::makeWalk(unsigned number) {
   for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
     if (softmax.walk == number) {
       mpk::SoftmaxOp op = softmax.op;
-      Statistic statistic{op.getInput(), int(i), -1, {}};
-      if (softmax.online)
-        for (auto [j, sum] : llvm::enumerate(plan.accumulates))
-          if (sum.online == int(i))
-            statistic.scaled.push_back(j);
+      Statistic statistic{op.getInput(), int(i), {}, {}};
+      for (auto [j, sum] : llvm::enumerate(plan.accumulates)) {
+        if (sum.online == int(i))
+          statistic.scaled.push_back(j);
+        if (sum.statisticOf == int(i))
+          statistic.accumulates.push_back(j);
+      }
       walk.statistics.push_back(statistic);
     }
   for (auto [i, accumulate] : llvm::enumerate(plan.accumulates)) {
-    if (!accumulate.perMember || accumulate.walk != number || accumulate.statisticOf >= 0)
+    if (!accumulate.perMember || accumulate.walk != number || accumulate.isFound())
       continue;
     mpk::AccumulateOp op = accumulate.op;
-    if (op.getKind() == ReduceKind::LogSumExp)
-      walk.statistics.push_back({op.getInput(), -1, int(i), {}});
-    else
+    if (isStatistic(op.getKind())) {
+      Statistic statistic{op.getInput(), -1, {int(i)}, {}};
+      for (auto [j, other] : llvm::enumerate(plan.accumulates))
+        if (other.sameAs == int(i))
+          statistic.accumulates.push_back(j);
+      walk.statistics.push_back(statistic);
+    } else {
       walk.accumulates.push_back(i);
+    }
     walk.needsElement |= op.getKind() == ReduceKind::ArgMax || op.getKind() == ReduceKind::ArgMin;
   }
   for (auto [i, value] : llvm::enumerate(yield.getValues()))

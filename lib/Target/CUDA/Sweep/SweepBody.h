@@ -21,12 +21,12 @@
 
 namespace gnnc::cuda {
 
-/// A running maximum and sum of exponentials: of a softmax, or of a log-sum-exp that no softmax finds.
+/// A running maximum and sum of exponentials: of a softmax, or of statistics that no softmax finds.
 struct Statistic {
   mlir::Value score;
-  int softmax = -1;              ///< index into SweepPlan::softmaxes
-  int accumulate = -1;           ///< index into SweepPlan::accumulates: a log-sum-exp of its own
-  llvm::SmallVector<int> scaled; ///< sums that an online softmax weighs
+  int softmax = -1;                   ///< index into SweepPlan::softmaxes, or -1
+  llvm::SmallVector<int> accumulates; ///< what follows from it, into SweepPlan::accumulates
+  llvm::SmallVector<int> scaled;      ///< sums that an online softmax weighs
 };
 
 struct WalkBody {

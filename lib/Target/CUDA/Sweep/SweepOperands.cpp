@@ -192,9 +192,11 @@ void SweepPrinter::finishAccumulate(mpk::AccumulateOp op) {
   std::string target = print.element(op.getResult());
   members.open("");
   members.line("const Real count = Real(__ldg(" + pointers + " + owner + 1) - __ldg(" + pointers + " + owner));");
-  std::string result = op.getKind() == ReduceKind::Sum         ? "count > 0 ? " + value + " * count : Real(0)"
-                       : op.getKind() == ReduceKind::LogSumExp ? value + " + gnnc::log(count)"
-                                                               : "count > 0 ? " + value + " : Real(0)";
+  std::string result = op.getKind() == ReduceKind::Sum ? "count > 0 ? " + value + " * count : Real(0)"
+                       : isStatistic(op.getKind())
+                           ? "gnnc::" + stringifyEnum(op.getKind()).str() + "(gnnc::finite(" + value +
+                                 "), gnnc::sumOfEqual(Real(" + value + " - gnnc::finite(" + value + ")), count))"
+                           : "count > 0 ? " + value + " : Real(0)";
   print.forEach(axes.of(op.getResult()), target + " = " + result + ";");
   members.close();
 }

@@ -66,9 +66,6 @@ void SweepPrinter::constructor() {
     for (Value value : body.valuesAt(number))
       if (print.root(value) == value && !print.fromMemory.count(value) && !BodyPrinter::isWrittenWhereUsed(value))
         members.line(print.declaration(value) + ";");
-  for (auto [i, softmax] : llvm::enumerate(plan.softmaxes))
-    if (!softmax.online)
-      fields("lse" + Twine(i), softmax.op->getOperand(0));
   members.line("");
   members.open("GNNC_DEVICE Body(const Args &args, int lane, int tile, Real *staging) : args(args), staging(staging)" +
                Twine(initial));
@@ -84,6 +81,10 @@ FailureOr<DeviceStep> SweepPrinter::run() {
   for (mpk::AccumulateOp op : plan.shared)
     if (isMember(op.getInput()))
       return op.emitOpError() << "over all members is not supported by the cuda target; accumulate over owners first";
+  for (SoftmaxPlan &softmax : plan.softmaxes)
+    if (!softmax.online)
+      return softmax.op.emitOpError() << "is not online (" << softmax.declined
+                                      << "); expand-softmaxes writes it with its statistics first";
   for (auto [i, value] : llvm::enumerate(body.yield.getValues()))
     if (sweep.getYieldOf(i).getKind() == AccessKind::Shared && sweep.getOverAttr())
       sharedResults = true;

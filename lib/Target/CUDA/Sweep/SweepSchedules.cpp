@@ -116,7 +116,7 @@ int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOr
 bool SweepPrinter::isLight() {
   auto holdsMore = [](Operation &op) {
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
-    return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && accumulate.getKind() == ReduceKind::LogSumExp);
+    return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind()));
   };
   return layout.walkNumbers > 0 && walkBytes() <= kFewBytes && llvm::none_of(sweep.getBody().front(), holdsMore);
 }

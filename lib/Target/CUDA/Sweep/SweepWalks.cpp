@@ -91,7 +91,7 @@ void SweepPrinter::load(unsigned number) {
 void SweepPrinter::deferFolds() {
   for (const AccumulatePlan &accumulate : plan.accumulates) {
     mpk::AccumulateOp op = accumulate.op;
-    if (!accumulate.perMember || accumulate.online >= 0 || accumulate.statisticOf >= 0 ||
+    if (!accumulate.perMember || accumulate.online >= 0 ||
         (op.getKind() != ReduceKind::Sum && op.getKind() != ReduceKind::Mean))
       continue;
     Operation *fold = op.getInput().getDefiningOp();
@@ -114,11 +114,6 @@ void SweepPrinter::memberOperation(Operation *op) {
   const SoftmaxPlan *found = llvm::find_if(plan.softmaxes, [&](auto &p) { return p.op == softmax; });
   unsigned number = found - plan.softmaxes.begin();
   std::string score = print.element(softmax.getInput());
-  if (!found->online) { // Its log-sum-exp is known from an earlier walk.
-    print.forEach(axes.of(result), print.element(result) + " = gnnc::exp(" + score + " - lse" + Twine(number) +
-                                       print.subscripts(axes.of(softmax.getInput())) + ");");
-    return;
-  }
   auto &statistics = body.walks[found->walk].statistics;
   int slot = llvm::find_if(statistics, [&](auto &s) { return s.softmax == int(number); }) - statistics.begin();
   print.forEach(axes.of(result), print.element(result) + " = m.live ? gnnc::exp(" + score + " - " +
@@ -148,6 +143,7 @@ void SweepPrinter::raise(unsigned number) {
     members.line("Real top = " + top + ";");
     // A score that is no number makes the total none.
     members.line("GNNC_FOR(u, N) top = members[u].live ? gnnc::greater(top, " + score + ") : top;");
+    members.line("top = gnnc::finite(top);");
     members.line("scale" + Twine(i) + print.subscripts(shape) + " = gnnc::exp(" + top + " - top);");
     members.line(top + " = top;");
     members.line(at("s", "total", i, statistic.score) + " *= scale" + Twine(i) + print.subscripts(shape) + ";");
@@ -169,9 +165,8 @@ void SweepPrinter::add(unsigned number) {
     memberOperation(op);
   for (auto [i, statistic] : llvm::enumerate(walk.statistics)) {
     std::string total = at("s", "total", i, statistic.score);
-    bool online = statistic.softmax >= 0 && plan.softmaxes[statistic.softmax].online;
-    mpk::SoftmaxOp op = online ? plan.softmaxes[statistic.softmax].op : mpk::SoftmaxOp();
-    bool used = online && llvm::is_contained(walk.adding, op.getOperation());
+    mpk::SoftmaxOp op = statistic.softmax >= 0 ? plan.softmaxes[statistic.softmax].op : mpk::SoftmaxOp();
+    bool used = op && llvm::is_contained(walk.adding, op.getOperation());
     std::string weight = used ? print.element(op.getResult())
                               : "(m.live ? gnnc::exp(" + print.element(statistic.score) + " - " +
                                     at("s", "top", i, statistic.score) + ") : Real(0))";
@@ -270,24 +265,16 @@ void SweepPrinter::after(unsigned number) {
   const WalkBody &walk = body.walks[number];
   members.open("GNNC_DEVICE void after(const Walk" + Twine(number) + "::Sums &s, int count)");
   for (auto [i, statistic] : llvm::enumerate(walk.statistics)) {
-    if (!statistic.scaled.empty()) {
-      const AxisList &shape = axes.of(statistic.score);
-      std::string total = at("s", "total", i, statistic.score); // A NaN stays one.
-      members.line(print.declaration("share" + Twine(i), shape) + ";");
-      print.forEach(shape, "share" + Twine(i) + print.subscripts(shape) + " = " + total + " != 0 ? Real(1) / " + total +
-                               " : Real(0);");
-    }
-    std::string lse =
-        at("s", "top", i, statistic.score) + " + gnnc::log(" + at("s", "total", i, statistic.score) + ");";
     const AxisList &shape = axes.of(statistic.score);
-    for (auto [j, accumulate] : llvm::enumerate(plan.accumulates))
-      if (int(j) == statistic.accumulate ||
-          (accumulate.perMember && statistic.softmax >= 0 && accumulate.statisticOf == statistic.softmax)) {
-        mpk::AccumulateOp op = accumulate.op;
-        print.forEach(shape, print.element(op.getResult()) + " = " + lse);
-      }
-    if (statistic.softmax >= 0 && !plan.softmaxes[statistic.softmax].online)
-      print.forEach(shape, "lse" + Twine(statistic.softmax) + print.subscripts(shape) + " = " + lse);
+    std::string found = "(" + at("s", "top", i, statistic.score) + ", " + at("s", "total", i, statistic.score) + ");";
+    if (!statistic.scaled.empty()) {
+      members.line(print.declaration("share" + Twine(i), shape) + ";");
+      print.forEach(shape, "share" + Twine(i) + print.subscripts(shape) + " = gnnc::softmax_scale" + found);
+    }
+    for (int j : statistic.accumulates) {
+      mpk::AccumulateOp op = plan.accumulates[j].op;
+      print.forEach(shape, print.element(op.getResult()) + " = gnnc::" + stringifyEnum(op.getKind()) + found);
+    }
   }
   for (int i : walk.accumulates) {
     const AccumulatePlan &accumulate = plan.accumulates[i];

@@ -110,7 +110,7 @@ void TilePlan::findSteps() {
       ReduceKind kind = accumulate.getKind();
       bool names = kind == ReduceKind::ArgMax || kind == ReduceKind::ArgMin;
       // What is made of an accumulation has a sweep of its own.
-      possible &= result >= 0 && kind != ReduceKind::LogSumExp && accumulate->getNumResults() == 1;
+      possible &= result >= 0 && !isStatistic(kind) && accumulate->getNumResults() == 1;
       for (Operation *user : accumulate->getUsers())
         possible &= user == yield;
       bool most = kind == ReduceKind::Max || kind == ReduceKind::ArgMax,
