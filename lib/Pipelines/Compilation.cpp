@@ -8,6 +8,7 @@
 #include "Compilation.h"
 #include "Alternatives.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
+#include "gnnc/Support/CrashReport.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
@@ -46,7 +47,10 @@ static llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, Array
   std::vector<std::optional<llvm::Expected<cpu::CPUCode>>> results(levels.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < levels.size(); ++i)
-    threads.emplace_back([&, i] { results[i].emplace(cpu::generateCode(module, levels[i], options)); });
+    threads.emplace_back([&, i] {
+      CrashStack stack;
+      results[i].emplace(cpu::generateCode(module, levels[i], options));
+    });
   results[0].emplace(cpu::generateCode(module, levels[0], options));
   for (std::thread &thread : threads)
     thread.join();

@@ -12,6 +12,7 @@
 
 #include "Server.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Support/CrashReport.h"
 #include "gnnc/Support/Version.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -72,6 +73,7 @@ int serveModels(int argc, char **argv) {
 } // namespace
 
 int main(int argc, char **argv) {
+  gnnc::installCrashReport("gnnc-lsp-server", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING, argc, argv);
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &out) { out << "gnnc-lsp-server " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   if (argc > 1 && llvm::StringRef(argv[1]) == "--mlir") {

@@ -12,6 +12,7 @@
 #include "InterpretPass.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Support/CrashReport.h"
 #include "gnnc/Support/Version.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,6 +26,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 int main(int argc, char **argv) {
+  gnnc::installCrashReport("gnnc-opt", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING, argc, argv);
   llvm::cl::SetVersionPrinter(
       [](llvm::raw_ostream &out) { out << "gnnc-opt " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING "\n"; });
   mlir::DialectRegistry registry;

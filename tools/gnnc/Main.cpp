@@ -10,6 +10,7 @@
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/Pipelines.h"
+#include "gnnc/Support/CrashReport.h"
 #include "gnnc/Support/Version.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,7 +20,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include <csignal>
 #include <sstream>
 
 using namespace gnnc;
@@ -309,12 +309,12 @@ static int finish(int status) {
 }
 
 int main(int argc, char **argv) {
-  // A file that grows too large, like a full disk, is an error that names it instead of the end without a word.
-  std::signal(SIGXFSZ, SIG_IGN);
+  const std::string version =
+      "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " + std::to_string(GNNC_ABI_VERSION);
+  installCrashReport("gnnc", version, argc, argv);
   CLI::App app("Compiles graph neural networks to shared objects that need only libc and libm, and runs them.", "gnnc");
   app.require_subcommand(1);
-  app.set_version_flag("--version", "gnnc " GNNC_VERSION ", LLVM " LLVM_VERSION_STRING ", ABI version " +
-                                        std::to_string(GNNC_ABI_VERSION));
+  app.set_version_flag("--version", version);
   CompileArguments compileArguments, checkArguments;
   RunArguments runArguments;
   TrainArguments trainArguments;

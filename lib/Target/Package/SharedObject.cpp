@@ -19,12 +19,14 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
 #include <link.h>
 #include <mutex>
+#include <utility>
 
 LLD_HAS_DRIVER(elf)
 
@@ -39,28 +41,31 @@ llvm::Error error(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// A folder that is gone when this is.
-class TemporaryFolder {
+/// A file that is gone when this is, or when a signal ends the process.
+class TemporaryFile {
 public:
-  TemporaryFolder() { failure = llvm::sys::fs::createUniqueDirectory("gnnc", folder); }
-  ~TemporaryFolder() {
-    if (!failure)
-      llvm::sys::fs::remove_directories(folder);
-  }
-  std::error_code failure;
-  static std::string parent() {
+  static llvm::Expected<TemporaryFile> create() {
     llvm::SmallString<128> path;
-    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, path);
-    return std::string(path);
+    if (std::error_code failure = llvm::sys::fs::createTemporaryFile("gnnc", "o", path)) {
+      llvm::SmallString<128> parent;
+      llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, parent);
+      return error("cannot make a temporary file in '" + parent + "': " + failure.message());
+    }
+    llvm::sys::RemoveFileOnSignal(path);
+    return TemporaryFile(std::string(path));
   }
-  std::string file(llvm::StringRef name) const {
-    llvm::SmallString<128> path(folder);
-    llvm::sys::path::append(path, name);
-    return std::string(path);
+  TemporaryFile(TemporaryFile &&other) : name(std::exchange(other.name, {})) {}
+  ~TemporaryFile() {
+    if (name.empty())
+      return;
+    llvm::sys::fs::remove(name);
+    llvm::sys::DontRemoveFileOnSignal(name);
   }
+  const std::string &path() const { return name; }
 
 private:
-  llvm::SmallString<128> folder;
+  explicit TemporaryFile(std::string name) : name(std::move(name)) {}
+  std::string name; ///< empty: moved from
 };
 
 llvm::Error writeFile(const std::string &path, llvm::StringRef bytes) {
@@ -184,22 +189,25 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
 }
 
 llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> objects, bool shared) {
-  TemporaryFolder folder;
-  if (folder.failure)
-    return error("cannot make a temporary folder in '" + folder.parent() + "': " + folder.failure.message());
-  std::vector<std::string> files;
-  auto add = [&](llvm::StringRef bytes) {
-    files.push_back(folder.file(std::to_string(files.size()) + ".o"));
-    return writeFile(files.back(), bytes);
+  std::vector<TemporaryFile> files;
+  auto add = [&](llvm::StringRef bytes) -> llvm::Error {
+    llvm::Expected<TemporaryFile> file = TemporaryFile::create();
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+    return bytes.empty() ? llvm::Error::success() : writeFile(files.back().path(), bytes);
   };
+  // First of all where the linker writes to.
+  if (llvm::Error failure = add({}))
+    return std::move(failure);
   for (const std::string &object : objects)
     if (llvm::Error failure = add(object))
-      return failure;
+      return std::move(failure);
   if (shared)
     if (llvm::Error failure =
             add(llvm::StringRef(gnnc_embedded_runtime, gnnc_embedded_runtime_end - gnnc_embedded_runtime)))
-      return failure;
-  std::string output = folder.file("out");
+      return std::move(failure);
+  const std::string &output = files.front().path();
   std::vector<std::string> arguments{"ld.lld", "-o", output};
   if (shared)
     llvm::append_values(arguments, std::string("-shared"), std::string("--gc-sections"), std::string("-O1"),
@@ -207,7 +215,8 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
                         std::string("-s"), std::string("--as-needed"));
   else
     arguments.push_back("-r");
-  llvm::append_range(arguments, files);
+  for (const TemporaryFile &file : llvm::drop_begin(files))
+    arguments.push_back(file.path());
   if (shared)
     for (const char *library : {"libc.so", "libm.so", "libpthread.so"})
       if (std::string path = loadedLibrary(library); !path.empty())
@@ -221,6 +230,8 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
     std::lock_guard<std::mutex> lock(linkMutex);
     llvm::raw_string_ostream outStream(out), errorStream(messages);
     lld::Result result = lld::lldMain(argv, outStream, errorStream, {{lld::Gnu, &lld::elf::link}});
+    if (!result.canRunAgain && messages.empty())
+      messages = "the linker crashed, which is a bug in gnnc";
     if (result.retCode != 0)
       return error("linking failed: " + llvm::StringRef(messages).split('\n').first);
   }

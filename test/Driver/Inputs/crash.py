@@ -1,0 +1,33 @@
+"""Runs a command, sends it a signal when its handlers are there, and prints what it wrote to the standard error.
+
+usage: crash.py SIGNAL PIPE COMMAND...
+
+The handlers are there when the command opens the named pipe PIPE, which this makes; or, where PIPE is -, when it answers
+a message of the language server protocol. Exits with 0 where the signal ended the command.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+
+name, pipe, command = sys.argv[1], sys.argv[2], sys.argv[3:]
+number = getattr(signal, name)
+if pipe == "-":
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    message = b'{"jsonrpc":"2.0","id":4,"method":"shutdown"}'
+    process.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(message), message))
+    process.stdin.flush()
+    process.stdout.read(1)
+    process.send_signal(number)
+    said = process.communicate()[1]
+else:
+    os.mkfifo(pipe)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE)
+    with open(pipe, "w"):  # waits for who reads it
+        process.send_signal(number)
+        said = process.communicate()[1]
+    os.remove(pipe)
+print(said.decode(), end="")
+if process.returncode != -number:
+    sys.exit(f"expected the end by {name}, found status {process.returncode}")
