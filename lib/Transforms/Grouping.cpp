@@ -297,6 +297,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
 
   needs.over = getOwnerSpace(op);
   needs.along = getMemberMap(op);
+  needs.tiled = mpk::isTiled(op); // A product whose own rows are kept.
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     Operation *source = value.getDefiningOp();
@@ -390,7 +391,8 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
            !getResidency(reduce.getType());
   };
   if ((group.tiled || needs.tiled) &&
-      (needs.uses.contains(candidate) || (group.tiled != needs.tiled && !rows) || isa<NormOp>(op) ||
+      (needs.uses.contains(candidate) || bool(group.along) != bool(needs.along) ||
+       (group.tiled != needs.tiled && !rows) || isa<NormOp>(op) ||
        !needs.softmaxes.empty() || namesSharedWinner(op) || llvm::any_of(group.anchors, namesSharedWinner)))
     return Obstacle::Tiled;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.

@@ -147,6 +147,8 @@ LogicalResult TileSweep::findRounds() {
     if (isa<mpk::SoftmaxOp>(op) || (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
       late.insert(op.getResult(0));
     if (mpk::isTiled(&op)) {
+      if (!isOfTile(op.getResult(0)))
+        return op.emitOpError() << "in tiles is of members, or of owners where the sweep has no members";
       for (Value operand : op.getOperands())
         if (late.contains(operand) || plan.phases.lookup(operand) > 0)
           return op.emitOpError() << "of what its own sweep accumulates is not supported by the cpu target";
