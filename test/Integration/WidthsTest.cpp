@@ -103,6 +103,12 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"States", "model M { input x: node[in = 12], e: edge[in]\n param W[in, out = 20], V[out, low = 7]\n"
                        "let m = relu(relu(x.src - x.dst + e) @ W)\n"
                        "output f = tanh(m @ V)\n output y = tanh(mean(m))}"},
+        // Rows of two axes that are cut along both, so that what is left of them is narrow.
+        Wide{"CutTwice", "model M { input x: node[a = 66, b = 33]\n output y = sum(x, over: a)\n"
+                         "output z = sum(square(x), over: a) }"},
+        // A sum that is cut because its factors are wide, where its own rows are narrow.
+        Wide{"CutSum", "model M { input s: edge[]\n param v[k = 100], w[n = 9, k]\n"
+                       "output y = s * tanh(dot(v, w, over: k)) }"},
         // Three products, one after the other, whose rows are multiplied and summed.
         Wide{"Deep", "model M { input x: node[in = 16]\n param A[in, u = 20], B[u, v = 36], C[v, w = 36]\n"
                      "let b = relu(relu(relu(x.src + x.dst) @ A) @ B)\n"

@@ -149,6 +149,8 @@ Value RowGroup::computeAll(Operation *op) {
 }
 
 unsigned OwnerGroup::chooseCount(FlatSweep &sweep) {
+  if (sweep.isCut()) // A tile of a row is not next to the same tile of the next row, however narrow it is.
+    return 1;
   int64_t lanes = sweep.target.registerBytes() * 8 / sweep.elementBits(), widest = 1, cost = 0;
   auto visit = [&](Value value) {
     if (sweep.plan.levels.lookup(value) == Level::Owner)
@@ -166,7 +168,7 @@ unsigned OwnerGroup::chooseCount(FlatSweep &sweep) {
   }
   // Wide rows are not side by side, but for their sake a few registers of them must be free.
   if (widest >= lanes)
-    return cost < kWorthGrouping || sweep.isCut() || widest > 4 * lanes ? 1 : 4;
+    return cost < kWorthGrouping || widest > 4 * lanes ? 1 : 4;
   return cost == 0 ? 1 : std::min<int64_t>(lanes, 4 * lanes / int64_t(llvm::PowerOf2Ceil(widest)));
 }
 
