@@ -260,6 +260,10 @@ llvm::Error Compilation::emitCPUCode(bool wantText) {
 llvm::Expected<std::string> Compilation::package() {
   bool forCPU = isFor("cpu");
   llvm::SmallVector<EmittedKernel> kernels = forCPU ? code.front().kernels : nameKernels(module);
+  // Whichever level's code runs finds the memory that it works in.
+  for (const cpu::CPUCode &variant : code)
+    for (auto [kernel, other] : llvm::zip_equal(kernels, variant.kernels))
+      kernel.blockBytes = std::max(kernel.blockBytes, other.blockBytes);
   std::vector<std::string> objects;
   for (cpu::CPUCode &variant : code)
     objects.push_back(std::move(variant.object));

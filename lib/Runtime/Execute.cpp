@@ -134,8 +134,10 @@ void execute(gnnc_context &context, const Call &call) {
       buffers[k] = call.pointer(model.list(record.buffersAt)[k]);
     for (int64_t k = 0; k < record.numMerges; ++k)
       partials[k] = call.workspace + function.arenaAt + step.partials[k];
-    StepCall stepCall{
-        step.partition, {buffers, step.indices, partials, graph.extents}, context.variant->kernels[record.kernel]};
+    Frame frame{
+        buffers,          step.indices, partials, graph.extents, call.workspace + function.arenaAt + step.blockMemory,
+        record.blockBytes};
+    StepCall stepCall{step.partition, frame, context.variant->kernels[record.kernel]};
     context.pool.run(step.partition.blocks, runBlock, &stepCall);
     mergeStep(context, call, record, step.partition.blocks, partials);
   }

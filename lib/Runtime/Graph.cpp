@@ -274,12 +274,13 @@ gnnc_status Preparation::sizeBuffers() {
 
 gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
   const StepRec &step = model.step(number);
-  bool merged = step.numMerges > 0;
+  auto isMerged = [](const StepRec &step) { return step.numMerges > 0 || step.blockBytes > 0; };
+  bool merged = isMerged(step);
   // Steps that are cut alike share their blocks.
   for (int64_t i = 0; i < number; ++i) {
     const StepRec &other = model.step(i);
     if (isUsed(i) && other.kind == step.kind && other.map == step.map && other.space == step.space &&
-        (other.numMerges > 0) == merged) {
+        isMerged(other) == merged) {
       result = graph.steps[i].partition;
       return GNNC_OK;
     }
@@ -380,7 +381,7 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
     atLeast(mostBuffers, stepAt(i).numBuffers);
     atLeast(mostMerges, stepAt(i).numMerges);
   }
-  int64_t count = function.numBuffers + numMerges;
+  int64_t count = function.numBuffers + numMerges + function.numSteps;
   Lifetime *items = scratch.array<Lifetime>(count);
   int64_t *words = scratch.array<int64_t>(kPlanWords * count);
   int64_t *partials = memory.array<int64_t>(numMerges);
@@ -398,10 +399,13 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
   };
   for (int64_t i = 0; i < function.numSteps; ++i) {
     const StepRec &step = stepAt(i);
+    int64_t bytes, blocks = graph.capacities ? mostBlocks(model, step, graph.capacities)
+                                             : graph.steps[function.firstStep + i].partition.blocks;
+    if (__builtin_mul_overflow(step.blockBytes, blocks, &bytes))
+      return tooLarge();
+    items[function.numBuffers + numMerges + i] = {bytes, i, i, 0};
     for (int64_t k = 0; k < step.numMerges; ++k) {
       const MergeRec &merge = model.merge(step, k);
-      int64_t bytes, blocks = graph.capacities ? mostBlocks(model, step, graph.capacities)
-                                               : graph.steps[function.firstStep + i].partition.blocks;
       if (__builtin_mul_overflow(merge.elements, blocks, &bytes) ||
           __builtin_mul_overflow(bytes, model.buffer(merge.buffer).dtypeBits / 8, &bytes))
         return tooLarge();
@@ -417,6 +421,7 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
     graph.buffers[function.firstBuffer + i].offset = items[i].offset;
   for (int64_t i = 0, merge = 0; i < function.numSteps; ++i) {
     graph.steps[function.firstStep + i].partials = partials + merge;
+    graph.steps[function.firstStep + i].blockMemory = items[function.numBuffers + numMerges + i].offset;
     for (int64_t k = 0; k < stepAt(i).numMerges; ++k, ++merge)
       partials[merge] = items[function.numBuffers + merge].offset;
   }

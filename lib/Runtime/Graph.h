@@ -29,6 +29,7 @@ struct PreparedStep {
   Partition partition;
   const int32_t *const *indices = nullptr;
   const int64_t *partials = nullptr; ///< for each merge, offset of its partial results from the start of the arena
+  int64_t blockMemory = 0;           ///< offset of its blocks' memory likewise
 };
 
 struct PreparedFunction {

@@ -21,7 +21,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 9;
+constexpr int64_t kTableVersion = 10;
 
 enum SpaceKind : int64_t { SpaceRoot, SpaceStatic, SpaceFilter, SpaceUnion, SpaceDistinct };
 enum MapKind : int64_t { MapRoot, MapInclusion, MapPart, MapParts, MapProjection, MapClass, MapLast, MapCompose };
@@ -75,9 +75,10 @@ enum MergeKind : int64_t { MergeSum, MergeMax, MergeMin, MergeArgMax, MergeArgMi
 struct MergeRec {
   int64_t buffer, kind, elements;
 };
-// `name`: of the step; no other step of the model has it where there are device steps.
+// `name`: of the step; no other step of the model has it where there are device steps. `blockBytes`: of memory that each
+// block works in, which nobody reads afterwards.
 struct StepRec {
-  int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name;
+  int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name, blockBytes;
 };
 
 // Steps with their buffers and one plan of a workspace. `needs`: root spaces and maps (as in `order`) without which it
@@ -167,6 +168,8 @@ struct Frame {
   const int32_t *const *indices;
   void *const *partials;
   const int64_t *extents;
+  char *blockMemory; // that of block 0; the others' follows, `blockBytes` each
+  int64_t blockBytes;
 };
 using Kernel = void (*)(const Frame *frame, int64_t begin, int64_t end, int64_t owner, int64_t block);
 

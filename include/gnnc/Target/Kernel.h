@@ -50,6 +50,7 @@ struct EmittedKernel {
   llvm::SmallVector<mlir::Value> buffers;
   llvm::SmallVector<IndexRef> indices;
   llvm::SmallVector<MergeRef> merges;
+  int64_t blockBytes = 0; ///< memory that each block works in
 };
 
 } // namespace gnnc

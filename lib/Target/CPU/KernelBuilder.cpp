@@ -17,6 +17,9 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::cpu;
 
+/// Of all rows together that a kernel keeps on the stack.
+static constexpr int64_t kMostStackBytes = 256 << 10;
+
 KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, StepKind kind, Location loc)
     : b(module.getContext()), location(loc) {
   info.name = name.str();
@@ -237,11 +240,40 @@ void KernelBuilder::store(Value value, Value pointer, Type element) {
   LLVM::MaskedStoreOp::create(b, location, rest, address(pointer, i64(whole), element), mask, bytes);
 }
 
-Value KernelBuilder::scratch(int64_t count, Type element) {
+/// Where this block's memory in the workspace begins.
+Value KernelBuilder::blockMemory() {
+  if (blockStart)
+    return blockStart;
   OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(&function.getBody().front());
-  Value size = arith::ConstantOp::create(b, location, b.getI64IntegerAttr(count));
-  Value memory = LLVM::AllocaOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), element, size, 64);
+  b.setInsertionPoint(entryEnd);
+  Type pointer = LLVM::LLVMPointerType::get(b.getContext());
+  auto field = [&](int32_t number, Type type) -> Value {
+    Value at =
+        LLVM::GEPOp::create(b, location, pointer, pointer, function.getArgument(0), ArrayRef<LLVM::GEPArg>{number});
+    return LLVM::LoadOp::create(b, location, type, at);
+  };
+  Value memory = field(4, pointer), bytes = field(5, b.getI64Type());
+  Value offset = arith::MulIOp::create(b, location, block(), bytes);
+  return blockStart = LLVM::GEPOp::create(b, location, pointer, b.getI8Type(), memory, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+Value KernelBuilder::scratch(int64_t count, Type element) {
+  constexpr int64_t kAlignment = 64;
+  int64_t bytes = llvm::alignTo(count * element.getIntOrFloatBitWidth() / 8, kAlignment);
+  OpBuilder::InsertionGuard guard(b);
+  Value memory;
+  if (stackBytes + bytes <= kMostStackBytes) {
+    stackBytes += bytes;
+    b.setInsertionPointToStart(&function.getBody().front());
+    Value size = arith::ConstantOp::create(b, location, b.getI64IntegerAttr(count));
+    memory = LLVM::AllocaOp::create(b, location, LLVM::LLVMPointerType::get(b.getContext()), element, size, kAlignment);
+  } else {
+    Value start = blockMemory();
+    b.setInsertionPoint(entryEnd);
+    Value offset = arith::ConstantOp::create(b, location, b.getI64IntegerAttr(info.blockBytes));
+    memory = LLVM::GEPOp::create(b, location, start.getType(), b.getI8Type(), start, ArrayRef<LLVM::GEPArg>{offset});
+    info.blockBytes += bytes;
+  }
   setHeld(memory, element);
   return memory;
 }

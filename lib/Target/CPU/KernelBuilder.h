@@ -83,7 +83,8 @@ public:
   mlir::Value address(mlir::Value base, mlir::Value elements, mlir::Type element);
   mlir::Value load(mlir::Type type, mlir::Value pointer, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Type element);
-  /// Stack memory, allocated once at the function's entry.
+  /// Memory that the kernel works in, aligned to 64 bytes: on the stack as long as all of it together is small, else the
+  /// block's own in the workspace. Threads that call a model may have little stack.
   mlir::Value scratch(int64_t count, mlir::Type element);
   /// What memory holds for numbers that are computed with as `element`.
   mlir::Type heldAt(mlir::Value pointer, mlir::Type element) const;
@@ -92,6 +93,7 @@ public:
 
 private:
   mlir::Value frameField(unsigned field, unsigned slot);
+  mlir::Value blockMemory();
   mlir::Value widen(mlir::Value stored, mlir::Type held, mlir::Type type);
   mlir::Value narrow(mlir::Value value, mlir::Type held);
 
@@ -106,6 +108,8 @@ private:
   llvm::DenseSet<mlir::Value> throughOwner;
   mlir::FlatSymbolRefAttr positionsOf;
   bool adding = false;
+  int64_t stackBytes = 0;
+  mlir::Value blockStart; ///< of this block's memory in the workspace; null: not asked for
   mlir::Value first, last;
 };
 

@@ -339,6 +339,7 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
   step.numIndices = indexList.size();
   step.mergesAt = append(merges);
   step.numMerges = merges.size();
+  step.blockBytes = kernel.blockBytes;
   step.name = name(device.steps.empty() ? kernel.name : device.steps[steps.size()].name);
   steps.push_back(step);
 }

@@ -384,6 +384,45 @@ TEST(Run, WideMerges) {
   }
 }
 
+/// What blocks work in is theirs, and lies apart from what is alive meanwhile.
+TEST(Run, MemoryOfBlocks) {
+  static constexpr int64_t rows = 5000, bytes = 4096;
+  auto fill = [](const Frame *frame, int64_t begin, int64_t end, int64_t, int64_t) {
+    EXPECT_EQ(frame->blockBytes, 0);
+    for (int64_t row = begin; row < end; ++row)
+      buffer<float>(frame, 0)[row] = static_cast<float>(row);
+  };
+  auto work = [](const Frame *frame, int64_t begin, int64_t end, int64_t, int64_t block) {
+    ASSERT_EQ(frame->blockBytes, bytes);
+    char *memory = frame->blockMemory + block * bytes;
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(memory) % 64, 0u);
+    memset(memory, static_cast<int>(block), bytes);
+    for (int64_t row = begin; row < end; ++row)
+      buffer<float>(frame, 1)[row] = buffer<const float>(frame, 0)[row] + 1;
+    for (int64_t i = 0; i < bytes; ++i)
+      if (memory[i] != static_cast<char>(block))
+        buffer<float>(frame, 1)[begin] = NAN;
+  };
+  for (int threads : {1, 4}) {
+    ModelBuilder b;
+    int64_t node = b.root("node"), x = b.arena(node, {}, 0, 1), out = b.output("y", node, {});
+    b.step({fill, StepRows, node, {x}, {}, {}});
+    b.step({work, StepRows, node, {x, out}, {}, {}, bytes});
+    gnnc_context *context = open(b.build(), threads);
+    GraphData data;
+    data.extent("node", rows);
+    gnnc_graph *graph;
+    ASSERT_EQ(gnnc_model()->prepare(context, &data.desc(), &graph, nullptr), GNNC_OK);
+    Tensor y("y", {rows}, NAN);
+    ASSERT_EQ(gnnc_model()->run(context, graph, nullptr, nullptr, 0, &y.binding, 1, nullptr, 0, nullptr, nullptr),
+              GNNC_OK);
+    for (int64_t row = 0; row < rows; ++row)
+      ASSERT_EQ(y.data[row], row + 1) << row;
+    gnnc_model()->free_graph(graph);
+    gnnc_model()->close(context);
+  }
+}
+
 /// Values of a shared space run as one row; constants are read where the table says.
 TEST(Run, SharedStepsAndConstants) {
   auto kernel = [](const Frame *frame, int64_t begin, int64_t end, int64_t, int64_t) {

@@ -143,6 +143,7 @@ void ModelBuilder::step(const Step &s) {
   record.numIndices = static_cast<int64_t>(s.indices.size());
   record.mergesAt = list(merges);
   record.numMerges = static_cast<int64_t>(s.merges.size());
+  record.blockBytes = s.blockBytes;
   record.name = name("step");
   kernels.push_back(s.kernel);
   steps.push_back(record);

@@ -59,6 +59,7 @@ public:
     int64_t over = -1; ///< the map, or the space for StepRows
     Words buffers, indices;
     std::vector<table::MergeRec> merges;
+    int64_t blockBytes = 0;
   };
   void step(const Step &step);
 
