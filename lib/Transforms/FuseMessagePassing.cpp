@@ -192,6 +192,8 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       copyAliasedOutputs(function);
       rewrite(function);
+      if (failed(checkMade(function)))
+        return signalPassFailure();
     }
   }
 
@@ -267,6 +269,14 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       remarkSoftmaxes(function);
     if (fuse && getContext().getRemarkEngine())
       remarkKept(function);
+  }
+
+  /// Code generation would take any memory for a value that no kernel makes.
+  static LogicalResult checkMade(func::FuncOp function) {
+    for (Operation &op : function.getBody().front())
+      if (isa_and_nonnull<MPDFGDialect>(op.getDialect()) && !isView(&op) && !isa<DegreeOp>(op))
+        return op.emitOpError() << "is read by a kernel, and no kernel makes it; this is a bug in gnnc";
+    return success();
   }
 
   /// Values of members that stay in memory from the forward half to the backward one (R8).

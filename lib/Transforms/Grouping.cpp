@@ -300,6 +300,10 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
   needs.tiled = mpk::isTiled(op); // A product whose own rows are kept.
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
+    if (through && !member && anchors.contains(through)) { // A moved copy that is kept is read by its own row.
+      read(through.getResult(), Obstacle::None);
+      return false;
+    }
     Operation *source = value.getDefiningOp();
     if (source && isa<ConstantOp, IotaOp>(source))
       return false;
