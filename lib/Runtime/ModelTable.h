@@ -75,8 +75,8 @@ enum MergeKind : int64_t { MergeSum, MergeMax, MergeMin, MergeArgMax, MergeArgMi
 struct MergeRec {
   int64_t buffer, kind, elements;
 };
-// `name`: of the step; no other step of the model has it where there are device steps. `blockBytes`: of memory that each
-// block works in, which nobody reads afterwards.
+// `name`: of the step; no other step of the model has it where there are device steps. `blockBytes`: of memory that
+// each block works in, which nobody reads afterwards.
 struct StepRec {
   int64_t kernel, kind, map, space, buffersAt, numBuffers, indicesAt, numIndices, mergesAt, numMerges, name, blockBytes;
 };

@@ -396,8 +396,8 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
   };
   if ((group.tiled || needs.tiled) &&
       (needs.uses.contains(candidate) || bool(group.along) != bool(needs.along) ||
-       (group.tiled != needs.tiled && !rows) || isa<NormOp>(op) ||
-       !needs.softmaxes.empty() || namesSharedWinner(op) || llvm::any_of(group.anchors, namesSharedWinner)))
+       (group.tiled != needs.tiled && !rows) || isa<NormOp>(op) || !needs.softmaxes.empty() || namesSharedWinner(op) ||
+       llvm::any_of(group.anchors, namesSharedWinner)))
     return Obstacle::Tiled;
   // A degree reads nothing, so it costs nothing wherever members are walked anyway.
   bool free = needs.reads.empty() || group.reads.empty();

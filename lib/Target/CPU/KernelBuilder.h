@@ -83,8 +83,8 @@ public:
   mlir::Value address(mlir::Value base, mlir::Value elements, mlir::Type element);
   mlir::Value load(mlir::Type type, mlir::Value pointer, mlir::Type element);
   void store(mlir::Value value, mlir::Value pointer, mlir::Type element);
-  /// Memory that the kernel works in, aligned to 64 bytes: on the stack as long as all of it together is small, else the
-  /// block's own in the workspace. Threads that call a model may have little stack.
+  /// Memory that the kernel works in, aligned to 64 bytes: on the stack as long as all of it together is small, else
+  /// the block's own in the workspace. Threads that call a model may have little stack.
   mlir::Value scratch(int64_t count, mlir::Type element);
   /// What memory holds for numbers that are computed with as `element`.
   mlir::Type heldAt(mlir::Value pointer, mlir::Type element) const;
