@@ -18,8 +18,8 @@ using namespace gnnc;
 using nlohmann::json;
 
 ParamsMap::ParamsMap(std::unique_ptr<Data> data) : contents(std::move(data)) {}
-ParamsMap::ParamsMap(ParamsMap &&) = default;
-ParamsMap &ParamsMap::operator=(ParamsMap &&) = default;
+ParamsMap::ParamsMap(ParamsMap &&) noexcept = default;
+ParamsMap &ParamsMap::operator=(ParamsMap &&) noexcept = default;
 ParamsMap::~ParamsMap() = default;
 
 /// An error text, or empty.

@@ -52,8 +52,8 @@ public:
   static llvm::Expected<ParamsMap> open(llvm::StringRef path);
   /// `name` is what errors call it.
   static llvm::Expected<ParamsMap> parse(llvm::StringRef text, llvm::StringRef name);
-  ParamsMap(ParamsMap &&);
-  ParamsMap &operator=(ParamsMap &&);
+  ParamsMap(ParamsMap &&) noexcept;
+  ParamsMap &operator=(ParamsMap &&) noexcept;
   ~ParamsMap();
 
   struct Data;

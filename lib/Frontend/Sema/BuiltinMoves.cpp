@@ -10,7 +10,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace gnnc::frontend;
-using llvm::StringRef;
 using llvm::Twine;
 
 /// The map that `along:` names, or `dst` for a value on the edges of the relation in force; kAll for `along: all`.

@@ -11,7 +11,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 using namespace gnnc::frontend;
-using llvm::StringRef;
 
 static std::vector<std::string> namesOf(const std::vector<Axis> &axes) {
   std::vector<std::string> names;

@@ -12,7 +12,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 //===----------------------------------------------------------------------===//
 // The table

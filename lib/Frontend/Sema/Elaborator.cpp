@@ -12,7 +12,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 Elaborator::Elaborator(Context &context, int64_t assumedSize)
     : ElaborationPart(context), scopes(context), paths(context, scopes), spacesAndMaps(context, scopes, paths),

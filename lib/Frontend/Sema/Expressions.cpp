@@ -14,7 +14,6 @@
 #include "llvm/ADT/ScopeExit.h"
 
 using namespace gnnc::frontend;
-using llvm::StringRef;
 using llvm::Twine;
 
 /// How deep evaluation may recurse, over all inlined layers.

@@ -20,7 +20,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// Sites of initial values start here, so that a model's dropouts do not change what it starts from.
 static constexpr int firstInitialSite = 1 << 16;

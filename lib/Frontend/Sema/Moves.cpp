@@ -8,8 +8,6 @@
 #include "Sema/Moves.h"
 
 using namespace gnnc::frontend;
-using llvm::StringRef;
-using llvm::Twine;
 
 /// Moves a value along a path that ends, maybe by the unique way, at the value's space.
 MaybeOperand Moves::moveAlong(const Operand &x, const ast::Path &path, std::optional<double> fill, Loc loc) {

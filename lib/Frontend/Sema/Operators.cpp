@@ -12,7 +12,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 MaybeOperand Operators::unary(StringRef op, const Operand &x, Loc loc) {
   if (auto *number = std::get_if<Number>(&x)) {

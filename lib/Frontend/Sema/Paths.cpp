@@ -17,7 +17,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// Whether inclusions lead from one space to the other.
 static bool includes(const ModelBuilder &builder, Id from, Id to) {

@@ -14,7 +14,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 MaybeOperand Reductions::foldOver(StringRef function, const Operand &x, const std::vector<std::string> &axes, Loc loc) {
   if (auto *sparse = std::get_if<Sparse>(&x)) {

@@ -12,7 +12,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// A declared root relation, or a derived one applied to the relation in force.
 std::optional<RelationView> Relations::relationNamed(const ast::Name &name, const RelationView &inForce) {

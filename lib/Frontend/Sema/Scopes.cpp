@@ -13,7 +13,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// Space `edge` of the relation in force, `node` where its ends are one space, `source` and `target`.
 static std::optional<Id> spaceOfRelation(StringRef name, const RelationView &relation, const ModelBuilder &builder) {

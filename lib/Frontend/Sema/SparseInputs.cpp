@@ -16,7 +16,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 /// x * s and x / s, with a number s for each row or for all.
 MaybeOperand SparseInputs::scale(StringRef op, const Sparse &x, const Operand &factor, Loc loc) {

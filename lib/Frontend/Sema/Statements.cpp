@@ -10,7 +10,6 @@
 #include "llvm/ADT/STLExtras.h"
 
 using namespace gnnc::frontend;
-using llvm::StringRef;
 using llvm::Twine;
 
 /// `repeat` may say at most this.

@@ -13,7 +13,6 @@
 
 using namespace gnnc::frontend;
 using llvm::StringRef;
-using llvm::Twine;
 
 std::optional<Id> Types::residencyOf(const std::optional<ast::Name> &name) {
   if (!name)
