@@ -18,14 +18,17 @@ extern "C" const gnnc_api *gnnc_model();
 
 namespace {
 
-/// y = x + w, where w may be absent.
+/// y = x + w, where w may be absent; none need be aligned.
 void add(const Frame *frame, int64_t begin, int64_t end, int64_t, int64_t) {
+  auto at = [&](int buffer, int64_t i) {
+    return static_cast<char *>(frame->buffers[buffer]) + i * int64_t(sizeof(float));
+  };
   float x, w;
   for (int64_t i = 2 * begin; i < 2 * end; ++i) {
-    memcpy(&x, static_cast<const float *>(frame->buffers[0]) + i, sizeof x);
-    memcpy(&w, static_cast<const float *>(frame->buffers[1]) + i, sizeof w);
+    memcpy(&x, at(0, i), sizeof x);
+    memcpy(&w, at(1, i), sizeof w);
     x += w;
-    memcpy(static_cast<float *>(frame->buffers[2]) + i, &x, sizeof x);
+    memcpy(at(2, i), &x, sizeof x);
   }
 }
 

@@ -266,6 +266,34 @@ TEST(Run, SeveralThreadsRunOneModel) {
   gnnc_model()->close(context);
 }
 
+TEST(Run, SeveralThreadsPrepareAndRun) {
+  RandomGraph graph = largeGraph();
+  TestRun test(graph);
+  gnnc_context *context = open(test.model, 3);
+  std::vector<std::thread> callers;
+  for (unsigned c = 0; c < 4; ++c)
+    callers.emplace_back([&, c] {
+      // In a context of all threads, and in one of its own, which comes and goes.
+      gnnc_context *own = open(test.model, 2);
+      for (bool large : {true, false}) {
+        RandomGraph small(c);
+        const RandomGraph &mine = large ? graph : small;
+        TestRun others(mine);
+        for (gnnc_context *where : {context, own}) {
+          gnnc_graph *prepared = others.prepare(where);
+          Results results(mine.nodes);
+          results.run(where, prepared);
+          results.check(mine);
+          gnnc_model()->free_graph(prepared);
+        }
+      }
+      gnnc_model()->close(own);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  gnnc_model()->close(context);
+}
+
 TEST(Run, NothingIsAllocatedWithAWorkspace) {
   RandomGraph graph = largeGraph();
   TestRun test(graph);
