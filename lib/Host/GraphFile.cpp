@@ -115,6 +115,12 @@ static std::string dataNameOf(const MapInfo &map) {
                                : map.name;
 }
 
+/// The tensor with one target of a map for each element.
+static std::string targetsNameOf(const MapInfo &map, const SafetensorsFile &file) {
+  bool isOther = map.name == "etype" || map.name == "ntype" || (map.name == "label" && !file.find("label"));
+  return isOther ? dataNameOf(map) : map.name;
+}
+
 llvm::Error BoundGraph::bindExtents() {
   for (const SpaceInfo &space : model->spaces) {
     bool given = space.kind == "root" && !sparseInputOfSpace(space.name);
@@ -167,7 +173,7 @@ llvm::Expected<int64_t> BoundGraph::findExtent(const SpaceInfo &space) {
     if (map.kind != "root" || map.from != space.name)
       continue;
     starting = starting ? starting : &map;
-    if (const FileTensor *each = file->find(map.name); each && each->shape.size() == 1)
+    if (const FileTensor *each = file->find(targetsNameOf(map, *file)); each && each->shape.size() == 1)
       return each->elements;
     if (const FileTensor *rows = file->find(relationOf(map.name)); rows && rows->shape.size() == 2)
       return rows->shape[1];
@@ -200,9 +206,7 @@ llvm::Error BoundGraph::bindMap(const MapInfo &map) {
   // In three forms, tried in this order: one target for each element, a row of a relation, row pointers.
   std::string name = dataNameOf(map);
   bool isEnd = map.name == "src" || map.name == "dst";
-  std::string each =
-      map.name == "etype" || map.name == "ntype" || (map.name == "label" && !file->find("label")) ? name : map.name;
-  llvm::Expected<const FileTensor *> tensor = isEnd ? nullptr : findIndices(each, 1);
+  llvm::Expected<const FileTensor *> tensor = isEnd ? nullptr : findIndices(targetsNameOf(map, *file), 1);
   if (!tensor)
     return tensor.takeError();
   if (*tensor) {

@@ -322,6 +322,9 @@ llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
 
 namespace {
 
+/// No training gets there, and there are numbers for epochs after it.
+constexpr int64_t kMostEpochs = int64_t(1) << 53;
+
 /// What the metadata of a checkpoint says, or an error that names the file.
 struct CheckpointReader {
   const SafetensorsFile &file;
@@ -371,7 +374,7 @@ llvm::Error Trainer::loadCheckpoint(llvm::StringRef path) {
     return digest.takeError();
   // Everything is looked at before anything is taken over.
   CheckpointReader said{*file};
-  llvm::Expected<int64_t> epoch = said.integer("checkpoint.epoch", 0, INT64_MAX);
+  llvm::Expected<int64_t> epoch = said.integer("checkpoint.epoch", 0, kMostEpochs);
   if (!epoch)
     return epoch.takeError();
   if (llvm::Error error = said.expect("model", model->info().name, "model"))

@@ -66,6 +66,16 @@ std::vector<float> inputOf(const BoundGraph &graph, const std::string &name) {
 using Ints = std::vector<int64_t>;
 using Floats = std::vector<float>;
 
+TEST(BoundGraph, TakesTheExtentOfNodesFromTheirLabels) {
+  ModelInfo model = modelWith(R"("spaces":[{"name":"node","kind":"root"},{"name":"class","kind":"static","extent":2}],)"
+                              R"("maps":[{"name":"label","from":"node","to":"class","kind":"root"}])");
+  SafetensorsFile file = FileBuilder().add<int32_t>("y", {3}, {1, 0, 1}).build();
+  llvm::Expected<BoundGraph> graph = BoundGraph::create(file, model);
+  ASSERT_TRUE(bool(graph)) << llvm::toString(graph.takeError());
+  EXPECT_EQ(graph->extent("node"), 3);
+  EXPECT_EQ(mapOf(*graph, "label"), (Ints{GNNC_INDEX_EACH, 1, 0, 1}));
+}
+
 TEST(BoundGraph, TakesExtentsAndEdges) {
   ModelInfo model = modelWith(nodeAndEdge);
   SafetensorsFile file = twoNodesAndEdges().build();
