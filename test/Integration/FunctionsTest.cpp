@@ -24,10 +24,12 @@ using namespace gnnc::test;
 namespace {
 
 /// The largest relative error of `f` in all compiled forms, over numbers of all magnitudes in [low, high].
-double worst(const std::string &formula, double low, double high, std::function<double(double)> f) {
+double worst(const std::string &formula, double low, double high, std::function<double(double)> f,
+             bool doublePrecision = false) {
   std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[c = 1]\n output y = " + formula + " }");
   if (!model)
     return INFINITY;
+  model->doublePrecision = doublePrecision;
   Tensor x{{0, 1}, {}};
   for (double magnitude = 1e-6; magnitude < 100; magnitude *= 1.0137)
     for (double number : {-magnitude, magnitude})
@@ -57,7 +59,26 @@ TEST(Functions, ExpIsExact) {
 }
 
 TEST(Functions, EluDoesNotCancelNearZero) {
-  EXPECT_LT(worst("elu(x)", -100, 100, [](double x) { return x > 0 ? x : std::expm1(x); }), 1e-6);
+  auto elu = [](double x) { return x > 0 ? x : std::expm1(x); };
+  EXPECT_LT(worst("elu(x)", -100, 100, elu), 1e-6);
+  EXPECT_LT(worst("elu(x)", -100, 100, elu, /*doublePrecision=*/true), 1e-15);
+}
+
+TEST(Functions, SignPassesOnWhatIsNoNumber) {
+  std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[c = 3]\n output y = sign(x) }");
+  ASSERT_TRUE(model);
+  Tensor x{{2, 3}, {NAN, -2, 0, INFINITY, -INFINITY, 1e-30}};
+  Graph graph{{{"node", 2}, {"edge", 0}}, {{"src", {}}, {"dst", {}}}};
+  for (bool doublePrecision : {false, true}) {
+    model->doublePrecision = doublePrecision;
+    for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+      llvm::Expected<Tensors> results = runner->run(graph, {{"x", x}});
+      ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+      const std::vector<double> &y = (*results)["y"].data;
+      EXPECT_TRUE(std::isnan(y[0])) << runner->name() << ": " << y[0];
+      EXPECT_EQ(std::vector<double>(y.begin() + 1, y.end()), (std::vector<double>{-1, 0, 1, -1, 1})) << runner->name();
+    }
+  }
 }
 
 TEST(Functions, SigmoidIsExact) {

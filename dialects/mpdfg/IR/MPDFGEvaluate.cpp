@@ -38,7 +38,7 @@ double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
   case UnaryKind::Abs:
     return std::fabs(x);
   case UnaryKind::Sign:
-    return x > 0 ? 1 : x < 0 ? -1 : 0;
+    return x > 0 ? 1 : x < 0 ? -1 : x; // 0 and what is not a number stay so.
   case UnaryKind::Square:
     return x * x;
   case UnaryKind::Sin:

@@ -118,6 +118,12 @@ LogicalResult lowerToLLVM(ModuleOp code) {
   // Intrinsics first: fma and floor are instructions; libm is for what has none.
   populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
   populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
+  // There is no intrinsic for expm1, and exp(x) - 1, which it would become, has no digits near 0.
+  RewritePatternSet libm(context);
+  populateMathToLibmConversionPatterns(libm, /*benefit=*/3);
+  for (std::unique_ptr<RewritePattern> &pattern : libm.getNativePatterns())
+    if (pattern->getRootKind() == OperationName(math::ExpM1Op::getOperationName(), context))
+      patterns.add(std::move(pattern));
   populateFuncToLLVMConversionPatterns(converter, patterns);
   return applyFullConversion(code, target, std::move(patterns));
 }

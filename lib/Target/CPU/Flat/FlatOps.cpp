@@ -173,7 +173,7 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::Abs:
     return math::AbsFOp::create(b, loc, x);
   case UnaryKind::Sign:
-    return choose(positive(), number(1), choose(greater(number(0), x), number(-1), number(0)));
+    return choose(positive(), number(1), choose(greater(number(0), x), number(-1), x)); // or x: 0 or no number
   case UnaryKind::Square:
     return mul(x, x);
   case UnaryKind::Sin:

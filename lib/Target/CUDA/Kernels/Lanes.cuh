@@ -175,7 +175,7 @@ GNNC_DEVICE double pow(double x, double y) { return ::pow(x, y); }
 template <typename T> GNNC_DEVICE T rsqrt(T x) { return T(1) / sqrt(x); }
 template <typename T> GNNC_DEVICE T recip(T x) { return T(1) / x; }
 template <typename T> GNNC_DEVICE T neg(T x) { return -x; }
-template <typename T> GNNC_DEVICE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0); }
+template <typename T> GNNC_DEVICE T sign(T x) { return x > T(0) ? T(1) : x < T(0) ? T(-1) : x; }
 template <typename T> GNNC_DEVICE T square(T x) { return x * x; }
 template <typename T> GNNC_DEVICE T relu(T x) { return x < T(0) ? T(0) : x; }
 template <typename T> GNNC_DEVICE T leaky_relu(T x, T slope) { return x > T(0) ? x : x * slope; }
