@@ -41,6 +41,7 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Frontend/std" DESTINATION "${CMAKE_
 # What --emit=cuda prints includes these.
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/lib/Target/CUDA/Kernels/" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc/cuda"
         FILES_MATCHING PATTERN "*.cuh")
+install(FILES "${PROJECT_SOURCE_DIR}/include/gnnc/ModelFormat/DeviceData.h" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc/cuda")
 install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc")
 install(FILES "${PROJECT_SOURCE_DIR}/docs/model.schema.json" DESTINATION "${CMAKE_INSTALL_DATADIR}/gnnc" OPTIONAL)
 

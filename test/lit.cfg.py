@@ -93,6 +93,12 @@ def compiles_cuda(*command):
 
 
 clang = os.path.join(config.llvm_tools_dir, "clang++")
+# Kernels include one header of the project's own.
+model_format = "-I" + os.path.join(config.gnnc_src_root, "include", "gnnc", "ModelFormat")
+config.substitutions.append(("%model-format", model_format))
+emulation = os.path.join(config.gnnc_src_root, "test", "StandIn", "Emulation")
+as_emulated = f"-x c++ -std=c++20 -fsyntax-only -w -D__global__= -I{emulation} -include {emulation}/CUDA.h {model_format}"
+config.substitutions.append(("%clang-emulated", f"{clang} {as_emulated}"))
 as_cuda = "-x cuda --cuda-device-only --cuda-gpu-arch=sm_90 -fsyntax-only -Wno-unknown-cuda-version"
 config.substitutions.append(("%clang-cuda", f"{clang} {as_cuda}"))
 if compiles_cuda(clang, *as_cuda.split()):

@@ -20,20 +20,20 @@ static const char *typeName(const BufferRec &record) { return record.isBFloat ? 
 
 static const char *kindName(const BufferRec &record) {
   switch (record.kind) {
-  case BufferParam:
+  case BufferKind::Param:
     return "parameter";
-  case BufferState:
+  case BufferKind::State:
     return "state";
-  case BufferOutput:
+  case BufferKind::Output:
     return "output";
   default:
     return "input";
   }
 }
 
-static bool isInput(const BufferRec &record) { return record.kind <= BufferState; }
+static bool isInput(const BufferRec &record) { return record.kind <= BufferKind::State; }
 /// What replaces a parameter or state goes where that is bound.
-static bool isOutput(const BufferRec &record) { return record.kind == BufferOutput && record.replaces < 0; }
+static bool isOutput(const BufferRec &record) { return record.kind == BufferKind::Output && record.replaces < 0; }
 
 namespace {
 
@@ -229,18 +229,18 @@ static gnnc_status checkOverlap(const Call &call) {
   for (int64_t a = 0; a < call.program.numBuffers; ++a) {
     int64_t i = buffers[a];
     const BufferRec &record = model.buffer(i);
-    if (record.kind > BufferOutput)
+    if (record.kind > BufferKind::Output)
       continue;
     const char *name = model.name(record.name);
     if (overlap(call.pointer(i), graph.buffers[i].bytes, call.workspace, call.function().workspaceBytes))
       return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%s' overlaps the workspace in memory", kindName(record),
                   name);
-    if (record.kind != BufferOutput)
+    if (record.kind != BufferKind::Output)
       continue;
     for (int64_t b = 0; b < call.program.numBuffers; ++b) {
       int64_t j = buffers[b];
       const BufferRec &other = model.buffer(j);
-      if (j == i || other.kind > BufferOutput || j == record.replaces)
+      if (j == i || other.kind > BufferKind::Output || j == record.replaces)
         continue;
       if (overlap(call.pointer(i), graph.buffers[i].bytes, call.pointer(j), graph.buffers[j].bytes))
         return fail(call.error, GNNC_INVALID_ARGUMENT, "%s '%s' overlaps %s '%s' in memory",
@@ -265,9 +265,9 @@ gnnc_status bindBuffers(const Call &call) {
     int64_t number = buffers[i];
     const BufferRec &record = model.buffer(number);
     void *&pointer = call.pointer(number);
-    if (record.kind == BufferArena)
+    if (record.kind == BufferKind::Arena)
       pointer = call.workspace + call.function().arenaAt + graph.buffers[number].offset;
-    else if (record.kind == BufferConstant)
+    else if (record.kind == BufferKind::Constant)
       pointer = const_cast<char *>(model.constants + record.constantAt);
     else if (pointer == unbound && record.optional)
       pointer = graph.device ? reinterpret_cast<void *>(graph.device->fills[number])

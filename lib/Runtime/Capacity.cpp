@@ -44,15 +44,15 @@ static int64_t derivedCapacity(const Model &model, int64_t space, const int64_t 
   const SpaceRec &record = model.space(space);
   int64_t total = 0;
   switch (record.kind) {
-  case SpaceStatic:
+  case SpaceKind::Static:
     return record.extent;
-  case SpaceFilter:
+  case SpaceKind::Filter:
     return capacities[record.base];
-  case SpaceUnion:
+  case SpaceKind::Union:
     for (int64_t i = 0; i < record.numParts; ++i)
       total += capacities[model.list(record.partsAt)[i]];
     return total;
-  default: // SpaceDistinct: no more tuples than there can be, nor than elements
+  default: // SpaceKind::Distinct: no more tuples than there can be, nor than elements
     total = 1;
     for (int64_t i = 0; i < record.numMaps; ++i) {
       int64_t map = model.list(record.mapsAt)[i];
@@ -86,7 +86,7 @@ gnnc_status findCapacities(const Model &model, const gnnc_graph_desc &desc, cons
     int64_t space = order[i] / 2;
     if (order[i] % 2 != 0)
       continue;
-    if (model.space(space).kind != SpaceRoot)
+    if (model.space(space).kind != SpaceKind::Root)
       result[space] = derivedCapacity(model, space, result);
     else if (gnnc_status status = rootCapacity(model, desc, space, extents[space], result[space], error))
       return status;
@@ -101,7 +101,7 @@ gnnc_status findCapacities(const Model &model, const gnnc_graph_desc &desc, cons
 
 gnnc_status checkCapacities(const Model &model, const int64_t *extents, const int64_t *capacities, gnnc_error *error) {
   for (int64_t i = 0; i < model.header().numSpaces; ++i)
-    if (model.space(i).kind == SpaceRoot && extents[i] > capacities[i])
+    if (model.space(i).kind == SpaceKind::Root && extents[i] > capacities[i])
       return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected at most %lld elements, its capacity, found %lld",
                   model.name(model.space(i).name), static_cast<long long>(capacities[i]),
                   static_cast<long long>(extents[i]));
@@ -111,10 +111,10 @@ gnnc_status checkCapacities(const Model &model, const int64_t *extents, const in
 int64_t mostBlocks(const Model &model, const StepRec &step, const int64_t *capacities) {
   // Blocks have 64 rows or a weight of 1024 at least, and there are no more than so many (Partition.cpp).
   auto blocks = [](int64_t count, int64_t size) { return least(piecesOf(count, size), kMaxMergedBlocks); };
-  if (step.kind == StepRows)
+  if (step.kind == StepKind::Rows)
     return blocks(step.space < 0 ? 1 : capacities[step.space], 64);
   int64_t members = capacities[model.map(step.map).from], owners = capacities[model.map(step.map).to];
-  return step.kind == StepSweep ? blocks(members + owners, 1024) : owners + blocks(members, 64);
+  return step.kind == StepKind::Sweep ? blocks(members + owners, 1024) : owners + blocks(members, 64);
 }
 
 } // namespace gnnc::runtime

@@ -31,9 +31,9 @@ int32_t *Topology::newTargets(int64_t map) {
 
 gnnc_status Topology::deriveSpace(int64_t space) {
   switch (model.space(space).kind) {
-  case SpaceFilter:
+  case SpaceKind::Filter:
     return builder ? deriveFilterOnDevice(space) : deriveFilter(space);
-  case SpaceUnion:
+  case SpaceKind::Union:
     return deriveUnion(space);
   default:
     return builder ? deriveDistinctOnDevice(space) : deriveDistinct(space);
@@ -142,8 +142,8 @@ gnnc_status Topology::deriveMap(int64_t map) {
   const int64_t *parts = model.list(record.partsAt);
   int64_t count = extents[record.from];
   // These two were made with their spaces.
-  if (record.kind == MapInclusion || record.kind == MapClass) {
-    maps[map].targets = record.kind == MapInclusion ? spaces[record.from].members : spaces[record.to].classes;
+  if (record.kind == MapKind::Inclusion || record.kind == MapKind::Class) {
+    maps[map].targets = record.kind == MapKind::Inclusion ? spaces[record.from].members : spaces[record.to].classes;
     return GNNC_OK;
   }
   if (builder)
@@ -153,14 +153,14 @@ gnnc_status Topology::deriveMap(int64_t map) {
     return outOfMemory("map", mapName(map), count);
 
   switch (record.kind) {
-  case MapPart:
-  case MapParts: {
+  case MapKind::Part:
+  case MapKind::Parts: {
     const SpaceRec &whole = model.space(record.from);
     const int64_t *spacesOfParts = model.list(whole.partsAt);
     int64_t position = 0;
     for (int64_t part = 0; part < whole.numParts; ++part) {
       int64_t size = extents[spacesOfParts[part]];
-      int64_t via = record.kind == MapParts ? parts[part] : part == record.part ? kIdentity : kUndefined;
+      int64_t via = record.kind == MapKind::Parts ? parts[part] : part == record.part ? kIdentity : kUndefined;
       if (via == kUndefined) {
         memset(result + position, -1, size * sizeof(int32_t));
       } else {
@@ -172,14 +172,14 @@ gnnc_status Topology::deriveMap(int64_t map) {
     }
     break;
   }
-  case MapProjection: {
+  case MapKind::Projection: {
     const SpaceRec &tuples = model.space(record.from);
     Targets component = targets(model.list(tuples.mapsAt)[record.part]);
     for (int64_t i = 0; i < count; ++i)
       result[i] = component[spaces[record.from].first[i]];
     break;
   }
-  case MapLast: {
+  case MapKind::Last: {
     Targets values = targets(parts[0]);
     memset(result, -1, count * sizeof(int32_t));
     for (int64_t i = 0, end = extents[record.to]; i < end; ++i)
@@ -187,7 +187,7 @@ gnnc_status Topology::deriveMap(int64_t map) {
         result[values[i]] = static_cast<int32_t>(i);
     break;
   }
-  default: { // MapCompose
+  default: { // MapKind::Compose
     Targets inner = targets(parts[0]), outer = targets(parts[1]);
     for (int64_t i = 0; i < count; ++i)
       result[i] = inner[i] < 0 ? -1 : outer[inner[i]];

@@ -194,8 +194,8 @@ size_t Description::write() {
   });
   list("shared_indices", header.numMaps * header.numMaps, [&](int64_t i, bool writes) {
     int64_t a = i / header.numMaps, b = i % header.numMaps;
-    int64_t pointers = a < b ? sharedIndices(a, b, IndexPointers) : 0;
-    int64_t neighbours = a < b ? sharedIndices(a, b, IndexSorted) : 0;
+    int64_t pointers = a < b ? sharedIndices(a, b, IndexKind::Pointers) : 0;
+    int64_t neighbours = a < b ? sharedIndices(a, b, IndexKind::Sorted) : 0;
     if (writes) {
       add("\"maps\": [");
       name(model.map(a).name);

@@ -82,15 +82,15 @@ template <typename T, bool Most> static void mergeWinners(const void *argument, 
   }
 }
 
-static ThreadPool::Body mergeFunction(int64_t kind, int64_t bits) {
+static ThreadPool::Body mergeFunction(MergeKind kind, int64_t bits) {
   switch (kind) {
-  case MergeMax:
+  case MergeKind::Max:
     return bits == 32 ? mergeChunk<float, Max> : mergeChunk<double, Max>;
-  case MergeMin:
+  case MergeKind::Min:
     return bits == 32 ? mergeChunk<float, Min> : mergeChunk<double, Min>;
-  case MergeArgMax:
+  case MergeKind::ArgMax:
     return bits == 32 ? mergeWinners<float, true> : mergeWinners<double, true>;
-  case MergeArgMin:
+  case MergeKind::ArgMin:
     return bits == 32 ? mergeWinners<float, false> : mergeWinners<double, false>;
   default:
     return bits == 32 ? mergeChunk<float, Sum> : mergeChunk<double, Sum>;
@@ -106,7 +106,7 @@ static void mergeStep(gnnc_context &context, const Call &call, const StepRec &st
     void *target = call.pointer(record.buffer);
     if (record.elements == 0)
       continue;
-    bool winners = record.kind == MergeArgMax || record.kind == MergeArgMin;
+    bool winners = record.kind == MergeKind::ArgMax || record.kind == MergeKind::ArgMin;
     int64_t elements = winners ? record.elements / 2 : record.elements;
     if (blocks == 0) {
       memset(target, winners ? -1 : 0, elements * (bits / 8));

@@ -217,7 +217,7 @@ gnnc_status Preparation::makeIndices() {
       return outOfMemory("the list of maps");
     memset(grouped, 0, static_cast<size_t>(header.numMaps));
     for (int64_t i = 0; i < count; ++i)
-      if (used[i] && model.index(i).kind != IndexRaw)
+      if (used[i] && model.index(i).kind != IndexKind::Raw)
         grouped[model.index(i).map] = true;
     if (gnnc_status status = indices.examineOnDevice(grouped))
       return status;
@@ -285,15 +285,15 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
       return GNNC_OK;
     }
   }
-  if (step.kind == StepRows) {
+  if (step.kind == StepKind::Rows) {
     result = partitionRows(step.space < 0 ? 1 : graph.extents[step.space], merged);
     return GNNC_OK;
   }
   const Grouping *grouping;
   if (gnnc_status status = indices.grouping(step.map, grouping))
     return status;
-  bool done = step.kind == StepSweep ? partitionSweep(*grouping, memory, result)
-                                     : partitionGrouped(*grouping, merged, memory, result);
+  bool done = step.kind == StepKind::Sweep ? partitionSweep(*grouping, memory, result)
+                                           : partitionGrouped(*grouping, merged, memory, result);
   return done ? GNNC_OK : outOfMemory("the blocks of a step");
 }
 
@@ -390,7 +390,7 @@ gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunc
 
   for (int64_t i = 0; i < function.numBuffers; ++i) {
     const BufferRec &record = model.buffer(function.firstBuffer + i);
-    bool inArena = record.kind == BufferArena;
+    bool inArena = record.kind == BufferKind::Arena;
     items[i] = {inArena ? graph.buffers[function.firstBuffer + i].room : 0, record.first, record.last, 0};
   }
   int64_t next = function.numBuffers;

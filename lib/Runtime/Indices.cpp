@@ -105,7 +105,7 @@ gnnc_status Indices::naturalNumbers(int64_t count, const int32_t *&data) {
 }
 
 gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t &length) {
-  if (record.kind == IndexRaw) {
+  if (record.kind == IndexKind::Raw) {
     length = topology.extents[topology.model.map(record.map).from];
     data = topology.maps[record.map].targets;
     return GNNC_OK;
@@ -113,7 +113,7 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
   const Grouping *group;
   if (gnnc_status status = grouping(record.map, group))
     return status;
-  if (record.kind == IndexPointers) {
+  if (record.kind == IndexKind::Pointers) {
     length = group->owners + 1;
     data = group->pointers;
     return GNNC_OK;
@@ -121,12 +121,12 @@ gnnc_status Indices::array(const IndexRec &record, const int32_t *&data, int64_t
   if (topology.builder)
     return arrayOnDevice(record, data, length);
   length = group->count;
-  if (record.kind == IndexMembersOrNone) {
+  if (record.kind == IndexKind::MembersOrNone) {
     data = group->members;
     length = data ? length : 0;
     return GNNC_OK;
   }
-  if (record.kind == IndexMembers) {
+  if (record.kind == IndexKind::Members) {
     data = group->members;
     return group->inOrder() ? naturalNumbers(length, data) : GNNC_OK;
   }

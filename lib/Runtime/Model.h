@@ -13,7 +13,7 @@
 #ifndef GNNC_RUNTIME_MODEL_H
 #define GNNC_RUNTIME_MODEL_H
 
-#include "ModelTable.h"
+#include "gnnc/ModelFormat/ModelTable.h"
 
 namespace gnnc::runtime {
 
@@ -45,6 +45,9 @@ struct Model {
   }
   const table::ScratchRec &scratch(int64_t i) const { return record<table::ScratchRec>(header().scratchAt, i); }
   const table::LaunchRec &launch(int64_t i) const { return record<table::LaunchRec>(header().launchesAt, i); }
+  const table::WordRec &word(const table::LaunchRec &launch, int64_t i) const {
+    return record<table::WordRec>(launch.wordsAt, i);
+  }
   const table::MergeRec &merge(const table::StepRec &step, int64_t i) const {
     return record<table::MergeRec>(step.mergesAt, i);
   }

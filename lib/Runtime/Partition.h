@@ -32,14 +32,14 @@ struct Partition {
   void run(const table::Frame &frame, table::Kernel kernel, int64_t turn) const;
 };
 
-/// Most blocks of a step that keeps a partial result for each (StepGrouped: besides one for each owner).
+/// Most blocks of a step that keeps a partial result for each (StepKind::Grouped: besides one for each owner).
 constexpr int64_t kMaxMergedBlocks = 256;
 
-/// StepRows. `merged`: the step has partial results.
+/// StepKind::Rows. `merged`: the step has partial results.
 Partition partitionRows(int64_t rows, bool merged);
-/// StepSweep: owners in blocks of about equal weight (members + owners). False when memory runs out.
+/// StepKind::Sweep: owners in blocks of about equal weight (members + owners). False when memory runs out.
 bool partitionSweep(const Grouping &grouping, Memory &memory, Partition &result);
-/// StepGrouped: positions of the grouping, each block within one owner. False when memory runs out.
+/// StepKind::Grouped: positions of the grouping, each block within one owner. False when memory runs out.
 bool partitionGrouped(const Grouping &grouping, bool merged, Memory &memory, Partition &result);
 
 } // namespace gnnc::runtime

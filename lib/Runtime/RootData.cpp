@@ -50,12 +50,12 @@ gnnc_status Topology::rootExtent(const gnnc_graph_desc &desc, int64_t space) {
       return fail(error, GNNC_INVALID_ARGUMENT, "space '%s': its extent is given twice", name);
     given = &desc.extents[i];
   }
-  if (record.kind == SpaceRoot && !given) {
+  if (record.kind == SpaceKind::Root && !given) {
     spaces[space].missing = true;
     return GNNC_OK;
   }
   int64_t extent = given ? given->extent : record.extent;
-  if (record.kind == SpaceStatic && extent != record.extent)
+  if (record.kind == SpaceKind::Static && extent != record.extent)
     return fail(error, GNNC_INVALID_GRAPH, "space '%s': expected %lld elements, as compiled, found %lld", name,
                 print(record.extent), print(extent));
   if (extent < 0)
@@ -254,7 +254,7 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
       (order[i] % 2 ? maps[id].missing : spaces[id].missing) = true;
       continue;
     }
-    bool isRoot = order[i] % 2 == 0 ? model.space(id).kind <= SpaceStatic : model.map(id).kind == MapRoot;
+    bool isRoot = order[i] % 2 == 0 ? model.space(id).kind <= SpaceKind::Static : model.map(id).kind == MapKind::Root;
     // Nothing is made of a map before it is known to be right.
     gnnc_status status = isRoot || !builder ? GNNC_OK : finishReading();
     if (!status && order[i] % 2 == 0)

@@ -17,9 +17,11 @@
 #include "Memory.h"
 #include "Model.h"
 
+namespace gnnc::device {
+struct Findings;
+} // namespace gnnc::device
 namespace gnnc::runtime::cuda {
 class GraphBuilder;
-struct Findings;
 } // namespace gnnc::runtime::cuda
 
 namespace gnnc::runtime {
@@ -47,8 +49,8 @@ struct MapData {
   // On a device, what reading it found out; isExamined: and whether it did.
   bool isExamined = false, inOrder = false;
   int64_t undefined = 0;
-  cuda::Findings *findings = nullptr; ///< on the device, what has not been waited for yet,
-  const gnnc_index *given = nullptr;  ///< and what it is about
+  device::Findings *findings = nullptr; ///< on the device, what has not been waited for yet,
+  const gnnc_index *given = nullptr;    ///< and what it is about
 };
 
 class Topology {

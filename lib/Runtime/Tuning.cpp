@@ -127,7 +127,7 @@ Schedules schedulesOf(const Model &model, int64_t number) {
     return result;
   const DeviceStepRec &step = model.deviceStep(number);
   for (int64_t k = 0; k < step.numLaunches; ++k)
-    if (model.launch(step.firstLaunch + k).grid == GridItems) {
+    if (model.launch(step.firstLaunch + k).grid == GridKind::Items) {
       result.first = result.count ? result.first : step.firstLaunch + k;
       ++result.count;
     }

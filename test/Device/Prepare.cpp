@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-//   nvcc -std=c++17 -arch=sm_90 -cubin -x cu lib/Target/CUDA/Kernels/Prepare.cuh -o prepare.cubin
+//   nvcc -std=c++20 -arch=sm_90 -cubin -I include/gnnc/ModelFormat -x cu lib/Target/CUDA/Kernels/Prepare.cuh -o
+//   prepare.cubin
 //   c++ -std=c++20 -O2 -Iinclude -Ilib/Runtime -Itest/Unit/Runtime test/Device/Prepare.cpp \
 //       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v 'Api\|Runtime.cpp') \
 //       -ldl -o prepare
@@ -51,48 +52,48 @@ struct AllKinds {
     int64_t node = b.root("node"), edge = b.root("edge"), type = b.fixed("edge_type", types), row = b.root("row");
     int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node),
             etype = b.rootMap("etype", edge, type);
-    int64_t label = b.map(MapRoot, "label", edge, node, {}, 0, /*partial=*/true);
+    int64_t label = b.map(MapKind::Root, "label", edge, node, {}, 0, /*partial=*/true);
     if (rootsOnly) {
       pointed = {src, dst, etype};
       for (int64_t map : pointed)
-        for (IndexKind kind : {IndexPointers, IndexMembers, IndexMembersOrNone})
+        for (IndexKind kind : {IndexKind::Pointers, IndexKind::Members, IndexKind::MembersOrNone})
           b.index(kind, map);
-      b.index(IndexSorted, dst, src);
-      b.index(IndexRaw, src);
-      b.index(IndexRaw, label);
+      b.index(IndexKind::Sorted, dst, src);
+      b.index(IndexKind::Raw, src);
+      b.index(IndexKind::Raw, label);
       return;
     }
     int64_t csr = b.rootMap("csr", edge, row);
     int64_t real = b.filter("real", edge, src, dst, false), loop = b.filter("loop", edge, src, dst, true);
-    int64_t realEdge = b.map(MapInclusion, "real.edge", real, edge);
-    int64_t loopEdge = b.map(MapInclusion, "loop.edge", loop, edge);
-    int64_t realSrc = b.map(MapCompose, "real.src", real, node, {realEdge, src});
-    int64_t realDst = b.map(MapCompose, "real.dst", real, node, {realEdge, dst});
-    int64_t loopDst = b.map(MapCompose, "loop.dst", loop, node, {loopEdge, dst});
-    int64_t last = b.map(MapLast, "last", node, loop, {loopDst}, 0, true);
-    int64_t lastEdge = b.map(MapCompose, "last.edge", node, edge, {last, loopEdge}, 0, true);
+    int64_t realEdge = b.map(MapKind::Inclusion, "real.edge", real, edge);
+    int64_t loopEdge = b.map(MapKind::Inclusion, "loop.edge", loop, edge);
+    int64_t realSrc = b.map(MapKind::Compose, "real.src", real, node, {realEdge, src});
+    int64_t realDst = b.map(MapKind::Compose, "real.dst", real, node, {realEdge, dst});
+    int64_t loopDst = b.map(MapKind::Compose, "loop.dst", loop, node, {loopEdge, dst});
+    int64_t last = b.map(MapKind::Last, "last", node, loop, {loopDst}, 0, true);
+    int64_t lastEdge = b.map(MapKind::Compose, "last.edge", node, edge, {last, loopEdge}, 0, true);
     int64_t ring = b.unite("ring", {real, node});
-    int64_t ringSrc = b.map(MapParts, "ring.src", ring, node, {realSrc, kIdentity});
-    int64_t ringDst = b.map(MapParts, "ring.dst", ring, node, {realDst, kIdentity});
-    int64_t ringOld = b.map(MapParts, "ring.old", ring, edge, {realEdge, lastEdge}, 0, true);
-    b.map(MapPart, "ring.node", ring, node, {}, 1, true);
-    int64_t none = b.map(MapParts, "ring.none", ring, node, {kUndefined, kIdentity}, 0, true);
+    int64_t ringSrc = b.map(MapKind::Parts, "ring.src", ring, node, {realSrc, kIdentity});
+    int64_t ringDst = b.map(MapKind::Parts, "ring.dst", ring, node, {realDst, kIdentity});
+    int64_t ringOld = b.map(MapKind::Parts, "ring.old", ring, edge, {realEdge, lastEdge}, 0, true);
+    b.map(MapKind::Part, "ring.node", ring, node, {}, 1, true);
+    int64_t none = b.map(MapKind::Parts, "ring.none", ring, node, {kUndefined, kIdentity}, 0, true);
     int64_t pair = b.distinct("pair", edge, {dst, etype});
-    int64_t pairOf = b.map(MapClass, "pair.of", edge, pair);
-    int64_t pairDst = b.map(MapProjection, "pair.dst", pair, node, {}, 0);
-    int64_t pairType = b.map(MapProjection, "pair.type", pair, type, {}, 1);
+    int64_t pairOf = b.map(MapKind::Class, "pair.of", edge, pair);
+    int64_t pairDst = b.map(MapKind::Projection, "pair.dst", pair, node, {}, 0);
+    int64_t pairType = b.map(MapKind::Projection, "pair.type", pair, type, {}, 1);
     int64_t triple = b.distinct("triple", edge, {label, etype, src});
-    int64_t tripleOf = b.map(MapClass, "triple.of", edge, triple);
+    int64_t tripleOf = b.map(MapKind::Class, "triple.of", edge, triple);
     pointed = {src, dst, etype, label, csr, ringSrc, ringDst, none, pairOf, pairDst, pairType, tripleOf};
     for (int64_t map : pointed)
-      for (IndexKind kind : {IndexPointers, IndexMembers, IndexMembersOrNone})
+      for (IndexKind kind : {IndexKind::Pointers, IndexKind::Members, IndexKind::MembersOrNone})
         b.index(kind, map);
     for (int64_t other : {src, dst, label})
-      b.index(IndexSorted, dst, other);
-    b.index(IndexSorted, ringDst, ringSrc);
-    b.index(IndexSorted, ringDst, ringOld);
-    b.index(IndexSorted, csr, src);
-    b.index(IndexRaw, src);
+      b.index(IndexKind::Sorted, dst, other);
+    b.index(IndexKind::Sorted, ringDst, ringSrc);
+    b.index(IndexKind::Sorted, ringDst, ringOld);
+    b.index(IndexKind::Sorted, csr, src);
+    b.index(IndexKind::Raw, src);
   }
 };
 
@@ -193,7 +194,7 @@ public:
     bool all = kinds.turn++ % 2 == 0;
     std::unique_ptr<bool[]> used(new bool[size_t(model.header().numIndices)]);
     for (int64_t i = 0; i < model.header().numIndices; ++i)
-      used[size_t(i)] = all || model.index(i).kind == IndexSorted;
+      used[size_t(i)] = all || model.index(i).kind == IndexKind::Sorted;
     if (indicesB.plan(used.get()))
       return failed("plan", there.message);
     std::vector<const int32_t *> arrays(size_t(model.header().numIndices)), expectedArrays(arrays);
@@ -237,7 +238,7 @@ public:
     for (int64_t i = 0; i < model.header().numIndices; ++i) {
       const int32_t *array = shared[size_t(i)];
       std::string what =
-          std::string("index ") + std::to_string(model.index(i).kind) + " of " + a.mapName(model.index(i).map);
+          std::string("index ") + std::to_string(int64_t(model.index(i).kind)) + " of " + a.mapName(model.index(i).map);
       if (array && array != arrays[size_t(i)])
         sameOnDevice("shared", array, arrays[size_t(i)], lengths[size_t(i)]);
       if (bool(array) != bool(expectedArrays[size_t(i)]))

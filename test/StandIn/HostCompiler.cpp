@@ -98,7 +98,7 @@ bool gnnc::standin::compileForHost(const KernelText &text, std::string &image, s
   const std::string preprocessed = folder.path / "model.ii", object = folder.path / "model.so",
                     errors = folder.path / "errors", emulation = STAND_IN_EMULATION;
   // Most of the time goes into compiling, so little is optimised.
-  std::vector<std::string> flags = {"-std=c++17",          "-w", "-O1", "-fno-unroll-loops", "-ffp-contract=off",
+  std::vector<std::string> flags = {"-std=c++20",          "-w", "-O1", "-fno-unroll-loops", "-ffp-contract=off",
                                     "-fno-strict-aliasing"};
   std::vector<std::string> first = {
       STAND_IN_COMPILER,        "-E", "-x",        "c++", "-I" + emulation, "-include", emulation + "/CUDA.h",

@@ -7,7 +7,7 @@
 //
 //   HostImage KERNELS.cuh IMAGE
 //
-// As nvcc makes a cubin: of one file of kernels and the headers beside it, for the driver's stand-in.
+// As nvcc makes a cubin: of one file of kernels, the headers beside it and further ones, for the driver's stand-in.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,17 +19,21 @@
 #include <stdio.h>
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "expected a file of kernels and one to write\n");
+  if (argc < 3) {
+    fprintf(stderr, "expected a file of kernels, one to write, and further headers\n");
     return 1;
   }
   std::filesystem::path kernels = argv[1];
   gnnc::standin::KernelText text;
   text.text = "#include \"" + kernels.filename().string() + "\"\n";
-  for (const auto &entry : std::filesystem::directory_iterator(kernels.parent_path())) {
-    std::ifstream file(entry.path());
-    text.headers.emplace_back(entry.path().filename().string(), std::string(std::istreambuf_iterator<char>(file), {}));
-  }
+  auto add = [&](const std::filesystem::path &header) {
+    std::ifstream file(header);
+    text.headers.emplace_back(header.filename().string(), std::string(std::istreambuf_iterator<char>(file), {}));
+  };
+  for (const auto &entry : std::filesystem::directory_iterator(kernels.parent_path()))
+    add(entry.path());
+  for (int i = 3; i < argc; ++i)
+    add(argv[i]);
   std::string image, log;
   if (!gnnc::standin::compileForHost(text, image, log)) {
     fprintf(stderr, "%s\n", log.c_str());

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // Code generators return one of these for each kernel of `@forward`; packaging writes them into the object's table
-// (lib/Runtime/ModelTable.h, whose meanings they have).
+// (include/gnnc/ModelFormat/ModelTable.h, whose meanings they have).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_TARGET_KERNEL_H
 #define GNNC_TARGET_KERNEL_H
 
+#include "gnnc/ModelFormat/ModelTable.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Value.h"
 
@@ -20,7 +21,7 @@
 
 namespace gnnc {
 
-enum class IndexKind { Pointers, Members, Sorted, Raw, MembersOrNone };
+using table::IndexKind;
 
 /// An index array a kernel reads: of the grouping by `map`, or (Sorted) `other` at each position of that grouping.
 /// MembersOrNone: null where each element stands at the position of its own number.
@@ -31,7 +32,7 @@ struct IndexRef {
   bool operator==(const IndexRef &o) const { return kind == o.kind && map == o.map && other == o.other; }
 };
 
-enum class MergeKind { Sum, Max, Min, ArgMax, ArgMin };
+using table::MergeKind;
 
 /// A shared result, made of one partial result for each block.
 struct MergeRef {
@@ -40,7 +41,7 @@ struct MergeRef {
   int64_t elements; ///< of one partial result
 };
 
-enum class StepKind { Sweep, Rows, Grouped };
+using table::StepKind;
 
 struct EmittedKernel {
   std::string name;

@@ -45,9 +45,9 @@ StepOrder::Place StepOrder::place(int64_t step, int64_t number) const {
   const BufferRec &of = model.buffer(buffer);
   const PreparedBuffer &prepared = call.graph.buffers[buffer];
   bool written = isWriter(step, buffer);
-  if (of.kind == BufferArena)
+  if (of.kind == BufferKind::Arena)
     return {-1, prepared.offset, prepared.offset + prepared.room, written};
-  return {of.kind == BufferOutput && of.replaces >= 0 ? of.replaces : buffer, 0, 1, written};
+  return {of.kind == BufferKind::Output && of.replaces >= 0 ? of.replaces : buffer, 0, 1, written};
 }
 
 bool StepOrder::conflict(int64_t a, int64_t b) const {

@@ -16,6 +16,7 @@
 #include "../Memory.h"
 #include "../Model.h"
 #include "Driver.h"
+#include "gnnc/ModelFormat/DeviceData.h"
 #include <pthread.h>
 
 struct gnnc_graph;
@@ -161,7 +162,7 @@ private:
 };
 
 /// Sizes 1, 2, 4, ..., 2048.
-constexpr int kNumSizes = 12;
+using device::kNumSizes;
 
 struct DeviceWorklist {
   Address items = 0, heavy = 0, heavyOfSlot = 0;

@@ -97,7 +97,7 @@ private:
 } // namespace
 
 static bool needsWorklist(const LaunchRec &launch) {
-  return launch.grid == GridItems || launch.grid == GridHeavyItems || launch.grid == GridHeavyOwners;
+  return launch.grid == GridKind::Items || launch.grid == GridKind::HeavyItems || launch.grid == GridKind::HeavyOwners;
 }
 
 gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_t), const void *user,
@@ -251,18 +251,18 @@ static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, 
   auto mostOf = [&](int64_t (*mostOf)(int64_t owners, int64_t members)) {
     return mostOf(most[model.map(scratch.map).to], most[model.map(scratch.map).from]);
   };
-  if (scratch.kind == ScratchSlots)
+  if (scratch.kind == ScratchKind::Slots)
     count = most ? mostOf(mostSlots) : device.worklists[scratch.map].numSlots;
-  else if (scratch.kind == ScratchHeavyOwners)
+  else if (scratch.kind == ScratchKind::HeavyOwners)
     count = most ? mostOf(mostHeavy) : device.worklists[scratch.map].numHeavy;
-  else if (scratch.kind == ScratchElements)
+  else if (scratch.kind == ScratchKind::Elements)
     count = scratch.map < 0 ? 1 : most ? most[scratch.map] : graph.extents[scratch.map];
   else
     for (int64_t k = 0; k < step.numLaunches; ++k)
       if (model.launch(step.firstLaunch + k).isCounted)
         count += device.mostBlocks[step.firstLaunch + k];
   // The kernel that combines partial results uses the first place even if there was no block.
-  if (scratch.kind == ScratchBlocks && count == 0)
+  if (scratch.kind == ScratchKind::Blocks && count == 0)
     count = 1;
   return __builtin_mul_overflow(count, scratch.bytes, &bytes) ? -1 : bytes;
 }
@@ -283,7 +283,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   auto scaled = [](int64_t bytes) { return aligned(bytes) / kDeviceAlignment * kAlignment; };
   for (int64_t i = 0; i < function.numBuffers; ++i) {
     const BufferRec &record = model.buffer(function.firstBuffer + i);
-    bool inArena = record.kind == BufferArena;
+    bool inArena = record.kind == BufferKind::Arena;
     items[i] = {inArena ? scaled(graph.buffers[function.firstBuffer + i].room) : 0, record.first, record.last, 0};
   }
   int64_t next = function.numBuffers;

@@ -20,53 +20,47 @@ namespace gnnc::runtime::cuda {
 
 using namespace table;
 
-namespace {
-
-/// Most words of a kernel's arguments: what CUDA allows.
-constexpr int64_t kMostWords = 512;
-
-} // namespace
-
-int64_t graphWord(const gnnc_graph &of, int64_t step, int64_t kind, int64_t number) {
+int64_t graphWord(const gnnc_graph &of, int64_t step, const WordRec &word) {
+  auto [kind, number] = word;
   const Model &model = of.model;
   const DeviceGraph &graph = *of.device;
   auto address = [](Address at) { return static_cast<int64_t>(at); };
   switch (kind) {
-  case WordIndex:
+  case WordKind::Index:
     return address(graph.indices[number]);
-  case WordExtent:
+  case WordKind::Extent:
     return number < 0 ? 1 : of.extents[number];
-  case WordItems:
+  case WordKind::Items:
     return address(graph.worklists[number].items);
-  case WordNumItems:
+  case WordKind::NumItems:
     return graph.worklists[number].numItems;
-  case WordNumHeavyItems:
+  case WordKind::NumHeavyItems:
     return graph.worklists[number].numSlots;
-  case WordHeavy:
+  case WordKind::Heavy:
     return address(graph.worklists[number].heavy);
-  case WordNumHeavy:
+  case WordKind::NumHeavy:
     return graph.worklists[number].numHeavy;
-  case WordHeavyOfSlot:
+  case WordKind::HeavyOfSlot:
     return address(graph.worklists[number].heavyOfSlot);
-  case WordBlocksBefore:
-  case WordBlocks: {
+  case WordKind::BlocksBefore:
+  case WordKind::Blocks: {
     const DeviceStepRec &record = model.deviceStep(step);
-    int64_t last = kind == WordBlocks ? record.numLaunches : number, blocks = 0;
+    int64_t last = kind == WordKind::Blocks ? record.numLaunches : number, blocks = 0;
     for (int64_t k = 0; k < last; ++k)
       if (model.launch(record.firstLaunch + k).isCounted)
         blocks += graph.blocks[record.firstLaunch + k];
     return blocks;
   }
-  case WordPartItems: {
+  case WordKind::PartItems: {
     int64_t part = model.deviceStep(step).firstLaunch + number;
     return address(graph.worklists[model.launch(part).symbol].items) +
            graph.items[part].first * static_cast<int64_t>(sizeof(Item));
   }
-  case WordPartNumItems:
+  case WordKind::PartNumItems:
     return graph.items[model.deviceStep(step).firstLaunch + number].count;
-  case WordPartBlocks:
+  case WordKind::PartBlocks:
     return graph.blocks[model.deviceStep(step).firstLaunch + number];
-  case WordPartIsByOwner:
+  case WordKind::PartIsByOwner:
     return !graph.worklists[model.launch(model.deviceStep(step).firstLaunch + number).symbol].bySize;
   default:
     return 0;
@@ -92,14 +86,12 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   if (record.numWords > kMostWords) // The compiler makes no such kernels.
     return fail(call.error, GNNC_UNSUPPORTED, "kernel '%s' has more than %lld arguments", model.name(record.kernel),
                 static_cast<long long>(kMostWords));
-  const int64_t *list = model.list(record.wordsAt);
   for (int64_t i = 0; i < record.numWords; ++i) {
-    int64_t kind = list[2 * i], of = list[2 * i + 1];
-    words[i] =
-        kind == WordBuffer ? reinterpret_cast<int64_t>(call.pointer(of))
-        : kind == WordScratch
-            ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt + call.graph.device->scratch[of])
-            : graphWord(call.graph, step, kind, of);
+    const WordRec &word = model.word(record, i);
+    words[i] = word.kind == WordKind::Buffer    ? reinterpret_cast<int64_t>(call.pointer(word.number))
+               : word.kind == WordKind::Scratch ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt +
+                                                                            call.graph.device->scratch[word.number])
+                                                : graphWord(call.graph, step, word);
   }
   // CU_LAUNCH_PARAM_BUFFER_POINTER, ..._SIZE, ..._END
   size_t size = static_cast<size_t>(record.numWords) * sizeof(int64_t);

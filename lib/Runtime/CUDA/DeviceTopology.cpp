@@ -53,8 +53,8 @@ gnnc_status Topology::finishReading() {
       continue;
     const Findings &found = builder->of(maps[map].findings);
     maps[map].findings = nullptr;
-    if (found.isWrong()) {
-      int64_t element = found.firstWrong(), target = builder->element(*maps[map].given, element);
+    if (cuda::isWrong(found)) {
+      int64_t element = cuda::firstWrong(found), target = builder->element(*maps[map].given, element);
       return builder->status ? builder->status : wrongTarget(map, element, target);
     }
     note(maps[map], found);
@@ -72,8 +72,8 @@ gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
     return wrongFirstRow(map, begin);
   Findings found;
   maps[map].pointers = builder->readRows(index, count, maps[map].targets, found);
-  if (!builder->status && found.isWrong()) {
-    int64_t row = found.firstWrong();
+  if (!builder->status && cuda::isWrong(found)) {
+    int64_t row = cuda::firstWrong(found);
     begin = builder->element(index, row);
     int64_t end = builder->element(index, row + 1);
     return builder->status ? builder->status : wrongRow(map, row, begin, end);
@@ -92,8 +92,8 @@ gnnc_status Topology::deriveFilterOnDevice(int64_t space) {
   for (int64_t other = 0; other < space; ++other) {
     const SpaceRec &found = model.space(other);
     const int64_t *otherPair = model.list(found.mapsAt);
-    if (found.kind == SpaceFilter && found.base == record.base && spaces[other].members && otherPair[0] == pair[0] &&
-        otherPair[1] == pair[1] && (found.equal != 0) != (record.equal != 0))
+    if (found.kind == SpaceKind::Filter && found.base == record.base && spaces[other].members &&
+        otherPair[0] == pair[0] && otherPair[1] == pair[1] && (found.equal != 0) != (record.equal != 0))
       extents[space] = extents[record.base] - extents[other];
   }
   spaces[space].members = builder->filter(targets(pair[0]).data, targets(pair[1]).data, record.equal != 0,
@@ -122,15 +122,15 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
   const int64_t *parts = model.list(record.partsAt);
   int64_t count = extents[record.from];
   switch (record.kind) {
-  case MapPart:
-  case MapParts: {
+  case MapKind::Part:
+  case MapKind::Parts: {
     int32_t *result = builder->array(count);
     const SpaceRec &whole = model.space(record.from);
     const int64_t *spacesOfParts = model.list(whole.partsAt);
     int64_t position = 0;
     for (int64_t part = 0; part < whole.numParts; ++part) {
       int64_t size = extents[spacesOfParts[part]];
-      int64_t via = record.kind == MapParts ? parts[part] : part == record.part ? kIdentity : kUndefined;
+      int64_t via = record.kind == MapKind::Parts ? parts[part] : part == record.part ? kIdentity : kUndefined;
       if (via == kUndefined)
         builder->fill(result + position, size, ~uint32_t(0));
       else if (const int32_t *values = targets(via).data)
@@ -142,16 +142,16 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
     maps[map].targets = result;
     break;
   }
-  case MapProjection: {
+  case MapKind::Projection: {
     const SpaceRec &tuples = model.space(record.from);
     const int32_t *component = targets(model.list(tuples.mapsAt)[record.part]).data;
     maps[map].targets = builder->compose(spaces[record.from].first, component, count);
     break;
   }
-  case MapLast:
+  case MapKind::Last:
     maps[map].targets = builder->last(targets(parts[0]).data, extents[record.to], count);
     break;
-  default: // MapCompose
+  default: // MapKind::Compose
     maps[map].targets = builder->compose(targets(parts[0]).data, targets(parts[1]).data, count);
   }
   return builder->status;
@@ -206,10 +206,10 @@ gnnc_status Indices::plan(const bool *used) {
     wanted[i] = {false, kIdentity};
   for (int64_t i = 0; i < header.numIndices; ++i) {
     const IndexRec &record = topology.model.index(i);
-    if (!used[i] || record.kind == IndexRaw || record.kind == IndexPointers)
+    if (!used[i] || record.kind == IndexKind::Raw || record.kind == IndexKind::Pointers)
       continue;
     Wanted &own = wanted[record.map];
-    bool isOfMembers = record.kind == IndexMembers || record.kind == IndexMembersOrNone;
+    bool isOfMembers = record.kind == IndexKind::Members || record.kind == IndexKind::MembersOrNone;
     if (isOfMembers || !topology.targets(record.other).data)
       own.members = true;
     else if (own.sortedMap == kIdentity)
@@ -250,7 +250,7 @@ gnnc_status Indices::settle(const int32_t **arrays) {
     return status;
   for (int64_t i = 0; i < topology.model.header().numIndices; ++i)
     if (const IndexRec &record = topology.model.index(i);
-        record.kind == IndexMembersOrNone && topology.maps[record.map].inOrder)
+        record.kind == IndexKind::MembersOrNone && topology.maps[record.map].inOrder)
       arrays[i] = nullptr;
   return GNNC_OK;
 }
@@ -261,19 +261,19 @@ gnnc_status Indices::arrayOnDevice(const IndexRec &record, const int32_t *&data,
   if (gnnc_status status = grouping(record.map, group))
     return status;
   length = group->count;
-  if (record.kind == IndexMembersOrNone) {
+  if (record.kind == IndexKind::MembersOrNone) {
     data = group->members;
     length = data ? length : 0;
     return GNNC_OK;
   }
-  const int32_t *other = record.kind == IndexMembers ? nullptr : topology.targets(record.other).data;
-  if (record.kind == IndexSorted && group->sorted && record.other == group->sortedMap)
+  const int32_t *other = record.kind == IndexKind::Members ? nullptr : topology.targets(record.other).data;
+  if (record.kind == IndexKind::Sorted && group->sorted && record.other == group->sortedMap)
     data = group->sorted;
-  else if (record.kind == IndexMembers && !group->inOrder())
+  else if (record.kind == IndexKind::Members && !group->inOrder())
     data = group->members;
-  else if (record.kind != IndexMembers && group->inOrder() && other)
+  else if (record.kind != IndexKind::Members && group->inOrder() && other)
     data = other;
-  else if (record.kind != IndexMembers && other)
+  else if (record.kind != IndexKind::Members && other)
     data = builder.compose(group->members, other, length);
   else
     return group->inOrder() ? naturalNumbers(length, data) : (data = group->members, GNNC_OK);

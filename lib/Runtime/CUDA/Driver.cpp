@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Driver.h"
-#include "../ModelTable.h"
+#include "gnnc/ModelFormat/ModelTable.h"
 #include <dlfcn.h>
 #include <pthread.h>
 

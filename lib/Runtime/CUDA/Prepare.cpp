@@ -336,7 +336,7 @@ const void *GraphBuilder::uploaded(const gnnc_index &index, int64_t width) {
 }
 
 const int32_t *GraphBuilder::readEach(const gnnc_index &index, int64_t least, int64_t extent, Findings *&place) {
-  if (readings.number == kMostReadings)
+  if (readings.number == device::kMostReadings)
     launchReadings();
   const void *from = uploaded(index, index.bits / 8);
   int32_t *targets = array(index.length);
@@ -352,7 +352,7 @@ void GraphBuilder::launchReadings() {
   for (int64_t i = 0; i < readings.number; ++i)
     most = readings.list[i].count > most ? readings.list[i].count : most;
   int64_t blocks = readings.number * divideUp(most, kAtOnce * kThreads);
-  static_assert(sizeof readings == (7 * kMostReadings + 1) * sizeof(int64_t));
+  static_assert(sizeof readings == (7 * device::kMostReadings + 1) * sizeof(int64_t));
   launchWords(Read, blocks < all ? blocks : all, reinterpret_cast<int64_t *>(&readings),
               sizeof readings / sizeof(int64_t));
   for (int64_t i = 0; i < readings.number; ++i)
@@ -373,7 +373,7 @@ const int32_t *GraphBuilder::readRows(const gnnc_index &index, int64_t count, co
   found = read(place);
   if (from != index.data)
     release(from);
-  if (!found.isWrong())
+  if (!isWrong(found))
     each(ExpandRows, count, pointers, rows, count, each32);
   targets = each32;
   return pointers;
@@ -509,11 +509,8 @@ void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t
     status = status ? status : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for the list of indices");
   if (status)
     return;
-  struct {
-    Comparison list[kMostComparisons] = {};
-    int64_t number = 0;
-  } comparisons;
-  static_assert(sizeof comparisons == (4 * kMostComparisons + 1) * sizeof(int64_t));
+  device::Comparisons comparisons = {};
+  static_assert(sizeof comparisons == (4 * device::kMostComparisons + 1) * sizeof(int64_t));
   constexpr int64_t kAtOnce = 4; // of each thread
   int64_t next = 0, longest = 0;
   auto compare = [&] {
@@ -531,7 +528,7 @@ void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t
       place = report->compared + next++;
       comparisons.list[comparisons.number++] = {arrays[i], arrays[j], lengths[i], place};
       longest = lengths[i] > longest ? lengths[i] : longest;
-      if (comparisons.number == kMostComparisons)
+      if (comparisons.number == device::kMostComparisons)
         compare();
     }
   compare();

@@ -21,19 +21,11 @@
 
 namespace gnnc::runtime::cuda {
 
-/// What kernels find out about a map (Prepare.cuh); all 0: nothing.
-struct Findings {
-  uint64_t wrong; ///< ~ the number of the first element that is
-  uint64_t undefined, notInOrder;
-  bool isWrong() const { return wrong != 0; }
-  int64_t firstWrong() const { return static_cast<int64_t>(~wrong); }
-};
+using device::Findings, device::Numbers;
 
-/// And about a worklist (Worklist.cuh).
-struct Numbers {
-  uint64_t membersOfLong;
-  int32_t slots, heavy, sizes[kNumSizes];
-};
+inline bool isWrong(const Findings &found) { return found.wrong != 0; }
+/// The number of the first element that is.
+inline int64_t firstWrong(const Findings &found) { return static_cast<int64_t>(~found.wrong); }
 
 constexpr int64_t kMostFindings = 64, kMostNumbers = 32;
 
@@ -138,9 +130,11 @@ public:
 
 private:
   static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
-  // As in Kernels/Sort.cuh.
-  static constexpr int64_t kThreads = 512, kTile = 8192, kDigitBits = 8;
-  static constexpr int64_t kFewTile = 4096, kFewDigitBits = 9, kMostFewTiles = 512, kTilesOfGroup = 16, kFewHeld = 8;
+  // As 64-bit numbers, which counts of elements are.
+  static constexpr int64_t kThreads = device::kSortThreads, kTile = device::kSortTile, kDigitBits = device::kDigitBits;
+  static constexpr int64_t kFewTile = device::kFewTile, kFewDigitBits = device::kFewDigitBits;
+  static constexpr int64_t kMostFewTiles = device::kMostFewTiles, kTilesOfGroup = device::kTilesOfGroup;
+  static constexpr int64_t kFewHeld = device::kFewHeld;
   /// Few tiles: of how many elements for each thread. Processors without a tile do nothing.
   int64_t heldFor(int64_t count) const {
     int64_t held = kFewHeld, wanted = 2 * device.processors();
@@ -197,19 +191,6 @@ private:
     char *next = nullptr;
     int64_t left = 0;
   };
-  /// As in Kernels/Prepare.cuh.
-  struct Reading {
-    const void *from;
-    int64_t isWide, count, least, extent;
-    int32_t *to;
-    Findings *findings;
-  };
-  static constexpr int64_t kMostReadings = 4, kMostComparisons = 8;
-  struct Comparison {
-    const int32_t *a, *b;
-    int64_t count;
-    Findings *findings;
-  };
   /// A worklist whose numbers are not known yet.
   struct Pending {
     const Numbers *numbers;
@@ -233,20 +214,7 @@ private:
     int64_t most = 8 * device.processors(), all = divideUp(count, kThreads);
     launch(kernel, all < most ? all : most, words...);
   }
-  /// As in Kernels/Sort.cuh.
-  struct Pass {
-    const int32_t *targets, *values;
-    int32_t *keysOut, *valuesOut;
-    const int32_t *through;
-    int32_t *throughOut;
-    int64_t count, undefined, shift, bits, held;
-    int32_t *starts;
-    int64_t numStarts;
-    int32_t *counts, *sums;
-    const int32_t *given, *upper;
-    int64_t buckets;
-    const Findings *found;
-  };
+  using Pass = device::Pass;
   void launchPass(Kernel kernel, int64_t blocks, const Pass &pass) {
     Pass words = pass;
     launchWords(kernel, blocks, reinterpret_cast<int64_t *>(&words), sizeof words / sizeof(int64_t));
@@ -297,11 +265,8 @@ private:
   int64_t numBlocks = 0, capacity = 0;
   Address piece = 0; ///< the device's
   Room temporaries, zeros;
-  struct {
-    Reading list[kMostReadings] = {};
-    int64_t number = 0;
-  } readings;
-  bool isUploaded[kMostReadings] = {};
+  device::Readings readings = {};
+  bool isUploaded[device::kMostReadings] = {};
   Report *report = nullptr; ///< on the device
   Report *page = nullptr;   ///< what was fetched of it
   bool isPageOfDevice = false, isPageNew = false;

@@ -28,11 +28,10 @@ gnnc_status Recorder::note(const Driver &driver, const Call &call, int64_t step,
   bool *isFill = memory.array<bool>(record.numWords);
   if (!result || !copy || !isFill)
     return fail(call.error, GNNC_OUT_OF_MEMORY, "out of memory for a recording");
-  const int64_t *list = model.list(record.wordsAt);
   for (int64_t i = 0; i < record.numWords; ++i) {
-    int64_t kind = list[2 * i], number = list[2 * i + 1];
+    auto [kind, number] = model.word(record, i);
     copy[i] = words[i];
-    isFill[i] = kind == WordBuffer && model.buffer(number).optional &&
+    isFill[i] = kind == WordKind::Buffer && model.buffer(number).optional &&
                 words[i] == static_cast<int64_t>(call.graph.device->fills[number]);
   }
   *result = {nodes[0], &call.graph, call.program.function, step, launch, -1, copy, isFill, true, nullptr};
@@ -131,13 +130,12 @@ gnnc_status Device::refresh(gnnc_recording &recording, gnnc_error *error) const 
     if (function.missing >= 0)
       return fail(error, GNNC_INVALID_ARGUMENT,
                   "replay: a recorded program needs data that was not given when the graph was updated");
-    const int64_t *list = model.list(record.wordsAt);
     for (int64_t i = 0; i < record.numWords; ++i) {
-      int64_t kind = list[2 * i], number = list[2 * i + 1];
+      const WordRec &word = model.word(record, i);
       if (note->isFill[i])
-        note->words[i] = static_cast<int64_t>(graph.device->fills[number]);
-      else if (kind != WordBuffer && kind != WordScratch)
-        note->words[i] = graphWord(graph, note->step, kind, number);
+        note->words[i] = static_cast<int64_t>(graph.device->fills[word.number]);
+      else if (word.kind != WordKind::Buffer && word.kind != WordKind::Scratch)
+        note->words[i] = graphWord(graph, note->step, word);
     }
     int64_t blocks = gridBlocks(graph, note->step, note->launch);
     bool isEnabled = blocks > 0;

@@ -45,7 +45,7 @@ public:
 };
 
 /// An argument that depends on the graph alone: all but addresses of buffers and scratch memory.
-int64_t graphWord(const gnnc_graph &graph, int64_t step, int64_t kind, int64_t number);
+int64_t graphWord(const gnnc_graph &graph, int64_t step, const table::WordRec &word);
 
 /// Blocks along x of a launch that is not joined to another: its own, and those of launches that are joined to it.
 int64_t gridBlocks(const gnnc_graph &graph, int64_t step, int64_t launch);

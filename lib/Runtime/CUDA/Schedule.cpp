@@ -81,16 +81,16 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
         mostCount = mostOf(graph.capacities[model.map(map).to], graph.capacities[model.map(map).from]);
     };
     switch (launch.grid) {
-    case GridItems:
+    case GridKind::Items:
       ofMap(launch.symbol, result.items[i].count, mostItems);
       break;
-    case GridHeavyItems:
+    case GridKind::HeavyItems:
       ofMap(launch.symbol, result.worklists[launch.symbol].numSlots, mostSlots);
       break;
-    case GridHeavyOwners:
+    case GridKind::HeavyOwners:
       ofMap(launch.symbol, result.worklists[launch.symbol].numHeavy, mostHeavy);
       break;
-    case GridElements:
+    case GridKind::Elements:
       if (launch.symbol >= 0) {
         count = mostCount = graph.extents[launch.symbol];
         if (graph.capacities)

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A map's owners as items of at most so many members; every kernel along the map takes the same list. The layouts are
-// those of lib/Target/CUDA/Kernels/Sweep.cuh.
+// those of gnnc/ModelFormat/DeviceData.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +18,7 @@
 
 namespace gnnc::runtime::cuda {
 
-struct alignas(16) Item {
-  int32_t owner, begin, end, slot;
-};
-struct alignas(16) Heavy {
-  int32_t owner, first, last, members;
-};
+using device::Heavy, device::Item;
 
 struct Worklist {
   const Item *items = nullptr; ///< those with a slot first

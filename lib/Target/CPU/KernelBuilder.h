@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A kernel is a function (frame, begin, end, owner, block) as lib/Runtime/ModelTable.h says. This class makes the
-// function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they are asked
-// for.
+// A kernel is a function (frame, begin, end, owner, block) as include/gnnc/ModelFormat/ModelTable.h says. This class
+// makes the function, and hands out pointers to buffers and index arrays, loaded once at its entry, in the order they
+// are asked for.
 //
 // Buffers may hold narrower numbers than kernels compute with (bf16, f16). The class knows what is behind a pointer, so
 // whoever emits code asks for numbers of the computed type everywhere, and loads and stores convert.

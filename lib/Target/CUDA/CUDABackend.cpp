@@ -25,6 +25,8 @@ extern const char *const gnnc_kernels_names[];
 extern const char *const gnnc_kernels_texts[];
 extern const size_t gnnc_kernels_sizes[];
 extern const size_t gnnc_kernels_count;
+extern const char *const gnnc_device_data_texts[];
+extern const size_t gnnc_device_data_sizes[];
 
 llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
   static const std::vector<std::string> names = [] {
@@ -37,6 +39,7 @@ llvm::ArrayRef<KernelHeader> cuda::kernelHeaders() {
     std::vector<KernelHeader> all;
     for (size_t i = 0; i < gnnc_kernels_count; ++i)
       all.push_back({names[i].c_str(), llvm::StringRef(gnnc_kernels_texts[i], gnnc_kernels_sizes[i])});
+    all.push_back({"DeviceData.h", llvm::StringRef(gnnc_device_data_texts[0], gnnc_device_data_sizes[0])});
     return all;
   }();
   return headers;

@@ -5,12 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Spaces, maps, index arrays, buffers and steps as records of 64-bit words; see lib/Runtime/ModelTable.h for each
-// field.
+// Spaces, maps, index arrays, buffers and steps as records of 64-bit words; see include/gnnc/ModelFormat/ModelTable.h
+// for each field.
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Runtime/ModelTable.h"
+#include "gnnc/ModelFormat/ModelTable.h"
 #include "Needs.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Analysis/CostModel.h"
@@ -28,6 +28,44 @@ using namespace mlir;
 using namespace gnnc;
 
 namespace {
+
+table::SpaceKind kindOf(mpdfg::SpaceKind kind) {
+  switch (kind) {
+  case mpdfg::SpaceKind::Root:
+    return table::SpaceKind::Root;
+  case mpdfg::SpaceKind::Static:
+    return table::SpaceKind::Static;
+  case mpdfg::SpaceKind::Filter:
+    return table::SpaceKind::Filter;
+  case mpdfg::SpaceKind::Union:
+    return table::SpaceKind::Union;
+  case mpdfg::SpaceKind::Distinct:
+    return table::SpaceKind::Distinct;
+  }
+  llvm_unreachable("no kind of a space");
+}
+
+table::MapKind kindOf(mpdfg::MapKind kind) {
+  switch (kind) {
+  case mpdfg::MapKind::Root:
+    return table::MapKind::Root;
+  case mpdfg::MapKind::Inclusion:
+    return table::MapKind::Inclusion;
+  case mpdfg::MapKind::Part:
+    return table::MapKind::Part;
+  case mpdfg::MapKind::Parts:
+    return table::MapKind::Parts;
+  case mpdfg::MapKind::Projection:
+    return table::MapKind::Projection;
+  case mpdfg::MapKind::Class:
+    return table::MapKind::Class;
+  case mpdfg::MapKind::Last:
+    return table::MapKind::Last;
+  case mpdfg::MapKind::Compose:
+    return table::MapKind::Compose;
+  }
+  llvm_unreachable("no kind of a map");
+}
 
 class TableBuilder {
 public:
@@ -126,7 +164,7 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
     if (op.getParts())
       for (Attribute ref : op.getPartsAttr())
         parts.push_back(space(ref));
-    records.push_back({name(op.getSymName()), int64_t(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
+    records.push_back({name(op.getSymName()), kindOf(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
                        space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()), op.getEqual(), list(parts),
                        int64_t(parts.size())});
   }
@@ -140,7 +178,7 @@ std::vector<table::MapRec> TableBuilder::mapRecords() {
     if (op.getParts())
       for (Attribute entry : op.getPartsAttr())
         parts.push_back(part(entry));
-    records.push_back({name(op.getSymName()), int64_t(op.getKind()), space(op.getFromAttr()), space(op.getToAttr()),
+    records.push_back({name(op.getSymName()), kindOf(op.getKind()), space(op.getFromAttr()), space(op.getToAttr()),
                        op.getPartial(), op.getPart() ? int64_t(*op.getPart()) : 0, list(parts), int64_t(parts.size())});
   }
   return records;
@@ -207,9 +245,9 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
     StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
     table::BufferRec &record =
         add(argument, argument.getType(), function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
-            role == "param"   ? table::BufferParam
-            : role == "state" ? table::BufferState
-                              : table::BufferInput);
+            role == "param"   ? table::BufferKind::Param
+            : role == "state" ? table::BufferKind::State
+                              : table::BufferKind::Input);
     if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
       record.optional = 1;
       record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
@@ -235,7 +273,8 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
           bufferNumbers[value] = known->second;
           continue;
         }
-        table::BufferRec &record = add(value, value.getType(), "arena" + std::to_string(slot), table::BufferArena);
+        table::BufferRec &record =
+            add(value, value.getType(), "arena" + std::to_string(slot), table::BufferKind::Arena);
         record.first = arena.getFirst()[slot];
         record.last = arena.getLast()[slot];
         continue;
@@ -248,7 +287,7 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
       unsigned output = llvm::find_if(terminator->getOperands(), isThis) - terminator->operand_begin();
       table::BufferRec &record =
           add(value, terminator->getOperand(output).getType(),
-              function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferOutput);
+              function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferKind::Output);
       if (auto updates = function.getResultAttrOfType<IntegerAttr>(output, kUpdatesAttr))
         record.replaces = bufferNumbers.lookup(function.getArgument(updates.getInt()));
     }
@@ -311,7 +350,7 @@ void TableBuilder::alternativeRecord(func::FuncOp function) {
 }
 
 int64_t TableBuilder::indexOf(const IndexRef &ref) {
-  table::IndexRec wanted{int64_t(ref.kind), map(ref.map), ref.other ? map(ref.other) : -1};
+  table::IndexRec wanted{ref.kind, map(ref.map), ref.other ? map(ref.other) : -1};
   for (auto [i, record] : llvm::enumerate(indices))
     if (record.kind == wanted.kind && record.map == wanted.map && record.other == wanted.other)
       return i;
@@ -327,10 +366,10 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
     indexList.push_back(indexOf(ref));
   std::vector<table::MergeRec> merges;
   for (const MergeRef &merge : kernel.merges)
-    merges.push_back({bufferList[merge.buffer], int64_t(merge.kind), merge.elements});
+    merges.push_back({bufferList[merge.buffer], merge.kind, merge.elements});
   table::StepRec step{};
   step.kernel = steps.size();
-  step.kind = int64_t(kernel.kind);
+  step.kind = kernel.kind;
   step.map = kernel.map ? map(kernel.map) : -1;
   step.space = kernel.space ? space(kernel.space) : -1;
   step.buffersAt = list(bufferList);
@@ -383,20 +422,20 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
   record.firstLaunch = launches.size();
   record.numLaunches = step.launches.size();
   for (const cuda::Scratch &memory : step.scratch)
-    scratch.push_back({int64_t(memory.kind),
+    scratch.push_back({memory.kind,
                        !memory.map                                  ? -1
                        : memory.kind == cuda::ScratchKind::Elements ? space(memory.map)
                                                                     : map(memory.map),
                        memory.bytes});
   for (const cuda::Launch &launch : step.launches) {
-    SmallVector<int64_t> words;
+    std::vector<table::WordRec> words;
     for (const cuda::Word &word : launch.words)
-      words.append({int64_t(word.kind), wordNumber(word, step, record.firstScratch)});
+      words.push_back({word.kind, wordNumber(word, step, record.firstScratch)});
     bool isSpace = launch.grid == cuda::GridKind::Elements;
     table::LaunchRec entry{};
     entry.kernel = name(launch.kernel);
     entry.image = launch.part;
-    entry.grid = int64_t(launch.grid);
+    entry.grid = launch.grid;
     entry.symbol = !launch.symbol ? -1 : isSpace ? space(launch.symbol) : map(launch.symbol);
     entry.perBlock = launch.perBlock;
     entry.perElement = launch.perElement;
@@ -411,7 +450,7 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
     entry.isRuns = launch.isRuns;
     entry.isJoined = launch.isJoined;
     entry.isCounted = launch.isCounted;
-    entry.wordsAt = list(words);
+    entry.wordsAt = append(words);
     entry.numWords = launch.words.size();
     launches.push_back(entry);
   }

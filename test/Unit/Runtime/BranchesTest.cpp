@@ -30,7 +30,7 @@ protected:
     numSteps = 1 + below(90);
     constexpr int64_t kParams = 4;
     for (int64_t i = 0; i < kParams; ++i)
-      addBuffer(BufferParam, -1, 0, 0);
+      addBuffer(BufferKind::Param, -1, 0, 0);
     std::vector<int64_t> lists;
     for (int64_t i = 0; i < numSteps; ++i) {
       DeviceStepRec step{};
@@ -41,7 +41,7 @@ protected:
         if (isWritten)
           written.push_back(buffer);
         const BufferRec &record = buffers[buffer];
-        if (record.kind == BufferArena)
+        if (record.kind == BufferKind::Arena)
           own.push_back({-1, prepared[buffer].offset, prepared[buffer].offset + prepared[buffer].bytes, isWritten});
         else
           own.push_back({replaces(buffer) ? record.replaces : buffer, 0, 1, isWritten});
@@ -53,14 +53,14 @@ protected:
       }
       std::vector<int64_t> readable; // places whose rows may be written over
       for (int64_t buffer : list)
-        if (buffers[buffer].kind == BufferArena || buffers[buffer].kind == BufferOutput)
+        if (buffers[buffer].kind == BufferKind::Arena || buffers[buffer].kind == BufferKind::Output)
           readable.push_back(buffer);
       if (!readable.empty() && below(3) == 0)
         add(readable.front(), true);
       else if (below(4) == 0)
-        add(addBuffer(BufferOutput, std::max<int64_t>(-1, below(2 * kParams) - kParams), 0, 0), true);
+        add(addBuffer(BufferKind::Output, std::max<int64_t>(-1, below(2 * kParams) - kParams), 0, 0), true);
       else
-        add(addBuffer(BufferArena, -1, 64 * below(20), below(200)), true);
+        add(addBuffer(BufferKind::Arena, -1, 64 * below(20), below(200)), true);
       step.firstScratch = static_cast<int64_t>(scratch.size());
       step.numScratch = below(5) == 0;
       if (step.numScratch) {
@@ -98,7 +98,7 @@ protected:
     std::copy_n(reinterpret_cast<const int64_t *>(&header), kHeader, table.begin());
   }
 
-  int64_t addBuffer(int64_t kind, int64_t replaces, int64_t offset, int64_t bytes) {
+  int64_t addBuffer(BufferKind kind, int64_t replaces, int64_t offset, int64_t bytes) {
     BufferRec record{};
     record.kind = kind;
     record.replaces = replaces;
@@ -111,7 +111,9 @@ protected:
   }
 
   /// An output that is a parameter.
-  bool replaces(int64_t buffer) const { return buffers[buffer].kind == BufferOutput && buffers[buffer].replaces >= 0; }
+  bool replaces(int64_t buffer) const {
+    return buffers[buffer].kind == BufferKind::Output && buffers[buffer].replaces >= 0;
+  }
 
   bool conflict(int64_t a, int64_t b) const {
     for (const Access &x : accesses[a])

@@ -52,10 +52,10 @@ struct Counts {
     int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node);
     int64_t loop = b.filter("loop", edge, src, dst, true);
     b.unite("all", {node, loop});
-    int64_t pointers = b.index(IndexPointers, dst);
+    int64_t pointers = b.index(IndexKind::Pointers, dst);
     int64_t most = b.output("most", -1, {1}), h = b.arena(node, {4}, 0, 1);
-    b.step({nullptr, StepSweep, dst, {h}, {pointers}, {}});
-    b.step({nullptr, StepRows, node, {h}, {}, {{most, MergeMax, 1}}});
+    b.step({nullptr, StepKind::Sweep, dst, {h}, {pointers}, {}});
+    b.step({nullptr, StepKind::Rows, node, {h}, {}, {{most, MergeKind::Max, 1}}});
     model = b.build();
   }
   void graph(int64_t nodes, int64_t edges) {
@@ -107,11 +107,11 @@ TEST(CapacityTest, BlocksAreWithinTheirBounds) {
         int64_t capacities[] = {owners + room, members + room, 0, 0, 0};
         StepRec step{};
         step.map = 1; // from edge to node
-        step.kind = StepSweep;
+        step.kind = StepKind::Sweep;
         EXPECT_LE(sweep.blocks, mostBlocks(counts.model, step, capacities));
-        step.kind = StepGrouped;
+        step.kind = StepKind::Grouped;
         EXPECT_LE(grouped.blocks, mostBlocks(counts.model, step, capacities));
-        step.kind = StepRows;
+        step.kind = StepKind::Rows;
         step.space = 1;
         EXPECT_LE(partitionRows(members, true).blocks, mostBlocks(counts.model, step, capacities));
       }

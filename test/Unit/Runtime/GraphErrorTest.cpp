@@ -26,7 +26,7 @@ protected:
     int64_t dst = b.rootMap("dst", edge, node);
     b.rootMap("etype", edge, type);
     int64_t both = b.unite("both", {node, edge});
-    b.index(IndexPointers, dst);
+    b.index(IndexKind::Pointers, dst);
     b.input("x", both, {1000000007});
     model = b.build();
     context = open(model, 1, &counter.allocator);

@@ -26,9 +26,9 @@ protected:
     src = b.rootMap("src", edge, node);
     dst = b.rootMap("dst", edge, node);
     loop = b.filter("loop", edge, src, dst, true);
-    loopEdge = b.map(MapInclusion, "loop.edge", loop, edge);
-    loopDst = b.map(MapCompose, "loop.dst", loop, node, {loopEdge, dst});
-    last = b.map(MapLast, "last", node, loop, {loopDst}, 0, true);
+    loopEdge = b.map(MapKind::Inclusion, "loop.edge", loop, edge);
+    loopDst = b.map(MapKind::Compose, "loop.dst", loop, node, {loopEdge, dst});
+    last = b.map(MapKind::Last, "last", node, loop, {loopDst}, 0, true);
   }
 
   void build() {
@@ -72,8 +72,8 @@ protected:
       pointers.push_back(pointers.back() + std::count(to.begin(), to.end(), owner));
     for (int64_t i : members)
       sorted.push_back(targets(other)[i]);
-    EXPECT_EQ(values(IndexPointers, map), pointers);
-    EXPECT_EQ(values(IndexMembers, map), members);
+    EXPECT_EQ(values(IndexKind::Pointers, map), pointers);
+    EXPECT_EQ(values(IndexKind::Members, map), members);
     bool isNatural = true;
     for (size_t i = 0; i < members.size(); ++i)
       isNatural &= members[i] == static_cast<int64_t>(i);
@@ -81,9 +81,9 @@ protected:
     ASSERT_EQ(indices->grouping(map, group), GNNC_OK);
     // An owner's elements may be natural numbers though the map is not in order, never the other way round.
     EXPECT_TRUE(isNatural || !group->inOrder());
-    EXPECT_EQ(values(IndexMembersOrNone, map), group->inOrder() ? Words() : members);
-    EXPECT_EQ(values(IndexSorted, map, other), sorted);
-    EXPECT_EQ(values(IndexRaw, map), to);
+    EXPECT_EQ(values(IndexKind::MembersOrNone, map), group->inOrder() ? Words() : members);
+    EXPECT_EQ(values(IndexKind::Sorted, map, other), sorted);
+    EXPECT_EQ(values(IndexKind::Raw, map), to);
   }
 
   RandomGraph graph;
@@ -114,9 +114,9 @@ TEST_P(IndicesTest, AreSharedWhereEdgesStandInOrder) {
   ASSERT_EQ(indices->grouping(dst, group), GNNC_OK);
   EXPECT_TRUE(group->inOrder());
   int64_t length;
-  EXPECT_EQ(array(IndexMembersOrNone, dst, -1, length), nullptr);
+  EXPECT_EQ(array(IndexKind::MembersOrNone, dst, -1, length), nullptr);
   EXPECT_EQ(length, 0);
-  EXPECT_EQ(array(IndexSorted, dst, src, length), array(IndexRaw, src, -1, length));
+  EXPECT_EQ(array(IndexKind::Sorted, dst, src, length), array(IndexKind::Raw, src, -1, length));
 }
 
 INSTANTIATE_TEST_SUITE_P(Graphs, IndicesTest, ::testing::Range(0u, 40u));

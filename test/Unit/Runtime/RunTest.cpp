@@ -87,26 +87,26 @@ public:
     int64_t node = b.root("node"), edge = b.root("edge"), type = b.fixed("edge_type", 4);
     int64_t src = b.rootMap("src", edge, node), dst = b.rootMap("dst", edge, node);
     int64_t etype = b.rootMap("etype", edge, type);
-    int64_t pointers = b.index(IndexPointers, dst), sources = b.index(IndexSorted, dst, src);
-    int64_t members = b.index(IndexMembers, etype);
+    int64_t pointers = b.index(IndexKind::Pointers, dst), sources = b.index(IndexKind::Sorted, dst, src);
+    int64_t members = b.index(IndexKind::Members, etype);
     int64_t in = b.input("x", node, {kWidth}), out = b.output("y", node, {kWidth});
     int64_t sum = b.output("sum", -1, {kWidth}), most = b.output("most", -1, {kWidth});
     int64_t least = b.output("least", -1, {kWidth});
     ModelBuilder::Buffer record;
-    record.kind = BufferOutput;
+    record.kind = BufferKind::Output;
     record.space = type;
     record.bits = 64;
     int64_t counts = b.buffer("counts", record);
     int64_t h = b.arena(node, {kWidth}, 0, 3);
-    b.step({gather, StepSweep, dst, {in, h}, {pointers, sources}, {}});
+    b.step({gather, StepKind::Sweep, dst, {in, h}, {pointers, sources}, {}});
     b.step({summarise,
-            StepRows,
+            StepKind::Rows,
             node,
             {h},
             {},
-            {{sum, MergeSum, kWidth}, {most, MergeMax, kWidth}, {least, MergeMin, kWidth}}});
-    b.step({countTypes, StepGrouped, etype, {}, {members}, {{counts, MergeSum, 4}}});
-    b.step({scale, StepRows, node, {h, sum, out}, {}, {}});
+            {{sum, MergeKind::Sum, kWidth}, {most, MergeKind::Max, kWidth}, {least, MergeKind::Min, kWidth}}});
+    b.step({countTypes, StepKind::Grouped, etype, {}, {members}, {{counts, MergeKind::Sum, 4}}});
+    b.step({scale, StepKind::Rows, node, {h, sum, out}, {}, {}});
     model = b.build();
     data.extent("node", graph.nodes);
     data.extent("edge", graph.edges());
@@ -391,7 +391,7 @@ TEST(Run, WideMerges) {
   for (int threads = 1; threads <= 4; ++threads) {
     ModelBuilder b;
     int64_t node = b.root("node"), out = b.output("y", -1, {width});
-    b.step({kernel, StepRows, node, {}, {}, {{out, MergeSum, width}}});
+    b.step({kernel, StepKind::Rows, node, {}, {}, {{out, MergeKind::Sum, width}}});
     gnnc_context *context = open(b.build(), threads);
     GraphData data;
     data.extent("node", rows);
@@ -434,8 +434,8 @@ TEST(Run, MemoryOfBlocks) {
   for (int threads : {1, 4}) {
     ModelBuilder b;
     int64_t node = b.root("node"), x = b.arena(node, {}, 0, 1), out = b.output("y", node, {});
-    b.step({fill, StepRows, node, {x}, {}, {}});
-    b.step({work, StepRows, node, {x, out}, {}, {}, bytes});
+    b.step({fill, StepKind::Rows, node, {x}, {}, {}});
+    b.step({work, StepKind::Rows, node, {x, out}, {}, {}, bytes});
     gnnc_context *context = open(b.build(), threads);
     GraphData data;
     data.extent("node", rows);
@@ -460,10 +460,10 @@ TEST(Run, SharedStepsAndConstants) {
   };
   ModelBuilder b;
   ModelBuilder::Buffer constant;
-  constant.kind = BufferConstant;
+  constant.kind = BufferKind::Constant;
   constant.constantAt = 16;
   int64_t one = b.buffer("", constant), out = b.output("y", -1, {});
-  b.step({kernel, StepRows, -1, {one, out}, {}, {}});
+  b.step({kernel, StepKind::Rows, -1, {one, out}, {}, {}});
   runtime::Model model = b.build();
   float value = 40;
   memcpy(const_cast<char *>(model.constants) + 16, &value, sizeof value);

@@ -29,7 +29,7 @@ int64_t ModelBuilder::list(const Words &values) {
 int64_t ModelBuilder::root(const std::string &text) {
   SpaceRec record{};
   record.name = name(text);
-  record.kind = SpaceRoot;
+  record.kind = SpaceKind::Root;
   record.extent = -1;
   spaces.push_back(record);
   order.push_back(2 * (static_cast<int64_t>(spaces.size()) - 1));
@@ -38,14 +38,14 @@ int64_t ModelBuilder::root(const std::string &text) {
 
 int64_t ModelBuilder::fixed(const std::string &text, int64_t extent) {
   int64_t space = root(text);
-  spaces[space].kind = SpaceStatic;
+  spaces[space].kind = SpaceKind::Static;
   spaces[space].extent = extent;
   return space;
 }
 
 int64_t ModelBuilder::filter(const std::string &text, int64_t base, int64_t left, int64_t right, bool equal) {
   int64_t space = root(text);
-  spaces[space].kind = SpaceFilter;
+  spaces[space].kind = SpaceKind::Filter;
   spaces[space].base = base;
   spaces[space].mapsAt = list({left, right});
   spaces[space].numMaps = 2;
@@ -55,7 +55,7 @@ int64_t ModelBuilder::filter(const std::string &text, int64_t base, int64_t left
 
 int64_t ModelBuilder::unite(const std::string &text, const Words &parts) {
   int64_t space = root(text);
-  spaces[space].kind = SpaceUnion;
+  spaces[space].kind = SpaceKind::Union;
   spaces[space].partsAt = list(parts);
   spaces[space].numParts = static_cast<int64_t>(parts.size());
   return space;
@@ -63,7 +63,7 @@ int64_t ModelBuilder::unite(const std::string &text, const Words &parts) {
 
 int64_t ModelBuilder::distinct(const std::string &text, int64_t base, const Words &components) {
   int64_t space = root(text);
-  spaces[space].kind = SpaceDistinct;
+  spaces[space].kind = SpaceKind::Distinct;
   spaces[space].base = base;
   spaces[space].mapsAt = list(components);
   spaces[space].numMaps = static_cast<int64_t>(components.size());
@@ -105,7 +105,7 @@ int64_t ModelBuilder::buffer(const std::string &text, const Buffer &b) {
 
 int64_t ModelBuilder::input(const std::string &text, int64_t space, const Words &dims) {
   Buffer record;
-  record.kind = BufferInput;
+  record.kind = BufferKind::Input;
   record.space = space;
   record.dims = dims;
   return buffer(text, record);
@@ -113,7 +113,7 @@ int64_t ModelBuilder::input(const std::string &text, int64_t space, const Words 
 
 int64_t ModelBuilder::output(const std::string &text, int64_t space, const Words &dims) {
   Buffer record;
-  record.kind = BufferOutput;
+  record.kind = BufferKind::Output;
   record.space = space;
   record.dims = dims;
   return buffer(text, record);
@@ -131,12 +131,12 @@ int64_t ModelBuilder::arena(int64_t space, const Words &dims, int64_t first, int
 void ModelBuilder::step(const Step &s) {
   Words merges;
   for (const MergeRec &merge : s.merges)
-    merges.insert(merges.end(), {merge.buffer, merge.kind, merge.elements});
+    merges.insert(merges.end(), {merge.buffer, static_cast<int64_t>(merge.kind), merge.elements});
   StepRec record{};
   record.kernel = static_cast<int64_t>(kernels.size());
   record.kind = s.kind;
-  record.map = s.kind == StepRows ? -1 : s.over;
-  record.space = s.kind == StepRows ? s.over : -1;
+  record.map = s.kind == StepKind::Rows ? -1 : s.over;
+  record.space = s.kind == StepKind::Rows ? s.over : -1;
   record.buffersAt = list(s.buffers);
   record.numBuffers = static_cast<int64_t>(s.buffers.size());
   record.indicesAt = list(s.indices);
@@ -168,10 +168,10 @@ runtime::Model ModelBuilder::build(int64_t level) {
   // One function with one program, which needs all root maps and spaces.
   std::vector<int64_t> needs, all;
   for (size_t i = 0; i < maps.size(); ++i)
-    if (maps[i].kind == MapRoot)
+    if (maps[i].kind == MapKind::Root)
       needs.push_back(2 * static_cast<int64_t>(i) + 1);
   for (size_t i = 0; i < spaces.size(); ++i)
-    if (spaces[i].kind == SpaceRoot)
+    if (spaces[i].kind == SpaceKind::Root)
       needs.push_back(2 * static_cast<int64_t>(i));
   for (size_t i = 0; i < buffers.size(); ++i)
     all.push_back(static_cast<int64_t>(i));

@@ -33,12 +33,14 @@ public:
   /// `part` and `parts` as in MapRec.
   int64_t map(table::MapKind kind, const std::string &name, int64_t from, int64_t to, const Words &parts = {},
               int64_t part = 0, bool partial = false);
-  int64_t rootMap(const std::string &name, int64_t from, int64_t to) { return map(table::MapRoot, name, from, to); }
+  int64_t rootMap(const std::string &name, int64_t from, int64_t to) {
+    return map(table::MapKind::Root, name, from, to);
+  }
 
   int64_t index(table::IndexKind kind, int64_t map, int64_t other = -1);
 
   struct Buffer {
-    table::BufferKind kind = table::BufferArena;
+    table::BufferKind kind = table::BufferKind::Arena;
     int64_t space = -1;
     Words dims;
     int64_t bits = 32;
@@ -55,8 +57,8 @@ public:
 
   struct Step {
     table::Kernel kernel = nullptr;
-    table::StepKind kind = table::StepRows;
-    int64_t over = -1; ///< the map, or the space for StepRows
+    table::StepKind kind = table::StepKind::Rows;
+    int64_t over = -1; ///< the map, or the space for StepKind::Rows
     Words buffers, indices;
     std::vector<table::MergeRec> merges;
     int64_t blockBytes = 0;

@@ -46,11 +46,11 @@ public:
     alternatives[0].function = 2, alternatives[1].function = 3;
     header.alternativesAt = append(alternatives), header.numAlternatives = 2;
     std::vector<LaunchRec> launches(5);
-    launches[0].kernel = name("product"), launches[0].grid = GridElements;
-    launches[1].kernel = name("k1"), launches[1].grid = GridItems;
-    launches[2].kernel = name("k1_by2"), launches[2].grid = GridItems;
-    launches[3].kernel = name("k1_by1"), launches[3].grid = GridItems;
-    launches[4].kernel = name("k1_merge"), launches[4].grid = GridHeavyOwners;
+    launches[0].kernel = name("product"), launches[0].grid = GridKind::Elements;
+    launches[1].kernel = name("k1"), launches[1].grid = GridKind::Items;
+    launches[2].kernel = name("k1_by2"), launches[2].grid = GridKind::Items;
+    launches[3].kernel = name("k1_by1"), launches[3].grid = GridKind::Items;
+    launches[4].kernel = name("k1_merge"), launches[4].grid = GridKind::HeavyOwners;
     header.launchesAt = append(launches), header.numLaunches = 5;
     std::vector<DeviceStepRec> steps(2);
     steps[0].numLaunches = 1;

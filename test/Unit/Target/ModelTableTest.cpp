@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/Runtime/ModelTable.h"
+#include "gnnc/ModelFormat/ModelTable.h"
 #include "PlannedModel.h"
 #include "gnnc/Transforms/Passes.h"
 #include "llvm/ADT/bit.h"
@@ -67,13 +67,13 @@ TEST_F(ModelTableTest, HeaderCounts) {
 
 TEST_F(ModelTableTest, SpacesKeepTheirDeclaredNumbers) {
   EXPECT_EQ(read.name(read.space(Ring).name), "ring");
-  EXPECT_EQ(read.space(Ring).kind, table::SpaceUnion);
+  EXPECT_EQ(read.space(Ring).kind, table::SpaceKind::Union);
   EXPECT_EQ(read.list(read.space(Ring).partsAt, read.space(Ring).numParts), (std::vector<int64_t>{Real, Node}));
-  EXPECT_EQ(read.space(Real).kind, table::SpaceFilter);
+  EXPECT_EQ(read.space(Real).kind, table::SpaceKind::Filter);
   EXPECT_EQ(read.space(Real).base, Edge);
   EXPECT_EQ(read.list(read.space(Real).mapsAt, read.space(Real).numMaps), (std::vector<int64_t>{Src, Dst}));
   EXPECT_EQ(read.space(Real).equal, 0);
-  EXPECT_EQ(read.space(Node).kind, table::SpaceRoot);
+  EXPECT_EQ(read.space(Node).kind, table::SpaceKind::Root);
   EXPECT_EQ(read.space(Node).extent, -1);
   EXPECT_EQ(read.space(Node).base, -1);
   EXPECT_EQ(read.space(Kind).extent, 3);
@@ -85,9 +85,9 @@ TEST_F(ModelTableTest, MapsNameSpacesAndParts) {
   EXPECT_EQ(read.map(RingDst).to, Node);
   EXPECT_EQ(read.list(read.map(RingDst).partsAt, read.map(RingDst).numParts),
             (std::vector<int64_t>{RealDst, table::kIdentity}));
-  EXPECT_EQ(read.map(RealDst).kind, table::MapCompose);
+  EXPECT_EQ(read.map(RealDst).kind, table::MapKind::Compose);
   EXPECT_EQ(read.list(read.map(RealDst).partsAt, 2), (std::vector<int64_t>{RealIn, Dst}));
-  EXPECT_EQ(read.map(Dst).kind, table::MapRoot);
+  EXPECT_EQ(read.map(Dst).kind, table::MapKind::Root);
   EXPECT_EQ(read.map(Dst).partial, 0);
 }
 
@@ -111,22 +111,22 @@ TEST_F(ModelTableTest, OrderHasEverythingAfterWhatItIsDerivedFrom) {
 TEST_F(ModelTableTest, BuffersAreArgumentsThenResults) {
   table::BufferRec x = read.buffer(0), w = read.buffer(1), z = read.buffer(2), y = read.buffer(3), top = read.buffer(4);
   EXPECT_EQ(read.name(x.name), "x");
-  EXPECT_EQ(x.kind, table::BufferInput);
+  EXPECT_EQ(x.kind, table::BufferKind::Input);
   EXPECT_EQ(x.space, Node);
   EXPECT_EQ(x.rowElements, 8);
   EXPECT_EQ(read.list(x.dimsAt, x.numDims), (std::vector<int64_t>{2, 4}));
   EXPECT_EQ(x.dtypeBits, 32);
   EXPECT_EQ(x.optional, 1);
   EXPECT_EQ(llvm::bit_cast<double>(x.fill), 0.5);
-  EXPECT_EQ(w.kind, table::BufferParam);
+  EXPECT_EQ(w.kind, table::BufferKind::Param);
   EXPECT_EQ(w.space, -1);
   EXPECT_EQ(w.rowElements, 48);
   EXPECT_EQ(w.optional, 0);
-  EXPECT_EQ(z.kind, table::BufferArena);
+  EXPECT_EQ(z.kind, table::BufferKind::Arena);
   EXPECT_EQ(z.first, 0);
   EXPECT_EQ(z.last, 1);
   EXPECT_EQ(read.name(y.name), "y");
-  EXPECT_EQ(y.kind, table::BufferOutput);
+  EXPECT_EQ(y.kind, table::BufferKind::Output);
   EXPECT_EQ(y.space, Node);
   EXPECT_EQ(read.name(top.name), "top");
   EXPECT_EQ(top.space, -1);
@@ -148,7 +148,7 @@ TEST(ModelTableOutputs, HoldWhatIsWrittenOverThere) {
   ASSERT_EQ(read.header.numBuffers, 4);
   table::BufferRec y = read.buffer(2), top = read.buffer(3);
   EXPECT_EQ(read.name(y.name), "y");
-  EXPECT_EQ(y.kind, table::BufferOutput);
+  EXPECT_EQ(y.kind, table::BufferKind::Output);
   EXPECT_EQ(y.replaces, -1);
   EXPECT_EQ(read.name(top.name), "top");
   table::StepRec rows = read.step(0), sum = read.step(1);
@@ -161,21 +161,21 @@ TEST(ModelTableOutputs, HoldWhatIsWrittenOverThere) {
 
 TEST_F(ModelTableTest, StepsNameBuffersIndicesAndMerges) {
   table::StepRec rows = read.step(0), sum = read.step(1);
-  EXPECT_EQ(rows.kind, table::StepRows);
+  EXPECT_EQ(rows.kind, table::StepKind::Rows);
   EXPECT_EQ(rows.space, Node);
   EXPECT_EQ(rows.map, -1);
   EXPECT_EQ(read.list(rows.buffersAt, rows.numBuffers), (std::vector<int64_t>{0, 1, 2}));
   EXPECT_EQ(rows.numIndices, 0);
   EXPECT_EQ(rows.numMerges, 0);
   EXPECT_EQ(sum.kernel, 1);
-  EXPECT_EQ(sum.kind, table::StepSweep);
+  EXPECT_EQ(sum.kind, table::StepKind::Sweep);
   EXPECT_EQ(sum.map, RingDst);
   EXPECT_EQ(sum.space, -1);
   EXPECT_EQ(read.list(sum.buffersAt, sum.numBuffers), (std::vector<int64_t>{2, 3, 4}));
   ASSERT_EQ(sum.numMerges, 1);
   auto merge = read.at<table::MergeRec>(sum.mergesAt, 0);
   EXPECT_EQ(merge.buffer, 4) << "a number of the table, not of the kernel";
-  EXPECT_EQ(merge.kind, table::MergeMax);
+  EXPECT_EQ(merge.kind, table::MergeKind::Max);
   EXPECT_EQ(merge.elements, 6);
 }
 
@@ -183,10 +183,10 @@ TEST_F(ModelTableTest, EqualIndexArraysAreMadeOnce) {
   EXPECT_EQ(read.header.numIndices, 2);
   table::StepRec sum = read.step(1);
   EXPECT_EQ(read.list(sum.indicesAt, sum.numIndices), (std::vector<int64_t>{0, 1, 0}));
-  EXPECT_EQ(read.index(0).kind, table::IndexPointers);
+  EXPECT_EQ(read.index(0).kind, table::IndexKind::Pointers);
   EXPECT_EQ(read.index(0).map, RingDst);
   EXPECT_EQ(read.index(0).other, -1);
-  EXPECT_EQ(read.index(1).kind, table::IndexSorted);
+  EXPECT_EQ(read.index(1).kind, table::IndexKind::Sorted);
   EXPECT_EQ(read.index(1).other, RealDst);
 }
 

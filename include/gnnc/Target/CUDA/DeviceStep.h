@@ -7,45 +7,29 @@
 //
 // A kernel of the program becomes a few launches. All their arguments are 64-bit words, so that the runtime can lay
 // them out without knowing what they mean; packaging writes these records into the object's table
-// (lib/Runtime/ModelTable.h, whose meanings they have).
+// (include/gnnc/ModelFormat/ModelTable.h, whose meanings they have).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_TARGET_CUDA_DEVICESTEP_H
 #define GNNC_TARGET_CUDA_DEVICESTEP_H
 
+#include "gnnc/ModelFormat/DeviceData.h"
 #include "gnnc/Target/Kernel.h"
 
 namespace gnnc::cuda {
 
-enum class WordKind {
-  Buffer,        ///< address of DeviceStep::buffers[number]
-  Index,         ///< address of DeviceStep::indices[number]
-  Extent,        ///< elements of `symbol`, a space; null: 1
-  Items,         ///< address of the worklist of `symbol`, a map
-  NumItems,      ///< its items
-  NumHeavyItems, ///< its items with a slot, which come first
-  Heavy,         ///< address of the list of owners with several items
-  NumHeavy,      ///< their number
-  HeavyOfSlot,   ///< address: the number among those of each slot's owner
-  Scratch,       ///< address of DeviceStep::scratch[number]
-  BlocksBefore,  ///< blocks of the step's counted launches before number `number`
-  Blocks,        ///< blocks of all counted launches
-  PartItems,     ///< address of the items of the step's launch `number`,
-  PartNumItems,  ///< their number,
-  PartBlocks,    ///< its blocks,
-  PartIsByOwner, ///< and whether they are in the order of their owners: 1, else 0
-  Zero,          ///< 0
-};
+using table::WordKind;
 
+/// An argument of a kernel. Here `number` is that of DeviceStep::buffers, ::indices, ::scratch or ::launches.
 struct Word {
   WordKind kind;
   unsigned number = 0;
-  mlir::FlatSymbolRefAttr symbol;
+  mlir::FlatSymbolRefAttr symbol; ///< Extent: the space, null: 1 element; words of a worklist: the map
 };
 
 /// Memory a step needs while it runs: `bytes` for each of so many.
-enum class ScratchKind { Slots, HeavyOwners, Blocks, Elements };
+using table::ScratchKind;
 struct Scratch {
   ScratchKind kind;
   mlir::FlatSymbolRefAttr map; ///< Slots, HeavyOwners; Elements: the space (null: one element)
@@ -53,7 +37,7 @@ struct Scratch {
 };
 
 /// How many blocks there are along x: `perBlock` of what is counted in each.
-enum class GridKind { Items, HeavyItems, HeavyOwners, Elements, Once };
+using table::GridKind;
 
 struct Launch {
   std::string kernel;
@@ -80,10 +64,10 @@ struct Launch {
   bool isCounted = false;   ///< each of its blocks leaves a partial total
   llvm::SmallVector<Word> words;
 
-  /// This many parts of the work along y, and z where these are too many: kMostAlongY of Kernels/Sweep.cuh. The last of
+  /// This many parts of the work along y, and z where these are too many: device::kMostAlongY. The last of
   /// them may have nothing to do.
   void spread(int64_t parts) {
-    gridY = std::min<int64_t>(parts, 1 << 15);
+    gridY = std::min<int64_t>(parts, device::kMostAlongY);
     gridZ = gridY ? (parts + gridY - 1) / gridY : 1;
   }
 };
@@ -100,8 +84,9 @@ struct DeviceStep {
 };
 
 /// What a launch may take: words of arguments, bytes of shared memory of a block (where there is most of it; see
-/// PrintOptions::sharedBytes), blocks along y and z. Drivers before CUDA 12.1 take no more words.
-constexpr int64_t kMostWords = 512, kMostSharedBytes = 227 << 10, kMostBlocksAlongYZ = 65535;
+/// PrintOptions::sharedBytes), blocks along y and z.
+using table::kMostWords;
+constexpr int64_t kMostSharedBytes = 227 << 10, kMostBlocksAlongYZ = 65535;
 
 } // namespace gnnc::cuda
 

@@ -25,7 +25,7 @@ namespace gnnc {
 /// for: formulas are not that exact.
 inline constexpr int64_t kAlternativePercent = 90;
 
-/// The table the runtime reads (lib/Runtime/ModelTable.h): words, and the names they point to.
+/// The table the runtime reads (include/gnnc/ModelFormat/ModelTable.h): words, and the names they point to.
 struct ModelTable {
   std::vector<int64_t> words;
   std::string names;
@@ -34,7 +34,7 @@ struct ModelTable {
 /// What a model holds for GPUs: nothing, or a step for each kernel and the code of all.
 struct DeviceCode {
   std::vector<cuda::DeviceStep> steps;
-  std::vector<cuda::Image> images; ///< of each kind as many as there are parts, in order
+  std::vector<cuda::Image> images;      ///< of each kind as many as there are parts, in order
   std::vector<cuda::Image> preparation; ///< of cuda::preparationSource()
 };
 

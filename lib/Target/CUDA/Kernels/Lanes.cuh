@@ -13,6 +13,7 @@
 #ifndef GNNC_KERNELS_LANES_CUH
 #define GNNC_KERNELS_LANES_CUH
 
+#include "DeviceData.h" // of include/gnnc/ModelFormat
 #include "PTX.cuh"
 
 /// A loop over registers: its count is known, and it is always unrolled.

@@ -34,19 +34,8 @@ GNNC_DEVICE void report(Findings *findings, unsigned long long firstWrong, unsig
     findings->notInOrder = 1;
 }
 
-/// A map to read: targets from `least` to `extent` - 1; wrong ones become -1.
-struct Reading {
-  const void *from;
-  int64 isWide, count, least, extent;
-  int *to;
-  Findings *findings;
-};
-/// Several at once; blocks take turns.
-constexpr int kMostReadings = 4;
-struct Readings {
-  Reading list[kMostReadings];
-  int64 number;
-};
+using device::Comparison, device::Comparisons, device::Reading, device::Readings, device::kMostComparisons,
+    device::kMostReadings;
 
 template <typename T> GNNC_DEVICE void readTargets(const Reading &reading, int64 block, int64 blocks) {
   constexpr int kHeldHere = 4; // read before any is looked at
@@ -117,18 +106,6 @@ template <typename T> GNNC_DEVICE void readRows(const T *from, int64 rows, int64
   if (firstWrong != ~0ull)
     atomicMax(&findings->wrong, ~firstWrong);
 }
-
-/// Pairs of arrays to compare; blocks take turns.
-constexpr int kMostComparisons = 8;
-struct Comparison {
-  const int *a, *b;
-  int64 count;
-  Findings *findings;
-};
-struct Comparisons {
-  Comparison list[kMostComparisons];
-  int64 number;
-};
 
 GNNC_DEVICE void compareArrays(const Comparisons &comparisons) {
   int64 number = blockIdx.x % comparisons.number, blocks = (gridDim.x - 1 - number) / comparisons.number + 1;
@@ -301,15 +278,15 @@ GNNC_PREPARE gnnc_count_items(const int *pointers, int64 owners, int64 chunk, in
   if (sum)
     atomicAdd(&numbers->membersOfLong, static_cast<unsigned long long>(sum));
 }
-/// sizes[k]: light owners of at least 2^k members, for the 12 sizes of lib/Runtime/CUDA/Device.h. Whole numbers: the
-/// order of additions does not matter.
+/// sizes[k]: light owners of at least 2^k members, for each of the sizes. Whole numbers: the order of additions does
+/// not matter.
 GNNC_PREPARE gnnc_count_sizes(const int *pointers, int64 owners, int64 chunk, Numbers *numbers) {
-  int counts[12] = {};
+  int counts[gnnc::device::kNumSizes] = {};
   GNNC_EACH(owner, owners) {
     int members = pointers[owner + 1] - pointers[owner];
-    GNNC_FOR(k, 12) counts[k] += members <= chunk && members >> k ? 1 : 0;
+    GNNC_FOR(k, gnnc::device::kNumSizes) counts[k] += members <= chunk && members >> k ? 1 : 0;
   }
-  GNNC_FOR(k, 12) {
+  GNNC_FOR(k, gnnc::device::kNumSizes) {
     if (int count = gnnc::sumLanes<1, 32>(counts[k]); count && gnnc::lane() == 0)
       atomicAdd(&numbers->sizes[k], count);
   }

@@ -21,9 +21,11 @@
 
 namespace gnnc::prepare {
 
-constexpr int kThreads = 512, kWarps = kThreads / 32, kHeld = 16;
-constexpr int kTile = kThreads * kHeld;
-constexpr int kDigits = 256; ///< at most
+using device::Findings, device::Pass, device::kFewHeld, device::kFewTile, device::kMostFewTiles, device::kTilesOfGroup;
+
+constexpr int kThreads = device::kSortThreads, kWarps = kThreads / 32;
+constexpr int kHeld = device::kSortHeld, kTile = device::kSortTile;
+constexpr int kDigits = 1 << device::kDigitBits, kFewDigits = 1 << device::kFewDigitBits; ///< at most
 
 template <int N> constexpr int kLog2 = 1 + kLog2<N / 2>;
 template <> constexpr int kLog2<1> = 0;
@@ -113,30 +115,6 @@ GNNC_DEVICE int rankDigits(int held, DigitOf digitOf, unsigned short (&bins)[kWa
 /// What is known of a digit when a tile is scattered: how many there are of it, and in the tiles before.
 struct DigitCount {
   int all, before;
-};
-
-/// What a map's reader found out (Prepare.cuh); all 0 before. `wrong`: ~ the number of the first element that is.
-struct Findings {
-  unsigned long long wrong, undefined, notInOrder;
-};
-
-/// What a pass of the sort reads and writes: the arguments of all its kernels.
-struct Pass {
-  const int *targets, *values; ///< null values: an element's own number
-  int *keysOut, *valuesOut;    ///< null: not wanted
-  const int *through;          ///< numbers of the elements whose ...
-  int *throughOut;             ///< ... sorted list is wanted too, or null
-  int64 count, undefined, shift, bits;
-  int64 held;      ///< few tiles: elements of a tile for each thread
-  int *starts;     ///< few tiles: null, or where the digits begin, or the owners of the last digit, ...
-  int64 numStarts; ///< ... so many of them
-  int *counts;     ///< of tiles
-  int *sums;       ///< of all tiles, or of groups of them
-  // Buckets.
-  const int *given; ///< the targets before the upper digit was sorted
-  const int *upper; ///< where the buckets begin, and the end
-  int64 buckets;
-  const Findings *found; ///< null, or what says whether there is anything to sort
 };
 
 /// counts[digit * tiles + tile]
@@ -231,9 +209,7 @@ GNNC_DEVICE void scatterTile(const Pass &pass, const Part &part, Find find, Tell
   GNNC_FOR(i, Held)
   if (i < held) {
     int at = first + 32 * i;
-    exchange[ranks[i]] = at >= valid   ? 0
-                         : pass.values ? __ldg(pass.values + part.begin + at)
-                                       : int(part.begin) + at;
+    exchange[ranks[i]] = at >= valid ? 0 : pass.values ? __ldg(pass.values + part.begin + at) : int(part.begin) + at;
   }
   __syncthreads();
   GNNC_FOR(i, Held) {
@@ -253,9 +229,8 @@ GNNC_DEVICE Part ownTile(int64 count, int held) {
 
 GNNC_DEVICE void scatterDigits(const Pass &pass) {
   auto find = [&](int digit) {
-    return digit >> int(pass.bits)
-               ? DigitCount{}
-               : DigitCount{pass.sums[digit], pass.counts[int64(digit) * gridDim.x + blockIdx.x]};
+    return digit >> int(pass.bits) ? DigitCount{}
+                                   : DigitCount{pass.sums[digit], pass.counts[int64(digit) * gridDim.x + blockIdx.x]};
   };
   scatterTile<kHeld, kDigits>(pass, ownTile(pass.count, kHeld), find, [](int, int) {});
 }
@@ -263,12 +238,6 @@ GNNC_DEVICE void scatterDigits(const Pass &pass) {
 //===----------------------------------------------------------------------===//
 // Few tiles: each adds up the counts of those before it, so that no kernel need stand between counting and scattering
 //===----------------------------------------------------------------------===//
-
-// Small tiles, for many blocks; and digits of nine bits, since 262 144 nodes then take two passes.
-constexpr int kFewHeld = 8; ///< of each thread, at most
-constexpr int kFewTile = kThreads * kFewHeld, kFewDigits = 512;
-constexpr int kMostFewTiles = 512; ///< no more than kThreads
-constexpr int kTilesOfGroup = 16;
 
 /// Leaves a tile's counts of its digits: counts[tile][digit], and added to sums[tile / kTilesOfGroup][digit], which are
 /// 0 before. Whole numbers: the order of additions does not matter. `digit` is called with the numbers of the tile's

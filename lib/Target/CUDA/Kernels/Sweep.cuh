@@ -12,22 +12,8 @@
 // which knows how two become one; so the groups of an item, and the items of an owner with more than one, are merged by
 // the same code, always in the same order. There are no atomics.
 //
-// A Body (printed by the compiler) has
-//   Real, kLanes, kSplits, kWarps (that share an item: 1 or all of a block), kFlight, kThreads, kStaging (numbers of
-//   shared memory for one group), kTiles, kWalks, kIsLight (little is held in a walk), kCombineThreads (threads of the
-//   block that adds up totals),
-//   kStateWords and stateAt(K) (where the sums of walk K are among the merged sums that a heavy owner keeps) Args:
-//   operands, `Work work`, and `Part parts[]` for each way of walk 0 Body(args, lane of the group, tile, staging) reads
-//   what is shared by all owners begin(owner)                                   what an owner's walk needs Walk K:
-//   types Sums<K> (reset, merge) and Member<K> (live), and
-//     find(Member &, position)                     the numbers of the rows a member reads
-//     load(Member &)                               the rows
-//     score(Member &)                              its scores for online softmaxes
-//     raise(Sums &, const Member (&)[N])           raises running maxima to them
-//     add(Sums &, Member &)                        all the rest
-//     after(Sums &, members)                       what the owner knows when the walk is over
-//   store()                                        the owner's results
-//   Totals (reset, merge), add(Totals &), store(Totals &): sums over all owners
+// What a Body has, which the compiler prints, is the concept SweepBody below; test/Target/CUDA/handwritten.cu is one
+// written by hand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,39 +25,7 @@
 
 namespace gnnc {
 
-/// Members [begin, end) of an owner. `slot`: where partial sums go if the owner has more items; -1: it has not.
-struct alignas(16) Item {
-  int owner, begin, end, slot;
-};
-/// An owner with several items, whose partial sums are in slots [first, last).
-struct alignas(16) Heavy {
-  int owner, first, last, members;
-};
-
-/// Items with a slot come first.
-struct Work {
-  const Item *items;
-  int64 numItems, numHeavyItems;
-  const Heavy *heavy;
-  int64 numHeavy;
-  const int *heavyOfSlot;
-  void *slots;                   ///< partial sums of each slot, for the walk in progress
-  void *states;                  ///< merged sums of each heavy owner, for each walk but the last
-  void *partials;                ///< totals of each block
-  int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
-};
-
-/// What there is to know without members and totals.
-struct Rows {
-  int64 numItems;
-};
-
-/// Blocks of a launch that go through some of the items in one way. By owner, an item's members begin where those of
-/// the one before it end, but for owners with several items.
-struct Part {
-  const Item *items;
-  int64 numItems, numBlocks, isByOwner;
-};
+using device::Heavy, device::Item, device::Part, device::Rows, device::Work, device::kMostAlongY;
 
 GNNC_DEVICE Item itemAt(const Item *items, unsigned number) {
   int4 words = __ldg(reinterpret_cast<const int4 *>(items) + number);
@@ -81,7 +35,6 @@ GNNC_DEVICE Item itemAt(const Item *items, unsigned number) {
 /// Which indices of the axes that are cut into tiles are this block's. Where there are too many for one dimension of
 /// the grid, the last may be one that is not there: isTile.
 template <int Tiles> GNNC_DEVICE int tile() { return Tiles > 1 ? blockIdx.y + blockIdx.z * gridDim.y : 0; }
-constexpr int kMostAlongY = 1 << 15;
 template <int Tiles> GNNC_DEVICE bool isTile() { return Tiles <= kMostAlongY || tile<Tiles>() < Tiles; }
 
 /// Types by number.
@@ -100,6 +53,65 @@ template <class Body, int K> using MemberOf = typename At<K, typename Body::Walk
 struct NoTotals {
   static constexpr bool kNone = true;
 };
+
+//===----------------------------------------------------------------------===//
+// What the compiler prints
+//===----------------------------------------------------------------------===//
+
+// clang-format off
+template <typename T, typename U> constexpr bool kIsSame = false;
+template <typename T> constexpr bool kIsSame<T, T> = true;
+template <typename T, typename U> concept Same = kIsSame<T, U>;
+
+/// A pass over an owner's members. What is accumulated is a struct of Reals; what is read of a member is another one.
+template <class W, typename Real> concept SweepWalk = requires(typename W::Member member) {
+  requires sizeof(typename W::Sums) % sizeof(Real) == 0 || sizeof(typename W::Sums) < sizeof(Real);
+                                                           // Sums are moved as arrays of numbers.
+  { member.live } -> Same<bool &>;                         // whether the member is there
+};
+
+/// What walk K of a body does, in this order.
+template <class B, int K> concept SweepWalkOf = SweepWalk<typename At<K, typename B::Walks>::Type, typename B::Real> &&
+    requires(B body, SumsOf<B, K> sums, const SumsOf<B, K> others, MemberOf<B, K> member,
+             const MemberOf<B, K> (&members)[B::kFlight], int position, int count) {
+  body.reset(sums);                                        // to the sums of no members
+  body.find(member, position);                             // numbers of the rows that a member reads
+  body.load(member);                                       // the rows
+  body.score(member);                                      // its scores for online softmaxes
+  body.raise(sums, members);                               // raises running maxima to them
+  body.add(sums, member);                                  // all the rest
+  body.merge(sums, others);                                // two groups' sums become one
+  body.after(others, count);                               // what the owner knows when the walk is over
+};
+template <class B, int K> constexpr bool kHasWalks = SweepWalkOf<B, K - 1> && kHasWalks<B, K - 1>;
+template <class B> constexpr bool kHasWalks<B, 0> = true;
+
+/// Sums over all owners; kNone: there are none.
+template <class B> concept HasTotals = requires(B body, typename B::Totals totals, const typename B::Totals others) {
+  { B::Totals::kNone } -> Same<const bool &>;
+  body.reset(totals);
+  body.merge(totals, others);
+  body.add(totals);                                        // what the owner gives
+  body.store(totals);
+};
+
+template <class B> concept SweepBody = HasTotals<B> &&
+    (B::kWalks == 0 || SweepWalkOf<B, 0>) && kHasWalks<B, B::kWalks> && // The former says what is missing.
+    requires(B body, const typename B::Args &args, typename B::Real *staging, int number) {
+  args.work;                                               // Work, or Rows for kWalks = 0; operands come before it,
+                                                           // and `Part parts[]` for each way of walk 0 behind it
+  requires B::kLanes * B::kSplits <= 32;                   // lanes share a row; that many groups share an item
+  requires B::kWarps >= 1 && B::kFlight >= 1;              // warps that share an item: 1, or all of a block
+  requires B::kThreads % 32 == 0 && B::kCombineThreads % 32 == 0; // of a block; of the one that adds up totals
+  requires B::kTiles >= 1 && B::kStaging >= 0;             // tiles of the axes; shared numbers of a group
+  { B::kIsLight } -> Same<const bool &>;                   // little is held in a walk
+  requires B::kStateWords >= 0;                            // numbers of the merged sums that a heavy owner keeps,
+  { B::stateAt(number) } -> Same<int>;                     // and where those of a walk are among them
+  B(args, number, number, staging);                        // lane of the group, tile: reads what all owners share
+  body.begin(number);                                      // what an owner's walks need
+  body.store();                                            // the owner's results
+};
+// clang-format on
 
 //===----------------------------------------------------------------------===//
 // Structs of numbers as arrays of words
@@ -348,7 +360,7 @@ GNNC_DEVICE unsigned itemFrom(const Item *items, unsigned number, int position) 
 /// as many members as any other group's (by owner: between the owners at equal shares of all positions; by size, as
 /// many owners). It loads kFlight members whoever owns them, and goes on from owner to owner where one ends. An owner
 /// without members has one that is not there. What an owner's members are added up to does not depend on the runs.
-template <class Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Args &args) {
+template <SweepBody Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Args &args) {
   using G = Group<Body>;
   static_assert(Body::kWalks == 1 && Body::kSplits == 1 && Body::kWarps == 1);
   constexpr int kFlight = Body::kFlight, kGroups = Body::kThreads / Body::kLanes;
@@ -426,19 +438,19 @@ GNNC_DEVICE void sweepInWays(const typename Body::Args &args, unsigned block) {
   if constexpr (sizeof...(Rest) > 0)
     sweepInWays<I + 1, Rest...>(args, block - unsigned(part.numBlocks));
 }
-template <class Body, class... Rest> GNNC_DEVICE void sweep(const typename Body::Args &args) {
+template <SweepBody Body, SweepBody... Rest> GNNC_DEVICE void sweep(const typename Body::Args &args) {
   if (isTile<Body::kTiles>())
     sweepInWays<0, Body, Rest...>(args, blockIdx.x);
 }
 
 /// A later walk of heavy owners.
-template <class Body, int K> GNNC_DEVICE void sweepHeavy(const typename Body::Args &args) {
+template <SweepBody Body, int K> GNNC_DEVICE void sweepHeavy(const typename Body::Args &args) {
   if (isTile<Body::kTiles>())
     sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x, 0}, blockIdx.x);
 }
 
 /// Merges the slots of heavy owners after walk K, a block or a warp each; after the last one, finishes them.
-template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Args &args) {
+template <SweepBody Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
   using G = Group<Body>;
@@ -482,7 +494,7 @@ template <class Body, int K> GNNC_DEVICE void mergeSlots(const typename Body::Ar
 }
 
 /// Rows without members: elementwise work.
-template <class Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
+template <SweepBody Body> GNNC_DEVICE void rows(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
   using G = Group<Body>;
@@ -526,7 +538,7 @@ GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, 
 }
 
 /// Block i of Parts merges the i-th part of all partial totals into the part's first place.
-template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Body::Args &args) {
+template <SweepBody Body, int Parts> GNNC_DEVICE void combineParts(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
   using G = Group<Body>;
@@ -540,7 +552,7 @@ template <class Body, int Parts> GNNC_DEVICE void combineParts(const typename Bo
 }
 
 /// One block for each tile: partial totals, or those of Parts parts, become the results.
-template <class Body, int Parts> GNNC_DEVICE void combine(const typename Body::Args &args) {
+template <SweepBody Body, int Parts> GNNC_DEVICE void combine(const typename Body::Args &args) {
   if (!isTile<Body::kTiles>())
     return;
   using G = Group<Body>;

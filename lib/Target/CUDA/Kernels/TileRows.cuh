@@ -37,6 +37,40 @@ constexpr int kTileBytes = kTilePlaces<B> * int(sizeof(typename B::Real)) +
                            (B::kArrays * B::kTileRows + (B::kSegments ? B::kTileRows + 8 : 0)) * 4;
 
 //===----------------------------------------------------------------------===//
+// What the compiler prints
+//===----------------------------------------------------------------------===//
+
+// clang-format off
+/// Of `tiles`. Places are in numbers of shared memory.
+template <class B> concept TileBody = requires(const typename B::Args &args, const Tile<B> &tile, typename B::Sums sums,
+                                               int (&at)[B::kArrays], int position) {
+  args.work;                                               // behind the operands
+  requires B::kTileRows <= B::kThreads && B::kThreads % 32 == 0;
+  requires B::kPlaces >= 0 && B::kWords >= 0;              // numbers of shared memory; of a slot or partial sums
+  { B::kSegments } -> Same<const bool &>;                  // rows are accumulated for owners
+  { B::numPositions(args) } -> Same<int64>;                // members or rows
+  B::find(args, at, position);                             // numbers of the rows that operands are read at
+  B::prepare(args, tile);                                  // once for a block
+  B::step(args, tile, sums);                               // all that is done with a tile
+  B::leave(args, tile, sums);                              // the block's totals
+};
+
+/// Of `finishTiles`.
+template <class B> concept FinishBody = requires(const typename B::Args &args, int owner, int members, int64 block) {
+  { B::numOwners(args) } -> Same<int64>;
+  { B::numPositions(args) } -> Same<int64>;
+  { B::pointers(args) } -> Same<const int *>;              // where the owners' members begin
+  B::finish(args, owner, members, block, block);           // each sum, of the first and the last block that has a part
+};
+
+/// Of `addTiles`.
+template <class B> concept TotalsBody = requires(const typename B::Args &args, int number, typename B::Real sum) {
+  requires B::kWords > 0;                                  // partial sums of a block
+  B::store(args, number, sum);
+};
+// clang-format on
+
+//===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 

@@ -201,7 +201,7 @@ template <class B> GNNC_DEVICE int64 positionsOfBlock(const typename B::Args &ar
   return blocks > 0 ? (tiles + blocks - 1) / blocks * B::kTileRows : 1;
 }
 
-template <class B> GNNC_DEVICE void finishTiles(const typename B::Args &args) {
+template <FinishBody B> GNNC_DEVICE void finishTiles(const typename B::Args &args) {
   const int64 owners = B::numOwners(args), each = positionsOfBlock<B>(args, args.work.numPartials);
   for (int64 base = (int64(blockIdx.x) * B::kThreads + threadIdx.x) / 32 * 32; base < owners;
        base += int64(gridDim.x) * B::kThreads) {
@@ -363,7 +363,7 @@ GNNC_DEVICE void leaveOuter(const typename B::Args &args, const Tile<B> &, const
 }
 
 /// 32 of a block's partial sums, of all blocks.
-template <class B> GNNC_DEVICE void addTiles(const typename B::Args &args) {
+template <TotalsBody B> GNNC_DEVICE void addTiles(const typename B::Args &args) {
   using Real = typename B::Real;
   const int at = blockIdx.x * 32 + lane();
   addStrips(static_cast<const Real *>(args.work.partials), args.work.numPartials, B::kWords, at,

@@ -20,10 +20,7 @@
 // block's two slots, and `finishTiles` merges the slots of an owner in order. Totals are left as one partial sum for
 // each block, which `addTiles` adds in order. Nothing is atomic, and every order is fixed by the graph and the grid.
 //
-// A Body (printed by the compiler) has Real, Args (operands, `Work work`), kTileRows, kThreads, kSegments, kBytes of
-// its places, numPositions(args), numOwners(args), pointers(args), find(args, at, position), prepare(args, tile), Sums
-// and step(args, tile, sums), leave(args, tile, sums), kWords (of a slot or a block's partial sums); finishTiles:
-// finish(owner's members) for each sum; addTiles: store(args, number, sum). Places are in numbers of shared memory.
+// What the compiler prints for each of the three kernels are the concepts TileBody, FinishBody and TotalsBody.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +31,7 @@
 
 namespace gnnc {
 
-template <class B> GNNC_DEVICE void tiles(const typename B::Args &args) {
+template <TileBody B> GNNC_DEVICE void tiles(const typename B::Args &args) {
   extern __shared__ double memory[];
   Tile<B> tile;
   tile.rows = reinterpret_cast<typename B::Real *>(memory);

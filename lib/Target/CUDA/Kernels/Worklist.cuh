@@ -19,20 +19,7 @@
 
 namespace gnnc::prepare {
 
-/// As in lib/Runtime/CUDA/Worklist.h.
-struct alignas(16) Item {
-  int owner, begin, end, slot;
-};
-struct alignas(16) Heavy {
-  int owner, first, last, members;
-};
-
-/// As in lib/Runtime/CUDA/Prepare.h; all 0 before. sizes[k]: light owners of at least 2^k members.
-constexpr int kNumSizes = 12;
-struct Numbers {
-  unsigned long long membersOfLong;
-  int slots, heavy, sizes[kNumSizes];
-};
+using device::Heavy, device::Item, device::Numbers, device::kNumSizes;
 
 /// Owners of more members than `chunk` are heavy: they have several items, each with a slot.
 struct Owner {

@@ -165,7 +165,7 @@ llvm::Expected<const Library &> compiler() {
 }
 
 /// Quotients and roots may be two units of the last place off, which takes a fifth of the instructions.
-constexpr const char *kOptions[] = {"--std=c++17", "--device-as-default-execution-space", "--prec-div=false",
+constexpr const char *kOptions[] = {"--std=c++20", "--device-as-default-execution-space", "--prec-div=false",
                                     "--prec-sqrt=false"};
 
 /// Compiles for the first image's target. PTX for the same architecture comes along with machine code.

@@ -1,0 +1,143 @@
+//===- DeviceData.h - What kernels and the runtime share --------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The one description of memory that lib/Runtime/CUDA writes and lib/Target/CUDA/Kernels reads, or the other way round,
+// and of arguments that are passed as a whole. It includes nothing: NVRTC has no headers. Numbers are 32 bits (int) or
+// 64 (long long, which has the bits of int64_t); addresses are the device's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MODELFORMAT_DEVICEDATA_H
+#define GNNC_MODELFORMAT_DEVICEDATA_H
+
+namespace gnnc::device {
+
+using Int64 = long long;
+static_assert(sizeof(int) == 4 && sizeof(Int64) == 8 && sizeof(void *) == 8);
+
+//===----------------------------------------------------------------------===//
+// Sweeps: the worklist of a map
+//===----------------------------------------------------------------------===//
+
+/// Members [begin, end) of an owner. `slot`: where partial sums go if the owner has more items; -1: it has not.
+struct alignas(16) Item {
+  int owner, begin, end, slot;
+};
+/// An owner with several items, whose partial sums are in slots [first, last).
+struct alignas(16) Heavy {
+  int owner, first, last, members;
+};
+
+/// A sweep's arguments about items, in the order of its words. Items with a slot come first.
+struct Work {
+  const Item *items;
+  Int64 numItems, numHeavyItems;
+  const Heavy *heavy;
+  Int64 numHeavy;
+  const int *heavyOfSlot;
+  void *slots;                   ///< partial sums of each slot, for the walk in progress
+  void *states;                  ///< merged sums of each heavy owner, for each walk but the last
+  void *partials;                ///< totals of each block
+  Int64 partialsAt, numPartials; ///< where this launch's begin; how many there are of all launches
+};
+
+/// The same where there are neither members nor totals.
+struct Rows {
+  Int64 numItems;
+};
+
+/// Blocks of a launch that go through some of the items in one way. By owner, an item's members begin where those of
+/// the one before it end, but for owners with several items.
+struct Part {
+  const Item *items;
+  Int64 numItems, numBlocks, isByOwner;
+};
+
+/// Blocks along y of a grid; where there are more, they go along z too.
+constexpr int kMostAlongY = 1 << 15;
+
+//===----------------------------------------------------------------------===//
+// Preparing graphs
+//===----------------------------------------------------------------------===//
+
+/// What kernels find out about a map; all 0: nothing.
+struct Findings {
+  unsigned long long wrong; ///< ~ the number of the first element that is
+  unsigned long long undefined, notInOrder;
+};
+
+/// A map to read: targets from `least` to `extent` - 1; wrong ones become -1.
+struct Reading {
+  const void *from;
+  Int64 isWide, count, least, extent;
+  int *to;
+  Findings *findings;
+};
+/// Several at once; blocks take turns.
+constexpr int kMostReadings = 4;
+struct Readings {
+  Reading list[kMostReadings];
+  Int64 number;
+};
+
+/// Arrays to compare.
+struct Comparison {
+  const int *a, *b;
+  Int64 count;
+  Findings *findings;
+};
+/// Several at once; blocks take turns.
+constexpr int kMostComparisons = 8;
+struct Comparisons {
+  Comparison list[kMostComparisons];
+  Int64 number;
+};
+
+/// What is counted for a worklist; all 0 before.
+constexpr int kNumSizes = 12;
+struct Numbers {
+  unsigned long long membersOfLong;
+  int slots, heavy;
+  int sizes[kNumSizes]; ///< [k]: light owners of at least 2^k members
+};
+
+//===----------------------------------------------------------------------===//
+// Sorting
+//===----------------------------------------------------------------------===//
+
+/// Of each block of the kernels that prepare graphs.
+constexpr int kSortThreads = 512;
+/// Elements of a thread and of a tile, and digits of a pass, where there are many tiles ...
+constexpr int kSortHeld = 16, kSortTile = kSortThreads * kSortHeld, kDigitBits = 8;
+/// ... and where there are few: small tiles, for many blocks; and digits of nine bits, since 262 144 nodes then take
+/// two passes.
+constexpr int kFewHeld = 8; ///< at most
+constexpr int kFewTile = kSortThreads * kFewHeld, kFewDigitBits = 9;
+constexpr int kMostFewTiles = kSortThreads, kTilesOfGroup = 16;
+
+/// What a pass of the sort reads and writes: the arguments of all its kernels.
+struct Pass {
+  const int *targets, *values; ///< null values: an element's own number
+  int *keysOut, *valuesOut;    ///< null: not wanted
+  const int *through;          ///< numbers of the elements whose ...
+  int *throughOut;             ///< ... sorted list is wanted too, or null
+  Int64 count, undefined, shift, bits;
+  Int64 held;      ///< few tiles: elements of a tile for each thread
+  int *starts;     ///< few tiles: null, or where the digits begin, or the owners of the last digit, ...
+  Int64 numStarts; ///< ... so many of them
+  int *counts;     ///< of tiles
+  int *sums;       ///< of all tiles, or of groups of them
+  // Buckets.
+  const int *given; ///< the targets before the upper digit was sorted
+  const int *upper; ///< where the buckets begin, and the end
+  Int64 buckets;
+  const Findings *found; ///< null, or what says whether there is anything to sort
+};
+
+} // namespace gnnc::device
+
+#endif // GNNC_MODELFORMAT_DEVICEDATA_H
