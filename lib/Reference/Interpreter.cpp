@@ -12,7 +12,7 @@
 
 #include "gnnc/Reference/Interpreter.h"
 #include "Kernels.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Support/Half.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Drawing.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Report/Report.h"
 #include "gnnc/Transforms/Halves.h"
 

@@ -16,7 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"

@@ -20,7 +20,7 @@
 
 #include "Grouping.h"
 #include "Remarks.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Halves.h"
 
 using namespace mlir;

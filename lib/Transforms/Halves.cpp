@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Transforms/Halves.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 
 using namespace mlir;
 using namespace gnnc;

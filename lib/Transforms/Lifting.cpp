@@ -8,8 +8,8 @@
 #include "Lifting.h"
 
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Analysis/NumberFacts.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -14,7 +14,7 @@
 
 #include "InPlace.h"
 #include "Remarks.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

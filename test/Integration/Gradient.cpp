@@ -8,6 +8,7 @@
 #include "Gradient.h"
 #include "Interpreted.h"
 
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Transforms/Passes.h"

@@ -12,7 +12,7 @@
 #include "Gradient.h"
 
 #include "dialects/mpdfg/IR/MPDFG.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 
 #include "mlir/IR/Verifier.h"
 

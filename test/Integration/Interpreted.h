@@ -14,7 +14,7 @@
 
 #include "TestModel.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Reference/Interpreter.h"
 
 namespace gnnc::test {

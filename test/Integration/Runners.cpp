@@ -8,6 +8,7 @@
 #include "DeviceCases.h"
 #include "Interpreted.h"
 
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
 

@@ -15,6 +15,7 @@
 #include "DeviceCases.h"
 #include "Interpreted.h"
 
+#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/Pipelines.h"
 

@@ -17,8 +17,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "InterpretPass.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Reference/Interpreter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/Pass.h"

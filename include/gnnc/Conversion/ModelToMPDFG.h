@@ -14,17 +14,6 @@
 
 namespace gnnc {
 
-/// Attribute names on the arguments and results of functions, and on the module.
-inline constexpr llvm::StringLiteral kNameAttr = "mpdfg.name";       ///< string: the name users bind by
-inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role";       ///< string: input, param or state
-inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill";       ///< f64: what an absent optional input holds
-inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes";       ///< strings: names of the feature axes
-inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";   ///< array of dictionaries: sparse inputs
-inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< i64 on a result: the argument it replaces
-inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed";       ///< unit on an argument: the gradient of an output
-inline constexpr llvm::StringLiteral kForward = "forward";
-inline constexpr llvm::StringLiteral kGradient = "gradient"; ///< what the differentiate pass adds
-
 /// Writes `model` as a module: its spaces and maps, the function `@forward` from inputs, parameters and states to
 /// outputs, and one more for each further program. A function's arguments are what it needs. Named axes become
 /// positions: operands are transposed and given axes of size 1 where names ask for it. The result verifies; `model` has

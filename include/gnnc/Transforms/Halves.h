@@ -14,18 +14,13 @@
 #ifndef GNNC_TRANSFORMS_HALVES_H
 #define GNNC_TRANSFORMS_HALVES_H
 
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/DenseSet.h"
 
 #include <optional>
 
 namespace gnnc {
-
-/// Unit, on operations that belong to the backward half although they could run before gradients of outputs are given
-/// (they compute a forward value once more, or something that only gradients need), and on kernels made of those.
-inline constexpr llvm::StringLiteral kAgainAttr = "mpdfg.again";
-/// Unit, on operations whose value is to be in memory although it could be computed where it is read.
-inline constexpr llvm::StringLiteral kKeepAttr = "mpdfg.keep";
 
 using OperationSet = llvm::DenseSet<mlir::Operation *>;
 

@@ -12,6 +12,7 @@
 
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 

@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Needs.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Analysis/CostModel.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"

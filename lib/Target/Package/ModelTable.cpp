@@ -12,9 +12,9 @@
 
 #include "gnnc/ModelFormat/ModelTable.h"
 #include "Needs.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Analysis/CostModel.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Support/Half.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"

@@ -12,7 +12,7 @@
 
 #include "RandomProgram.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"

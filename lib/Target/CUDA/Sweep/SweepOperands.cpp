@@ -12,7 +12,7 @@
 #include "Body/RowParts.h"
 #include "StepMemory.h"
 #include "Sweep/SweepPrinterImpl.h"
-#include "gnnc/Conversion/ModelToMPDFG.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 

@@ -1,0 +1,44 @@
+//===- ProgramAttrs.h - What a program tells its users ----------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The attributes by which a program's functions are bound, and that passes leave on operations.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_MPDFG_IR_PROGRAMATTRS_H
+#define GNNC_MPDFG_IR_PROGRAMATTRS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace gnnc {
+
+// On arguments and results of functions.
+inline constexpr llvm::StringLiteral kNameAttr = "mpdfg.name"; ///< string: the name users bind by
+inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes"; ///< strings: names of the feature axes
+// On arguments.
+inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role"; ///< string: input, param or state
+inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill"; ///< f64: what an absent optional input holds
+inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit: the gradient of an output
+// On results.
+inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< i64: the argument it replaces
+// On modules.
+inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of dictionaries: sparse inputs
+
+// On operations of functions.
+/// Unit, on operations that belong to the backward half although they could run before gradients of outputs are given
+/// (they compute a forward value once more, or something that only gradients need), and on kernels made of those.
+inline constexpr llvm::StringLiteral kAgainAttr = "mpdfg.again";
+/// Unit, on operations whose value is to be in memory although it could be computed where it is read.
+inline constexpr llvm::StringLiteral kKeepAttr = "mpdfg.keep";
+
+// Names of functions.
+inline constexpr llvm::StringLiteral kForward = "forward";
+inline constexpr llvm::StringLiteral kGradient = "gradient"; ///< what the differentiate pass adds
+
+} // namespace gnnc
+
+#endif // GNNC_MPDFG_IR_PROGRAMATTRS_H
