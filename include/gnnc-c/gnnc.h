@@ -65,7 +65,7 @@ typedef struct gnnc_tensor {
   int32_t device_type;
   int32_t device_id;
   int32_t ndim;
-  uint8_t dtype_code; /**< DLPack: 0 int, 1 uint, 2 float, 4 bfloat. `describe` says what a tensor is */
+  uint8_t dtype_code; /**< DLPack: 0 int, 1 uint, 2 float, 4 bfloat. `describe` gives a tensor's type */
   uint8_t dtype_bits;
   uint16_t dtype_lanes; /**< 1 */
   const int64_t *shape;
@@ -73,13 +73,13 @@ typedef struct gnnc_tensor {
   uint64_t byte_offset;
 } gnnc_tensor;
 
-/** A tensor under its name in the model; see `describe`. */
+/** A tensor and its name in the model; see `describe`. */
 typedef struct gnnc_binding {
   const char *name;
   gnnc_tensor tensor;
 } gnnc_binding;
 
-/** Memory functions; `allocate` returns 64-byte aligned memory or null. Called by whatever thread calls the model. */
+/** Memory functions; `allocate` returns 64-byte aligned memory or null. Called by the threads that call the model. */
 typedef struct gnnc_allocator {
   void *(*allocate)(size_t bytes, void *user);
   void (*release)(void *memory, size_t bytes, void *user);
@@ -89,12 +89,13 @@ typedef struct gnnc_allocator {
 typedef struct gnnc_options {
   uint32_t struct_size;            /**< sizeof(gnnc_options) */
   int32_t threads;                 /**< worker threads including the caller's; 0: one for each processor */
-  const gnnc_allocator *allocator; /**< null: malloc and free; copied. For memory of the host */
+  const gnnc_allocator *allocator; /**< null: malloc and free. Copied; used for memory of the host only */
   int32_t device_type;             /**< 0 or 1: the CPU; 2: a CUDA device */
   int32_t device_id;               /**< of the CUDA device, from 0 */
-  /** 1: a context that loads and starts nothing, so that it needs neither the device nor code for it. `prepare`, of
-     data on the host, `extent`, `graph_bytes`, `workspace_size` and `describe_graph` answer as they would there (a GPU
-     is taken to have 132 processors); all that would run or allocate is GNNC_UNSUPPORTED. */
+  /** 1: the context loads and starts nothing, so neither the device nor code for it is needed. `prepare` (of data on
+      the host), `extent`, `graph_bytes`, `workspace_size` and `describe_graph` answer as they would on the device (a
+      GPU is assumed to have 132 multiprocessors). Every call that would run or allocate something returns
+      GNNC_UNSUPPORTED. */
   int32_t plan_only;
   int32_t reserved; /**< 0 */
 } gnnc_options;
@@ -111,8 +112,9 @@ typedef enum gnnc_index_format {
   GNNC_INDEX_ON_DEVICE = 16
 } gnnc_index_format;
 
-/** The data of one root map; not kept after prepare returns. On the host, or, with GNNC_INDEX_ON_DEVICE added to the
-    format, on the context's device, where it has been written already, at a multiple of its numbers' size. */
+/** The data of one root map; not kept after prepare returns. The data is on the host, or, with GNNC_INDEX_ON_DEVICE
+    added to the format, on the context's device; there it must have been written already, and be aligned to the size of
+    its numbers. */
 typedef struct gnnc_index {
   const char *map;
   const void *data;
@@ -127,15 +129,16 @@ typedef struct gnnc_graph_desc {
   const gnnc_extent *extents;
   int32_t num_indices;
   const gnnc_index *indices;
-  /** Where there are any, the graph can be brought to other extents by `update`: the largest that each root space may
-      have (those not listed keep theirs). Workspaces, plans and choices are then made for the capacities. */
+  /** The largest extent that each root space may have; a space that is not listed keeps its extent. If there are any
+      capacities, `update` can give the graph other extents, and workspaces, plans and choices are made for the
+      capacities. */
   int32_t num_capacities;
   const gnnc_extent *capacities;
-  /** The contents of a file that `gnnc tune` wrote for this object, zero-terminated; null: none. Where it knows a graph
-      like this one (the same kind of device; no extent, or capacity where there are any, more than a quarter away), its
-      choices are taken: other kernels, which may add in another order, so results may differ in their last bits from
-      those without it. GNNC_VERSION_MISMATCH if it was made for another compilation of the model,
-      GNNC_INVALID_ARGUMENT if it is no such text. */
+  /** The contents of a file that `gnnc tune` wrote for this object, zero-terminated; null: none. If it contains a graph
+      like this one (the same kind of device, and no extent, or capacity if there are any, that differs by more than a
+      quarter), its choices are used. These may be other kernels, which add in another order, so results may differ in
+      their last bits from those without the file. `prepare` returns GNNC_VERSION_MISMATCH if the file was made for
+      another compilation of the model, and GNNC_INVALID_ARGUMENT if it is not such a file. */
   const char *tuning;
 } gnnc_graph_desc;
 
@@ -148,7 +151,7 @@ typedef struct gnnc_api {
   uint32_t struct_size; /**< sizeof(gnnc_api) of the object */
 
   /** The model's own description as JSON (inputs, parameters, states, outputs, spaces, maps, kernels, memory plan). The
-      string belongs to the object. */
+      object owns the string. */
   const char *(*describe)(size_t *length);
 
   /** Chooses the code for this processor and starts the threads, or loads the code for a device. `options` may be null.
@@ -156,15 +159,15 @@ typedef struct gnnc_api {
   gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
   void (*close)(gnnc_context *context);
 
-  /** Validates and indexes a graph, on the context's device if it is large or there already; it has been done when this
-     returns. The description itself is on the host. A graph may be freed after its context is closed, but not used. The
-     context keeps up to a sixteenth of the device's memory for the next graph, and gives it up when an allocation
-     fails. Extents and maps the model does not use are ignored. What `forward` does not need may be left out; programs
-     that need it can then not be run on this graph. */
+  /** Validates and indexes a graph; this is done on the context's device if the graph is large or already there, and is
+      complete when the call returns. The description itself is on the host. Extents and maps that the model does not
+      use are ignored. Whatever `forward` does not need may be left out; programs that need it can then not be run on
+      this graph. A graph may be freed, but not used, after its context was closed. The context keeps up to a sixteenth
+      of the device's memory for the next graph, and releases it if an allocation fails. */
   gnnc_status (*prepare)(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_graph **graph, gnnc_error *error);
-  /** Runs on it that were begun must be over. */
+  /** Frees a graph. All runs on it must have finished. */
   void (*free_graph)(gnnc_graph *graph);
-  /** Extent of any space of the model in a prepared graph, derived ones too; -1 for an unknown name. */
+  /** The extent of any space of the model in a prepared graph, including derived spaces; -1 for an unknown name. */
   int64_t (*extent)(const gnnc_graph *graph, const char *space);
   /** Bytes held by a prepared graph, on the host and on the device. */
   size_t (*graph_bytes)(const gnnc_graph *graph);
@@ -174,58 +177,57 @@ typedef struct gnnc_api {
 
   /** Runs a program (null: `forward`). Inputs, parameters and states are bound by name in `inputs`; every one the
       program needs must be there (optional ones may be absent). Names that only other programs need are ignored,
-      unknown ones are an error. Parameters and states that the program updates are written in place. Outputs overlap
-      nothing else that is passed, and hold whatever is made on the way until the program is over; data need not be
-      aligned. `workspace` may be null: then it is allocated and released
-      by this call. `gradient.backward` goes on from what `gradient.forward` left in the same workspace, which must be
-      given, with the same inputs; outputs of the latter that it reads are bound once more.
-      On a device, data and workspace are memory of the device, at multiples of 16 bytes (256 the workspace, which must
-      be given). Kernels are launched on `stream` (a CUstream; null: the default stream) and not waited for. Null on a
-      CPU. */
+      unknown ones are an error. Parameters and states that the program updates are written in place. Outputs must not
+      overlap anything else that is passed, and may hold intermediate values until the program has finished; data need
+      not be aligned. `workspace` may be null: then it is allocated and released by this call. `gradient.backward`
+      continues with what `gradient.forward` left in the same workspace, so both must be given one, and the same inputs;
+      outputs of `gradient.forward` that it reads are bound again. On a device, data and workspace are memory of the
+      device, at multiples of 16 bytes (256 the workspace, which must be given). Kernels are launched on `stream` (a
+      CUstream; null: the default stream), and the call does not wait for them. On a CPU `stream` is null. */
   gnnc_status (*run)(gnnc_context *context, const gnnc_graph *graph, const char *program, const gnnc_binding *inputs,
                      int32_t num_inputs, const gnnc_binding *outputs, int32_t num_outputs, void *workspace,
                      size_t workspace_bytes, void *stream, gnnc_error *error);
 
-  /** Memory of the context's device, at a multiple of 256 bytes; of the host for a CPU. Programs that have memory of
-     the device already need none of these four. */
+  /** Allocates memory of the context's device (of the host for a CPU), aligned to 256 bytes. A caller that manages
+      memory of the device itself needs none of these four functions. */
   gnnc_status (*allocate)(gnnc_context *context, size_t bytes, void **memory, gnnc_error *error);
   /** Null does nothing. */
   void (*release)(gnnc_context *context, void *memory);
   /** Copies between the host (device type 1) and the context's device, on `stream`; `from` may be changed once the
-      stream has got there. */
+      stream has completed the copy. */
   gnnc_status (*copy)(gnnc_context *context, void *to, int32_t to_device_type, const void *from,
                       int32_t from_device_type, size_t bytes, void *stream, gnnc_error *error);
-  /** Waits for all that was launched on `stream`, and says what failed. */
+  /** Waits for everything that was launched on `stream`, and reports what failed. */
   gnnc_status (*synchronize)(gnnc_context *context, void *stream, gnnc_error *error);
 
-  /** A stream of the device, in order with the default one; null on a CPU. */
+  /** Creates a stream of the device, ordered with the default stream; null on a CPU. */
   gnnc_status (*create_stream)(gnnc_context *context, void **stream, gnnc_error *error);
   /** Null does nothing. */
   void (*destroy_stream)(gnnc_context *context, void *stream);
 
-  /** From here on what this thread launches on `stream`, which is not the default one, is recorded and not done: any
-      number of runs, of any programs, and copies on the device. It is what the driver calls stream capture; a caller
-      with a CUDA library of its own can capture calls of `run` just as well. */
+  /** From now on, whatever this thread launches on `stream` (not the default stream) is recorded and not executed: any
+      number of runs, of any programs, and copies on the device. The driver calls this stream capture; a caller that
+      uses CUDA itself may also capture calls of `run` on its own. */
   gnnc_status (*begin_recording)(gnnc_context *context, void *stream, gnnc_error *error);
-  /** Makes what was recorded ready for `replay`. `*recording` is null, or a recording of the same calls for another
-      graph or with other memory: it is then brought up to date, which is faster. */
+  /** Ends the recording and makes it ready for `replay`. `*recording` is null, or an earlier recording of the same
+      calls for another graph or with other memory, which is then updated; that is faster. */
   gnnc_status (*end_recording)(gnnc_context *context, void *stream, gnnc_recording **recording, gnnc_error *error);
-  /** Launches all of it on `stream`. Graphs, workspaces and tensors must still be where they were. Runs on graphs with
-      capacities are launched for what those graphs are now: their tensors need memory for the capacities. One thread at
-      a time may replay a recording of such graphs, and it must be one of begin_recording, not of a caller's own
-      capture. */
+  /** Launches everything that was recorded on `stream`. Graphs, workspaces and tensors must still be where they were.
+      Runs on graphs with capacities use the current state of these graphs; their tensors need memory for the
+      capacities. A recording of such graphs may be replayed by one thread at a time, and must have been made with
+      begin_recording, not by the caller's own capture. */
   gnnc_status (*replay)(gnnc_context *context, gnnc_recording *recording, void *stream, gnnc_error *error);
-  /** Before its context is closed. Null does nothing. */
+  /** Frees a recording; to be called before its context is closed. Null does nothing. */
   void (*free_recording)(gnnc_context *context, gnnc_recording *recording);
 
-  /** Brings a graph that was prepared with capacities to another description, of the same or smaller extents than
-      these (GNNC_INVALID_GRAPH for larger ones). `desc` has no capacities of its own. Workspaces of workspace_size and
-      recordings stay good; runs on it that were begun must be over. After a failure the graph is as it was. */
+  /** Replaces a graph that was prepared with capacities by another one, whose extents do not exceed the capacities
+      (GNNC_INVALID_GRAPH otherwise). `desc` has no capacities of its own. Workspaces and recordings remain valid. All
+      runs on the graph must have finished. After a failure the graph is unchanged. */
   gnnc_status (*update)(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error);
 
   /** What was chosen for a prepared graph and why, as JSON: functions with their costs, maps that share an index,
-      worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes with the
-      zero at the end, and sets `length` to what is needed without it. `text` may be null if `capacity` is 0. */
+      worklists of maps, and which schedule of each sweep has how many items. Writes at most `capacity` bytes including
+      the terminating zero, and sets `length` to the full length without it. `text` may be null if `capacity` is 0. */
   gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,
                                 gnnc_error *error);
 } gnnc_api;

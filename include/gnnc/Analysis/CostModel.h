@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Floating-point operations and bytes as formulas over the extents of spaces. For mpdfg, an operation is taken as a
-// kernel of its own that reads its operands and writes its result, which is what a framework without fusion does. For
-// mpk, it is what the kernels do: members are walked as often as SweepPlan says, and each operand is read once for each
-// element that sees it, caches aside.
+// Floating-point operations and bytes as formulas over the extents of spaces. In mpdfg, each operation counts as a
+// kernel of its own that reads its operands and writes its result, as in a framework without fusion. In mpk, the cost
+// is that of the kernels: members are walked as often as SweepPlan says, and each operand is read once for each element
+// that sees it, ignoring caches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +28,14 @@ struct Cost {
   Cost &operator+=(const Cost &other);
 };
 
-/// What an operation of mpdfg costs by itself, or a kernel of mpk. Nothing for views, constants and declarations.
+/// The cost of a single operation of mpdfg or kernel of mpk. Views, constants and declarations cost nothing.
 Cost costOf(mlir::Operation *op);
 
-/// All operations in the function's body.
+/// The cost of all operations in a function's body.
 Cost costOfFunction(mlir::Operation *function);
 
-/// What a function of kernels takes, in bytes moved: an operation counts as kBytesPerOperation, the start of a kernel
-/// as kBytesPerKernel. For comparing forms of one function.
+/// An estimate of the time that a function of kernels takes, in bytes moved: an operation counts as kBytesPerOperation,
+/// the start of a kernel as kBytesPerKernel. Used to compare alternatives of a function.
 SymbolicExpr timeOf(mlir::Operation *function);
 inline constexpr int64_t kBytesPerOperation = 1, kBytesPerKernel = 32768;
 

@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A rewrite that moves a factor out of a sum evaluates it for owners without members too, whose sum was 0. That needs a
-// proof that 0 times the factor is 0. Facts hold for every row, under the assumption that inputs and parameters are
-// finite and that nothing overflows but what poles and exp make large; false means not known. Constants count as they
-// are in their type, and as 0 below its smallest normal number.
+// A rewrite that moves a factor out of a sum also evaluates the factor for owners without members, whose sum was 0. It
+// needs a proof that 0 times the factor is 0. Each fact holds for every row, assuming that inputs and parameters are
+// finite and that only poles and exp overflow; false means that nothing is known. A constant has its value after
+// rounding to its type, and is 0 below the smallest normal number of that type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@
 
 namespace gnnc {
 
-/// A constant as it is computed with, rounded to its type; changes of shape left aside.
+/// The number that a constant holds, rounded to its type; looks through changes of shape.
 std::optional<llvm::APFloat> constantOf(mlir::Value value);
 
 /// No number is infinite or NaN.
@@ -35,18 +35,18 @@ bool isNeverNegative(mlir::Value value);
 /// No number is 0 or NaN.
 bool isNonZero(mlir::Value value);
 
-/// The same for the rows of a map's target that no element leads to: a number of members along the map is 0 there, and
-/// of a selection by it only one side counts.
+/// The same for the owners of a map that have no members: the degree along the map is 0 there, and of a selection by
+/// the degree only one side counts.
 bool isFiniteWithoutMembers(mlir::Value value, mlir::FlatSymbolRefAttr map);
 bool isNonZeroWithoutMembers(mlir::Value value, mlir::FlatSymbolRefAttr map);
 
-/// Whether a value comes from the graph alone: numbers of members, and what is computed from them. No gradient is taken
-/// of it.
+/// Whether a value depends on the graph alone: degrees, and what is computed from them. No gradient is taken with
+/// respect to it.
 bool isOfGraphAlone(mlir::Value value);
 
-/// Whether the operation may be computed for rows that nobody reads. Their gradient is 0, and stays 0 only if it is not
-/// multiplied by an infinite derivative: so neither the operation nor its derivative is infinite for finite operands,
-/// or it depends on nothing that a gradient is taken of; in the latter case its result may be infinite.
+/// Whether the operation may be computed for unused rows. Their gradient is 0, and stays 0 only if it is not multiplied
+/// by an infinite derivative. So either neither the operation nor its derivative is infinite for finite operands, or
+/// the operation depends only on values of which no gradient is taken; its result may then be infinite.
 bool isHarmless(mlir::Operation *op);
 
 } // namespace gnnc

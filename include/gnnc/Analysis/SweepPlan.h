@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What every target needs to know of a sweep's body: how often the members are walked, what each walk accumulates,
-// which softmaxes are computed online, and which feature axes never mix, so that they may be cut into tiles.
+// which softmaxes are computed online, and which feature axes never mix, so that they may be cut into feature tiles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,8 +25,8 @@ namespace gnnc {
 class AxisClasses {
 public:
   explicit AxisClasses(mpk::SweepOp sweep);
-  /// The same as far as only those operations are concerned for which `counts` holds: what others do with an axis does
-  /// not make it mixed.
+  /// The same, looking only at operations for which `counts` holds: what other operations do with an axis does not make
+  /// it mixed.
   AxisClasses(mpk::SweepOp sweep, llvm::function_ref<bool(mlir::Operation *)> counts);
 
   /// Whether a value is an operand of the sweep, or an operand or result of an operation that counts.
@@ -35,7 +35,8 @@ public:
   llvm::ArrayRef<int> of(mlir::Value value) const { return classes.find(value)->second; }
   unsigned size() const { return extents.size(); }
   int64_t extent(int cls) const { return extents[cls]; }
-  /// Whether every operation works on each index of the class by itself, so that the class may be cut into tiles.
+  /// Whether every operation treats each index of the class independently, so that the class may be cut into feature
+  /// tiles.
   bool isParallel(int cls) const { return parallel[cls]; }
 
 private:
@@ -44,14 +45,14 @@ private:
   llvm::SmallVector<bool> parallel;
 };
 
-/// Online softmax (Milakov and Gimelshein, 2018; Rabe and Staats, 2021): running maximum and sum beside sums that are
-/// rescaled when the maximum grows.
+/// Online softmax (Milakov and Gimelshein, 2018; Rabe and Staats, 2021): a running maximum and sum, along with sums
+/// that are rescaled when the maximum grows.
 struct SoftmaxPlan {
   mpk::SoftmaxOp op;
   bool online =
       false; ///< else: its statistics in walk `walk`, the softmax itself from walk + 1 on, see ExpandSoftmaxes
   unsigned walk = 0;
-  std::string declined; ///< why it is not online
+  std::string declined; ///< the reason why it is not online
 };
 
 struct AccumulatePlan {
@@ -64,8 +65,8 @@ struct AccumulatePlan {
   bool isFound() const { return statisticOf >= 0 || sameAs >= 0; } ///< by something else
 };
 
-/// Phases: values of phase p are known before walk p of the members begins. Member-level values are computed again in
-/// each walk that needs them.
+/// How a sweep is computed. Values of phase p are known before walk p of the members begins. Member-level values are
+/// computed again in each walk that needs them.
 struct SweepPlan {
   explicit SweepPlan(mpk::SweepOp sweep);
 

@@ -16,7 +16,7 @@ namespace gnnc {
 
 /// Writes `model` as a module: its spaces and maps, the function `@forward` from inputs, parameters and states to
 /// outputs, and one more for each further program. A function's arguments are what it needs. Named axes become
-/// positions: operands are transposed and given axes of size 1 where names ask for it. The result verifies; `model` has
+/// positions: operands are transposed and get axes of size 1 as the names require. The result verifies; `model` has
 /// been checked already, so there is no failure.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(const frontend::ModelSpec &model, mlir::MLIRContext *context);
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A diagnostic is plain data: the library collects them, the tools print them. It carries the path and the source line
-// it speaks of, so that it can be rendered when the sources are gone.
+// that it refers to, so that it can be rendered when the sources are gone.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,18 +27,18 @@ enum class Severity { Error, Warning, Note };
 /// One message at one place, with notes at others.
 struct Diagnostic {
   Severity severity = Severity::Error;
-  Loc loc;                ///< line 0: no place in a text is known
+  Loc loc;                ///< line 0: the place in the text is not known
   std::string file;       ///< path of the text, empty where there is none
   std::string sourceLine; ///< the line `loc` is on, without its newline
   std::string message;    ///< one line, lower-case start, no full stop
   std::vector<Diagnostic> notes;
 };
 
-/// The text of the file with a path, where it can still be had.
+/// The text of the file with this path, if it is still available.
 using SourceLookup = std::function<std::optional<std::string>(const std::string &path)>;
 
 /// `file:line:col: error: message`, then the source line and a caret line; notes follow in the same form. The line that
-/// `lookup` finds is preferred to the one the diagnostic carries. Ends with a newline.
+/// `lookup` finds takes precedence over the one that the diagnostic carries. Ends with a newline.
 std::string render(const Diagnostic &diagnostic, const SourceLookup &lookup = nullptr);
 
 /// All of them, one after the other.

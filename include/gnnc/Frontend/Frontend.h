@@ -36,18 +36,18 @@ struct CompileInputs {
   std::function<std::optional<std::string>(const std::string &path)> readFile;
 };
 
-/// Loads `inputs.mainPath`. The text is JSON if the path ends in `.json` or its first character is `{`. Nothing is
-/// returned where any diagnostic is an error.
+/// Loads `inputs.mainPath`. The text is JSON if the path ends in `.json` or its first character is `{`. Returns nothing
+/// if any diagnostic is an error.
 std::optional<ModelSpec> loadModel(const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics);
 
-/// The same of a text in memory called `name`; relative imports start from there. `inputs.mainPath` is not used.
+/// The same for a text in memory called `name`; imports are relative to that name. `inputs.mainPath` is not used.
 std::optional<ModelSpec> loadModelFromText(const std::string &name, const std::string &text,
                                            const CompileInputs &inputs, std::vector<Diagnostic> &diagnostics);
 
 /// The embedded text that `import NAME` reads (`std`, `prelude`), if there is one.
 std::optional<std::string> embeddedText(const std::string &name);
 
-/// What is known of one occurrence of a name in a text.
+/// What is known about one occurrence of a name in a text.
 struct Occurrence {
   Loc loc;                       ///< the name, in the analysed text
   std::string text;              ///< as an editor shows it: `let z: node[heads = 8, out = 8]`
@@ -55,7 +55,7 @@ struct Occurrence {
   std::string definitionFile;    ///< the path of the text `definition` is in
 };
 
-/// What an editor wants to know of a text.
+/// What an editor needs to know about a text.
 struct Analysis {
   std::vector<Diagnostic> diagnostics;
   std::vector<Occurrence> occurrences; ///< in order of place
@@ -64,7 +64,7 @@ struct Analysis {
   const Occurrence *find(unsigned line, unsigned column) const;
 };
 
-/// A word that may stand at a place.
+/// A word that may be inserted at a place.
 struct Completion {
   enum class Kind { Value, Axis, Space, Map, Layer, Function, Argument, Keyword };
   Kind kind = Kind::Value;
@@ -72,13 +72,13 @@ struct Completion {
   std::string detail; ///< `node[heads = 8]`, `map edge -> node`, `sum(x, along: map, over: axes)`
 };
 
-/// The words that may stand at a position of a text called `name`, lines and columns (in bytes) counted from 1, in no
-/// order. The word that is there already, or begun, is taken away first and does not filter them.
+/// The words that may be inserted at a position of a text called `name`, in no particular order. Lines and columns (in
+/// bytes) count from 1. The word at the position, complete or not, is removed first and does not filter the result.
 std::vector<Completion> completeText(const std::string &name, const std::string &text, unsigned line, unsigned column,
                                      const CompileInputs &inputs);
 
-/// Analyses a text called `name`: every model with the layers it calls, and the layers that none calls with arguments
-/// made up for them. Where a size has no value, only what does not depend on it is reported.
+/// Analyses a text called `name`: every model with the layers it calls, and the layers that no model calls, with
+/// made-up arguments. If a size has no value, only what does not depend on it is reported.
 Analysis analyzeText(const std::string &name, const std::string &text, const CompileInputs &inputs);
 
 } // namespace gnnc::frontend

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Reads and writes a ModelSpec as JSON: the same program as a list of operations, for other front ends. The form is
-// described by docs/model.schema.json and docs/Language.md. What is read is checked by the same rules as the text form.
+// Reads and writes a ModelSpec as JSON: the same program as a list of operations, for other front ends.
+// docs/model.schema.json and docs/Language.md describe the form. It is checked by the same rules as the text form.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,8 +26,8 @@ namespace gnnc::frontend {
 /// `/ops/3/args/0: expected the name of an earlier value, found 'zz'`.
 llvm::Expected<ModelSpec> readJSON(llvm::StringRef text);
 
-/// Writes a model, one operation a line. `readJSON` gives back an equal one; without `locations` all but the places in
-/// the source text.
+/// Writes a model, one operation on each line. `readJSON` returns an equal model; without `locations`, equal except for
+/// the places in the source text.
 std::string writeJSON(const ModelSpec &model, bool locations = true);
 
 } // namespace gnnc::frontend

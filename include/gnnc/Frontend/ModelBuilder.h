@@ -5,16 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Builds a ModelSpec operation by operation. Each method checks its operands and infers residency and axes of its
-// result; where something does not fit it reports one message and returns nothing. Both front ends, the text and its
-// JSON form, go through here, so the rules are said once.
+// Builds a ModelSpec operation by operation. Each method checks its operands and infers the residency and axes of its
+// result; if something does not fit, it reports one message and returns nothing. Both front ends, the text and the JSON
+// form, use this class, so the rules are written once.
 //
-// Structurally equal derived spaces and maps are made once, and so are equal constants. A composition is kept as a
-// left-nested chain; going from the base of a distinct space to it and on by a projection is the projected map.
+// Structurally equal derived spaces and maps are created once, and so are equal constants. A composition is kept as a
+// left-nested chain. The map from the base of a distinct space to that space, followed by a projection, is the
+// projected map itself.
 //
-// What the operations' axes are: elementwise results have the axes of the operand with the most (the first of those),
-// then the others' missing ones in order. A contraction has the left operand's axes without the contracted ones, then
-// the right's others.
+// Axes of results: an elementwise result has the axes of the operand with the most axes (the first of those), followed
+// by the missing axes of the others in order. A contraction has the axes of the left operand without the contracted
+// ones, followed by the remaining axes of the right operand.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +56,7 @@ public:
   // Spaces and maps
   //===--------------------------------------------------------------------===//
 
-  /// A root space; the same one if it has been declared before.
+  /// A root space; the existing one if it has been declared before.
   MaybeId rootSpace(llvm::StringRef name, Loc loc);
   /// A static space; an extent of -1 is to be set later.
   MaybeId staticSpace(llvm::StringRef name, int64_t extent, Loc loc);
@@ -64,7 +65,7 @@ public:
   MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
   MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);
 
-  /// A root map; the same one if it has been declared before.
+  /// A root map; the existing one if it has been declared before.
   MaybeId rootMap(llvm::StringRef name, Id from, Id to, bool partial, Loc loc);
   MaybeId inclusion(Id filter, Loc loc);
   MaybeId part(Id unionSpace, int number, Loc loc);
@@ -73,7 +74,8 @@ public:
   MaybeId projection(Id distinct, int number, Loc loc);
   MaybeId classOf(Id distinct, Loc loc);
   MaybeId last(llvm::StringRef name, Id map, Loc loc);
-  /// First one, then the other; kNone is the identity. A new map is called `name`, or after the two if that is empty.
+  /// First one, then the other; kNone is the identity. A new map is called `name`, or, if that is empty, after the two
+  /// maps.
   MaybeId compose(Id first, Id second, Loc loc, llvm::StringRef name = "");
 
   //===--------------------------------------------------------------------===//
@@ -109,15 +111,15 @@ public:
   MaybeId degree(Id map, Loc loc);
   MaybeId spread(Id x, Id space, Loc loc);
   MaybeId detach(Id x, Loc loc);
-  /// Uniform numbers in [0, 1) on a space, or shared. Without a site the next one that is free is taken.
+  /// Uniform numbers in [0, 1) on a space, or shared. Without a site, the next free one is used.
   MaybeId random(Id seed, Id step, Id residency, llvm::ArrayRef<Axis> axes, std::optional<int> site, Loc loc);
-  /// The identity matrix on a static space. Its axis is called as the space is.
+  /// The identity matrix on a static space. Its axis has the name of the space.
   MaybeId identity(Id space, Loc loc);
-  /// Of a shared number by any value.
+  /// The derivative of a shared number with respect to any value.
   MaybeId gradient(Id number, Id by, Loc loc);
 
   MaybeId output(llvm::StringRef name, Id value, Loc loc);
-  /// A further program. What it updates are parameters and states, each by a value of its own residency and axes.
+  /// A further program. It updates parameters and states, each by a value of the same residency and axes.
   bool program(Program program, Loc loc);
 
   //===--------------------------------------------------------------------===//
@@ -129,7 +131,7 @@ public:
   const Map &map(Id id) const { return model.maps[id]; }
   const Value &value(Id id) const { return model.values[id]; }
   std::string spaceName(Id residency) const;
-  /// What to say where the extent of a static space is asked for before it is known.
+  /// The message for the case that the extent of a static space is needed before it is known.
   std::string unknownExtent(Id space) const;
   /// `node[heads = 8, out = 8]`
   std::string describe(Id value) const;
@@ -137,21 +139,21 @@ public:
   /// A space or map by its name in the ModelSpec.
   std::optional<Id> findSpace(llvm::StringRef name) const;
   std::optional<Id> findMap(llvm::StringRef name) const;
-  /// Sites that are taken by random() are at least this from now on.
+  /// From now on, random() chooses sites that are at least this.
   void reserveSites(int below) { nextSite = std::max(nextSite, below); }
-  /// Which values outputs and updates depend on, those of `targets` included: all programs' and `more`.
+  /// The values that outputs and updates of all programs and of `more` depend on, including the targets of updates.
   std::vector<bool> needed(const Program &more = {}) const;
 
-  /// Whether a space or map that is given with the graph may be declared with a name that is taken, if at most one of
-  /// that name is used in the end. This is how a file hides a name of the prelude. Without it no name may.
+  /// Whether a root space or map may be declared with a name that is taken, provided that at most one of that name is
+  /// used in the end. This is how a file hides a name of the prelude. If not set, no name may be declared twice.
   std::function<bool(llvm::StringRef name)> mayHide;
 
-  /// What to say about moving a value from one space to another, as `.src or .dst`; set by a front end that knows what
-  /// the maps are called where the value is used.
+  /// A hint on how to move a value from one space to another, such as `.src or .dst`; set by a front end that knows the
+  /// names of the maps where the value is used.
   std::function<std::string(Id from, Id to)> moveHint;
 
-  /// The program without what no output needs. Inputs come first, then parameters, states and all else, each in order.
-  /// Nothing after an error.
+  /// The finished model, without the values that no output needs. Inputs come first, then parameters, states and
+  /// everything else, each in order. Nothing after an error.
   std::optional<ModelSpec> finish(llvm::StringRef name, bool doublePrecision, std::vector<std::string> files);
 
 private:

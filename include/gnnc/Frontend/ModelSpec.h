@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // The plain data that both front ends (the .gnn text and its JSON form) produce and that the importer turns into
-// `mpdfg`. Everything in it has been checked: residencies meet, axes align, sizes are known. Layers are inlined.
+// `mpdfg`. Everything in it has been checked: residencies agree, axes align, sizes are known. Layers are inlined.
 //
 // Vocabulary: a *space* is a set of elements (nodes, edges, relations, ...); a *map* sends each element of one space
 // to an element of another; a *value* has one row of named axes for each element of the space it resides on. A value
@@ -102,7 +102,7 @@ enum class OpCode {
   Norm,     ///< `name`: softmax; along `map`
   Fold,     ///< `name`: sum mean max min; over `axes` of each element
   Move,     ///< broadcast along `map`; `number` is the fill where a partial map is undefined
-  Concat,   ///< of all operands along axes[0] (its name in the result)
+  Concat,   ///< of all operands, along axes[0] (its name in the result)
   Slice,    ///< [begin, end) of axis axes[0]
   Rename,   ///< the same numbers under the result's axis names
   Merge,    ///< adjacent `axes` become one (row-major); the result names it; of none, a last axis of size 1
@@ -146,13 +146,13 @@ struct Output {
   Id value = kNone;
 };
 
-/// What a program leaves in a parameter or state: the number of its value, and of the value that replaces it.
+/// What a program writes to a parameter or state: the id of its value, and of the value that replaces it.
 struct Update {
   Id target = kNone;
   Id value = kNone;
 };
 
-/// One of the things a model can be asked to do besides its outputs. Well-known names: `train_step` (outputs: `loss`),
+/// A program that a model has besides computing its outputs. Well-known names: `train_step` (outputs: `loss`),
 /// `evaluate` (outputs: the metrics), `initialize` (updates all parameters and states). All updates take place
 /// together, after everything else has been computed.
 struct Program {
@@ -161,7 +161,7 @@ struct Program {
   std::vector<Update> updates;
 };
 
-/// A whole program: what it needs of a graph, what it computes, in order.
+/// A whole model: what it needs from a graph, and what it computes, in order.
 struct ModelSpec {
   std::string name;
   bool doublePrecision = false;

@@ -15,8 +15,8 @@
 //   `graph_ptr` as row pointers. Any other map M: tensor M; `R.src` and `R.dst` also from the rows of a tensor R of
 //   shape [2, E].
 // * Inputs: the tensor of the input's name; integers and the other floating-point type are converted.
-// * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. Of a file's dense x a sparse one is made if
-//   need be, and a model that wants the dense x gets the sparse one filled with zeros.
+// * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. If the file has a dense x instead, it is
+//   converted; and a model that asks for a dense x gets the sparse one filled up with zeros.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,11 +30,11 @@
 
 namespace gnnc {
 
-/// A graph's data as one model wants it. Points into the file and the description it was made from.
+/// A graph's data in the form that one model needs. Points into the file and the description it was made from.
 class BoundGraph {
 public:
-  /// Gradients of outputs are taken where they are there. What the program (one of `model`'s) needs must be in the
-  /// file; what only others need is taken where it is there.
+  /// What the program (one of `model`'s) needs must be in the file. Gradients of outputs, and what only other programs
+  /// need, are used if the file has them.
   static llvm::Expected<BoundGraph> create(const SafetensorsFile &file, const ModelInfo &model,
                                            llvm::StringRef program = "forward");
 
@@ -50,7 +50,8 @@ public:
 private:
   BoundGraph(const SafetensorsFile &file, const ModelInfo &model) : file(&file), model(&model) {}
 
-  /// Whether the program needs an input, space or map; and an error, unless it is about something it does not need.
+  /// Whether the program needs an input, space or map; and `error`, unless it is about something that the program does
+  /// not need.
   bool isNeeded(llvm::StringRef name) const;
   llvm::Error ifNeeded(llvm::StringRef name, llvm::Error error) const;
   llvm::Error bindExtents();
@@ -63,7 +64,7 @@ private:
   llvm::Error addValues(llvm::StringRef name, const FileTensor &tensor);
   void addIndex(const MapInfo &map, const FileTensor &tensor, int64_t begin, int64_t length, int32_t format);
 
-  /// The index tensor of that name: null where there is none, an error where it is not I32 or I64 of that rank.
+  /// The index tensor of that name: null if there is none, an error if it is not I32 or I64 of that rank.
   llvm::Expected<const FileTensor *> findIndices(llvm::StringRef name, size_t rank) const;
   llvm::Error missing(const llvm::Twine &what, const llvm::Twine &neededBy) const;
   llvm::Error wrong(const llvm::Twine &what) const;
@@ -72,7 +73,7 @@ private:
 
   const SafetensorsFile *file;
   const ModelInfo *model;
-  const ProgramInfo *program = nullptr; ///< null: the model has but one
+  const ProgramInfo *program = nullptr; ///< null: the model has only one
   std::vector<gnnc_extent> extents;
   std::vector<gnnc_index> indices;
   std::vector<gnnc_binding> inputBindings;
@@ -88,7 +89,7 @@ struct SparseRows {
   int64_t rows() const { return pointers->elements - 1; }
 };
 
-/// The sparse form of `name`; nothing where the file has none, an error where it is malformed.
+/// The sparse form of `name`; nothing if the file has none, an error if it is malformed.
 llvm::Expected<std::optional<SparseRows>> findSparseRows(const SafetensorsFile &file, llvm::StringRef name);
 
 } // namespace gnnc

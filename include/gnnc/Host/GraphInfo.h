@@ -21,35 +21,35 @@
 
 namespace gnnc {
 
-/// A function that could run, with what it costs on the graph. One but the first must cost less than `percent`
-/// hundredths of the first.
+/// A function that could run, and its cost on the graph. Any but the first must cost less than `percent` hundredths of
+/// the first.
 struct FunctionCost {
   std::string function;
   double cost = 0;
   int64_t percent = 100;
 };
 
-/// A function to which there are alternatives. `by`: "cost", "capacity" (cost at the capacities) or "tuning".
+/// A function that has alternatives. `by`: "cost", "capacity" (cost at the capacities) or "tuning".
 struct FunctionChoice {
   std::string function, chosen, by;
   std::vector<FunctionCost> costs;
 };
 
-/// Two maps with arrays in common, as on graphs that list both directions of each edge: how many that say where an
-/// owner's members begin, and how many lists of what is at the members' other ends.
+/// Two maps that share index arrays, as on graphs that list both directions of each edge: the number of shared arrays
+/// that tell where an owner's members begin, and of those that list the other ends of the members.
 struct SharedIndex {
   std::vector<std::string> maps;
   int64_t pointers = 0, neighbours = 0;
 };
 
-/// A map's owners as items of at most `chunk` members, the largest first where they are sorted by size.
+/// The worklist of a map: its owners as items of at most `chunk` members, the largest first if they are sorted by size.
 struct WorklistInfo {
   std::string map;
   int64_t owners = 0, members = 0, chunk = 0, items = 0, heavyOwners = 0, heavyItems = 0;
   bool bySize = false;
 };
 
-/// What one schedule of a sweep was given: owners of at least `least` and fewer than `below` members (-1: no limit).
+/// The share of one schedule of a sweep: owners of at least `least` and fewer than `below` members (-1: no limit).
 struct LaunchChoice {
   std::string kernel;
   int64_t least = 0, below = 0, items = 0, blocks = 0;

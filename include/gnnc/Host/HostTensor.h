@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What the host library computes for a model (converted inputs, parameters, outputs) lives in these. They turn into the
-// plain structs of the C interface, which point into them.
+// Tensors that the host library owns: converted inputs, parameters, outputs. They are passed to a model as the plain
+// structs of the C interface, which point into them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,20 +23,20 @@
 
 namespace gnnc {
 
-/// A dense row-major tensor in 64-byte aligned memory of its own. Moving it leaves its data and shape where they are.
+/// A dense row-major tensor in its own 64-byte aligned memory. Moving the object does not move its data and shape.
 class HostTensor {
 public:
-  /// A tensor of zeros; an error where `shape` does not fit in memory.
+  /// A tensor of zeros; an error if `shape` does not fit in memory.
   static llvm::Expected<HostTensor> create(llvm::StringRef name, ElementType type, llvm::ArrayRef<int64_t> shape);
-  /// A copy of a file's tensor as `type`, which must be a floating-point type; an error where a finite number does not
-  /// fit in it.
+  /// A copy of a file's tensor as `type`, which must be a floating-point type; an error if a finite number does not fit
+  /// in it.
   static llvm::Expected<HostTensor> convert(const FileTensor &tensor, ElementType type);
 
   const std::string &name() const { return tensorName; }
   void setName(llvm::StringRef name) { tensorName = name.str(); }
   ElementType type() const { return elementType; }
   llvm::ArrayRef<int64_t> shape() const { return sizes; }
-  /// Gives the same elements another shape with as many.
+  /// Changes the shape; the number of elements must be the same.
   void setShape(llvm::ArrayRef<int64_t> shape);
   int64_t elements() const { return count; }
   size_t bytes() const { return size_t(count * elementBytes(elementType)); }
@@ -48,7 +48,7 @@ public:
   double at(int64_t i) const;
   void set(int64_t i, double value) const;
 
-  /// This tensor under its name. Points into it: valid while it lives and keeps its shape.
+  /// This tensor and its name for the C interface. Points into the tensor: valid while it lives and keeps its shape.
   gnnc_binding binding() const;
 
 private:
@@ -62,7 +62,7 @@ private:
   std::unique_ptr<void, Free> memory;
 };
 
-/// A file's tensor in place, as the C interface wants it.
+/// A file's tensor, in place, for the C interface.
 gnnc_tensor viewOf(const FileTensor &tensor);
 
 } // namespace gnnc

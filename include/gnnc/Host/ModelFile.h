@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Loading a model.so and running it. A model is native code: load only what you would run.
+// Loading a model.so and running it. A model is native code: load only models that you would run as programs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,10 +28,10 @@ public:
 
   const std::string &path() const { return filePath; }
   const ModelInfo &info() const { return modelInfo; }
-  /// The description as the model gives it.
+  /// The model's description of itself, as JSON.
   llvm::StringRef description() const { return descriptionText; }
   const gnnc_api &api() const { return *table; }
-  /// Of the whole file, 16 hexadecimal digits: another one where anything was compiled into it differently.
+  /// A digest of the whole file, 16 hexadecimal digits. It differs if anything in the file was compiled differently.
   llvm::Expected<std::string> digest() const;
 
 private:
@@ -51,15 +51,15 @@ class Session;
 struct DeviceChoice {
   int32_t type = 1;
   int32_t id = 0;
-  bool planOnly = false; ///< nothing is run: the device need not be there
+  bool planOnly = false; ///< nothing is run, and the device need not be present
   bool isCPU() const { return type == 1; }
 };
 
 /// "cpu", "cuda" or "cuda:1".
 llvm::Expected<DeviceChoice> parseDevice(llvm::StringRef name);
 
-/// Tensors of the host that programs of one session share on its device: each is there once, under its name. What a
-/// program updates is newer there until it is fetched.
+/// Tensors of the host that the programs of one session share on its device, where each exists once, by name. What a
+/// program updates is newer on the device until it is fetched.
 class DeviceTensors {
 public:
   struct Tensor {
@@ -70,17 +70,17 @@ public:
   llvm::StringMap<Tensor> tensors;
 };
 
-/// One program of a session, with a workspace and output tensors of its own. For one thread at a time. Must not outlive
-/// its session.
+/// One program of a session, with its own workspace and output tensors. May be used by one thread at a time, and must
+/// not outlive its session.
 class ProgramRun {
 public:
   ProgramRun() = default;
-  /// Runs it on all inputs, parameters and states; what only other programs need may be among them. Parameters and
-  /// states that it updates are written.
+  /// Runs the program. `inputs` has all inputs, parameters and states, and may have those that only other programs
+  /// need. Parameters and states that the program updates are written.
   llvm::Error run(llvm::ArrayRef<gnnc_binding> inputs);
-  // Its parts, to measure them and to let values stay on the device: inputs are taken there; the program is started,
-  // and on a device not waited for; it is waited for; outputs, or what it updated, are brought back. On a CPU all but
-  // `launch` do nothing.
+  // The parts of `run`, to measure them and to let values stay on the device: they copy the inputs there; start the
+  // program without waiting for it; wait for it; and bring back the outputs, or what it updated. On a CPU all of them
+  // except `launch` do nothing.
   llvm::Error bind(llvm::ArrayRef<gnnc_binding> inputs);
   llvm::Error launch();
   llvm::Error wait();
@@ -88,7 +88,7 @@ public:
   llvm::Error fetchUpdates();
   llvm::ArrayRef<HostTensor> outputs() const { return outputTensors; }
   size_t workspaceBytes() const { return workspaceSize; }
-  /// Bytes of the device that inputs, parameters, states and outputs take; 0 on a CPU.
+  /// Bytes that inputs, parameters, states and outputs take on the device; 0 on a CPU.
   size_t tensorBytes() const;
 
 private:
@@ -101,7 +101,7 @@ private:
   std::vector<HostTensor> outputTensors;
   std::vector<gnnc_binding> inputBindings, outputBindings;
   std::shared_ptr<DeviceTensors> onDevice;
-  /// On a device: the outputs one behind the other.
+  /// On a device: all outputs, one after the other.
   std::shared_ptr<void> outputMemory;
   std::vector<size_t> outputPlaces; ///< and the size of all of them
   llvm::Error allocate(const ProgramInfo *info);
@@ -109,7 +109,7 @@ private:
   llvm::Expected<gnnc_binding> mirror(const gnnc_binding &binding);
 };
 
-/// What some programs do, made ready to be done again at once; null: nothing.
+/// A recording of some programs, which can be replayed at once; null: none.
 struct RecordingDeleter {
   const gnnc_api *api = nullptr;
   gnnc_context *context = nullptr;
@@ -117,11 +117,11 @@ struct RecordingDeleter {
 };
 using Recording = std::unique_ptr<gnnc_recording, RecordingDeleter>;
 
-/// A model made ready for one graph: a context and a prepared graph. On a device all is done on one stream.
+/// A model with one prepared graph: a context and the graph. On a device, everything is done on one stream.
 class Session {
 public:
-  /// `threads`: 0 is one for each processor. Where the description's tuning is for another compilation of the model, it
-  /// is left out, and `ignored` says why; without `ignored` it is an error.
+  /// `threads`: 0 is one for each processor. If the description's tuning is for another compilation of the model, it is
+  /// ignored, and `ignored` says why; without `ignored` this is an error.
   static llvm::Expected<Session> create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
                                         DeviceChoice device = {}, std::string *ignored = nullptr);
   /// The same or another graph in the same context.
@@ -130,16 +130,16 @@ public:
   /// What was chosen for the graph, as JSON; GraphInfo reads it.
   llvm::Expected<std::string> describeGraph() const;
 
-  /// Bytes of workspace a program needs; an error where the graph lacks something it needs.
+  /// Bytes of workspace that a program needs; an error if the graph lacks something that the program needs.
   llvm::Expected<size_t> workspaceBytes(llvm::StringRef program) const;
-  /// A program of the model, ready to be run; with `before`, which must stay where it is, the rest of
-  /// the same function: in its workspace, and reading its outputs. With `shared`, programs see each other's updates
-  /// on a device without these being fetched. All memory that it cannot do without is taken now: an error, with the
-  /// bytes needed and free, where it does not fit.
+  /// A program of the model, ready to be run. With `before`, which must not be moved, it is the rest of the same
+  /// function: it uses the workspace of `before` and reads its outputs. With `shared`, programs see each other's
+  /// updates on a device without fetching them. All memory that the program requires is allocated now; if it does not
+  /// fit, the error gives the bytes needed and free.
   llvm::Expected<ProgramRun> program(llvm::StringRef name, const ProgramRun *before = nullptr,
                                      std::shared_ptr<DeviceTensors> shared = nullptr) const;
 
-  /// What the bound `programs` do one after the other, as one recording; for a device.
+  /// Records the bound `programs`, one after the other, as one recording; for a device.
   llvm::Expected<Recording> record(llvm::ArrayRef<ProgramRun *> programs) const;
   llvm::Error replay(const Recording &recording) const;
 
@@ -148,7 +148,7 @@ public:
   int64_t extent(const std::string &space) const;
   size_t graphBytes() const;
 
-  /// Memory of the device, and copies between it and the host, which are waited for where the host is one side.
+  /// Memory of the device, and copies between it and the host. Copies from or to the host are waited for.
   llvm::Expected<std::shared_ptr<void>> allocate(size_t bytes) const;
   llvm::Error copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes) const;
   llvm::Error wait() const;
@@ -168,7 +168,7 @@ private:
   const gnnc_api *api;
   DeviceChoice device;
   llvm::Error prepareGraph(const gnnc_graph_desc &graph, gnnc_status &status);
-  std::shared_ptr<gnnc_context> context; ///< goes after the graph and the stream
+  std::shared_ptr<gnnc_context> context; ///< released after the graph and the stream
   std::shared_ptr<void> stream;          ///< null on a CPU
   Handle<gnnc_graph> graph{nullptr, Deleter{nullptr}};
 };

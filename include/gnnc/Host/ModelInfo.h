@@ -26,8 +26,7 @@
 
 namespace gnnc {
 
-/// The spaces and maps that are given with a graph have kind "root"; a space of kind "static" has its extent compiled
-/// in.
+/// Spaces and maps that come with a graph have kind "root"; the extent of a space of kind "static" is compiled in.
 struct SpaceInfo {
   std::string name, kind;
   std::optional<int64_t> extent;
@@ -55,15 +54,16 @@ struct SparseInfo {
   std::string name, entries, row, column, value;
 };
 
-/// A way in which a GPU divides a sweep's owners: `lanes` share a row's features, `groups` of them an owner's members,
-/// and each group loads `flight` members before it uses the first. It is for owners of at least `least` members.
+/// A schedule of a sweep on a GPU: `lanes` lanes share the features of a row, `groups` such lane groups share the
+/// members of an owner, and each lane group loads `flight` members before it uses the first. It is meant for owners of
+/// at least `least` members.
 struct ScheduleInfo {
   std::string kernel;
   int64_t lanes = 0, groups = 0, flight = 0, threads = 0, least = 0;
-  bool runs = false; ///< a group has many owners one after the other
+  bool runs = false; ///< a lane group takes many owners, one after the other
 };
 
-/// One pass over the graph or one matrix product, in the order they run in.
+/// One kernel: a sweep, a matrix product or an outer sum. Kernels are listed in the order in which they run.
 struct KernelInfo {
   std::string name, function, kind;      ///< "sweep", "product" or "outer_sum"
   std::string half = "forward";          ///< "backward": only gradients and updates need it
@@ -86,15 +86,15 @@ struct BufferInfo {
   ElementType type = ElementType::F32;
 };
 
-/// What a model can be asked to run. `inputs`: the inputs, parameters and states it needs or updates; `needs`: the root
-/// spaces and maps.
+/// A program of a model. `inputs`: the inputs, parameters and states it needs or updates; `needs`: the root spaces and
+/// maps.
 struct ProgramInfo {
   std::string name;
   std::vector<std::string> inputs, needs, updates;
   std::vector<TensorInfo> outputs;
 };
 
-/// A function that is taken in place of another on graphs where it costs less than `percent` hundredths of it.
+/// A function that replaces another one on graphs where it costs less than `percent` hundredths of it.
 struct AlternativeInfo {
   std::string function, insteadOf;
   SymbolicExpr cost, insteadCost;
@@ -104,7 +104,7 @@ struct AlternativeInfo {
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
-  ElementType type = ElementType::F32; ///< what is computed with; tensors may be stored as another
+  ElementType type = ElementType::F32; ///< the type of computation; tensors may be stored as another
   std::string storage;                 ///< "bf16" or "f16" where rows of spaces are stored as such; else empty
   std::vector<SpaceInfo> spaces;
   std::vector<MapInfo> maps;

@@ -16,19 +16,15 @@
 //     "ignore":   ["logits", "*.num_batches_tracked"]
 //   }
 //
-// A parameter's entry is the name of a tensor, a number (filled with it), or an object with
-//   "from"    the name of a tensor, or a list of names;
-//   "steps"   done in order to each tensor:
-//               {"reshape": [sizes]}   a size is a number, -1 (what is left), or the product of the parameter's axes
-//                                      in a string, "heads*out"
-//               {"transpose": true}    the last two axes swapped; or a permutation of all axes: [1, 0, 2]
-//               {"slice": [axis, begin, end]}
-//               {"index": [axis, i]}   drops the axis
-//   "stack"   true: the tensors of a list become a new first axis; "concat": axis: they are joined along it.
-// In the end axes of size 1 may come and go, and one axis may be split into several or several merged into one; any
-// other change of shape must be said in a step. Names in "ignore" may end or start with `*`.
+// A parameter's entry is the name of a tensor, a number (filled with it), or an object with "from"    the name of a
+// tensor, or a list of names; "steps"   done in order to each tensor: {"reshape": [sizes]}   a size is a number, -1
+// (what is left), or the product of the parameter's axes in a string, "heads*out" {"transpose": true}    the last two
+// axes swapped; or a permutation of all axes: [1, 0, 2] {"slice": [axis, begin, end]} {"index": [axis, i]}   drops the
+// axis "stack"   true: the tensors of a list become a new first axis; "concat": axis: they are joined along it. After
+// the steps, axes of size 1 may be added or dropped, and one axis may be split into several or several merged into one;
+// any other change of shape must be a step. Names in "ignore" may end or start with `*`.
 //
-// A tensor of the file that is neither used nor ignored is an error: it is more often a mistake than meant.
+// A tensor of the file that is neither used nor ignored is an error, because it is usually a mistake.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,7 +46,7 @@ using ExtentLookup = std::function<std::optional<int64_t>(llvm::StringRef)>;
 class ParamsMap {
 public:
   static llvm::Expected<ParamsMap> open(llvm::StringRef path);
-  /// `name` is what errors call it.
+  /// Errors call the map `name`.
   static llvm::Expected<ParamsMap> parse(llvm::StringRef text, llvm::StringRef name);
   ParamsMap(ParamsMap &&) noexcept;
   ParamsMap &operator=(ParamsMap &&) noexcept;
@@ -67,8 +63,8 @@ private:
 /// All parameters and states of a model, in its element type.
 class Parameters {
 public:
-  /// Reads them from `file`, through `map` unless that is null; with `program`, those that it needs. The file may have
-  /// what other programs need.
+  /// Reads the parameters from `file`, through `map` unless that is null; with `program`, only those that the program
+  /// needs. The file may also have those that other programs need.
   static llvm::Expected<Parameters> load(const ModelInfo &model, const ExtentLookup &extents,
                                          const SafetensorsFile &file, const ParamsMap *map,
                                          const ProgramInfo *program = nullptr);
@@ -86,7 +82,7 @@ private:
   std::vector<HostTensor> list;
 };
 
-/// The full shape of an input, parameter, state or output; an error where its space's extent is not known.
+/// The full shape of an input, parameter, state or output; an error if the extent of its space is not known.
 llvm::Expected<std::vector<int64_t>> shapeOf(const TensorInfo &tensor, const ExtentLookup &extents);
 
 } // namespace gnnc

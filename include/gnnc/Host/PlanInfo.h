@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Sums over a model's description: of the costs of kernels, and of the bytes of intermediate values that are alive at
-// the same time. What a target needs besides (partial results, alignment) is not in them, nor are inputs, parameters
+// the same time. They do not include what a target needs besides (partial results, alignment), nor inputs, parameters
 // and outputs, which are the caller's.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,7 @@ namespace gnnc {
 
 using ExtentFunction = llvm::function_ref<std::optional<int64_t>(llvm::StringRef space)>;
 
-/// The largest of several formulas; none is left out but those that another exceeds on every graph.
+/// The largest of several formulas. Formulas that another one exceeds on every graph are left out.
 class SymbolicMax {
 public:
   void add(const SymbolicExpr &expression);

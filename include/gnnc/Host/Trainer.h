@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Runs a model's programs `initialize`, `train_step` and `evaluate` over parameters and states that it owns, keeps
-// those of the best epoch, and saves and restores all of it. What a step computes is the model's own affair. On a
-// device everything stays there: an epoch is one recording that is replayed, and brings back the loss and the metrics.
+// those of the best epoch, and saves and restores all of it. The model alone decides what a step computes. On a device
+// everything stays there: an epoch is one recording that is replayed, and only the loss and the metrics are brought
+// back.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,11 +26,10 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 
 class Trainer {
 public:
-  /// `session` and `graph` must outlive it and stay where they are. An error where the model has no train statement or
-  /// the graph lacks what training needs.
-  /// `select`: the metric that says which epoch is the best, NAME, NAME:min or NAME:max; without either, the least is
-  /// the best where the name contains "loss" or "error", else the greatest. Empty: the first whose name begins with
-  /// "val", else the training loss.
+  /// `session` and `graph` must outlive the trainer and must not be moved. An error if the model has no train statement
+  /// or the graph lacks what training needs. `select`: the metric that decides which epoch is the best, as NAME,
+  /// NAME:min or NAME:max. For NAME alone, the least value is the best if the name contains "loss" or "error",
+  /// otherwise the greatest. Empty: the first metric whose name begins with "val", else the training loss.
   static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph,
                                         llvm::StringRef select = "");
 
@@ -38,22 +38,23 @@ public:
 
   /// Starts from new initial values. The numbers depend on `seed` alone.
   llvm::Error initialize(uint64_t seed);
-  /// One training step on the whole graph, then the metrics of what it left; true where this epoch is the best so far,
-  /// which one whose loss is not finite never is.
+  /// One training step on the whole graph, then the metrics with the updated parameters. True if this epoch is the best
+  /// so far; an epoch whose loss is not finite never is.
   llvm::Expected<bool> epoch();
 
   int64_t epochs() const { return done; }
   double loss() const { return lastLoss; }
   const Metrics &metrics() const { return lastMetrics; }
-  /// Of the best epoch, which counts from 1; 0 before the first. A step's loss is that of what it began with: where the
-  /// loss chooses, the epoch's parameters and metrics are those from before its step, and the loss is one of them.
+  /// The number of the best epoch, counted from 1; 0 before the first. The loss of a step is that of the parameters
+  /// before the step. So if the loss decides, the best epoch's parameters and metrics are those from before its step,
+  /// and the loss is one of the metrics.
   int64_t bestEpoch() const { return best; }
   const Metrics &bestMetrics() const { return ofBest.metrics; }
 
   /// Writes the parameters and states of the best epoch as `Parameters::load` reads them.
   llvm::Error saveBest(llvm::StringRef path);
-  /// Writes everything, so that training goes on from there as if it had not stopped; and reads it back, which is an
-  /// error unless it is of the same compilation, seed and selection.
+  /// Writes everything, so that training can continue from there as if it had not stopped; and reads it back. Reading
+  /// is an error unless compilation, seed and selection are the same.
   llvm::Error saveCheckpoint(llvm::StringRef path);
   llvm::Error loadCheckpoint(llvm::StringRef path);
 
@@ -88,7 +89,7 @@ private:
   std::optional<ProgramRun> evaluation;
   std::optional<Parameters> current;
   Snapshot ofBest;
-  Snapshot ofStart; ///< of the last epoch, before its step; only where the loss chooses
+  Snapshot ofStart; ///< of the last epoch, before its step; only if the loss decides
   Recording wholeEpoch;
   bool isBound = false; ///< what the epoch's programs read is where they look for it
   std::string chosenMetric;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The library's front door: a checked ModelSpec goes in, IR text, an object or a shared object comes out. Nothing here
-// prints or exits; errors are one line.
+// The entry point of the library: a checked ModelSpec goes in; IR text, an object or a shared object comes out. Nothing
+// here prints or exits; errors are one line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,8 +52,8 @@ struct CompileOptions {
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
   SaveKind save = SaveKind::Auto;
-  /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory. Not
-  /// `AsComputed`: only for models that compute in float32, which everything still does.
+  /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory.
+  /// Anything other than `AsComputed` requires a model that computes in float32, and computation stays in float32.
   Storage storage = Storage::AsComputed;
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,

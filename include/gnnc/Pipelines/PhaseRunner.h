@@ -13,9 +13,9 @@
 
 namespace gnnc {
 
-/// Runs the phases on a module, and is the one place where the way leads back: targets say what tiles they can make in
-/// general before products are formed (TargetCapabilities::tilesInBlocks), but whether a certain tile fits is known of
-/// fused sweeps alone. If one does not, the products are formed again, without tiles.
+/// Runs the phases on a module. This is the only place where compilation goes back a step: before products are formed,
+/// targets say what tiles they can compute in general (TargetCapabilities::tilesInBlocks), but whether a particular
+/// tile fits is known only of fused sweeps. If one does not fit, the products are formed again, without tiles.
 class PhaseRunner {
 public:
   PhaseRunner(mlir::OwningOpRef<mlir::ModuleOp> module, PhaseOptions options)
@@ -28,7 +28,7 @@ public:
 
   mlir::ModuleOp getModule() { return *module; }
   mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
-  /// As given, but without tile-products if that turned out to be in vain.
+  /// The options as given, but without tile-products if products had to be formed again.
   const PhaseOptions &getOptions() const { return options; }
 
 private:

@@ -23,7 +23,7 @@
 
 namespace gnnc {
 
-/// Which optimisations run: those of a level, except for some by name.
+/// Which optimisations run: those of a level, except for some that are named.
 class PassSelection {
 public:
   PassSelection(unsigned level = 2, std::vector<std::string> without = {})
@@ -97,8 +97,8 @@ struct PhaseOptions {
   TargetCapabilities target;
 };
 
-/// The optimisations without which programs mean the same, by name: those that a PassSelection may leave out. These are
-/// the names that the pipelines ask about.
+/// The names of all optimisations that a PassSelection may leave out, because programs mean the same without them.
+/// These are the names that the pipelines ask about.
 llvm::ArrayRef<llvm::StringRef> optionalPasses();
 
 /// Whether functions are compiled under several assumptions, for the runtime to choose among

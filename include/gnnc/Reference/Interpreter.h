@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The oracle of every test: materialises the spaces and maps of a module on a graph, then evaluates `@forward`, whether
-// it is mpdfg, mpk or both, one operation after the other on whole tensors in double precision. It shares no code with
+// The oracle of all tests. It builds the spaces and maps of a module for a graph, then evaluates `@forward`, in mpdfg,
+// mpk or a mixture of both, one operation after the other on whole tensors in double precision. It shares no code with
 // the runtime or the targets. Errors are one line; nothing here prints, exits or throws.
 //
 //===----------------------------------------------------------------------===//
@@ -24,27 +24,27 @@
 
 namespace gnnc {
 
-/// What a caller knows of a graph.
+/// A graph as the caller has it.
 struct RootGraph {
-  /// Number of elements of each root space. Those of static spaces may be given too and must then agree.
+  /// The extent of each root space. Extents of static spaces may be given too, and must then agree.
   llvm::StringMap<int64_t> extents;
   /// Target of each element under each root map; -1 where a partial one is undefined.
   llvm::StringMap<std::vector<int64_t>> maps;
 };
 
-/// A value under the name users bind by.
+/// A value and the name by which users bind it.
 struct NamedTensor {
   std::string name;
   RefTensor value;
 };
 
-/// Computes every space and map that `module` declares, in whatever order. Names in `root` that the module does not
-/// declare as root spaces or maps are ignored: a compiled module keeps only what it uses.
+/// Computes every space and map that `module` declares, in any order. Names in `root` that the module does not declare
+/// as root spaces or maps are ignored, because a compiled module keeps only what it uses.
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
 /// Evaluates a function on `graph`, which `materialise` made for the same module. Arguments are found by name
-/// (attribute `mpdfg.name`; `arg0`, `arg1`, ... where there is none), and take their fill where they are optional and
-/// absent. Gives the results in order, named likewise (`result0`, ...).
+/// (attribute `mpdfg.name`, or else `arg0`, `arg1`, ...); optional arguments that are absent take their fill value.
+/// Returns the results in order, named likewise (`result0`, ...).
 llvm::Expected<std::vector<NamedTensor>> interpret(mlir::ModuleOp module, const GraphData &graph,
                                                    const llvm::StringMap<RefTensor> &inputs,
                                                    llvm::StringRef function = "forward");

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // One HTML page without external resources: each program's graph after each phase, coloured by residency; its kernels
-// with what they fuse, read and cost; the memory plan over time, for numbers of elements that the reader sets; and all
-// remarks. It shows what is in the module and knows no operation but by its text and operands.
+// with what they fuse, read and cost; the memory plan over time, for extents that the reader sets; and all remarks. It
+// shows what is in the module, and knows operations only by their text and operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@
 
 namespace gnnc {
 
-/// A value on its way through a graph: an argument, an operation or a result of the function.
+/// A node of the drawn graph: an argument, an operation or a result of the function.
 struct ReportNode {
   enum Kind { Argument, Operation, Result } kind;
   std::string label;  ///< such as `reduce sum .dst`

@@ -16,8 +16,8 @@
 
 namespace gnnc {
 
-/// The bytes of a file, mapped where it is large, or of a pipe. An error that names `path` where it cannot be read or
-/// is something else, such as a device that never ends. No zero follows the bytes.
+/// The bytes of a file, mapped where it is large, or of a pipe. Returns an error that names `path` if it cannot be
+/// read, or is something else, such as a device without an end. No zero follows the bytes.
 llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readInputFile(llvm::StringRef path);
 
 } // namespace gnnc

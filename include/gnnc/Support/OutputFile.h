@@ -18,15 +18,17 @@ class raw_ostream;
 
 namespace gnnc {
 
-/// Writes `path` through a temporary file beside it that is renamed when all bytes are there, so a reader sees the old
-/// file or the new one, of the old one's mode. A symbolic link stays one: the file that it names is written, and made
-/// if it does not exist. What is not a regular file (a pipe, /dev/null) is written directly.
+/// Writes `path` through a temporary file next to it, which is renamed once it is complete, so that a reader sees
+/// either the old file or the new one. The new file has the mode of the old one. A symbolic link stays one: the file
+/// that it names is written, and made if it does not exist. What is not a regular file (a pipe, /dev/null) is written
+/// directly.
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
-/// The same for bytes at hand.
+/// The same for bytes in memory.
 llvm::Error writeOutputFile(llvm::StringRef path, llvm::StringRef bytes);
 
-/// Whether writing could begin now, for who would lose hours of work in the end. Changes nothing.
+/// Checks whether writing could begin now, for callers that would otherwise lose hours of work at the end. Changes
+/// nothing.
 llvm::Error checkOutputFile(llvm::StringRef path);
 
 } // namespace gnnc

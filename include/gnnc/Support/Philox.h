@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Philox4x32-7 of Salmon et al., "Parallel Random Numbers: As Easy as 1, 2, 3" (SC 2011): a bijection of counters, so
-// any number of the stream is had without those before it. Targets emit the same arithmetic.
+// any number of the stream can be computed without those before it. Targets emit the same arithmetic.
 //
 //===----------------------------------------------------------------------===//
 

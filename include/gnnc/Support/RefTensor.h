@@ -23,7 +23,8 @@
 
 namespace gnnc {
 
-/// Rows of feature axes in double precision, row-major. A shared tensor has one row, which meets any row.
+/// Rows of feature axes in double precision, row-major. A shared tensor has one row, which is combined with every row
+/// of other tensors.
 struct RefTensor {
   bool shared = true;
   int64_t rows = 1;
@@ -42,7 +43,7 @@ struct RefTensor {
   }
   /// Numbers in one row.
   int64_t width() const { return product(dims); }
-  /// The row that meets row `i` of another tensor.
+  /// The row that is combined with row `i` of another tensor.
   const double *row(int64_t i) const { return data.data() + (shared ? 0 : i) * width(); }
   double *row(int64_t i) { return data.data() + (shared ? 0 : i) * width(); }
 };
@@ -53,7 +54,7 @@ struct RefMap {
   std::vector<int64_t> target;
 };
 
-/// A graph as the reference evaluation sees it: every space and map a model uses, derived ones too.
+/// A graph as the reference evaluation sees it: every space and map that a model uses, including derived ones.
 struct GraphData {
   llvm::StringMap<int64_t> extents;
   llvm::StringMap<RefMap> maps;

@@ -5,9 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Graphs, parameters and outputs travel as safetensors: eight bytes of header length, a JSON header, the tensors'
-// bytes. A file is mapped into memory, and everything its header says is checked before a tensor is handed out, so that
-// a truncated or hostile file is an error and never a bad access. Padding between tensors is accepted, overlap is not.
+// Graphs, parameters and outputs are stored as safetensors: eight bytes of header length, a JSON header, the tensors'
+// bytes. A file is mapped into memory, and everything in its header is checked before a tensor is handed out, so that a
+// truncated or malicious file is an error and never an invalid access. Padding between tensors is accepted, overlap is
+// not.
 //
 //===----------------------------------------------------------------------===//
 

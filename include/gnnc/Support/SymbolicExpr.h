@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Costs before the graph is known: so many operations or bytes for each element of each space, and so many in any case.
+// Costs before the graph is known: a number of operations or bytes for each element of each space, plus a constant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,11 +43,11 @@ public:
     return a.number == b.number && a.factors == b.factors;
   }
 
-  /// What does not depend on the graph, and the factor of each space that is not 0.
+  /// The constant, and the factor of each space whose factor is not 0.
   int64_t getNumber() const { return number; }
   const std::map<std::string, int64_t> &getFactors() const { return factors; }
 
-  /// The value where `extent` gives the extent of each space; nothing where one is not known.
+  /// The value for the extents that `extent` returns; nothing if one of them is not known.
   std::optional<double> evaluate(llvm::function_ref<std::optional<int64_t>(llvm::StringRef)> extent) const;
   /// Such as `64 edge + 8 node + 16`; `0` for nothing.
   std::string str() const;

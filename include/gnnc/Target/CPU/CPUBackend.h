@@ -33,15 +33,15 @@ struct CPUCode {
 
 struct CodeOptions {
   bool wantText = false; ///< fill in CPUCode::text
-  bool optimise = true;  ///< false: without LLVM's optimiser, and its fastest way to machine code
+  bool optimise = true;  ///< false: without LLVM's optimiser, and with its fastest code generation
 };
 
-/// Loads what code generation needs into a context. To be called once, before any generateCode: loading is not
+/// Loads what code generation needs into a context. Must be called once, before any generateCode: loading is not
 /// thread-safe.
 void loadDialects(mlir::MLIRContext *context);
 
-/// Generates code for all kernels; several threads may do so at once, one for each level. What is wrong with the module
-/// goes to its context's diagnostics. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
+/// Generates code for all kernels; several threads may do so at once, one for each level. Errors are reported as
+/// diagnostics of the module's context. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
 llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, CodeOptions options = {});
 
 /// Symbol of a kernel's function.

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// NVIDIA's run-time compiler, loaded when it is first needed: the compiler is built and works without it. Results are
-// kept by content in $XDG_CACHE_HOME/gnnc (else ~/.cache/gnnc).
+// NVIDIA's run-time compiler. It is loaded when it is first needed; gnnc is built, and works, without it. Results are
+// cached by content in $XDG_CACHE_HOME/gnnc (or ~/.cache/gnnc).
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ struct Unit {
 /// Fills in the images of all units, several at once.
 llvm::Error compileImages(llvm::ArrayRef<Unit> units);
 
-/// Whether a run-time compiler can be found here; if not, why.
+/// Whether a run-time compiler can be found on this machine; if not, the error says why.
 llvm::Error findCompiler();
 
 } // namespace gnnc::cuda
