@@ -21,7 +21,8 @@ using namespace gnnc::mpdfg;
 namespace {
 
 constexpr int64_t kThreads = 128;
-/// Rows of up to so many numbers are left to lanes that share them, if nothing in them changes places.
+/// Rows of up to so many numbers are left to lanes that share them, if nothing in them changes places. So is what is
+/// elementwise: lanes read and write several numbers at once.
 constexpr int64_t kWidestOfLanes = 1024;
 /// How much more may be computed than if each value were computed once, unless it is little.
 constexpr double kMostAgain = 4, kLittle = 1 << 20;
@@ -103,7 +104,7 @@ bool SharedNumbers::isPossible() {
   // Another thread's number may still be read where a result is written over an operand.
   if (llvm::any_of(sweep.getInputs(), [&](Value input) { return !findReplacing(sweep, input).empty(); }))
     return false;
-  bool changesPlaces = false;
+  bool changesPlaces = false, isElementwise = true;
   int64_t widest = 0;
   double once = 0, again = 0;
   for (Operation &op : sweep.getBody().front().without_terminator()) {
@@ -112,6 +113,7 @@ bool SharedNumbers::isPossible() {
       return false;
     int64_t elements = getFeatureElements(op.getResult(0).getType());
     changesPlaces |= isa<ConcatOp, SliceOp, TransposeOp>(op) && elements > 1;
+    isElementwise &= isa<UnaryOp, BinaryOp, SelectOp, ReshapeOp, DetachOp, ConstantOp>(op);
     widest = std::max(widest, elements);
     once += double(elements * termsOf(&op));
   }
@@ -125,7 +127,8 @@ bool SharedNumbers::isPossible() {
   }
   if (numbers > std::numeric_limits<int32_t>::max() - kThreads)
     return false;
-  return (changesPlaces || widest > kWidestOfLanes) && (again <= kMostAgain * once || again <= kLittle);
+  return (changesPlaces || (widest > kWidestOfLanes && !isElementwise)) &&
+         (again <= kMostAgain * once || again <= kLittle);
 }
 
 DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
