@@ -113,8 +113,8 @@ void checkCompiled(frontend::ModelSpec model, bool doublePrecision, const std::v
   }
 }
 
-/// `slopes`: compare with differences too, which takes a run for each number.
-void checkModel(const std::string &text, bool slopes = true) {
+/// `slopes`: compare with differences too, which takes a run for each number. `seed`: of the numbers that are given.
+void checkModel(const std::string &text, bool slopes = true, uint64_t seed = 7) {
   std::optional<frontend::ModelSpec> model = loadText(text);
   ASSERT_TRUE(model);
   Program program(*model), differentiated(*model);
@@ -126,7 +126,7 @@ void checkModel(const std::string &text, bool slopes = true) {
                           : randomGraph(40, 150, 5)); // several blocks: only for compiled code
   for (size_t i = 0; i < graphs.size(); ++i) {
     addSparseInputs(*model, graphs[i]);
-    Tensors tensors = tensorsAwayFromZero(*model, graphs[i], 7);
+    Tensors tensors = tensorsAwayFromZero(*model, graphs[i], seed);
     llvm::Expected<Tensors> outputs = program.run(graphs[i], tensors);
     ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
     addOutputGradients(tensors, *outputs, 11);
@@ -389,7 +389,8 @@ std::vector<Case> cases() {
 
 TEST_P(Gradient, IsTheSlope) { checkModel(GetParam().text); }
 
-// Rows that are no flat vector: folds of a wide axis mix its numbers.
+// Rows that are no flat vector: folds of a wide axis mix its numbers. Winners are compared, so the numbers are some of
+// which no two are as close as float32 rounds (with the others' seed, two of 24 040 are within 1.4e-7).
 TEST(WideGradient, IsTheInterpreters) {
   checkModel(withTypes(R"(
     input x: node[c = 601], e: edge[]
@@ -398,7 +399,7 @@ TEST(WideGradient, IsTheInterpreters) {
     output all = max(p, along: all)
     output owner = min(p.dst)
     output member = max(p.src * e))"),
-             /*slopes=*/false);
+             /*slopes=*/false, /*seed=*/8);
 }
 
 INSTANTIATE_TEST_SUITE_P(Operations, Gradient, testing::ValuesIn(cases()),
