@@ -6,10 +6,26 @@ The handlers are there when the command opens the named pipe PIPE, which this ma
 a message of the language server protocol. Exits with 0 where the signal ended the command.
 """
 
+import errno
 import os
 import signal
 import subprocess
 import sys
+import time
+
+
+
+def open_for_reader(pipe: str, process: subprocess.Popen) -> int:
+    """Opens the pipe as soon as the command reads it; a command that ends without having done so is an error."""
+    while process.poll() is None:
+        try:
+            return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO:  # nobody reads it yet
+                raise
+            time.sleep(0.01)
+    sys.exit(f"the command ended before it read '{pipe}': {process.stderr.read().decode()}")
+
 
 name, pipe, command = sys.argv[1], sys.argv[2], sys.argv[3:]
 number = getattr(signal, name)
@@ -24,9 +40,10 @@ if pipe == "-":
 else:
     os.mkfifo(pipe)
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
-    with open(pipe, "w"):  # waits for who reads it
-        process.send_signal(number)
-        said = process.communicate()[1]
+    writer = open_for_reader(pipe, process)
+    process.send_signal(number)
+    said = process.communicate()[1]
+    os.close(writer)
     os.remove(pipe)
 print(said.decode(), end="")
 if process.returncode != -number:
