@@ -40,9 +40,22 @@ enum class ScalarType {
   Float16 = 6,
   Float32 = 7,
   Float64 = 8,
+  Complex32 = 9,
+  Complex64 = 10,
+  Complex128 = 11,
   Bool = 12,
   BFloat16 = 13,
+  UInt16 = 28,
+  Float8E4M3FN = 29,
+  Float8E5M2 = 30,
+  Float8E4M3FNUZ = 31,
+  Float8E5M2FNUZ = 32,
 };
+
+/// torch's own name without `torch.`, such as `float32`.
+const char *nameOf(ScalarType type);
+/// The bytes of an element.
+int64_t bytesOf(ScalarType type);
 
 /// A size or another integer of the program: an expression over the program's symbols.
 struct Size {
@@ -81,12 +94,20 @@ struct ValueNames {
 struct Integers {
   std::vector<std::variant<int64_t, ValueName>> numbers;
 };
+/// An argument that no operator of gnnc's takes, such as a complex number or an object, by the schema's name
+/// (`as_complex`).
+struct OtherArgument {
+  std::string kind;
+};
 
-using Argument = std::variant<NoArgument, ValueName, ValueNames, int64_t, double, bool, std::string, Integers,
-                              std::vector<double>, std::vector<bool>, ScalarType, std::shared_ptr<const Graph>>;
+using Argument =
+    std::variant<NoArgument, ValueName, ValueNames, int64_t, double, bool, std::string, Integers, std::vector<double>,
+                 std::vector<bool>, ScalarType, std::shared_ptr<const Graph>, OtherArgument>;
 
 struct NamedArgument {
-  std::string name; ///< of the operator's schema, such as `self`; empty for functions of Python's `operator`
+  /// Of the operator's schema, such as `self`; `a` and `b` for functions of Python's `operator`; empty for arguments of
+  /// higher-order operators.
+  std::string name;
   Argument value;
 };
 
@@ -99,8 +120,9 @@ struct SourceFrame {
 
 /// One instance on the way to a node: path `layers.0.conv`, class `torch_geometric.nn.conv.gcn_conv.GCNConv`.
 struct ModuleFrame {
-  std::string path;
+  std::string path; ///< empty for the model itself
   std::string className;
+  int64_t call = 0; ///< 0 for the first call of this instance, 1 for the second
 };
 
 struct Node {
@@ -117,8 +139,9 @@ struct Node {
   const Argument *find(const std::string &argument) const;
 };
 
+/// A subgraph sees no names but its own; its inputs are arguments of the node that has it.
 struct Graph {
-  std::vector<std::string> inputs;
+  std::vector<std::string> inputs; ///< a name is empty for an input that is a constant
   std::vector<Argument> outputs;
   std::vector<Node> nodes;
   std::map<std::string, TensorMeta> tensors;
@@ -139,7 +162,8 @@ struct ProgramInput {
   Kind kind = Kind::User;
   std::string value;  ///< the placeholder's name in the graph
   std::string target; ///< the full name of a parameter, buffer or constant: `conv.lin.weight`
-  /// The number that a ConstantInput, or a User input that is no tensor, has; otherwise NoArgument or a ValueName.
+  /// What a ConstantInput has: a number, a string, or NoArgument for None. A User input that is a number has it too,
+  /// and no name. NoArgument for all others.
   Argument constant;
 };
 

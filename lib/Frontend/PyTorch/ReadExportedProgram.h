@@ -16,7 +16,9 @@
 #include "PyTorch/ExportedProgram.h"
 
 #include "llvm/Support/Error.h"
+#include "llvm/Support/MemoryBuffer.h"
 
+#include <memory>
 #include <string>
 
 namespace gnnc::frontend::pytorch {
@@ -24,6 +26,9 @@ namespace gnnc::frontend::pytorch {
 /// The program in the archive at `path`. The error is one line that names the file and the place in it (the entry, or
 /// the node), what was expected and what was found.
 llvm::Expected<ExportedProgram> readExportedProgram(const std::string &path);
+/// The same for an archive in memory; `path` is for messages.
+llvm::Expected<ExportedProgram> parseExportedProgram(std::unique_ptr<llvm::MemoryBuffer> bytes,
+                                                     const std::string &path);
 
 } // namespace gnnc::frontend::pytorch
 
