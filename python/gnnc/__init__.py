@@ -1,0 +1,36 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled graph neural networks in Python.
+
+    model = gnnc.load("model.so")                   # arrays of NumPy, tensors of PyTorch, DLPack
+    y = model(x=x, edge_index=edge_index)
+
+With PyTorch, which is imported when one of these is first used:
+
+    fast = gnnc.compile(model, (x, edge_index))     # any nn.Module: same signature, same parameters, autograd
+    gnnc.optimize(model, (x, edge_index))           # what can be compiled of a model, in place
+    gnnc.export(model, (x, edge_index), "model.so") # for C and C++
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._arguments import Rows
+from ._cache import clear_graphs
+from ._errors import CompileError, Error
+from ._model import Graph, Model, load
+
+if TYPE_CHECKING:
+    from .torch import compile, export, optimize
+
+__version__ = "0.1.0"
+__all__ = ["CompileError", "Error", "Graph", "Model", "Rows", "clear_graphs", "compile", "export", "load", "optimize"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("compile", "export", "optimize"):
+        from . import torch
+
+        return getattr(torch, name)
+    raise AttributeError(f"module 'gnnc' has no attribute '{name}'")

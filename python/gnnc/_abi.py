@@ -1,0 +1,120 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The structures of include/gnnc-c/gnnc.h for ctypes. Whoever changes that header changes this file."""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import (
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint8,
+    c_uint16,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+
+ABI_VERSION = 5
+
+OK = 0
+INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
+CPU, CUDA = 1, 2  # DLPack's device types
+
+
+class ErrorRecord(Structure):
+    _fields_ = [("status", c_int32), ("message", c_char * 508)]
+
+
+class Tensor(Structure):
+    _fields_ = [
+        ("data", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("ndim", c_int32),
+        ("dtype_code", c_uint8),
+        ("dtype_bits", c_uint8),
+        ("dtype_lanes", c_uint16),
+        ("shape", POINTER(c_int64)),
+        ("strides", POINTER(c_int64)),
+        ("byte_offset", c_uint64),
+    ]
+
+
+class Binding(Structure):
+    _fields_ = [("name", c_char_p), ("tensor", Tensor)]
+
+
+#: A binding as 8-byte words: the pointer to its data is this one, so that a call changes nothing else.
+BINDING_WORDS = ctypes.sizeof(Binding) // 8
+DATA_WORD = (Binding.tensor.offset + Tensor.data.offset) // 8
+
+
+class Options(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("threads", c_int32),
+        ("allocator", c_void_p),
+        ("device_type", c_int32),
+        ("device_id", c_int32),
+        ("plan_only", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
+class Extent(Structure):
+    _fields_ = [("space", c_char_p), ("extent", c_int64)]
+
+
+class Index(Structure):
+    _fields_ = [("map", c_char_p), ("data", c_void_p), ("length", c_int64), ("bits", c_int32), ("format", c_int32)]
+
+
+class GraphDesc(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("num_extents", c_int32),
+        ("extents", POINTER(Extent)),
+        ("num_indices", c_int32),
+        ("indices", POINTER(Index)),
+        ("num_capacities", c_int32),
+        ("capacities", POINTER(Extent)),
+        ("tuning", c_char_p),
+    ]
+
+
+def _function(result: type | None, *arguments: type) -> type:
+    return ctypes.CFUNCTYPE(result, *arguments)
+
+
+_STATUS, _ERROR = c_int32, POINTER(ErrorRecord)
+
+
+class Api(Structure):
+    _fields_ = [
+        ("abi_version", c_uint32),
+        ("struct_size", c_uint32),
+        ("describe", _function(c_void_p, POINTER(c_size_t))),
+        ("open", _function(_STATUS, POINTER(Options), POINTER(c_void_p), _ERROR)),
+        ("close", _function(None, c_void_p)),
+        ("prepare", _function(_STATUS, c_void_p, POINTER(GraphDesc), POINTER(c_void_p), _ERROR)),
+        ("free_graph", _function(None, c_void_p)),
+        ("extent", _function(c_int64, c_void_p, c_char_p)),
+        ("graph_bytes", _function(c_size_t, c_void_p)),
+        ("workspace_size", _function(_STATUS, c_void_p, c_char_p, POINTER(c_size_t), _ERROR)),
+        # Without argument types: callers pass ctypes objects that they made once, which saves the conversions.
+        ("run", ctypes.CFUNCTYPE(_STATUS)),
+        ("allocate", c_void_p),
+        ("release", c_void_p),
+        ("copy", c_void_p),
+        ("synchronize", _function(_STATUS, c_void_p, c_void_p, _ERROR)),
+        ("streams", c_void_p * 2),
+        ("recordings", c_void_p * 4),
+        ("update", _function(_STATUS, c_void_p, c_void_p, POINTER(GraphDesc), _ERROR)),
+        ("describe_graph", _function(_STATUS, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), _ERROR)),
+    ]

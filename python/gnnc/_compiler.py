@@ -1,0 +1,106 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Runs the compiler, and keeps what it made by content."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from ._errors import CompileError, Error
+
+
+def find_compiler() -> Path:
+    """$GNNC_COMPILER, else the one inside this package, else `gnnc` on PATH."""
+    named = os.environ.get("GNNC_COMPILER")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise Error(f"GNNC_COMPILER names '{named}', which is no program")
+        return Path(named)
+    inside = Path(__file__).parent / "bin" / "gnnc"
+    if os.access(inside, os.X_OK):
+        return inside
+    on_path = shutil.which("gnnc")
+    if on_path is None:
+        raise Error("no compiler: this package has none inside, GNNC_COMPILER is not set, and there is no gnnc on PATH")
+    return Path(on_path)
+
+
+def cache_folder() -> Path:
+    """Where compiled objects are kept: $XDG_CACHE_HOME/gnnc/objects, else below ~/.cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "gnnc" / "objects"
+
+
+def run_compiler(model: Path, output: Path, options: Sequence[str]) -> None:
+    """Compiles a file. Raises CompileError with the compiler's message."""
+    compiler = find_compiler()
+    command = [str(compiler), "compile", str(model), *options, "-o", str(output)]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    except OSError as error:
+        raise Error(f"'{compiler}' could not be run: {error}") from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines()
+        first = next(
+            (line for line in lines if "error:" in line), lines[0] if lines else f"exit status {done.returncode}"
+        )
+        raise CompileError(first.partition("error: ")[2] or first, done.stderr)
+
+
+def compile_cached(model: Path, options: Sequence[str], *, progress: bool | None = None) -> Path:
+    """The object of a model file, compiled unless the cache has it.
+
+    The key covers the compiler, its options and the model; of a `.pt2` file not the weights, so the object must be given
+    parameters wherever it is used. `progress`: says on standard error what is going on; None: if that is a terminal.
+    """
+    folder = cache_folder()
+    path = folder / f"{_key(model, options)}.so"
+    if path.exists():
+        return path
+    folder.mkdir(parents=True, exist_ok=True)
+    if progress is None:
+        progress = sys.stderr.isatty()
+    started = time.monotonic()
+    if progress:
+        print(f"gnnc: compiling {model.stem} …", end="", file=sys.stderr, flush=True)
+    handle, name = tempfile.mkstemp(prefix=".compiling-", suffix=".so", dir=folder)
+    os.close(handle)
+    try:
+        run_compiler(model, Path(name), options)
+        os.chmod(name, 0o644)
+        os.replace(name, path)  # at once: another process may do the same
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        if progress:
+            print(" refused", file=sys.stderr)
+        raise
+    if progress:
+        print(f" {time.monotonic() - started:.1f} s", file=sys.stderr)
+    return path
+
+
+def _key(model: Path, options: Sequence[str]) -> str:
+    digest = hashlib.sha256()
+    compiler = find_compiler().resolve()
+    status = compiler.stat()
+    parts = [str(compiler), str(status.st_size), str(status.st_mtime_ns), *options]
+    digest.update("\0".join(parts).encode())
+    if zipfile.is_zipfile(model):
+        with zipfile.ZipFile(model) as archive:
+            for entry in sorted(archive.namelist()):
+                inner = entry.partition("/")[2]
+                raw_weight = inner.startswith("data/weights/") and not inner.endswith(".json")
+                if not raw_weight and not inner.startswith("data/sample_inputs/"):
+                    digest.update(inner.encode() + b"\0" + archive.read(entry) + b"\0")
+    else:
+        digest.update(model.read_bytes())
+    return digest.hexdigest()

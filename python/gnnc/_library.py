@@ -1,0 +1,133 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A compiled model that is loaded into this process: its functions, its contexts, and memory to run in."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from ctypes import byref, c_size_t, c_void_p
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import _abi, _description
+from ._errors import Error
+
+_WORKSPACE_ALIGNMENT = 64
+
+
+class Workspace:
+    """Aligned memory of the host for one run at a time; goes back to where it was taken from when it is dropped."""
+
+    __slots__ = ("memory", "bytes", "pointer", "size", "_home")
+
+    def __init__(self, size: int, home: list[np.ndarray]) -> None:
+        if home and home[-1].nbytes >= size + _WORKSPACE_ALIGNMENT:
+            self.memory = home.pop()
+        else:
+            if home:  # too small for what is run now
+                home.pop()
+            self.memory = np.empty(size + _WORKSPACE_ALIGNMENT, np.uint8)
+        address = self.memory.__array_interface__["data"][0]
+        aligned = address + -address % _WORKSPACE_ALIGNMENT
+        self.bytes = size
+        self.pointer, self.size = c_void_p(aligned), c_size_t(size)
+        self._home = home
+
+    def __del__(self) -> None:
+        memory = getattr(self, "memory", None)
+        if memory is not None:
+            self._home.append(memory)
+
+
+class Context:
+    """An open model on one device, with its threads."""
+
+    def __init__(self, library: Library, device: tuple[int, int], threads: int) -> None:
+        self.device = device
+        options = _abi.Options(ctypes.sizeof(_abi.Options), threads, None, device[0], device[1])
+        self.handle = c_void_p()
+        library.check(library.api.open, byref(options), byref(self.handle))
+        self._close = weakref.finalize(self, library.api.close, self.handle)
+        self._close.atexit = False
+
+    def forget(self) -> None:
+        """Without closing it: its threads are in another process."""
+        self._close.detach()
+
+
+class Library:
+    """One object file."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).absolute()
+        if not self.path.exists():
+            raise Error(f"'{path}': no such file")
+        try:
+            self._dll = ctypes.CDLL(str(self.path), mode=ctypes.RTLD_LOCAL)
+            function = self._dll.gnnc_model
+        except (OSError, AttributeError) as error:
+            raise Error(f"'{path}' is not a model compiled by gnnc: {error}") from error
+        # The first number alone says whether the rest may be read.
+        function.restype = ctypes.POINTER(ctypes.c_uint32)
+        version = function()[0]
+        if version != _abi.ABI_VERSION:
+            raise Error(
+                f"'{path}': expected version {_abi.ABI_VERSION} of the C interface, found {version}: compile the model again",
+                5,
+            )
+        function.restype = ctypes.POINTER(_abi.Api)
+        self.api: Any = function().contents
+        length = c_size_t()
+        text = self.api.describe(byref(length))
+        self.description = _description.parse(ctypes.string_at(text, length.value))
+        self._contexts: dict[tuple[tuple[int, int], int], Context] = {}
+        self._lock = threading.Lock()
+        self._workspaces: list[np.ndarray] = []
+        _loaded.add(self)
+
+    def check(self, function: Callable[..., int], *arguments: Any) -> None:
+        """Calls a function of the model whose last argument is an error record."""
+        record = _abi.ErrorRecord()
+        status = function(*arguments, byref(record))
+        if status != _abi.OK:
+            raise Error(record.message.decode(errors="replace"), status)
+
+    def context(self, device: tuple[int, int] = (_abi.CPU, 0), threads: int = 0) -> Context:
+        """The context of a device; opened when it is first asked for. `threads` (0: one for each processor) counts on a
+        CPU only."""
+        key = (device, threads if device[0] == _abi.CPU else 0)
+        found = self._contexts.get(key)
+        if found is None:
+            with self._lock:
+                found = self._contexts.get(key)
+                if found is None:
+                    found = self._contexts[key] = Context(self, device, key[1])
+        return found
+
+    def workspace(self, size: int) -> Workspace:
+        return Workspace(size, self._workspaces)
+
+    def _after_fork(self) -> None:
+        for context in self._contexts.values():
+            context.forget()
+        self._contexts.clear()
+        self._lock = threading.Lock()
+
+
+_loaded: weakref.WeakSet[Library] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # A child has none of its parent's threads: its contexts are opened again. Prepared graphs are memory, and stay.
+    for library in list(_loaded):
+        library._after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,256 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled models on arrays: `load`, `Model` and `Graph`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from . import _abi, _cache, _safetensors
+from ._arguments import Arguments, Resolved
+from ._arrays import View, as_floats, empty_like, view
+from ._description import Program, Value
+from ._errors import Error
+from ._graph import Description, Prepared
+from ._library import Library
+
+
+class Graph:
+    """A graph that is prepared by hand, ahead of time: `model(x=x, graph=graph)`.
+
+    `arguments`: the model's index arrays, as in a call (`edge_index=` [2, E], and so on; see `Model.graph_arguments`).
+    `extents`: elements of root spaces, such as `{"node": 2708}`; those that an index array is as long as need not be
+    given. `capacities`: the largest extents that `update` may give later. `tuning`: the contents of a file that
+    `gnnc tune` wrote. Raises `Error` where an index is out of range or an extent is missing.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        extents: Mapping[str, int] | None = None,
+        capacities: Mapping[str, int] | None = None,
+        tuning: str | None = None,
+        **arguments: Any,
+    ) -> None:
+        self.model = model
+        resolved = model._arguments.resolve(arguments, extents)
+        device = _device_of(resolved, None)
+        self.prepared = Prepared(
+            model._library, device, Description(resolved.extents, resolved.indices, capacities, tuning)
+        )
+
+    def update(self, *, extents: Mapping[str, int] | None = None, **arguments: Any) -> None:
+        """Replaces the graph by another one, within the capacities. All runs on it must have finished."""
+        resolved = self.model._arguments.resolve(arguments, extents)
+        self.prepared.update(Description(resolved.extents, resolved.indices))
+
+    def extent(self, space: str) -> int:
+        """Elements of any space of the model, derived ones too; -1 for an unknown name."""
+        return self.prepared.extent(space)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it holds, on the host and on the device."""
+        return self.prepared.nbytes
+
+    def workspace_bytes(self, program: str = "forward") -> int:
+        """Memory that one run of a program needs on this graph."""
+        return self.prepared.workspace_bytes(program)
+
+    def describe(self) -> dict[str, Any]:
+        """What was chosen for this graph, and why."""
+        return self.prepared.describe()
+
+
+class Model:
+    """A compiled model. `load` makes one.
+
+    Calling it runs `forward`: `model(x=x, edge_index=edge_index)`. Arguments are arrays of NumPy, tensors of PyTorch or
+    whatever has `__dlpack__`, dense ones of the right type without a copy; `arguments` lists their names. Graphs are
+    prepared when their index arrays are first seen, and kept (`gnnc.Graph` prepares one by hand).
+    """
+
+    def __init__(self, path: str | os.PathLike[str], threads: int = 0) -> None:
+        self._library = Library(path)
+        self._threads = threads
+        self._description = self._library.description
+        self._arguments = Arguments(self._description)
+        #: Parameters and states that calls use unless they are given others, by their names in the model.
+        self.parameters: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        found = self._description
+        lines = [f"model {found.name} ({self._library.path})"]
+        lines += [f"  input {value}" for value in found.inputs.values() if not value.gradient]
+        lines += [f"  sparse input {name}" for name in found.sparse]
+        lines += [f"  graph {name}" for name in self.graph_arguments]
+        lines += [f"  parameter {value}" for value in found.params.values()]
+        lines += [f"  output {value}" for value in found.outputs.values()]
+        lines.append(f"  programs {', '.join(found.programs)}")
+        return "\n".join(lines)
+
+    @property
+    def name(self) -> str:
+        return self._description.name
+
+    @property
+    def path(self) -> str:
+        return str(self._library.path)
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """Everything that the object says of itself: spaces, maps, kernels, memory plan."""
+        return self._description.document
+
+    @property
+    def programs(self) -> list[str]:
+        return list(self._description.programs)
+
+    @property
+    def arguments(self) -> list[str]:
+        """Names of inputs and index arrays."""
+        return self._arguments.names
+
+    @property
+    def graph_arguments(self) -> list[str]:
+        """Names of index arrays alone."""
+        return [name for name in self._arguments.names if name not in self._description.inputs]
+
+    def load_parameters(self, parameters: str | os.PathLike[str] | Mapping[str, Any]) -> None:
+        """Takes parameters and states from a safetensors file, or from arrays by name. What the model does not have is
+        an error; what is missing is asked for when a program needs it."""
+        if not isinstance(parameters, Mapping):
+            parameters = _safetensors.load(parameters)
+        known = self._description.params | self._description.states
+        for name, value in parameters.items():
+            if name not in known:
+                raise Error(f"unknown parameter '{name}': expected one of {', '.join(known)}", 1)
+            self.parameters[name] = as_floats(view(value, name), known[name].dtype, name).owner
+
+    def __call__(self, *positional: Any, graph: Graph | None = None, **arguments: Any) -> Any:
+        """Runs `forward`.
+
+        Positional arguments are in the order of `arguments`. `extents={"graph": 8}` gives the elements of spaces that
+        no array is as long as. Returns the output, or a dict of outputs if there are several: tensors of PyTorch if an
+        input is one, else arrays of NumPy. Raises `Error` with the runtime's message.
+        """
+        outputs = self.run("forward", *positional, graph=graph, **arguments)
+        return next(iter(outputs.values())) if len(outputs) == 1 else outputs
+
+    def gradient(self, *positional: Any, graph: Graph | None = None, **arguments: Any) -> dict[str, Any]:
+        """Runs `gradient`: outputs, and `grad.x` for each input and parameter x, from the gradients of the outputs, which
+        are arguments `grad.y` (pass them as `**{"grad.y": array}`)."""
+        return self.run("gradient", *positional, graph=graph, **arguments)
+
+    def run(
+        self,
+        program: str,
+        *positional: Any,
+        graph: Graph | None = None,
+        extents: Mapping[str, int] | None = None,
+        **arguments: Any,
+    ) -> dict[str, Any]:
+        """Runs a program, and returns its outputs by name. Parameters and states that it updates are written in place."""
+        found = self._description.programs.get(program)
+        if found is None:
+            raise Error(f"unknown program '{program}': expected one of {', '.join(self.programs)}", 1)
+        for name, value in zip(self._arguments.names, positional):
+            if name in arguments:
+                raise Error(f"argument '{name}' is given twice", 1)
+            arguments[name] = value
+        if len(positional) > len(self._arguments.names):
+            raise Error(
+                f"expected at most {len(self._arguments.names)} positional arguments, found {len(positional)}", 1
+            )
+        arguments = {**{name: self.parameters[name] for name in found.inputs if name in self.parameters}, **arguments}
+        resolved = self._arguments.resolve(arguments, extents)
+        for name in found.updates:
+            if name in resolved.values and resolved.values[name].owner is not arguments[name]:
+                raise Error(f"'{name}' is updated in place: expected a dense array of its type", 1)
+        device = _device_of(resolved, graph)
+        prepared = graph.prepared if graph is not None else self._prepare(resolved, device, found)
+        return self._run(found, prepared, resolved, device)
+
+    def _prepare(self, resolved: Resolved, device: tuple[int, int], program: Program) -> Prepared:
+        missing = [name for name in program.needs if name in self._description.roots and name not in resolved.extents]
+        if missing:
+            raise Error(
+                f"the number of elements of space '{missing[0]}' is not known: pass extents={{'{missing[0]}': N}}", 1
+            )
+        key = (id(self._library), device, resolved.key)
+
+        def make() -> Prepared:
+            return Prepared(self._library, device, Description(resolved.extents, resolved.indices))
+
+        return _cache.graphs.find(key, resolved.arrays, make)
+
+    def _run(self, program: Program, prepared: Prepared, resolved: Resolved, device: tuple[int, int]) -> dict[str, Any]:
+        values = {name: value for name, value in resolved.values.items() if name in program.inputs}
+        names = tuple(values)
+        for name, value in values.items():
+            self._check(self._description.find(name), value, prepared, device)
+        first = next((value for value in values.values() if value.is_torch), next(iter(values.values()), None))
+        outputs = {
+            value.name: empty_like(first, value.shape(prepared.extent), value.dtype) for value in program.outputs
+        }
+        pointers = [view(output, "").pointer for output in outputs.values()]
+        context = self._library.context(device, self._threads)
+        size = prepared.workspace_bytes(program.name)
+        call = prepared.take(program.name, names)
+        try:
+            inputs = [value.pointer for value in values.values()]
+            if device[0] == _abi.CPU:
+                workspace = self._library.workspace(size)
+                call(context, inputs, pointers, workspace.pointer, workspace.size)
+            else:
+                from .torch import _device
+
+                _device.run(call, prepared, context, inputs, pointers, size)
+        finally:
+            prepared.give(program.name, names, call)
+        return outputs
+
+    def _check(self, value: Value | None, given: View, prepared: Prepared, device: tuple[int, int]) -> None:
+        assert value is not None
+        expected = value.shape(prepared.extent)
+        if given.shape != expected:
+            raise Error(f"'{value.name}': expected shape {list(expected)}, found {list(given.shape)}", 1)
+        if given.device != device:
+            raise Error(
+                f"'{value.name}': expected an array on {_place(device)}, found one on {_place(given.device)}", 1
+            )
+
+
+def _place(device: tuple[int, int]) -> str:
+    return "the CPU" if device[0] == _abi.CPU else f"CUDA device {device[1]}"
+
+
+def _device_of(resolved: Resolved, graph: Graph | None) -> tuple[int, int]:
+    """Where the values are; without values, where the graph or its indices are."""
+    for given in resolved.values.values():
+        return given.device
+    if graph is not None:
+        return graph.prepared.device
+    for given in resolved.arrays:
+        return given.device
+    return (_abi.CPU, 0)
+
+
+def load(
+    path: str | os.PathLike[str],
+    *,
+    parameters: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+    threads: int = 0,
+) -> Model:
+    """Loads a shared object that `gnnc compile` wrote.
+
+    `parameters`: a safetensors file, or arrays by name; not needed where they are in the object. `threads`: of the CPU,
+    0 for one each processor. Raises `Error` if the file is no compiled model, or one of another version.
+    """
+    model = Model(path, threads)
+    if parameters is not None:
+        model.load_parameters(parameters)
+    return model
