@@ -8,12 +8,10 @@
 #include "Compilation.h"
 #include "Alternatives.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
-#include "gnnc/Support/CrashReport.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
-
-#include <thread>
+#include "llvm/ADT/ScopeExit.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -39,32 +37,6 @@ static std::string describe(const CompileOptions &options) {
   if (!options.without.empty())
     text += ", without " + llvm::join(options.without, ", ");
   return text;
-}
-
-/// One level's code for each thread; code generation is most of the time.
-static llvm::Expected<std::vector<cpu::CPUCode>> generate(ModuleOp module, ArrayRef<int> levels,
-                                                          cpu::CodeOptions options) {
-  std::vector<std::optional<llvm::Expected<cpu::CPUCode>>> results(levels.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < levels.size(); ++i)
-    threads.emplace_back([&, i] {
-      CrashStack stack;
-      results[i].emplace(cpu::generateCode(module, levels[i], options));
-    });
-  results[0].emplace(cpu::generateCode(module, levels[0], options));
-  for (std::thread &thread : threads)
-    thread.join();
-  std::vector<cpu::CPUCode> code;
-  llvm::Error failure = llvm::Error::success();
-  for (auto &result : results) {
-    if (*result)
-      code.push_back(std::move(**result));
-    else
-      failure = llvm::joinErrors(std::move(failure), result->takeError());
-  }
-  if (failure)
-    return std::move(failure);
-  return code;
 }
 
 Compilation::Compilation(const frontend::ModelSpec &model, const CompileOptions &options)
@@ -111,9 +83,39 @@ PhaseOptions Compilation::phaseOptions() const {
 void Compilation::begin(llvm::StringRef phase) {
   if (options.onPhase)
     options.onPhase(phase, llvm::find(phaseNames(), phase) - phaseNames().begin(), phaseNames().size());
+  end();
+  this->phase = timings.size();
+  timings.push_back({phase.str()});
+  meter.emplace(TimeMeter::Of::Process);
+}
+
+void Compilation::end() {
+  if (meter)
+    timings[phase].time = meter->spent();
+  meter.reset();
+}
+
+/// Adds a part of the phase, with the time that `work` takes.
+template <typename Work> static auto timed(Timings &timings, llvm::StringRef name, Work &&work) {
+  TimeMeter meter(TimeMeter::Of::Process);
+  auto finish = llvm::scope_exit([&] {
+    TimedStep step{name.str()};
+    step.depth = 1;
+    step.time = meter.spent();
+    timings.push_back(std::move(step));
+  });
+  return work();
 }
 
 llvm::Expected<std::string> Compilation::run() {
+  llvm::Expected<std::string> result = runStages();
+  end();
+  if (options.onTimings)
+    options.onTimings(timings);
+  return result;
+}
+
+llvm::Expected<std::string> Compilation::runStages() {
   if (llvm::Error failure = diagnostics.enableRemarks())
     return std::move(failure);
   if (llvm::Error failure = importModel())
@@ -166,7 +168,7 @@ llvm::Error Compilation::runPhases() {
   for (const PassPhase &phase : passPhases()) {
     begin(phase.name);
     if (phase.name == kPlanMemory && imported)
-      addAlternatives();
+      timed(timings, "alternatives", [&] { addAlternatives(); });
     if (failed(phases->run(phase)))
       return diagnostics.explain(makeError("phase " + phase.name + " failed"));
     module = phases->getModule();
@@ -207,7 +209,8 @@ llvm::Error Compilation::makeReport() {
 }
 
 llvm::Expected<cuda::CUDASource> Compilation::printKernels() {
-  llvm::Expected<cuda::CUDASource> source = cuda::printModule(module, printOptions());
+  llvm::Expected<cuda::CUDASource> source =
+      timed(timings, "print kernels", [&] { return cuda::printModule(module, printOptions()); });
   if (!source)
     return diagnostics.explain(source.takeError());
   return source;
@@ -220,9 +223,22 @@ llvm::Expected<std::string> Compilation::emitKernelText() {
   if (options.emit == EmitKind::CUDA)
     return std::move(source->text);
   cuda::Image image{options.architectures.front(), /*isPTX=*/options.emit == EmitKind::PTX, {}};
-  if (llvm::Error failure = cuda::compileImages(cuda::Unit{source->text, image}))
+  if (llvm::Error failure = cuda::compileImages(cuda::Unit{source->text, image, "kernels"}, &timings))
     return std::move(failure);
   return std::move(image.bytes);
+}
+
+/// The kernels of each translation unit: the first and the last.
+static std::vector<std::string> namesOfParts(ArrayRef<cuda::DeviceStep> steps, size_t numParts) {
+  std::vector<SmallVector<std::string>> kernels(numParts);
+  for (const cuda::DeviceStep &step : steps)
+    for (const cuda::Launch &launch : step.launches)
+      if (SmallVector<std::string> &of = kernels[launch.part]; !llvm::is_contained(of, step.name))
+        of.push_back(step.name);
+  std::vector<std::string> names;
+  for (const SmallVector<std::string> &of : kernels)
+    names.push_back(of.empty() ? "kernels" : of.size() == 1 ? of.front() : of.front() + " to " + of.back());
+  return names;
 }
 
 llvm::Error Compilation::emitDeviceCode() {
@@ -237,10 +253,11 @@ llvm::Error Compilation::emitDeviceCode() {
   device.steps = std::move(source->steps);
   device.preparation = kinds;
   std::vector<std::vector<cuda::Image>> images(source->parts.size(), kinds);
-  std::vector<cuda::Unit> units{{cuda::preparationSource(), device.preparation}};
-  for (auto [part, ofPart] : llvm::zip_equal(source->parts, images))
-    units.push_back({part, ofPart});
-  if (llvm::Error failure = cuda::compileImages(units))
+  std::vector<std::string> names = namesOfParts(device.steps, source->parts.size());
+  std::vector<cuda::Unit> units{{cuda::preparationSource(), device.preparation, "preparation of graphs"}};
+  for (auto [part, ofPart, name] : llvm::zip_equal(source->parts, images, names))
+    units.push_back({part, ofPart, name});
+  if (llvm::Error failure = cuda::compileImages(units, &timings))
     return failure;
   for (size_t kind = 0; kind < kinds.size(); ++kind)
     for (std::vector<cuda::Image> &ofPart : images)
@@ -249,8 +266,8 @@ llvm::Error Compilation::emitDeviceCode() {
 }
 
 llvm::Error Compilation::emitCPUCode(bool wantText) {
-  cpu::loadDialects(&context);
-  llvm::Expected<std::vector<cpu::CPUCode>> generated = generate(module, levels, {wantText, options.optimiseCode});
+  llvm::Expected<std::vector<cpu::CPUCode>> generated =
+      cpu::generateCode(module, levels, {wantText, options.optimiseCode, &timings});
   if (!generated)
     return diagnostics.explain(generated.takeError());
   code = std::move(*generated);
@@ -266,11 +283,12 @@ llvm::Expected<std::string> Compilation::package() {
       kernel.blockBytes = std::max(kernel.blockBytes, other.blockBytes);
   std::vector<std::string> objects;
   for (cpu::CPUCode &variant : code)
-    objects.push_back(std::move(variant.object));
-  llvm::Expected<std::string> data =
-      buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device);
+    llvm::append_range(objects, std::move(variant.objects));
+  llvm::Expected<std::string> data = timed(timings, "tables", [&] {
+    return buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device);
+  });
   if (!data)
     return data.takeError();
   objects.push_back(std::move(*data));
-  return linkObjects(objects, options.emit == EmitKind::SharedObject);
+  return timed(timings, "link", [&] { return linkObjects(objects, options.emit == EmitKind::SharedObject); });
 }

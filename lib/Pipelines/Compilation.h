@@ -34,6 +34,7 @@ public:
   llvm::Expected<std::string> run();
 
 private:
+  llvm::Expected<std::string> runStages();
   // The stages, in order.
   llvm::Error importModel();
   llvm::Error runPhases();
@@ -53,7 +54,8 @@ private:
   }
   PhaseOptions phaseOptions() const;
 
-  void begin(llvm::StringRef phase); ///< for the progress display
+  void begin(llvm::StringRef phase); ///< for the progress display and the timings
+  void end();                        ///< the phase that has begun
   void addAlternatives();
   llvm::Expected<cuda::CUDASource> printKernels();
 
@@ -69,6 +71,9 @@ private:
   std::string text;                           ///< the result, if it is IR
   std::vector<cpu::CPUCode> code;             ///< by level
   DeviceCode device;
+  Timings timings;
+  size_t phase = 0;               ///< of the timings, since `meter` was made
+  std::optional<TimeMeter> meter; ///< empty: no phase has begun
 };
 
 } // namespace gnnc

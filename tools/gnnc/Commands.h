@@ -33,7 +33,8 @@ struct CompileArguments {
   std::vector<std::string> without; ///< optimisations to leave out
   bool remarks = false;
   bool werror = false; ///< warnings are errors
-  std::string report; ///< the page to write; empty: none
+  std::string report;  ///< the page to write; empty: none
+  std::string timings; ///< "table" or "json" on standard error; empty: neither
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};

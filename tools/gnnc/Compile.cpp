@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include "Files.h"
 #include "Report.h"
+#include "TimingsReport.h"
 #include "gnnc/Frontend/Frontend.h"
 #include "gnnc/Frontend/JSON.h"
 #include "gnnc/Pipelines/Compiler.h"
@@ -115,9 +116,9 @@ static llvm::Expected<std::vector<int>> architectures(const std::vector<std::str
   return numbers;
 }
 
-/// `report`: the page, where one is asked for.
+/// `report`: the page, where one is asked for; `timings`: what it took is added.
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const frontend::ModelSpec &model,
-                                           std::string &report) {
+                                           std::string &report, Timings &timings) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   CompileOptions options;
   options.storage = llvm::StringSwitch<Storage>(arguments.dtype)
@@ -143,6 +144,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };
   if (!arguments.report.empty())
     options.onReport = [&](std::string page) { report = std::move(page); };
+  options.onTimings = [&](const Timings &spent) { llvm::append_range(timings, spent); };
   options.compileTo = arguments.compileTo;
   options.targets = arguments.targets;
   options.cpuLevels = cpuLevels(arguments.cpu);
@@ -183,10 +185,13 @@ static std::string outputPath(const CompileArguments &arguments) {
 }
 
 int gnnc::runCompile(const CompileArguments &arguments) {
+  TimeMeter meter;
   std::vector<std::string> imported;
   std::optional<frontend::ModelSpec> model = load(arguments, imported);
   if (!model)
     return ExitError;
+  Timings timings{{"front end"}};
+  timings.front().time = meter.spent();
   std::string output = outputPath(arguments);
   std::vector<NamedFile> inputs = {{"the model", arguments.input}};
   for (const std::string &path : imported)
@@ -198,7 +203,11 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   if (!arguments.report.empty() && (arguments.emit == "json" || arguments.emit == "mpdfg"))
     return fail(llvm::createStringError("--report needs kernels: with it, --emit must be mpk or a later form"));
   std::string report;
-  llvm::Expected<std::string> result = produce(arguments, *model, report);
+  llvm::Expected<std::string> result = produce(arguments, *model, report, timings);
+  if (arguments.timings == "json")
+    printTimingsAsJSON(llvm::errs(), timings);
+  else if (!arguments.timings.empty())
+    printTimings(llvm::errs(), timings);
   if (!result)
     return fail(result.takeError());
   if (!arguments.report.empty())

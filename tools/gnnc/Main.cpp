@@ -108,6 +108,11 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::Option *report = command->add_option(
       "--report", arguments.report,
       "Write an HTML report to this file: the graph after each phase, kernels, costs, the memory plan, and remarks");
+  command
+      ->add_flag("--timings{table}", arguments.timings,
+                 "Print to standard error what phases and kernels take, on the wall and of processors, and what was in "
+                 "the cache; --timings=json: as JSON")
+      ->check(CLI::IsMember({"table", "json"}));
   command->add_option("--compile-to", arguments.compileTo, "Stop after this phase and print its IR")
       ->check(CLI::IsMember(phases))
       ->excludes(emit)

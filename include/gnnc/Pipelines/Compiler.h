@@ -15,6 +15,7 @@
 
 #include "gnnc/Frontend/ModelSpec.h"
 #include "gnnc/Support/Half.h"
+#include "gnnc/Support/Timings.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -75,6 +76,8 @@ struct CompileOptions {
   std::function<void(std::string)> onReport;
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
+  /// Called once, at the end, with what phases and kernels took; of a compilation that fails, up to there. May be empty.
+  std::function<void(const Timings &)> onTimings;
 };
 
 /// The phases in order, as accepted by CompileOptions::compileTo.

@@ -14,6 +14,8 @@
 #include "CarriedVectors.h"
 #include "SharedKernels.h"
 #include "SweepEmitter.h"
+#include "gnnc/Support/ContentCache.h"
+#include "gnnc/Support/CrashReport.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -43,6 +45,8 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/ThreadPool.h"
+#include "llvm/Support/Threading.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
@@ -58,37 +62,63 @@ llvm::Error error(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
-/// Emits every kernel of @forward into `code`.
-FailureOr<SmallVector<EmittedKernel>> emitKernels(ModuleOp module, const CPUTarget &target, ModuleOp code) {
+/// One kernel's function, on its way from scf, vector, math and arith to an object.
+struct Unit {
+  OwningOpRef<ModuleOp> code;
+  std::string object, text;
+  TimedStep step;
+  std::string failure; ///< empty: none
+};
+
+/// A level's kernels, and the functions that they share.
+struct Emitted {
   SmallVector<EmittedKernel> kernels;
+  std::vector<Unit> units;
+};
+
+/// Emits every kernel of a module; nothing where it failed. `together`: all functions into one unit, else each into its
+/// own.
+std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, bool together) {
+  Emitted emitted;
   SharedKernels shared;
   for (auto function : module.getOps<func::FuncOp>())
     for (Operation &op : function.getBody().front()) {
       if (!mpk::isKernel(&op))
         continue;
       if (std::optional<EmittedKernel> known = shared.find(&op)) {
-        kernels.push_back(std::move(*known));
+        emitted.kernels.push_back(std::move(*known));
         continue;
       }
-      std::string name = "gnnc_kernel" + std::to_string(kernels.size());
-      if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
-        FailureOr<EmittedKernel> info = emitSweep(sweep, name, target, code);
-        if (failed(info))
-          return failure();
-        kernels.push_back(std::move(*info));
-      } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-        kernels.push_back(emitProduct(product, name, target, code));
-      } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
-        kernels.push_back(emitOuterSum(outer, name, target, code));
+      TimeMeter meter;
+      std::string name = "gnnc_kernel" + std::to_string(emitted.kernels.size());
+      if (emitted.units.empty() || !together) {
+        emitted.units.emplace_back();
+        emitted.units.back().code = ModuleOp::create(module.getLoc());
+        emitted.units.back().step.name = name;
       }
-      shared.add(&op, kernels.back());
+      Unit &unit = emitted.units.back();
+      if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
+        FailureOr<EmittedKernel> info = emitSweep(sweep, name, target, *unit.code);
+        if (failed(info))
+          return std::nullopt;
+        emitted.kernels.push_back(std::move(*info));
+      } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
+        emitted.kernels.push_back(emitProduct(product, name, target, *unit.code));
+      } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
+        emitted.kernels.push_back(emitOuterSum(outer, name, target, *unit.code));
+      }
+      unit.step.time += meter.spent();
+      shared.add(&op, emitted.kernels.back());
     }
-  return kernels;
+  for (Unit &unit : emitted.units)
+    unit.code->walk([&](Operation *) { ++unit.step.statements; });
+  return emitted;
 }
 
 } // namespace
 
-void cpu::loadDialects(MLIRContext *context) {
+/// Loading is not thread-safe.
+static void loadDialects(MLIRContext *context) {
   context->loadDialect<arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect,
                        math::MathDialect, scf::SCFDialect, vector::VectorDialect>();
   DialectRegistry registry;
@@ -99,34 +129,43 @@ void cpu::loadDialects(MLIRContext *context) {
 
 namespace {
 
-LogicalResult lowerToLLVM(ModuleOp code) {
-  MLIRContext *context = code.getContext();
-  {
+/// What all kernels are lowered with; several threads may use it at once.
+class Lowering {
+public:
+  explicit Lowering(MLIRContext *context) : target(*context), converter(context) {
+    RewritePatternSet math(context);
+    populateMathPolynomialApproximationPatterns(math, MathPolynomialApproximationOptions{});
+    polynomials = std::move(math);
+    target.addLegalOp<ModuleOp>();
     RewritePatternSet patterns(context);
-    populateMathPolynomialApproximationPatterns(patterns, MathPolynomialApproximationOptions{});
-    if (failed(applyPatternsGreedily(code, std::move(patterns))))
-      return failure();
+    populateSCFToControlFlowConversionPatterns(patterns);
+    cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+    arith::populateArithToLLVMConversionPatterns(converter, patterns);
+    populateVectorToLLVMConversionPatterns(converter, patterns);
+    // Intrinsics first: fma and floor are instructions; libm is for what has none.
+    populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
+    populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
+    // There is no intrinsic for expm1, and exp(x) - 1, which it would become, has no digits near 0.
+    RewritePatternSet libm(context);
+    populateMathToLibmConversionPatterns(libm, /*benefit=*/3);
+    for (std::unique_ptr<RewritePattern> &pattern : libm.getNativePatterns())
+      if (pattern->getRootKind() == OperationName(math::ExpM1Op::getOperationName(), context))
+        patterns.add(std::move(pattern));
+    populateFuncToLLVMConversionPatterns(converter, patterns);
+    conversions = std::move(patterns);
   }
-  LLVMConversionTarget target(*context);
-  target.addLegalOp<ModuleOp>();
-  LLVMTypeConverter converter(context);
-  RewritePatternSet patterns(context);
-  populateSCFToControlFlowConversionPatterns(patterns);
-  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
-  arith::populateArithToLLVMConversionPatterns(converter, patterns);
-  populateVectorToLLVMConversionPatterns(converter, patterns);
-  // Intrinsics first: fma and floor are instructions; libm is for what has none.
-  populateMathToLLVMConversionPatterns(converter, patterns, /*approximateLog1p=*/false, /*benefit=*/2);
-  populateMathToLibmConversionPatterns(patterns, /*benefit=*/1);
-  // There is no intrinsic for expm1, and exp(x) - 1, which it would become, has no digits near 0.
-  RewritePatternSet libm(context);
-  populateMathToLibmConversionPatterns(libm, /*benefit=*/3);
-  for (std::unique_ptr<RewritePattern> &pattern : libm.getNativePatterns())
-    if (pattern->getRootKind() == OperationName(math::ExpM1Op::getOperationName(), context))
-      patterns.add(std::move(pattern));
-  populateFuncToLLVMConversionPatterns(converter, patterns);
-  return applyFullConversion(code, target, std::move(patterns));
-}
+
+  LogicalResult run(ModuleOp code) const {
+    if (failed(applyPatternsGreedily(code, polynomials)))
+      return failure();
+    return applyFullConversion(code, target, conversions);
+  }
+
+private:
+  LLVMConversionTarget target;
+  LLVMTypeConverter converter;
+  FrozenRewritePatternSet polynomials, conversions;
+};
 
 llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level, bool optimise) {
   static std::once_flag once;
@@ -169,23 +208,16 @@ void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2).run(module, modules);
 }
 
-} // namespace
-
-std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
-
-llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, CodeOptions options) {
+/// A unit's code to an object; the text too, if it is wanted.
+llvm::Error compileUnit(Unit &unit, const Lowering &lowering, int level, const CodeOptions &options) {
   constexpr llvm::StringLiteral message = "internal error in code generation; the diagnostic says where";
-  OwningOpRef<ModuleOp> code = ModuleOp::create(module.getLoc());
-  FailureOr<SmallVector<EmittedKernel>> kernels = emitKernels(module, CPUTarget{level}, *code);
-  if (failed(kernels))
+  if (failed(lowering.run(*unit.code)))
     return error(message);
-  if (failed(lowerToLLVM(*code)))
-    return error(message);
-
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*code, llvmContext, "gnnc");
+  std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*unit.code, llvmContext, "gnnc");
   if (!ir)
     return error(message);
+  TimeMeter meter;
   llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = makeTargetMachine(level, options.optimise);
   if (!machine)
     return machine.takeError();
@@ -209,12 +241,8 @@ llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, CodeOption
     optimise(*ir, **machine);
   for (llvm::Function &function : *ir)
     splitCarriedVectors(function, CPUTarget{level}.registerBytes() * 8);
-
-  CPUCode result;
-  result.level = level;
-  result.kernels = std::move(*kernels);
   if (options.wantText) {
-    llvm::raw_string_ostream stream(result.text);
+    llvm::raw_string_ostream stream(unit.text);
     ir->print(stream, nullptr);
   }
   llvm::SmallVector<char> object;
@@ -223,6 +251,89 @@ llvm::Expected<CPUCode> cpu::generateCode(ModuleOp module, int level, CodeOption
   if ((*machine)->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
     return error("this LLVM cannot write object files for the target");
   passes.run(*ir);
-  result.object.assign(object.begin(), object.end());
-  return result;
+  unit.object.assign(object.begin(), object.end());
+  unit.step.compiler = meter.spent();
+  return llvm::Error::success();
+}
+
+/// What an object is made from, apart from the unit: this build of gnnc and of LLVM, and the target.
+std::string describeTarget(int level) {
+  static const std::string builds = identityOfCode(reinterpret_cast<const void *>(&cpu::generateCode)) + ", LLVM " +
+                                    LLVM_VERSION_STRING " " +
+                                    identityOfCode(reinterpret_cast<const void *>(&llvm::sys::getDefaultTargetTriple));
+  return builds + ", x86-64-v" + std::to_string(level) +
+         (level == 0 ? " " + llvm::sys::getDefaultTargetTriple() : std::string()) + "\n";
+}
+
+/// Compiles a unit, or finds it compiled. Only what LLVM optimises is kept.
+void makeObject(Unit &unit, const Lowering &lowering, int level, const CodeOptions &options) {
+  TimeMeter meter;
+  std::optional<ContentCache> cache;
+  if (options.optimise && !options.wantText) {
+    std::string key = describeTarget(level);
+    llvm::raw_string_ostream stream(key);
+    unit.code->print(stream, OpPrintingFlags().useLocalScope());
+    cache.emplace(key);
+    unit.step.isCached = cache->read(unit.object);
+  }
+  if (!unit.step.isCached) {
+    if (llvm::Error failure = compileUnit(unit, lowering, level, options))
+      unit.failure = llvm::toString(std::move(failure));
+    else if (cache)
+      cache->write(unit.object);
+  }
+  unit.code = nullptr;
+  unit.step.time += meter.spent();
+}
+
+} // namespace
+
+std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
+
+llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef<int> levels,
+                                                       const CodeOptions &options) {
+  loadDialects(module.getContext());
+  llvm::DefaultThreadPool pool(llvm::optimal_concurrency(0));
+  std::vector<std::optional<Emitted>> emitted(levels.size());
+  for (size_t i = 0; i < levels.size(); ++i)
+    pool.async([&, i] {
+      CrashStack stack;
+      emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText);
+    });
+  pool.wait();
+  if (llvm::any_of(emitted, [](const std::optional<Emitted> &of) { return !of; }))
+    return error("internal error in code generation; the diagnostic says where");
+
+  // The longest first, so that no thread is left with one of them in the end.
+  Lowering lowering(module.getContext());
+  std::vector<std::pair<Unit *, int>> jobs;
+  for (auto [level, of] : llvm::zip_equal(levels, emitted))
+    for (Unit &unit : of->units)
+      jobs.push_back({&unit, level});
+  llvm::sort(jobs, [](const auto &a, const auto &b) { return a.first->step.statements > b.first->step.statements; });
+  for (auto [unit, level] : jobs)
+    pool.async([&lowering, &options, unit = unit, level = level] {
+      CrashStack stack;
+      makeObject(*unit, lowering, level, options);
+    });
+  pool.wait();
+
+  std::vector<CPUCode> code;
+  for (auto [level, of] : llvm::zip_equal(levels, emitted)) {
+    CPUCode result;
+    result.level = level;
+    result.kernels = std::move(of->kernels);
+    for (Unit &unit : of->units) {
+      if (!unit.failure.empty())
+        return error(unit.failure);
+      result.objects.push_back(std::move(unit.object));
+      result.text += unit.text;
+      unit.step.target = level == 0 ? "baseline" : "x86-64-v" + std::to_string(level);
+      unit.step.depth = 1;
+      if (options.timings)
+        options.timings->push_back(std::move(unit.step));
+    }
+    code.push_back(std::move(result));
+  }
+  return code;
 }

@@ -8,41 +8,36 @@
 #ifndef GNNC_TARGET_CPU_CPUBACKEND_H
 #define GNNC_TARGET_CPU_CPUBACKEND_H
 
+#include "gnnc/Support/Timings.h"
 #include "gnnc/Target/Kernel.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
-#include <memory>
 #include <string>
-
-namespace llvm {
-class LLVMContext;
-class Module;
-} // namespace llvm
+#include <vector>
 
 namespace gnnc::cpu {
 
-/// The code of all kernels of `@forward` for one processor level.
+/// The code of all kernels of a module for one processor level.
 struct CPUCode {
   int level = 0;
   llvm::SmallVector<EmittedKernel> kernels; ///< in order; the same for every level
-  std::string object;                       ///< a relocatable ELF object that defines each kernel's function
+  std::vector<std::string> objects;         ///< relocatable ELF objects that together define each kernel's function
   std::string text;                         ///< LLVM IR after optimisation, if asked for
 };
 
 struct CodeOptions {
   bool wantText = false; ///< fill in CPUCode::text
   bool optimise = true;  ///< false: without LLVM's optimiser, and with its fastest code generation
+  /// Receives a step for each function and level. May be null.
+  Timings *timings = nullptr;
 };
 
-/// Loads what code generation needs into a context. Must be called once, before any generateCode: loading is not
-/// thread-safe.
-void loadDialects(mlir::MLIRContext *context);
-
-/// Generates code for all kernels; several threads may do so at once, one for each level. Errors are reported as
-/// diagnostics of the module's context. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
-llvm::Expected<CPUCode> generateCode(mlir::ModuleOp module, int level, CodeOptions options = {});
+/// Generates code for all kernels, several at once; objects are cached by content (ContentCache). Errors are reported
+/// as diagnostics of the module's context. Functions are named <kernel>_v<level>. `module` must be past plan-memory.
+llvm::Expected<std::vector<CPUCode>> generateCode(mlir::ModuleOp module, llvm::ArrayRef<int> levels,
+                                                  const CodeOptions &options = {});
 
 /// Symbol of a kernel's function.
 std::string functionName(llvm::StringRef kernel, int level);

@@ -6,13 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // NVIDIA's run-time compiler. It is loaded when it is first needed; gnnc is built, and works, without it. Results are
-// cached by content in $XDG_CACHE_HOME/gnnc (or ~/.cache/gnnc).
+// cached by content (ContentCache).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_TARGET_CUDA_NVRTC_H
 #define GNNC_TARGET_CUDA_NVRTC_H
 
+#include "gnnc/Support/Timings.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -36,10 +37,12 @@ llvm::Expected<int> parseArchitecture(llvm::StringRef name);
 struct Unit {
   llvm::StringRef text;
   llvm::MutableArrayRef<Image> images;
+  std::string name = {}; ///< for timings
 };
 
-/// Fills in the images of all units, several at once.
-llvm::Error compileImages(llvm::ArrayRef<Unit> units);
+/// Fills in the images of all units, several at once. `timings` receives a step for each unit and architecture; may be
+/// null.
+llvm::Error compileImages(llvm::ArrayRef<Unit> units, Timings *timings = nullptr);
 
 /// Whether a run-time compiler can be found on this machine; if not, the error says why.
 llvm::Error findCompiler();

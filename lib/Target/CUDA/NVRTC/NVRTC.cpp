@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Target/CUDA/NVRTC.h"
-#include "NVRTC/KernelCache.h"
+#include "gnnc/Support/ContentCache.h"
 #include "gnnc/Target/CUDA/CUDABackend.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -46,7 +46,7 @@ struct Library {
   int (*cubinSize)(Program, size_t *);
   int (*cubin)(Program, char *);
   int major = 0, minor = 0;
-  std::string path, identity; ///< of its file, as releases that differ in a patch say the same version
+  std::string path, identity; ///< of its file
 };
 
 /// Folders of `root`/<anything beginning with prefix>, in no order.
@@ -141,10 +141,8 @@ llvm::Expected<Library> open() {
   if (!complete || library.version(&library.major, &library.minor) != 0)
     return llvm::createStringError("the NVRTC found" + (library.path.empty() ? "" : " as '" + library.path + "'") +
                                    " is too old: expected CUDA 12 or 13");
-  library.identity = std::to_string(library.major) + "." + std::to_string(library.minor);
-  if (llvm::sys::fs::file_status file; !llvm::sys::fs::status(library.path, file))
-    library.identity +=
-        " " + std::to_string(file.getSize()) + " " + std::to_string(llvm::sys::toTimeT(file.getLastModificationTime()));
+  library.identity =
+      std::to_string(library.major) + "." + std::to_string(library.minor) + " " + identityOfFile(library.path);
   // It loads its other half by name alone, which finds it in no folder of Python's; where it is loaded already it does.
   std::string builtins =
       prefix + "libnvrtc-builtins.so." + std::to_string(library.major) + "." + std::to_string(library.minor);
@@ -233,7 +231,7 @@ llvm::Error cuda::findCompiler() {
   return library ? llvm::Error::success() : library.takeError();
 }
 
-llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units) {
+llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
   llvm::Expected<const Library &> library = compiler();
   if (!library)
     return library.takeError();
@@ -246,6 +244,7 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units) {
   struct Job {
     llvm::StringRef text;
     llvm::SmallVector<Image *> images;
+    TimedStep step;
     std::string failure;
   };
   std::vector<Job> jobs;
@@ -256,31 +255,42 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units) {
       images.insert(image.isPTX ? images.end() : images.begin(), &image);
     }
     for (auto &[architecture, images] : byArchitecture)
-      jobs.push_back({unit.text, std::move(images), {}});
+      jobs.push_back(
+          {unit.text,
+           std::move(images),
+           {unit.name, "sm_" + std::to_string(architecture), /*depth=*/1, {}, {}, int64_t(unit.text.count(';'))},
+           {}});
   }
   auto make = [&](Job &job) {
-    std::vector<KernelCache> caches;
+    TimeMeter meter;
+    std::vector<ContentCache> caches;
     bool isCached = true;
     for (Image *image : job.images) {
       caches.emplace_back(library->identity + (image->isPTX ? " compute_" : " sm_") +
                           std::to_string(image->architecture) + "\n" + job.text.str() + headers);
       isCached &= caches.back().read(image->bytes);
     }
-    if (isCached)
-      return;
-    if (llvm::Error error = compileOne(*library, job.text.str(), job.images)) {
-      job.failure = llvm::toString(std::move(error));
-      return;
+    job.step.isCached = isCached;
+    if (!isCached) {
+      TimeMeter compiler;
+      if (llvm::Error error = compileOne(*library, job.text.str(), job.images))
+        job.failure = llvm::toString(std::move(error));
+      job.step.compiler = compiler.spent();
+      if (job.failure.empty())
+        for (auto [image, cache] : llvm::zip_equal(job.images, caches))
+          cache.write(image->bytes);
     }
-    for (auto [image, cache] : llvm::zip_equal(job.images, caches))
-      cache.write(image->bytes);
+    job.step.time = meter.spent();
   };
   llvm::DefaultThreadPool pool(llvm::optimal_concurrency(jobs.size()));
   for (Job &job : jobs)
     pool.async([&make, &job] { make(job); });
   pool.wait();
-  for (const Job &job : jobs)
+  for (Job &job : jobs) {
     if (!job.failure.empty())
       return llvm::createStringError(job.failure);
+    if (timings)
+      timings->push_back(std::move(job.step));
+  }
   return llvm::Error::success();
 }
