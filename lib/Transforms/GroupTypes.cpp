@@ -70,10 +70,9 @@ std::optional<TypedProduct> match(ContractOp op) {
 
 /// The typed product whose rows are summed, if it is only needed there.
 std::optional<TypedProduct> findSummed(ReduceOp sum) {
-  unsigned sums = 0;
-  auto product = coreOf(sum.getResult(), /*root=*/true, sums).getDefiningOp<ContractOp>();
-  if (!product || !product->hasOneUse() || sums != 1 ||
-      getResidency(product.getType()) != getResidency(sum.getInput().getType()))
+  ActionCounts counts;
+  auto product = coreOf(sum.getResult(), /*root=*/true, counts).getDefiningOp<ContractOp>();
+  if (!product || !product->hasOneUse() || counts.sums != 1 || counts.moves != 0)
     return std::nullopt;
   return match(product);
 }

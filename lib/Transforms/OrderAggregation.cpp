@@ -95,9 +95,9 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     if (!rows || !rows->get().getDefiningOp())
       return;
     Value acted = rows->get();
-    unsigned sums = 0;
-    Value core = coreOf(acted, /*root=*/true, sums);
-    if (sums == 0)
+    ActionCounts counts;
+    Value core = coreOf(acted, /*root=*/true, counts);
+    if (counts.sums == 0)
       return;
     int64_t from = getFeatureElements(acted.getType()), to = getFeatureElements(product.getType());
     auto decline = [&](StringRef reason) {
@@ -124,13 +124,14 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
 
   /// L (x W) -> (L x) W where W makes rows wider, or where the product is one of members.
   void aggregateFirst(ReduceOp sum) {
-    unsigned sums = 0;
-    Value core = coreOf(sum.getResult(), /*root=*/true, sums);
+    ActionCounts counts;
+    Value core = coreOf(sum.getResult(), /*root=*/true, counts);
     auto product = core.getDefiningOp<ContractOp>();
     if (!product)
       return;
     FlatSymbolRefAttr space = getResidency(core.getType());
-    bool ofMembers = space == getResidency(sum.getInput().getType());
+    // Of the members themselves: a weight of theirs is not that of the rows that they get along another map.
+    bool ofMembers = counts.sums == 1 && counts.moves == 0;
     Lifting owners(sum, sum.getAlongAttr(), Unread::Finite);
     OpOperand *rows = rowsOf(product, ofMembers ? &owners : nullptr);
     if (!rows)

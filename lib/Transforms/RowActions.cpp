@@ -42,16 +42,17 @@ RowAction gnnc::classify(Operation *op) {
   return {};
 }
 
-Value gnnc::coreOf(Value value, bool root, unsigned &sums) {
+Value gnnc::coreOf(Value value, bool root, ActionCounts &counts) {
   Operation *op = value.getDefiningOp();
   RowAction action = op && (root || value.hasOneUse()) ? classify(op) : RowAction();
   if (action.kind == Action::None)
     return value;
   if (action.kind != Action::Add) {
-    sums += action.kind == Action::Sum;
-    return coreOf(op->getOperand(action.operand), false, sums);
+    counts.sums += action.kind == Action::Sum;
+    counts.moves += action.kind == Action::Move;
+    return coreOf(op->getOperand(action.operand), false, counts);
   }
-  unsigned inside = 0;
+  ActionCounts inside;
   Value core;
   for (Value operand : op->getOperands()) {
     Value own = coreOf(operand, false, inside);
@@ -59,7 +60,8 @@ Value gnnc::coreOf(Value value, bool root, unsigned &sums) {
       return value;
     core = own;
   }
-  sums += inside;
+  counts.sums += inside.sums;
+  counts.moves += inside.moves;
   return core;
 }
 

@@ -33,9 +33,16 @@ struct RowAction {
 
 RowAction classify(mlir::Operation *op);
 
+/// What lies between a value and its core.
+struct ActionCounts {
+  unsigned sums = 0;  ///< sums and means
+  unsigned moves = 0; ///< broadcasts
+};
+
 /// The value whose rows are acted on, as deep as there is one. Values that others need as well are not looked through,
-/// except the first one where it is the `root`. Adds the sums and means on the way to `sums`.
-mlir::Value coreOf(mlir::Value value, bool root, unsigned &sums);
+/// except the first one where it is the `root`. Adds what is on the way to `counts`: a core on the value's own space
+/// is still made of other elements' rows if there is a sum or a broadcast along a map of that space to itself.
+mlir::Value coreOf(mlir::Value value, bool root, ActionCounts &counts);
 
 /// The same action on another value's rows.
 mlir::Value rebuild(mlir::OpBuilder &b, mlir::Value value, mlir::Value core, mlir::Value replacement);
