@@ -66,6 +66,8 @@ Expected<Archive> Archive::open(std::unique_ptr<llvm::MemoryBuffer> bytes, Strin
 
 Error Archive::list() {
   zip_int64_t count = zip_get_num_entries(archive.get(), 0);
+  if (count <= 0)
+    return error("", "expected a zip archive as torch.export.save writes, found: no entries");
   for (zip_int64_t i = 0; i < count; ++i)
     if (Error error = addEntry(uint64_t(i)))
       return error;
