@@ -29,6 +29,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <random>
@@ -286,9 +287,10 @@ void RandomProgramTest::checkGradient(unsigned seed, bool &compared) {
       gradients[name] = tensor.value;
   double predicted = product(gradients, direction), measured = slope(1e-5);
   if (std::isfinite(measured)) {
-    // A kink within the step disturbs the measurement, but not at every length of it.
+    // A kink within the step disturbs the measurement, and so does a pole that is near, but not at every length of it.
     auto agrees = [&](double value) { return std::fabs(value - predicted) <= 1e-5 * (1 + std::fabs(predicted)); };
-    EXPECT_TRUE(agrees(measured) || agrees(slope(1e-4)) || agrees(slope(1e-6)) || agrees(slope(1e-7)))
+    EXPECT_TRUE(agrees(measured) ||
+                llvm::any_of(std::array{1e-4, 1e-6, 1e-7, 1e-8}, [&](double step) { return agrees(slope(step)); }))
         << "seed " << seed << ": expected a slope of " << measured << ", found " << predicted << "\n"
         << textOf(*program.module);
     compared = true;
