@@ -9,11 +9,13 @@ These are the names under which `gnnc run` finds things in a graph file:
   `etype` and `ntype`; any other root map under its own name, [elements of its space];
 * `graph_ptr` [graphs + 1], as row pointers, instead of `batch`; `Rows(pointers)` does the same for any map;
 * a sparse input as an object with `indptr`, `indices` and `data` (SciPy's CSR matrices), or as a dense array.
+
+An exported model's description says itself what its spaces, maps and inputs come from: see _exported.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,23 +38,48 @@ class Rows:
         self.pointers = pointers
 
 
+class Data:
+    """What a graph is prepared from, and the inputs that are computed with it."""
+
+    def __init__(
+        self,
+        extents: Mapping[str, int],
+        indices: Sequence[IndexData],
+        values: Mapping[str, View] | None = None,
+    ) -> None:
+        self.extents, self.indices, self.values = extents, indices, values or {}
+
+
 class Resolved:
     """The arguments of one call."""
 
     def __init__(self) -> None:
         self.extents: dict[str, int] = {}
         self.indices: list[IndexData] = []
-        self.arrays: list[View] = []  #: what the indices were taken from, for the cache of graphs
+        self.arrays: list[View] = []  #: what the graph is made from, for the cache of graphs
         self.values: dict[str, View] = {}
-        self.remade = False  #: index arrays had to be converted, so that their addresses say nothing
 
     def add_index(self, map_name: str, given: View, offset: int, length: int, rows: bool = False) -> None:
         self.indices.append(IndexData(map_name, given, offset, length, rows))
 
     @property
     def key(self) -> tuple[object, ...]:
-        places = tuple((index.map, index.offset, index.length, index.rows, index.view.key) for index in self.indices)
-        return (tuple(self.extents.items()), places)
+        """Where the arrays are, and what is made from them."""
+        made = tuple((index.map, index.offset, index.length, index.rows) for index in self.indices)
+        return (tuple(self.extents.items()), made, tuple(array.key for array in self.arrays))
+
+    @property
+    def device(self) -> tuple[int, int] | None:
+        """Where the values are; without values, where the graph is; without both, None."""
+        for given in (*self.values.values(), *self.arrays):
+            return given.device
+        return None
+
+    def missing(self, spaces: Sequence[str]) -> str | None:
+        return next((name for name in spaces if name not in self.extents), None)
+
+    def data(self) -> Data:
+        return Data(self.extents, self.indices)
 
 
 def index_view(value: Any, name: str, rank: int) -> View:
@@ -97,6 +124,14 @@ class Arguments:
         values = [name for name, value in found.inputs.items() if not value.gradient and name not in of_sparse]
         maps = [name for name in self._maps if name not in hidden]
         return [*values, *found.sparse, *self._pairs, *maps]
+
+    def symbolic_extents(self, arguments: Mapping[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+        """Extents that follow from shapes alone, which may be symbols. `known`: those of values."""
+        for name, pair in self._pairs.items():
+            if name in arguments:
+                ends = next(end for end in pair if end is not None)
+                known.setdefault(self.description.maps[ends].domain, arguments[name].shape[1])
+        return known
 
     def resolve(self, arguments: Mapping[str, Any], extents: Mapping[str, int] | None = None) -> Resolved:
         result = Resolved()
@@ -172,7 +207,7 @@ class Arguments:
             if index.rows:
                 result.extents.setdefault(ends.target, max(index.length - 1, 0))
             else:
-                result.extents.setdefault(ends.source, index.length)
+                result.extents.setdefault(ends.domain, index.length)
         for name, value in result.values.items():
             on = (found.find(name) or found.inputs[name]).space
             if on in found.roots and value.shape:

@@ -70,7 +70,7 @@ class _Entry:
         self.nbytes = prepared.nbytes + sum(array.nbytes for array in held)
 
 
-def _checks_contents() -> bool:
+def checks_contents() -> bool:
     return os.environ.get("GNNC_CHECK_GRAPHS", "0") not in ("", "0")
 
 
@@ -103,7 +103,7 @@ class GraphCache:
                 self._remove(key)
         # Outside of the lock: it may take long, and other graphs are wanted meanwhile.
         prepared = make()
-        checks = _checks_contents()
+        checks = checks_contents()
         entry = _Entry(prepared, [_Held(array, checks or not array.is_torch) for array in arrays])
         with self._lock:
             if key in self._entries:

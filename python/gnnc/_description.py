@@ -21,6 +21,7 @@ class Value:
     dtype: str  #: "f32", "f64", "bf16" or "f16"
     optional: bool = False  #: may be left out
     gradient: bool = False  #: an input that is the gradient of an output
+    source: str = ""  #: what it is computed from when a graph is prepared; see _sources.py
 
     def shape(self, extent: Callable[[str], int]) -> tuple[int, ...]:
         return ((extent(self.space),) if self.space is not None else ()) + self.dims
@@ -36,14 +37,16 @@ class Space:
     name: str
     kind: str  #: "root": comes with a graph; "static": `extent` is compiled in; otherwise derived
     extent: int | None
+    source: str = ""  #: what gives the extent of a root space; empty: the caller
 
 
 @dataclass(frozen=True)
 class Map:
     name: str
-    source: str  #: the space it goes from: one number for each of its elements
+    domain: str  #: the space that it starts from: one number for each of its elements
     target: str
     kind: str  #: "root": comes with a graph; otherwise derived
+    source: str = ""  #: what gives the targets of a root map; empty: the caller
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Description:
     sparse: dict[str, Sparse]
     programs: dict[str, Program]
     embedded: frozenset[str]  #: parameters that are in the object
+    exported: bool  #: inputs and outputs go by the names that an exported program of PyTorch has
     document: dict[str, Any] = field(repr=False)  #: the whole description
 
     @property
@@ -110,6 +114,7 @@ def parse(text: bytes | str) -> Description:
             item.get("dtype") or dtype,
             bool(item.get("optional", False)),
             bool(item.get("gradient", False)),
+            item.get("source") or "",
         )
 
     def values(key: str) -> dict[str, Value]:
@@ -119,14 +124,20 @@ def parse(text: bytes | str) -> Description:
         outputs = tuple(value(output) for output in item["outputs"])
         return Program(item["name"], tuple(item["inputs"]), tuple(item["needs"]), tuple(item["updates"]), outputs)
 
+    def space(item: dict[str, Any]) -> Space:
+        return Space(item["name"], item["kind"], item.get("extent"), item.get("source") or "")
+
+    def map_(item: dict[str, Any]) -> Map:
+        return Map(item["name"], item["from"], item["to"], item["kind"], item.get("source") or "")
+
     def sparse(item: dict[str, Any]) -> Sparse:
         return Sparse(item["name"], *(item.get(key) or "" for key in ("entries", "row", "column", "value")))
 
     return Description(
         name=document["name"],
         dtype=dtype,
-        spaces={item["name"]: Space(item["name"], item["kind"], item.get("extent")) for item in document["spaces"]},
-        maps={item["name"]: Map(item["name"], item["from"], item["to"], item["kind"]) for item in document["maps"]},
+        spaces={item["name"]: space(item) for item in document["spaces"]},
+        maps={item["name"]: map_(item) for item in document["maps"]},
         inputs=values("inputs"),
         params=values("params"),
         states=values("states"),
@@ -134,5 +145,6 @@ def parse(text: bytes | str) -> Description:
         sparse={item["name"]: sparse(item) for item in document.get("sparse_inputs", ())},
         programs={item["name"]: program(item) for item in document["programs"]},
         embedded=frozenset(item["name"] for item in document.get("params", ()) if item.get("embedded")),
+        exported=bool(document.get("exported")),
         document=document,
     )

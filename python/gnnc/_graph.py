@@ -167,6 +167,8 @@ class Prepared:
         library.check(
             library.api.prepare, library.context(device).handle, byref(description.record), byref(self.handle)
         )
+        #: Inputs that were computed with the graph.
+        self.values: dict[str, View] = {}
         #: CUDA streams on which it was run: it is freed when they have finished.
         self.streams: set[int] = set()
         self._free = weakref.finalize(self, _free, library, device, self.handle, self.streams)

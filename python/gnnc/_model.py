@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from . import _abi, _cache, _safetensors
-from ._arguments import Arguments, Resolved
+from ._arguments import Resolved
 from ._arrays import View, as_floats, empty_like, view
 from ._description import Program, Value
 from ._errors import Error
+from ._exported import make_arguments
 from ._graph import Description, Prepared
 from ._library import Library
 
@@ -37,15 +38,17 @@ class Graph:
     ) -> None:
         self.model = model
         resolved = model._arguments.resolve(arguments, extents)
-        device = _device_of(resolved, None)
-        self.prepared = Prepared(
-            model._library, device, Description(resolved.extents, resolved.indices, capacities, tuning)
-        )
+        data = resolved.data()
+        device = resolved.device or (_abi.CPU, 0)
+        description = Description(data.extents, data.indices, capacities, tuning)
+        self.prepared = Prepared(model._library, device, description)
+        self.prepared.values = dict(data.values)
 
     def update(self, *, extents: Mapping[str, int] | None = None, **arguments: Any) -> None:
         """Replaces the graph by another one, within the capacities. All runs on it must have finished."""
-        resolved = self.model._arguments.resolve(arguments, extents)
-        self.prepared.update(Description(resolved.extents, resolved.indices))
+        data = self.model._arguments.resolve(arguments, extents).data()
+        self.prepared.update(Description(data.extents, data.indices))
+        self.prepared.values = dict(data.values)
 
     def extent(self, space: str) -> int:
         """Elements of any space of the model, derived ones too; -1 for an unknown name."""
@@ -77,7 +80,7 @@ class Model:
         self._library = Library(path)
         self._threads = threads
         self._description = self._library.description
-        self._arguments = Arguments(self._description)
+        self._arguments = make_arguments(self._description)
         #: Parameters and states that calls use unless they are given others, by their names in the model.
         self.parameters: dict[str, Any] = {}
 
@@ -170,25 +173,19 @@ class Model:
         for name in found.updates:
             if name in resolved.values and resolved.values[name].owner is not arguments[name]:
                 raise Error(f"'{name}' is updated in place: expected a dense array of its type", 1)
-        device = _device_of(resolved, graph)
+        device = resolved.device or (graph.prepared.device if graph is not None else (_abi.CPU, 0))
         prepared = graph.prepared if graph is not None else self._prepare(resolved, device, found)
         return self._run(found, prepared, resolved, device)
 
     def _prepare(self, resolved: Resolved, device: tuple[int, int], program: Program) -> Prepared:
-        missing = [name for name in program.needs if name in self._description.roots and name not in resolved.extents]
-        if missing:
-            raise Error(
-                f"the number of elements of space '{missing[0]}' is not known: pass extents={{'{missing[0]}': N}}", 1
-            )
-        key = (id(self._library), device, resolved.key)
-
-        def make() -> Prepared:
-            return Prepared(self._library, device, Description(resolved.extents, resolved.indices))
-
-        return _cache.graphs.find(key, resolved.arrays, make)
+        space = resolved.missing([name for name in program.needs if name in self._description.roots])
+        if space is not None:
+            raise Error(f"the number of elements of space '{space}' is not known: pass extents={{'{space}': N}}", 1)
+        return prepare_known(self._library, resolved, device)
 
     def _run(self, program: Program, prepared: Prepared, resolved: Resolved, device: tuple[int, int]) -> dict[str, Any]:
-        values = {name: value for name, value in resolved.values.items() if name in program.inputs}
+        values = {**resolved.values, **prepared.values}
+        values = {name: value for name, value in values.items() if name in program.inputs}
         names = tuple(values)
         for name, value in values.items():
             self._check(self._description.find(name), value, prepared, device)
@@ -206,9 +203,9 @@ class Model:
                 workspace = self._library.workspace(size)
                 call(context, inputs, pointers, workspace.pointer, workspace.size)
             else:
-                from .torch import _device
+                from .torch._device import run
 
-                _device.run(call, prepared, context, inputs, pointers, size)
+                run(call, prepared, context, inputs, pointers, size)
         finally:
             prepared.give(program.name, names, call)
         return outputs
@@ -228,15 +225,16 @@ def _place(device: tuple[int, int]) -> str:
     return "the CPU" if device[0] == _abi.CPU else f"CUDA device {device[1]}"
 
 
-def _device_of(resolved: Resolved, graph: Graph | None) -> tuple[int, int]:
-    """Where the values are; without values, where the graph or its indices are."""
-    for given in resolved.values.values():
-        return given.device
-    if graph is not None:
-        return graph.prepared.device
-    for given in resolved.arrays:
-        return given.device
-    return (_abi.CPU, 0)
+def prepare_known(library: Library, resolved: Resolved, device: tuple[int, int]) -> Prepared:
+    """The graph of these arguments; prepared unless its index arrays are known."""
+
+    def make() -> Prepared:
+        data = resolved.data()
+        prepared = Prepared(library, device, Description(data.extents, data.indices))
+        prepared.values = dict(data.values)
+        return prepared
+
+    return _cache.graphs.find((id(library), device, resolved.key), resolved.arrays, make)
 
 
 def load(

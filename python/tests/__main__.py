@@ -55,7 +55,7 @@ def main() -> int:
     else:
         suite = loader.discover(str(FOLDER), pattern="test_*.py")
         if "--torch" in sys.argv:
-            suite.addTests(loader.discover(str(FOLDER / "torch"), pattern="test_*.py", top_level_dir=str(FOLDER)))
+            suite.addTests(loader.discover(str(FOLDER / "with_torch"), pattern="test_*.py"))
     runner = unittest.TextTestRunner(verbosity=1 if os.environ.get("GTEST_BRIEF") else 2, resultclass=Result)
     result = runner.run(suite)
     reports = os.environ.get("GTEST_OUTPUT", "").partition("xml:")[2]

@@ -1,0 +1,219 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""From a module and example inputs to an object: torch.export, then the compiler.
+
+Which sizes may differ from call to call is not for the user to say. Dimension 0 of floats, truth values and lists of
+integers is one, and dimension 1 of an index [2, E]. Each gets a name of its own; where torch finds that two must be
+equal, or that one is fixed, it says so, and the export is tried again with that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.export import Dim, ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
+from torch.utils import _pytree as pytree
+
+from .. import _compiler
+from .._errors import CompileError, Error
+
+#: How often torch may ask for other sizes before we give up.
+_ATTEMPTS = 6
+
+
+@dataclass
+class Artifact:
+    """A compiled module: the object, and how a call's arguments and results go with it."""
+
+    path: Path
+    leaf_names: list[str | None]  #: of each leaf of (args, kwargs), the name in the program
+    fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
+    outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
+    output_tree: Any  #: torch's TreeSpec of the result
+    mutated: list[str]  #: buffers that the module changes, by their full names
+
+
+def dynamic_dimension(leaf: Any) -> int | None:
+    """The dimension of a leaf that differs from call to call."""
+    if not isinstance(leaf, Tensor) or leaf.dim() == 0:
+        return None
+    is_index = not leaf.dtype.is_floating_point and leaf.dtype is not torch.bool
+    return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
+
+
+def _dimensions(leaves: Sequence[Any]) -> list[dict[int, Any] | None]:
+    result: list[dict[int, Any] | None] = []
+    for i, leaf in enumerate(leaves):
+        dimension = dynamic_dimension(leaf)
+        # torch takes sizes of 0 and 1 for constants: such a size is fixed here too, and said so where it matters.
+        named = dimension is not None and leaf.shape[dimension] > 1
+        result.append({dimension: Dim(f"size_{i}", min=2)} if named and dimension is not None else None)
+    return result
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """torch.export logs and warns of what is tried again here."""
+    loggers = [
+        logging.getLogger(name)
+        for name in ("torch.export", "torch._dynamo", "torch.fx.experimental", "torch._subclasses", "torch._export")
+    ]
+    levels = [logger.level for logger in loggers]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            for logger in loggers:
+                logger.setLevel(logging.CRITICAL)
+            yield
+        finally:
+            for logger, level in zip(loggers, levels):
+                logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def _without_heuristics() -> Iterator[None]:
+    """PyTorch Geometric chooses by sizes between two ways to multiply by each relation's weight."""
+    try:
+        import torch_geometric.backend as backend  # type: ignore[import-untyped]
+    except ImportError:
+        yield
+        return
+    before = backend.use_segment_matmul
+    backend.use_segment_matmul = False
+    try:
+        yield
+    finally:
+        backend.use_segment_matmul = before
+
+
+def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
+    """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. Raises
+    Error with the first reason."""
+    failures: list[Exception] = []
+    for strict in (False, True):
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        dimensions = _dimensions(leaves)
+        for _ in range(_ATTEMPTS):
+            shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
+            shapes = _by_name(model, shapes_args, shapes_kwargs)
+            try:
+                with _quietly(), _without_heuristics():
+                    return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+            except Exception as error:
+                refined = _refined(str(error), dimensions)
+                if refined is None:
+                    failures.append(error)
+                    break
+                dimensions = refined
+    raise Error(f"torch.export cannot export {type(model).__name__}: {_first_line(failures[0])}") from failures[0]
+
+
+def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """torch takes a dict of all arguments by name, or, without keywords, a tuple."""
+    if not kwargs:
+        return args
+    names = list(inspect.signature(model.forward).parameters)
+    return dict(zip(names, args)) | kwargs
+
+
+def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict[int, Any] | None] | None:
+    """Sizes as torch suggests: `size_1 = size_0`, or `size_2 = 16` for a size that is fixed. None: no suggestion."""
+    _, found, suggestions = message.partition("Suggested fixes:")
+    if not found:
+        return None
+    changes: dict[str, str] = {}
+    for line in suggestions.splitlines():
+        name, equals, value = line.strip().partition(" = ")
+        if equals and name.startswith("size_"):
+            changes[name] = value.strip()
+    result: list[dict[int, Any] | None] = []
+    changed = False
+    for dims in dimensions:
+        new: dict[int, Any] = {}
+        for dimension, dim in (dims or {}).items():
+            value = changes.get(dim.__name__, "Dim()")
+            if value.startswith("Dim("):
+                new[dimension] = dim
+                continue
+            changed = True
+            if value.isidentifier():
+                others = [other for each in dimensions for other in (each or {}).values()]
+                same = next((other for other in others if other.__name__ == value), None)
+                new[dimension] = same if same is not None else Dim(value, min=2)
+            # Otherwise it is a number: no name, so the example's size is compiled in.
+        result.append(new or None)
+    return result if changed else None
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {text}"
+
+
+def build(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Sequence[str],
+    *,
+    output: Path | None = None,
+    progress: bool | None = None,
+) -> Artifact:
+    """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count."""
+    program = export_program(model, args, kwargs)
+    folder = tempfile.mkdtemp(prefix="gnnc-")
+    source = Path(folder) / f"{type(model).__name__}.pt2"
+    try:
+        with _quietly():
+            program._example_inputs = None  # they may be large, and nobody reads them
+            torch.export.save(program, source)
+        if output is None:
+            path = _compiler.compile_cached(source, options, progress=progress)
+        else:
+            _compiler.run_compiler(source, output, options)
+            path = output
+    finally:
+        source.unlink(missing_ok=True)
+        os.rmdir(folder)
+    return describe(program, path)
+
+
+def describe(program: ExportedProgram, path: Path) -> Artifact:
+    """What goes where, from the program's signature."""
+    leaf_names: list[str | None] = []
+    fixed: list[tuple[int, int, int]] = []
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is not InputKind.USER_INPUT:
+            continue
+        if isinstance(spec.arg, TensorArgument):
+            tensor = values[spec.arg.name]
+            fixed += [(len(leaf_names), d, size) for d, size in enumerate(tensor.shape) if isinstance(size, int)]
+            leaf_names.append(spec.arg.name)
+        else:
+            leaf_names.append(None)
+    outputs: list[int | None] = []
+    mutated: list[str] = []
+    count = 0
+    for output in program.graph_signature.output_specs:
+        if output.kind is OutputKind.USER_OUTPUT:
+            is_tensor = isinstance(output.arg, TensorArgument)
+            outputs.append(count if is_tensor else None)
+            count += is_tensor
+        elif output.kind is OutputKind.BUFFER_MUTATION and output.target is not None:
+            mutated.append(output.target)
+        else:
+            raise CompileError(f"the module changes its input '{output.target}' in place: return it instead")
+    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, mutated)

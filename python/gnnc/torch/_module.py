@@ -1,0 +1,288 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled modules: what `gnnc.compile` returns."""
+
+from __future__ import annotations
+
+import copy
+import os
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from .._errors import CompileError, Error
+from .._library import Library
+from . import _autograd, _export, _operator
+from ._executor import Bound, Executor
+
+
+@dataclass
+class Options:
+    """How a module is compiled."""
+
+    compiler: tuple[str, ...] = ()  #: further options of `gnnc compile`
+    progress: bool | None = None
+
+
+@dataclass
+class Example:
+    """The arguments that a module was compiled for, without their numbers."""
+
+    training: bool
+    types: list[torch.dtype | None]  #: of each leaf; None: it is no tensor
+    shapes: list[torch.Size | None]
+    constants: list[Any]  #: leaves that are no tensors
+    tree: Any  #: of (args, kwargs)
+    device: torch.device
+
+    @staticmethod
+    def of(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Example:
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        tensors = [leaf if isinstance(leaf, Tensor) else None for leaf in leaves]
+        return Example(
+            training=module.training,
+            types=[None if tensor is None else tensor.dtype for tensor in tensors],
+            shapes=[None if tensor is None else tensor.shape for tensor in tensors],
+            constants=[None if isinstance(leaf, Tensor) else leaf for leaf in leaves],
+            tree=tree,
+            device=next((tensor.device for tensor in tensors if tensor is not None), torch.device("cpu")),
+        )
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments like these, all zero."""
+        leaves = [
+            constant if dtype is None else torch.zeros(shape or (), dtype=dtype, device=self.device)
+            for dtype, shape, constant in zip(self.types, self.shapes, self.constants)
+        ]
+        return pytree.tree_unflatten(leaves, self.tree)
+
+
+class Specialization:
+    """A module compiled for one mode, one structure of arguments and one set of sizes that are compiled in."""
+
+    def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, library: Library) -> None:
+        self.example, self.artifact = example, artifact
+        self.types, self.constants = example.types, example.constants
+        self.training, self.on_device = example.training, example.device.type == "cuda"
+        found = library.description
+        self.params: list[tuple[dict[str, Any], str]] = []
+        names = []
+        tensors = dict(module.named_parameters(remove_duplicate=False)) | dict(
+            module.named_buffers(remove_duplicate=False)
+        )
+        for name in (*found.params, *found.states):
+            if name not in tensors:
+                if name in found.embedded:
+                    continue
+                raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
+            owner: nn.Module = module
+            *path, last = name.split(".")
+            for part in path:
+                owner = getattr(owner, part)
+            self.params.append((owner._parameters if last in owner._parameters else owner._buffers, last))
+            names.append(name)
+        self.executor = Executor(library, artifact.leaf_names, names)
+
+    def accepts(self, training: bool, leaves: Sequence[Any]) -> bool:
+        """Whether these arguments differ from the example's only in sizes that may differ."""
+        if training != self.training or len(leaves) != len(self.types):
+            return False
+        for leaf, dtype, constant in zip(leaves, self.types, self.constants):
+            if dtype is None:
+                if isinstance(leaf, Tensor) or leaf != constant:
+                    return False
+            elif not isinstance(leaf, Tensor) or leaf.dtype is not dtype or leaf.is_cuda != self.on_device:
+                return False
+        for i, dimension, size in self.artifact.fixed:
+            if leaves[i].dim() <= dimension or leaves[i].shape[dimension] != size:
+                return False
+        return True
+
+    def parameters(self) -> list[Tensor]:
+        """Parameters and buffers as they are now."""
+        return [owner[name] for owner, name in self.params]
+
+
+class CompiledModule(nn.Module):
+    """A module whose `forward` runs compiled code. It has the same parameters, buffers, submodules and attributes as the
+    module that was compiled (the same objects): optimisers, `state_dict`, `to` and `train` work on both.
+
+    `train()` and `eval()` are two compilations, each made when it is first needed. Hooks of submodules do not run. What
+    `forward` does must not change afterwards (sizes of graphs apart): Python code runs only when it is compiled.
+    """
+
+    def __init__(self, module: nn.Module, options: Options | None = None) -> None:
+        super().__init__()
+        # The same dicts, so that whatever is done to one is done to both; the module itself is no submodule.
+        self.__dict__["_module"] = module
+        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[kind] = module.__dict__[kind]
+        self.__dict__["training"] = module.training
+        self.__dict__["_options"] = options or Options()
+        self._start()
+
+    def _start(self) -> None:
+        self.__dict__["_specializations"] = []
+        self.__dict__["_last"] = None
+        self.__dict__["_lock"] = threading.RLock()
+        self.__dict__["_handle"] = _operator.register(self)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["_module"], name)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What was compiled is compiled again where it is needed, or found in the cache.
+        left_out = ("_specializations", "_last", "_lock", "_handle")
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        module = self.__dict__["_module"]
+        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[kind] = module.__dict__[kind]
+        self._start()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
+        result = CompiledModule(copy.deepcopy(self.__dict__["_module"], memo), self.__dict__["_options"])
+        result.train(self.training)
+        memo[id(self)] = result
+        # Objects are shared: they hold no parameters.
+        for known in self.__dict__["_specializations"]:
+            copied = Specialization(result.__dict__["_module"], known.example, known.artifact, known.executor.library)
+            result.__dict__["_specializations"].append(copied)
+        return result
+
+    def train(self, mode: bool = True) -> CompiledModule:
+        super().train(mode)
+        self.__dict__["_module"].training = mode
+        return self
+
+    def __repr__(self) -> str:
+        module = self.__dict__["_module"]
+        lines = [f"gnnc.compile({type(module).__name__})"]
+        for known in self.__dict__["_specializations"]:
+            lines.append("  " + summary(known))
+        return "\n".join(lines)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        leaves = list(args) if not kwargs and all(type(arg) is Tensor for arg in args) else _leaves(args, kwargs)
+        if torch.compiler.is_compiling():
+            return _operator.traced(self, leaves, args, kwargs)
+        device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
+        if torch.is_autocast_enabled(device):
+            return self._under_autocast(device, args, kwargs)
+        specialization, bound = self._bind(leaves, args, kwargs)
+        executor = specialization.executor
+        operands = executor.operands(bound, leaves, specialization.parameters())
+        outputs = _autograd.call(executor, bound, operands)
+        return _result(specialization.artifact, outputs)
+
+    def _under_autocast(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Computed in float32; outputs in the type that a linear layer's would have."""
+
+        def widen(leaf: Any) -> Any:
+            return leaf.float() if isinstance(leaf, Tensor) and leaf.dtype in (torch.float16, torch.bfloat16) else leaf
+
+        dtype = torch.get_autocast_dtype(device)
+        with torch.autocast(device, enabled=False):
+            result = self.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
+        return pytree.tree_map_only(
+            Tensor, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor, result
+        )
+
+    def _bind(
+        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Specialization, Bound]:
+        last = self.__dict__["_last"]
+        if last is None or not last.accepts(self.training, leaves):
+            last = self._specialization(leaves, args, kwargs)
+            self.__dict__["_last"] = last
+        return last, last.executor.bind(leaves)
+
+    def _specialization(self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+        known: list[Specialization] = self.__dict__["_specializations"]
+        found = next((each for each in known if each.accepts(self.training, leaves)), None)
+        if found is not None:
+            return found
+        with self.__dict__["_lock"]:
+            found = next((each for each in known if each.accepts(self.training, leaves)), None)
+            if found is None:
+                found = self._compile(leaves, args, kwargs)
+                known.append(found)
+            return found
+
+    def _compile(self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+        module, options = self.__dict__["_module"], self.__dict__["_options"]
+        flags = compiler_options(module, leaves, options)
+        with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
+            artifact = _export.build(module, args, kwargs, flags, progress=options.progress)
+        return Specialization(module, Example.of(module, args, kwargs), artifact, Library(artifact.path))
+
+    def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
+        """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,
+        and returns its path. The module must have been compiled for its present mode."""
+        known = next((each for each in self.__dict__["_specializations"] if each.training == self.training), None)
+        if known is None:
+            raise Error("nothing is compiled yet: call the module, or compile it with example inputs")
+        module = self.__dict__["_module"]
+        page = (
+            Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="gnnc-")) / f"{type(module).__name__}.html"
+        )
+        args, kwargs = known.example.arguments()
+        options = compiler_options(module, _leaves(args, kwargs), self.__dict__["_options"])
+        with tempfile.TemporaryDirectory() as folder:
+            output = Path(folder) / "model.so"
+            _export.build(module, args, kwargs, [*options, "--report", str(page)], output=output)
+        if open_page:
+            webbrowser.open(page.absolute().as_uri())
+        return page
+
+
+def compiler_options(module: nn.Module, leaves: Sequence[Any], options: Options) -> list[str]:
+    """Options of `gnnc compile` for these arguments. Raises CompileError for types that are not compiled."""
+    floats = {p.dtype for p in module.parameters() if p.is_floating_point()}
+    floats = floats or {leaf.dtype for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()}
+    if not floats <= {torch.float32, torch.float64} or len(floats) > 1:
+        found = ", ".join(sorted(str(dtype).rpartition(".")[2] for dtype in floats))
+        raise CompileError(f"expected parameters of float32 or of float64, found {found}")
+    result = ["--gradient", *options.compiler]
+    if torch.float64 in floats:
+        result += ["--dtype", "f64"]
+    if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves):
+        major, minor = torch.cuda.get_device_capability()
+        result += ["--target", "cpu,cuda", "--arch", f"sm_{major}{minor}"]
+    return result
+
+
+def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+    return pytree.tree_leaves((args, kwargs))
+
+
+def _result(artifact: _export.Artifact, outputs: Sequence[Tensor]) -> Any:
+    if len(artifact.outputs) == 1 and artifact.output_tree.is_leaf():
+        return outputs[0]
+    leaves = [None if number is None else outputs[number] for number in artifact.outputs]
+    return pytree.tree_unflatten(leaves, artifact.output_tree)
+
+
+def summary(known: Specialization) -> str:
+    """Kernels and bytes of an object, in a line."""
+    found = known.executor.library
+    kernels = [
+        kernel for kernel in found.description.document.get("kernels", ()) if kernel.get("function") == "forward"
+    ]
+    backward = [kernel for kernel in found.description.document.get("kernels", ()) if kernel.get("half") == "backward"]
+    mode = "training" if known.training else "evaluation"
+    size = found.path.stat().st_size / 1024
+    return f"{mode}: {len(kernels)} kernels forward, {len(backward)} backward, {size:.0f} KiB ({found.path.name[:12]})"

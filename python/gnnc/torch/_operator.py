@@ -1,0 +1,161 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled modules as operators of PyTorch, for what traces Python: torch.compile, torch.export, make_fx.
+
+`gnnc::call` runs a module by its number, on all leaves of its arguments that are tensors and on its parameters. It saves
+nothing for its derivative `gnnc::pull_back`, which computes forward values again: an operator cannot keep a workspace.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from .._errors import Error
+from . import _autograd
+
+if TYPE_CHECKING:
+    from ._module import CompiledModule, Specialization
+
+_modules: weakref.WeakValueDictionary[int, CompiledModule] = weakref.WeakValueDictionary()
+_numbers = itertools.count(1)
+
+
+def register(module: CompiledModule) -> int:
+    """The number by which operators find a module."""
+    number = next(_numbers)
+    _modules[number] = module
+    return number
+
+
+def _find(number: int, place: int) -> Specialization:
+    module = _modules.get(number)
+    if module is None:
+        raise Error("a traced program calls a compiled module that is gone")
+    return module.__dict__["_specializations"][place]
+
+
+def _split(known: Specialization, tensors: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
+    """Leaves with constants at their places, and parameters."""
+    given = iter(tensors)
+    leaves = [next(given) if dtype is not None else constant for dtype, constant in zip(known.types, known.constants)]
+    return leaves, list(given)
+
+
+@torch.library.custom_op("gnnc::call", mutates_args=())
+def call(number: int, place: int, tensors: Sequence[Tensor]) -> list[Tensor]:
+    known = _find(number, place)
+    leaves, params = _split(known, tensors)
+    bound = known.executor.bind(leaves)
+    return known.executor.run_forward(bound, known.executor.operands(bound, leaves, params))
+
+
+@torch.library.custom_op("gnnc::pull_back", mutates_args=())
+def pull_back(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
+    """Gradients of all tensors that have one in the model; those of the others are empty."""
+    known = _find(number, place)
+    leaves, params = _split(known, tensors)
+    executor = known.executor
+    bound = executor.bind(leaves)
+    gradients = _autograd.pull_back(executor, bound, executor.operands(bound, leaves, params), cotangents)
+    found = dict(zip(_operand_places(known), gradients))
+    result = []
+    for i, tensor in enumerate(tensors):
+        gradient = found.get(i)
+        result.append(tensor.new_empty(0) if gradient is None else gradient.to(tensor.dtype))
+    return result
+
+
+def _operand_places(known: Specialization) -> list[int]:
+    """Of each operand its number in `tensors`."""
+    places = {leaf: i for i, leaf in enumerate(i for i, dtype in enumerate(known.types) if dtype is not None)}
+    values = [places[leaf] for leaf in known.executor.value_leaves]
+    return values + list(range(len(places), len(places) + len(known.params)))
+
+
+@call.register_fake
+def _(number: int, place: int, tensors: Sequence[Tensor]) -> list[Tensor]:
+    known = _find(number, place)
+    leaves, _ = _split(known, tensors)
+    device = next(tensor.device for tensor in tensors)
+    extents = _symbolic_extents(known, leaves)
+    result = []
+    from ._executor import TYPES
+
+    for value in known.executor.forward.outputs:
+        shape: list[Any] = list(value.dims)
+        if value.space is not None:
+            extent = extents.get(value.space)
+            shape.insert(0, extent if extent is not None else torch.library.get_ctx().new_dynamic_size())
+        result.append(torch.empty(shape, dtype=TYPES[value.dtype], device=device))
+    return result
+
+
+def _symbolic_extents(known: Specialization, leaves: Sequence[Any]) -> dict[str, Any]:
+    """Extents of the spaces that a leaf is on, as sizes of that leaf, which may be symbols."""
+    executor = known.executor
+    found: dict[str, Any] = {}
+    for i in executor.value_leaves:
+        value = executor.library.description.inputs[executor.leaf_names[i] or ""]
+        if value.space is not None:
+            found.setdefault(value.space, leaves[i].shape[0])
+    return executor.arguments.symbolic_extents(
+        {name: leaf for name, leaf in zip(executor.leaf_names, leaves) if name}, found
+    )
+
+
+@pull_back.register_fake
+def _(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
+    known = _find(number, place)
+    gradient = known.executor.gradient
+    names = {value.name for value in gradient.outputs} if gradient is not None else set()
+    result = [tensor.new_empty(0) for tensor in tensors]
+    for i, name in zip(_operand_places(known), known.executor.operand_names):
+        if any(found in names for found in _autograd.gradient_name(known.executor, name or "")):
+            result[i] = torch.empty_like(tensors[i], memory_format=torch.contiguous_format)
+    return result
+
+
+def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    ctx.number, ctx.place, tensors = inputs
+    ctx.save_for_backward(*tensors)
+    ctx.shapes = [(tensor.shape, tensor.dtype, tensor.device) for tensor in output]
+
+
+def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
+    given = [
+        torch.zeros(shape, dtype=dtype, device=device) if cotangent is None else cotangent
+        for cotangent, (shape, dtype, device) in zip(cotangents, ctx.shapes)
+    ]
+    tensors = ctx.saved_tensors
+    gradients = pull_back(ctx.number, ctx.place, tensors, given)
+    known = _find(ctx.number, ctx.place)
+    places = set(_operand_places(known))
+    wanted = [i in places and tensor.requires_grad for i, tensor in enumerate(tensors)]
+    return None, None, [gradient if want else None for gradient, want in zip(gradients, wanted)]
+
+
+call.register_autograd(_backward, setup_context=_setup)
+
+
+def traced(module: CompiledModule, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a tracer sees of a call."""
+    place = find_place(module, leaves)
+    known = module.__dict__["_specializations"][place]
+    tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
+    outputs = call(module.__dict__["_handle"], place, tensors)
+    from ._module import _result
+
+    return _result(known.artifact, outputs)
+
+
+def find_place(module: CompiledModule, leaves: Sequence[Any]) -> int:
+    for place, known in enumerate(module.__dict__["_specializations"]):
+        if known.accepts(module.training, leaves):
+            return place
+    raise Error("call the compiled module once, or compile it with example inputs, before it is traced")

@@ -1,0 +1,250 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled modules against the modules themselves, in eager mode."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import unittest
+from unittest import mock
+
+import torch
+from torch import nn
+
+import gnnc
+from gnnc import _cache, _compiler
+from gnnc.torch import CompiledModule
+from torch_modules import Conv, Pair, TorchTest, graph
+
+
+class CallTest(TorchTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.module = Conv()
+        self.x, self.edges = graph(5, 9)
+        self.fast = gnnc.compile(self.module, (self.x, self.edges))
+
+    def test_outputs_of_any_size_without_another_compilation(self) -> None:
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError):
+            for nodes, edges in ((5, 9), (2, 3), (40, 200), (7, 0), (1, 1), (0, 0)):
+                x, index = graph(nodes, edges)
+                self.assertClose(self.fast(x, index), self.module(x, index))
+
+    def test_arguments_by_name(self) -> None:
+        self.assertClose(self.fast(self.x, edge_index=self.edges), self.module(self.x, self.edges))
+        self.assertClose(self.fast(edge_index=self.edges, x=self.x), self.module(self.x, self.edges))
+
+    def test_compiled_at_the_first_call(self) -> None:
+        fast = gnnc.compile(self.module)
+        self.assertClose(fast(self.x, self.edges), self.module(self.x, self.edges))
+
+    def test_layouts(self) -> None:
+        expected = self.module(self.x, self.edges)
+        self.assertClose(self.fast(self.x.t().contiguous().t(), self.edges), expected)
+        self.assertClose(self.fast(self.x, self.edges.t().contiguous().t()), expected)
+        self.assertClose(self.fast(torch.cat([self.x, self.x], 1)[:, :3], self.edges), expected)
+        row = self.x[:1].expand(5, 3)
+        self.assertClose(self.fast(row, self.edges), self.module(row, self.edges))
+
+    def test_other_widths_are_compiled_and_refused_by_the_module(self) -> None:
+        with self.assertRaises(gnnc.Error):
+            self.fast(torch.randn(5, 4), self.edges)
+
+    def test_indices_out_of_range(self) -> None:
+        with self.assertRaises(gnnc.Error):
+            self.fast(self.x, self.edges + 4)
+
+    def test_float64(self) -> None:
+        module = Conv(dtype=torch.float64)
+        x = self.x.double()
+        fast = gnnc.compile(module, (x, self.edges))
+        torch.testing.assert_close(fast(x, self.edges), module(x, self.edges), rtol=1e-12, atol=1e-12)
+
+    def test_half_is_refused(self) -> None:
+        with self.assertRaisesRegex(gnnc.CompileError, "expected parameters of float32 or of float64, found float16"):
+            gnnc.compile(Conv(dtype=torch.float16), (self.x.half(), self.edges))
+
+    def test_autocast(self) -> None:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = self.fast(self.x, self.edges)
+            again = self.fast(self.x.bfloat16(), self.edges)
+        self.assertEqual((found.dtype, again.dtype), (torch.bfloat16, torch.bfloat16))
+        self.assertClose(found.float(), self.module(self.x, self.edges), 1e-2)
+        found.float().sum().backward()
+        self.assertEqual(self.module.bias.grad.dtype, torch.float32)
+
+    def test_inference_mode(self) -> None:
+        with torch.inference_mode():
+            x, edges = graph(6, 12)
+            before = len(_cache.graphs)
+            self.assertClose(self.fast(x, edges), self.module(x, edges))
+            edges[0, 0] = 5 - edges[0, 0]
+            self.assertClose(self.fast(x, edges), self.module(x, edges))
+            self.assertEqual(len(_cache.graphs), before)
+
+    def test_no_grad(self) -> None:
+        with torch.no_grad():
+            self.assertFalse(self.fast(self.x, self.edges).requires_grad)
+
+    def test_one_thread_and_two_give_the_same_bits(self) -> None:
+        threads = torch.get_num_threads()
+        self.addCleanup(torch.set_num_threads, threads)
+        results = []
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            results.append(self.fast(self.x, self.edges))
+        self.assertTrue(torch.equal(*results))
+
+
+class GraphsTest(TorchTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.module = Conv()
+        self.x, self.edges = graph(5, 9)
+        self.fast = gnnc.compile(self.module, (self.x, self.edges))
+
+    def check(self) -> None:
+        self.assertClose(self.fast(self.x, self.edges), self.module(self.x, self.edges))
+
+    def test_changes_of_indices_are_seen(self) -> None:
+        self.check()
+        self.edges[:, 0] = torch.tensor([4, 2])
+        self.check()
+        self.edges.copy_(graph(5, 9, seed=3)[1])
+        self.check()
+        self.edges.data = graph(5, 9, seed=4)[1]
+        self.check()
+
+    def test_a_known_graph_is_not_prepared_again(self) -> None:
+        self.check()
+        misses = _cache.graphs.misses
+        self.check()
+        self.fast(self.x, self.edges.view(2, 9))
+        self.assertEqual(_cache.graphs.misses, misses)
+
+    def test_hidden_changes_are_found_by_the_debug_switch(self) -> None:
+        with mock.patch.dict(os.environ, {"GNNC_CHECK_GRAPHS": "1"}):
+            fast = gnnc.compile(self.module, (self.x, self.edges))
+            fast(self.x, self.edges)
+            self.edges.numpy()[0, 0] = 4 - self.edges[0, 0]
+            with self.assertRaisesRegex(gnnc.Error, "without PyTorch's knowledge"):
+                fast(self.x, self.edges)
+
+    def test_many_batches_neither_compile_nor_leak(self) -> None:
+        limit = _cache.graphs.limit
+        self.addCleanup(setattr, _cache.graphs, "limit", limit)
+        _cache.graphs.limit = 1 << 20
+
+        def resident() -> int:
+            with open("/proc/self/statm") as file:
+                return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+        sizes = []
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError):
+            for step in range(1000):
+                x, edges = graph(50 + step * 37 % 300, 200 + step * 91 % 1500, seed=step)
+                self.fast(x, edges).sum().backward()
+                if step % 100 == 99:
+                    sizes.append(resident())
+        self.assertLess(sizes[-1] - sizes[2], 8 << 20)
+
+
+class ModuleTest(TorchTest):
+    def setUp(self) -> None:
+        super().setUp()
+        self.module = Conv()
+        self.x, self.edges = graph(5, 9)
+        self.fast = gnnc.compile(self.module, (self.x, self.edges))
+
+    def check(self, fast: nn.Module, module: nn.Module) -> None:
+        self.assertClose(fast(self.x, self.edges), module(self.x, self.edges))
+
+    def test_the_same_parameters(self) -> None:
+        self.assertEqual(list(self.fast.state_dict()), list(self.module.state_dict()))
+        for found, expected in zip(self.fast.parameters(), self.module.parameters()):
+            self.assertIs(found, expected)
+        self.assertIs(self.fast.lin, self.module.lin)
+
+    def test_changed_parameters_count(self) -> None:
+        with torch.no_grad():
+            self.module.bias.add_(1)
+        self.check(self.fast, self.module)
+        self.module.lin.weight = nn.Parameter(torch.randn(2, 3))
+        self.check(self.fast, self.module)
+        self.fast.load_state_dict(Conv().state_dict())
+        self.check(self.fast, self.module)
+        self.module.bias = nn.Parameter(torch.zeros(3))
+        with self.assertRaisesRegex(gnnc.Error, r"'bias': expected shape \[2\], found \[3\]"):
+            self.fast(self.x, self.edges)
+
+    def test_deepcopy_has_parameters_of_its_own(self) -> None:
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError):
+            other = copy.deepcopy(self.fast)
+            self.check(other, self.module)
+            with torch.no_grad():
+                other.bias.add_(1)
+            self.check(self.fast, self.module)
+            self.assertFalse(torch.allclose(other(self.x, self.edges), self.fast(self.x, self.edges)))
+
+    def test_pickle(self) -> None:
+        other = pickle.loads(pickle.dumps(self.fast))
+        self.assertIsInstance(other, CompiledModule)
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError):  # found in the cache
+            self.check(other, self.module)
+        with torch.no_grad():
+            other.bias.add_(1)
+        self.check(self.fast, self.module)
+
+    def test_as_a_part_of_another_module(self) -> None:
+        outer = nn.ModuleDict({"conv": self.fast})
+        self.assertEqual(list(outer.state_dict()), ["conv.bias", "conv.lin.weight"])
+        outer.double()
+        self.assertEqual(self.module.bias.dtype, torch.float64)
+
+    def test_train_and_eval_are_two_compilations(self) -> None:
+        self.fast.eval()
+        self.assertFalse(self.module.training)
+        self.check(self.fast, self.module)
+        self.assertEqual(len(self.fast.__dict__["_specializations"]), 2)
+        self.fast.train()
+        self.check(self.fast, self.module)
+        self.assertEqual(len(self.fast.__dict__["_specializations"]), 2)
+
+    def test_print(self) -> None:
+        self.assertRegex(
+            repr(self.fast), r"gnnc.compile\(Conv\)\n  training: \d+ kernels forward, \d+ backward, \d+ KiB"
+        )
+
+    def test_trained_like_the_module(self) -> None:
+        other = copy.deepcopy(self.module)
+        target = torch.randn(5, 2)
+        losses = []
+        for module, run in ((self.module, self.fast), (other, other)):
+            optimizer = torch.optim.Adam(module.parameters(), 0.05)
+            losses.append([])
+            for _ in range(50):
+                optimizer.zero_grad()
+                loss = (run(self.x, self.edges) - target).square().mean()
+                loss.backward()
+                optimizer.step()
+                losses[-1].append(loss.item())
+        self.assertClose(torch.tensor(losses[0]), torch.tensor(losses[1]), 1e-4)
+        self.assertLess(losses[0][-1], losses[0][0])
+
+
+class StructureTest(TorchTest):
+    def test_optional_arguments_and_dicts(self) -> None:
+        module = Pair()
+        x, edges = graph(5, 9)
+        fast = gnnc.compile(module)
+        self.assertClose(fast(x, edges), module(x, edges))
+        weight = torch.randn(9)
+        self.assertClose(fast(x, edges, weight), module(x, edges, weight))
+        self.assertClose(fast(x, edges, edge_weight=weight), module(x, edges, weight))
+        self.assertClose(fast(x, edges, None), module(x, edges))
+
+
+if __name__ == "__main__":
+    unittest.main()
