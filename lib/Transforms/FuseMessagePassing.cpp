@@ -251,6 +251,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       if (results.empty())
         continue;
       mpk::SweepOp sweep = SweepWriter(grouping, number, kept, b).write(results);
+      dropTilesOfOneRow(sweep);
       if (group.late && again) // What it waits for may be nothing but operations that are in its body now.
         sweep->setAttr(kAgainAttr, b.getUnitAttr());
       ++numSweeps;
@@ -269,6 +270,29 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       remarkSoftmaxes(function);
     if (fuse && getContext().getRemarkEngine())
       remarkKept(function);
+  }
+
+  /// What is multiplied may turn out to be the owner's in a sweep over its members, or shared: then there is one row to
+  /// multiply, not a tile of rows. In another sweep the same contraction may have them.
+  static void dropTilesOfOneRow(mpk::SweepOp sweep) {
+    if (llvm::none_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); }))
+      return;
+    DenseMap<Value, mpk::Level> levels = mpk::computeLevels(sweep);
+    mpk::Level rows = sweep.getAlongAttr() ? mpk::Level::Member : mpk::Level::Owner;
+    for (Operation &op : sweep.getBody().front()) {
+      auto contract = dyn_cast<ContractOp>(op);
+      if (!contract || !mpk::isTiled(&op))
+        continue;
+      ArrayRef<int64_t> out = contract.getOutLabels();
+      bool isProduct = llvm::any_of(contract.getLhsLabels(), [&](int64_t l) { return !llvm::is_contained(out, l); });
+      // An outer product takes rows from both sides.
+      if (levels.lookup(contract.getLhs()) == rows && (isProduct || levels.lookup(contract.getRhs()) == rows))
+        continue;
+      op.removeAttr(mpk::kTileAttr);
+      remarkMissed(
+          &op, DEBUG_TYPE, "tile", [] { return "product is made of one row"; },
+          [] { return "its row is the owner's, or the same for all"; });
+    }
   }
 
   /// Code generation would take any memory for a value that no kernel makes.
