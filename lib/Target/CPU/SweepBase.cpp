@@ -92,7 +92,9 @@ Value SweepBase::operandRow(unsigned operand, Value owner, Value position, bool 
   case AccessKind::Member:
     return kernel.isAtHand(sweep.getInputs()[operand]) ? position : memberAt(position);
   case AccessKind::GatherOwner:
-    partial = access.getMap() != kernel.getPositions() && mapIsPartial(access.getMap());
+    // A member's owner is defined, but the map may be undefined for the owner itself, also where it is the same map.
+    partial = (access.getMap() != kernel.getPositions() || kernel.isThroughOwner(sweep.getInputs()[operand])) &&
+              mapIsPartial(access.getMap());
     if (kernel.isThroughOwner(sweep.getInputs()[operand]))
       owner = kernel.loadIndex(kernel.index({IndexKind::Sorted, kernel.getPositions(), kernel.getPositions()}), owner);
     return kernel.loadIndex(kernel.index(gatherIndex(operand)), owner);
