@@ -14,6 +14,7 @@
 #include "CarriedVectors.h"
 #include "SharedKernels.h"
 #include "SweepEmitter.h"
+#include "gnnc/Analysis/Decisions.h"
 #include "gnnc/Support/ContentCache.h"
 #include "gnnc/Support/CrashReport.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
@@ -81,11 +82,13 @@ struct Emitted {
 std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, bool together) {
   Emitted emitted;
   SharedKernels shared;
-  for (auto function : module.getOps<func::FuncOp>())
+  for (auto function : module.getOps<func::FuncOp>()) {
+    llvm::DenseSet<Operation *> deciding = findDecidingKernels(function);
     for (Operation &op : function.getBody().front()) {
       if (!mpk::isKernel(&op))
         continue;
-      if (std::optional<EmittedKernel> known = shared.find(&op)) {
+      bool fixedRounding = deciding.contains(&op);
+      if (std::optional<EmittedKernel> known = shared.find(&op, fixedRounding)) {
         emitted.kernels.push_back(std::move(*known));
         continue;
       }
@@ -98,18 +101,19 @@ std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, boo
       }
       Unit &unit = emitted.units.back();
       if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
-        FailureOr<EmittedKernel> info = emitSweep(sweep, name, target, *unit.code);
+        FailureOr<EmittedKernel> info = emitSweep(sweep, name, target, *unit.code, fixedRounding);
         if (failed(info))
           return std::nullopt;
         emitted.kernels.push_back(std::move(*info));
       } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-        emitted.kernels.push_back(emitProduct(product, name, target, *unit.code));
+        emitted.kernels.push_back(emitProduct(product, name, target, *unit.code, fixedRounding));
       } else if (auto outer = dyn_cast<mpk::OuterSumOp>(op)) {
         emitted.kernels.push_back(emitOuterSum(outer, name, target, *unit.code));
       }
       unit.step.time += meter.spent();
-      shared.add(&op, emitted.kernels.back());
+      shared.add(&op, fixedRounding, emitted.kernels.back());
     }
+  }
   for (Unit &unit : emitted.units)
     unit.code->walk([&](Operation *) { ++unit.step.statements; });
   return emitted;
@@ -184,7 +188,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level
   // 512-bit registers are the point of v4.
   std::string features = level == 4 ? "-prefer-256-bit" : "";
   llvm::TargetOptions options;
-  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // What has leave to be contracted, and nothing else.
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
                                   optimise ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));

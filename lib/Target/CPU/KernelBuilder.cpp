@@ -20,8 +20,8 @@ using namespace gnnc::cpu;
 /// Of all rows together that a kernel keeps on the stack.
 static constexpr int64_t kMostStackBytes = 256 << 10;
 
-KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, StepKind kind, Location loc)
-    : b(module.getContext()), location(loc) {
+KernelBuilder::KernelBuilder(ModuleOp module, StringRef name, StepKind kind, Location loc, bool fixedRounding)
+    : b(module.getContext()), location(loc), fixedRounding(fixedRounding) {
   info.name = name.str();
   info.kind = kind;
   b.setInsertionPointToEnd(module.getBody());

@@ -34,10 +34,14 @@ struct CPUTarget {
 
 class KernelBuilder {
 public:
-  KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, StepKind kind, mlir::Location loc);
+  /// `fixedRounding`: the kernel is one of findDecidingKernels.
+  KernelBuilder(mlir::ModuleOp module, llvm::StringRef name, StepKind kind, mlir::Location loc, bool fixedRounding);
 
   mlir::OpBuilder &builder() { return b; }
   mlir::Location loc() const { return location; }
+  /// Whether equal operands must give equal bits wherever an operation is computed: each product and each sum is
+  /// rounded by itself, and the numbers of a row are added in one order.
+  bool hasFixedRounding() const { return fixedRounding; }
   EmittedKernel takeInfo() { return std::move(info); }
   EmittedKernel &getInfo() { return info; }
 
@@ -102,6 +106,7 @@ private:
   mlir::func::FuncOp function;
   mlir::Operation *entryEnd; ///< entry code is inserted before this
   EmittedKernel info;
+  bool fixedRounding;
   llvm::SmallVector<mlir::Value> bufferPointers, indexPointers;
   llvm::DenseMap<mlir::Value, mlir::Value> aliases, originals;
   llvm::DenseMap<mlir::Value, mlir::Type> narrowHeld; ///< pointer -> bf16 or f16

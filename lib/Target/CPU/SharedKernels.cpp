@@ -46,13 +46,13 @@ static bool areEqual(Operation *a, Operation *b, llvm::DenseMap<Value, Value> &v
   return OperationEquivalence::isEquivalentTo(a, b, check, mark, kFlags);
 }
 
-std::optional<EmittedKernel> SharedKernels::find(Operation *op) const {
+std::optional<EmittedKernel> SharedKernels::find(Operation *op, bool fixedRounding) const {
   auto found = kernels.find(hashOf(op));
   if (found == kernels.end())
     return std::nullopt;
-  for (const auto &[other, kernel] : found->second) {
+  for (const auto &[other, fixed, kernel] : found->second) {
     llvm::DenseMap<Value, Value> values;
-    if (!areEqual(other, op, values))
+    if (fixed != fixedRounding || !areEqual(other, op, values))
       continue;
     for (auto [x, y] : llvm::zip(other->getResults(), op->getResults()))
       values[x] = y;
@@ -66,4 +66,6 @@ std::optional<EmittedKernel> SharedKernels::find(Operation *op) const {
   return std::nullopt;
 }
 
-void SharedKernels::add(Operation *op, const EmittedKernel &kernel) { kernels[hashOf(op)].push_back({op, kernel}); }
+void SharedKernels::add(Operation *op, bool fixedRounding, const EmittedKernel &kernel) {
+  kernels[hashOf(op)].push_back({op, fixedRounding, kernel});
+}

@@ -7,7 +7,7 @@
 //
 // A model's programs have kernels in common (evaluation repeats the forward pass, an optimiser does the same with each
 // parameter of a shape). A kernel's code depends on its operation alone, and its buffers come with each call, so
-// operations that are equal but for their operands share one function.
+// operations that are equal but for their operands share one function, where rounding is fixed in both or in neither.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,11 +26,16 @@ namespace gnnc::cpu {
 class SharedKernels {
 public:
   /// The function of an equal kernel, with this one's buffers; nothing where there is none.
-  std::optional<EmittedKernel> find(mlir::Operation *op) const;
-  void add(mlir::Operation *op, const EmittedKernel &kernel);
+  std::optional<EmittedKernel> find(mlir::Operation *op, bool fixedRounding) const;
+  void add(mlir::Operation *op, bool fixedRounding, const EmittedKernel &kernel);
 
 private:
-  llvm::DenseMap<size_t, llvm::SmallVector<std::pair<mlir::Operation *, EmittedKernel>, 0>> kernels; ///< by hash
+  struct Entry {
+    mlir::Operation *op;
+    bool fixedRounding;
+    EmittedKernel kernel;
+  };
+  llvm::DenseMap<size_t, llvm::SmallVector<Entry, 0>> kernels; ///< by hash
 };
 
 } // namespace gnnc::cpu

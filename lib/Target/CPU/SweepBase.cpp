@@ -18,7 +18,8 @@ using mpk::Level;
 
 SweepBase::SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel)
     : sweep(sweep), plan(plan), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-      element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()), flat(b, loc, element),
+      element(mpdfg::getElementType(sweep.getResult(0).getType()).getElementType()),
+      flat(b, loc, element, kernel.hasFixedRounding()),
       yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())) {
   // Buffers and indices in the order of operands and results, whatever order the code asks for them in: code for other
   // processor levels asks in another one, and all are called with the same frame.
@@ -197,7 +198,8 @@ void cpu::emitRowsOf(mpk::SweepOp sweep, const CPUTarget &target, KernelBuilder 
     emitRowSweep(sweep, plan, target, kernel);
 }
 
-FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const CPUTarget &target, ModuleOp module) {
+FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, const CPUTarget &target, ModuleOp module,
+                                        bool fixedRounding) {
   SweepPlan plan(sweep);
   for (mpk::AccumulateOp op : plan.shared)
     if (plan.levels.lookup(op.getInput()) == Level::Member)
@@ -206,7 +208,8 @@ FailureOr<EmittedKernel> cpu::emitSweep(mpk::SweepOp sweep, StringRef name, cons
     if (!softmax.online)
       return softmax.op.emitOpError() << "is not online (" << softmax.declined
                                       << "); expand-softmaxes writes it with its statistics first";
-  KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc());
+  KernelBuilder kernel(module, name, sweep.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sweep.getLoc(),
+                       fixedRounding);
   kernel.getInfo().map = sweep.getAlongAttr();
   kernel.getInfo().space = sweep.getOverAttr();
   if (isTiled(sweep)) {

@@ -22,8 +22,9 @@ using mpdfg::UnaryKind;
 
 namespace {
 
-/// Arithmetic keeps the order it is written in; a product and a sum may become one FMA.
-constexpr auto kContract = arith::FastMathFlags::contract;
+/// Arithmetic keeps the order it is written in; a product and a sum may become one FMA, but not where rounding is
+/// fixed.
+arith::FastMathFlags flagsOf(bool fixed) { return fixed ? arith::FastMathFlags::none : arith::FastMathFlags::contract; }
 /// A vector's numbers are added in the order that is best: without leave for that LLVM adds them one by one.
 constexpr auto kReduction = arith::FastMathFlags::reassoc | arith::FastMathFlags::contract | arith::FastMathFlags::nsz;
 
@@ -103,10 +104,10 @@ Value FlatOps::join(ArrayRef<Value> values) {
   return level.front();
 }
 
-Value FlatOps::add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y, kContract); }
-Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, kContract); }
-Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, kContract); }
-Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, kContract); }
+Value FlatOps::add(Value x, Value y) { return arith::AddFOp::create(b, loc, x, y, flagsOf(fixed)); }
+Value FlatOps::sub(Value x, Value y) { return arith::SubFOp::create(b, loc, x, y, flagsOf(fixed)); }
+Value FlatOps::mul(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y, flagsOf(fixed)); }
+Value FlatOps::div(Value x, Value y) { return arith::DivFOp::create(b, loc, x, y, flagsOf(fixed)); }
 Value FlatOps::greater(Value x, Value y) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGT, x, y); }
 Value FlatOps::isNaN(Value x) { return arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x); }
 Value FlatOps::max(Value x, Value y) {
@@ -278,8 +279,8 @@ Value FlatOps::fold(ReduceKind kind, Value value, Shape shape, ArrayRef<int64_t>
   int64_t members = 1;
   for (int64_t axis : sorted) {
     members *= current[axis];
-    // One row out of many is a plain reduction, which LLVM knows how to do best.
-    bool rest = RefTensor::product(current) == current[axis];
+    // One row out of many is a plain reduction, which LLVM knows how to do best, though not in the order of several.
+    bool rest = !fixed && RefTensor::product(current) == current[axis];
     if (rest && current[axis] > 1 &&
         (kind == ReduceKind::Sum || kind == ReduceKind::Mean || kind == ReduceKind::LogSumExp)) {
       Value scalar = vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, value, kReduction);

@@ -31,7 +31,9 @@ inline double lowestFinite(mlir::Type element) {
 /// Builds flat-vector code at the insertion point of `b`.
 class FlatOps {
 public:
-  FlatOps(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element) : b(b), loc(loc), element(element) {}
+  /// `fixed`: see KernelBuilder::hasFixedRounding.
+  FlatOps(mlir::OpBuilder &b, mlir::Location loc, mlir::Type element, bool fixed)
+      : b(b), loc(loc), element(element), fixed(fixed) {}
 
   using Shape = llvm::ArrayRef<int64_t>;
 
@@ -99,6 +101,7 @@ private:
   mlir::OpBuilder &b;
   mlir::Location loc;
   mlir::Type element;
+  bool fixed;
 };
 
 /// Operations of one widest value for a body operation, to bound what is worth being flat: a contraction works on all

@@ -31,7 +31,7 @@ class OuterSumEmitter {
 public:
   OuterSumEmitter(mpk::OuterSumOp op, const CPUTarget &target, KernelBuilder &kernel)
       : op(op), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element),
+        element(cast<RankedTensorType>(op.getResult().getType()).getElementType()), flat(b, loc, element, false),
         batch(op.getBatch()), k(op.getK()), n(op.getN()),
         tiles(n, target.registerBytes() * 8 / element.getIntOrFloatBitWidth(), target.registers()) {}
 
@@ -147,7 +147,8 @@ void cpu::emitOuterRows(mpk::OuterSumOp sum, const CPUTarget &target, KernelBuil
 }
 
 EmittedKernel cpu::emitOuterSum(mpk::OuterSumOp sum, StringRef name, const CPUTarget &target, ModuleOp module) {
-  KernelBuilder kernel(module, name, sum.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sum.getLoc());
+  KernelBuilder kernel(module, name, sum.getAlongAttr() ? StepKind::Sweep : StepKind::Rows, sum.getLoc(),
+                       /*fixedRounding=*/false);
   kernel.getInfo().map = sum.getAlongAttr();
   kernel.getInfo().space = sum.getOverAttr();
   OuterSumEmitter(sum, target, kernel).run();

@@ -40,7 +40,7 @@ class ProductEmitter {
 public:
   ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
       : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
-        element(op.getRhs().getType().getElementType()), flat(b, loc, element),
+        element(op.getRhs().getType().getElementType()), flat(b, loc, element, kernel.hasFixedRounding()),
         lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), batch(op.getBatch()),
         perElement(op.getRows()), k(op.getK()), n(op.getN()), tiles(n, lanes, target.registers()) {}
 
@@ -297,8 +297,10 @@ void cpu::emitProductRows(mpk::ProductOp product, const CPUTarget &target, Kerne
   ProductEmitter(product, target, kernel).run();
 }
 
-EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module) {
-  KernelBuilder kernel(module, name, product.getGroupAttr() ? StepKind::Grouped : StepKind::Rows, product.getLoc());
+EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module,
+                               bool fixedRounding) {
+  KernelBuilder kernel(module, name, product.getGroupAttr() ? StepKind::Grouped : StepKind::Rows, product.getLoc(),
+                       fixedRounding);
   kernel.getInfo().map = product.getGroupAttr();
   kernel.getInfo().space = product.getOverAttr();
   ProductEmitter(product, target, kernel).run();

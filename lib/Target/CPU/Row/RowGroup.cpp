@@ -49,11 +49,13 @@ static bool sumsLastAxis(Operation *op) {
          getFeatureShape(contract.getLhs().getType()) == getFeatureShape(contract.getRhs().getType());
 }
 
+bool RowGroup::sumsInRegisters(Operation *op) { return !sweep.kernel.hasFixedRounding() && sumsLastAxis(op); }
+
 bool RowGroup::isSideBySide(Value value) {
   Operation *op = value.getDefiningOp();
   if (count == 1 || !op || !isNarrow(value))
     return false;
-  if (sumsLastAxis(op))
+  if (sumsInRegisters(op))
     return true;
   if (!isa<UnaryOp, BinaryOp, SelectOp, IsElementOp, RandomOp, ReshapeOp, DetachOp, FoldOp>(op))
     return false;
@@ -129,7 +131,7 @@ Value RowGroup::sumLast(Operation *op) {
 }
 
 Value RowGroup::computeAll(Operation *op) {
-  if (sumsLastAxis(op))
+  if (sumsInRegisters(op))
     return sumLast(op);
   if (auto fold = dyn_cast<FoldOp>(op)) {
     SmallVector<int64_t> axes;

@@ -62,6 +62,8 @@ protected:
 private:
   /// Whether the rows' values are computed side by side.
   bool isSideBySide(Value value);
+  /// Whether it is a sum over the last axis that is taken as `sumLast` does: not in the order of a row by itself.
+  bool sumsInRegisters(mlir::Operation *op);
   Value computeAll(mlir::Operation *op);
   /// A sum over the last axis: wide rows first to one register each, then the rows' together.
   Value sumLast(mlir::Operation *op);
