@@ -207,17 +207,19 @@ class Prepared:
         self.library.check(call, self.handle, text, len(text), byref(length))
         return json.loads(text.value)
 
+    def calls(self, program: str, names: tuple[str, ...]) -> list[Call]:
+        """Calls of a program, given the inputs, parameters and states `names`, that no thread uses now."""
+        return self._calls.setdefault((program, names), [])
+
+    def new_call(self, program: str, names: tuple[str, ...]) -> Call:
+        found = self.library.description
+        return Call(self, found.programs[program], [value for value in map(found.find, names) if value is not None])
+
     def take(self, program: str, names: tuple[str, ...]) -> Call:
-        """A call of a program to which the inputs, parameters and states `names` are given; `give` returns it."""
-        free = self._calls.get((program, names))
-        if free is None:
-            free = self._calls.setdefault((program, names), [])
         try:
-            return free.pop()
+            return self.calls(program, names).pop()
         except IndexError:
-            found = self.library.description
-            values = [value for value in map(found.find, names) if value is not None]
-            return Call(self, found.programs[program], values)
+            return self.new_call(program, names)
 
     def give(self, program: str, names: tuple[str, ...], call: Call) -> None:
-        self._calls.setdefault((program, names), []).append(call)
+        self.calls(program, names).append(call)

@@ -22,27 +22,30 @@ _WORKSPACE_ALIGNMENT = 64
 
 
 class Workspace:
-    """Aligned memory of the host for one run at a time; goes back to where it was taken from when it is dropped."""
+    """Aligned memory of the host for one run at a time. `release` gives it back to whoever it was taken from."""
 
-    __slots__ = ("memory", "bytes", "pointer", "size", "_home")
+    __slots__ = ("_home", "_memory", "bytes", "pointer", "size")
 
-    def __init__(self, size: int, home: list[np.ndarray]) -> None:
-        if home and home[-1].nbytes >= size + _WORKSPACE_ALIGNMENT:
-            self.memory = home.pop()
-        else:
-            if home:  # too small for what is run now
-                home.pop()
-            self.memory = np.empty(size + _WORKSPACE_ALIGNMENT, np.uint8)
-        address = self.memory.__array_interface__["data"][0]
-        aligned = address + -address % _WORKSPACE_ALIGNMENT
-        self.bytes = size
-        self.pointer, self.size = c_void_p(aligned), c_size_t(size)
-        self._home = home
+    def __init__(self, size: int, home: list[Workspace]) -> None:
+        self._memory = np.empty(size + _WORKSPACE_ALIGNMENT, np.uint8)
+        address = self._memory.__array_interface__["data"][0]
+        self.bytes, self._home = size, home
+        self.pointer, self.size = c_void_p(address + -address % _WORKSPACE_ALIGNMENT), c_size_t(size)
+
+    def release(self) -> None:
+        self._home.append(self)
+
+
+class Lease:
+    """A workspace that is kept for a while, and given back when this is dropped."""
+
+    __slots__ = ("workspace",)
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
 
     def __del__(self) -> None:
-        memory = getattr(self, "memory", None)
-        if memory is not None:
-            self._home.append(memory)
+        self.workspace.release()
 
 
 class Context:
@@ -88,7 +91,7 @@ class Library:
         self.description = _description.parse(ctypes.string_at(text, length.value))
         self._contexts: dict[tuple[tuple[int, int], int], Context] = {}
         self._lock = threading.Lock()
-        self._workspaces: list[np.ndarray] = []
+        self._workspaces: list[Workspace] = []
         _loaded.add(self)
 
     def check(self, function: Callable[..., int], *arguments: Any) -> None:
@@ -111,7 +114,12 @@ class Library:
         return found
 
     def workspace(self, size: int) -> Workspace:
-        return Workspace(size, self._workspaces)
+        """Memory for one run; `release` it afterwards. There are as many as runs at the same time."""
+        try:
+            found = self._workspaces.pop()
+        except IndexError:
+            return Workspace(size, self._workspaces)
+        return found if found.bytes >= size else Workspace(size, self._workspaces)
 
     def _after_fork(self) -> None:
         for context in self._contexts.values():

@@ -201,7 +201,10 @@ class Model:
             inputs = [value.pointer for value in values.values()]
             if device[0] == _abi.CPU:
                 workspace = self._library.workspace(size)
-                call(context, inputs, pointers, workspace.pointer, workspace.size)
+                try:
+                    call(context, inputs, pointers, workspace.pointer, workspace.size)
+                finally:
+                    workspace.release()
             else:
                 from .torch._device import run
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from . import _export
-from ._module import CompiledModule, Options, _leaves, compiler_options
+from ._module import CompiledModule, Options, compiler_options
 
 
 def _arguments(inputs: Any, kwargs: Mapping[str, Any] | None) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -42,7 +43,7 @@ def compile(
     result = CompiledModule(model, Options(tuple(options), progress))
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
-        result._specialization(_leaves(args, named), args, named)
+        result._specialization(pytree.tree_leaves((args, named)), args, named)
     return result
 
 
@@ -60,7 +61,7 @@ def export(
     `inputs` and `kwargs`: as for `compile`. `gradient`: with the program `gradient`. Returns the path.
     """
     args, named = _arguments(inputs, kwargs)
-    flags = compiler_options(model, _leaves(args, named), Options(tuple(options)))
+    flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")
     return _export.build(model, args, named, flags, output=Path(path)).path

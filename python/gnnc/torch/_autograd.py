@@ -11,12 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from .._errors import Error
-from ._executor import TYPES, Bound, Executor
-
-
-def gradient_name(executor: Executor, operand: str) -> list[str]:
-    return [f"grad.{operand}", f"grad.param.{operand}"]
+from ._executor import Bound, Executor
 
 
 class Call(torch.autograd.Function):
@@ -26,25 +21,27 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, executor: Executor, bound: Bound, *operands: Tensor) -> tuple[Tensor, ...]:
-        outputs, workspace = executor.run_first_half(bound, operands)
-        again = executor.needed_again[1]
-        names = executor.output_names
-        ctx.executor, ctx.bound, ctx.workspace = executor, bound, workspace
-        ctx.count = len(operands)
-        ctx.save_for_backward(*operands, *[outputs[names.index(name)] for name in again])
+        outputs, ctx.lease = executor.run_first_half(bound, operands)
+        ctx.executor, ctx.bound, ctx.count = executor, bound, len(operands)
+        again = executor.again
+        if again:
+            names = executor.output_names
+            ctx.save_for_backward(*operands, *[outputs[names.index(name)] for name in again])
+        else:
+            ctx.save_for_backward(*operands)
         ctx.set_materialize_grads(False)
         return tuple(outputs)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-        executor, bound = ctx.executor, ctx.bound
+        executor, bound, count = ctx.executor, ctx.bound, ctx.count
         if all(cotangent is None for cotangent in cotangents):
-            return (None,) * (2 + ctx.count)
-        workspace, ctx.workspace = ctx.workspace, None
+            return (None,) * (2 + count)
         saved = ctx.saved_tensors
-        operands, outputs = saved[: ctx.count], dict(zip(executor.needed_again[1], saved[ctx.count :]))
-        gradients = pull_back(executor, bound, operands, cotangents, outputs, workspace)
+        lease, ctx.lease = ctx.lease, None
+        outputs = dict(zip(executor.again, saved[count:]))
+        gradients = pull_back(executor, bound, saved[:count], cotangents, outputs, lease)
         wanted = ctx.needs_input_grad[2:]
         return (None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 
@@ -55,33 +52,24 @@ def pull_back(
     operands: Sequence[Tensor],
     cotangents: Sequence[Tensor | None],
     outputs: dict[str, Tensor] | None = None,
-    workspace: Any = None,
+    lease: Any = None,
 ) -> list[Tensor | None]:
     """Gradients with respect to the operands (None: the model has no derivative there)."""
-    if executor.gradient is None:
-        raise Error("the model was compiled without gradients", 4)
     dense = []
-    for cotangent, (shape, dtype) in zip(cotangents, bound.shapes):
+    for cotangent, (shape, dtype) in zip(cotangents, bound.site(executor.forward).shapes):
         if cotangent is None:
-            dense.append(torch.zeros(shape, dtype=dtype, device=bound.torch_device))
-        else:  # sums have cotangents of stride 0
-            dense.append(cotangent.to(dtype).contiguous())
-    # By the order of the model's outputs to that of its inputs `grad.y`.
-    order = {name: i for i, name in enumerate(executor.output_names)}
-    arranged = [dense[order[name[len("grad.") :]]] for name in executor.cotangent_names]
-    found = executor.run_second_half(bound, operands, arranged, outputs or {}, workspace)
-    results: list[Tensor | None] = []
-    for name in executor.operand_names:
-        names = gradient_name(executor, name or "")
-        results.append(next((found[known] for known in names if known in found), None))
-    return results
+            cotangent = torch.zeros(shape, dtype=dtype, device=bound.torch_device)
+        elif cotangent.dtype is not dtype or not cotangent.is_contiguous():  # sums have cotangents of stride 0
+            cotangent = cotangent.to(dtype).contiguous()
+        dense.append(cotangent)
+    found = executor.run_second_half(bound, operands, [dense[i] for i in executor.seeds], outputs or {}, lease)
+    return [found[name] if name is not None else None for name in executor.gradient_names]
 
 
 def call(executor: Executor, bound: Bound, operands: Sequence[Tensor]) -> Sequence[Tensor]:
     """Outputs, differentiable if any operand is and gradients are enabled."""
-    if torch.is_grad_enabled() and any(operand.requires_grad for operand in operands):
-        return Call.apply(executor, bound, *operands)
+    if torch.is_grad_enabled():
+        for operand in operands:
+            if operand.requires_grad:
+                return Call.apply(executor, bound, *operands)
     return executor.run_forward(bound, operands)
-
-
-__all__ = ["TYPES", "Call", "call", "pull_back"]

@@ -27,6 +27,9 @@ class Workspace:
         self.memory = torch.empty(max(size, 1), dtype=torch.uint8, device=device)
         self.pointer, self.size = c_void_p(self.memory.data_ptr()), c_size_t(size)
 
+    def release(self) -> None:
+        """PyTorch's allocator takes it back by itself."""
+
 
 def before_preparing() -> None:
     """The runtime reads index data at once: what PyTorch is still writing must be there."""

@@ -17,11 +17,11 @@ from torch import Tensor
 
 from .. import _abi, _cache
 from .._arguments import Arguments
-from .._description import Program, Value
+from .._description import Description, Program, Value
 from .._errors import Error
 from .._exported import ExportedArguments, make_arguments
-from .._graph import Prepared
-from .._library import Library
+from .._graph import Call, Prepared
+from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device
 
@@ -62,6 +62,25 @@ def _is_optional(executor: Executor, name: str) -> bool:
     return found is not None and found.optional
 
 
+class Site:
+    """A program on a prepared graph: everything about a call that is the same each time."""
+
+    __slots__ = ("calls", "computed", "plan", "prepared", "shapes", "workspace_bytes")
+
+    def __init__(self, plan: Plan, prepared: Prepared, computed: dict[str, Tensor]) -> None:
+        self.plan, self.prepared = plan, prepared
+        self.computed = [computed[name].data_ptr() for name in plan.computed]
+        self.shapes = [(value.shape(prepared.extent), TYPES[value.dtype]) for value in plan.outputs]
+        self.workspace_bytes = prepared.workspace_bytes(plan.name)
+        self.calls = prepared.calls(plan.name, plan.names)
+
+    def take(self) -> Call:
+        try:
+            return self.calls.pop()
+        except IndexError:
+            return self.prepared.new_call(self.plan.name, self.plan.names)
+
+
 @dataclass
 class Bound:
     """A prepared graph, and what calls on it are checked against and allocate."""
@@ -69,34 +88,45 @@ class Bound:
     prepared: Prepared
     device: tuple[int, int]
     torch_device: torch.device
+    on_cpu: bool
     #: Index tensors, by the number of the leaf: the tensor, its version, address, shape and strides.
     guards: list[tuple[int, Tensor, int, int, torch.Size, tuple[int, ...]]]
-    #: Inputs: shape and type.
-    values: list[tuple[int, torch.Size, torch.dtype]]
     #: What is no tensor.
     others: list[tuple[int, Any]]
-    #: Shapes of inputs and parameters, and of outputs with their types.
-    operands: list[tuple[int, ...]]
-    shapes: list[tuple[tuple[int, ...], torch.dtype]]
+    #: Shapes and types of inputs and parameters.
+    operands: list[tuple[tuple[int, ...], torch.dtype]]
     #: Inputs that were computed with the graph.
     computed: dict[str, Tensor]
     #: Aliases of the index tensors: their own memory could be exchanged through `.data`.
     kept: list[Tensor]
+    sites: dict[str, Site]
 
     def matches(self, leaves: Sequence[Any]) -> bool:
-        """Whether these are arguments of the same graph and the same shapes. All that a known graph costs."""
+        """Whether these are the index tensors of this graph, unchanged. Shapes of inputs are not looked at."""
         for i, held, version, pointer, shape, stride in self.guards:
             leaf = leaves[i]
             if leaf is not held or leaf._version != version or leaf.data_ptr() != pointer:
                 return False
             if leaf.shape != shape or leaf.stride() != stride:
                 return False
-        for i, shape, dtype in self.values:
-            leaf = leaves[i]
-            if leaf.shape != shape or leaf.dtype is not dtype or leaf.device != self.torch_device:
-                return False
         for i, known in self.others:
             if leaves[i] != known:
+                return False
+        return True
+
+    def site(self, plan: Plan) -> Site:
+        found = self.sites.get(plan.name)
+        if found is None:
+            found = self.sites[plan.name] = Site(plan, self.prepared, self.computed)
+        return found
+
+    def fits(self, operands: Sequence[Tensor]) -> bool:
+        """Whether inputs and parameters can be passed as they are."""
+        on_cpu = self.on_cpu
+        for tensor, (shape, dtype) in zip(operands, self.operands):
+            if tensor.shape != shape or tensor.dtype is not dtype or tensor.is_cpu is not on_cpu:
+                return False
+            if not tensor.is_contiguous():
                 return False
         return True
 
@@ -117,7 +147,7 @@ class Executor:
             i for i, name in enumerate(leaf_names) if name in found.inputs and not found.inputs[name].source
         ]
         self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names)
-        self.operand_values: list[Value | None] = [found.find(name or "") for name in self.operand_names]
+        self.operand_values = [_find(found, name or "") for name in self.operand_names]
         self.computed_names = [name for name, value in found.inputs.items() if value.source]
         self.cotangent_names = [value.name for value in found.inputs.values() if value.gradient]
         forward = found.programs["forward"]
@@ -127,7 +157,11 @@ class Executor:
         self.gradient = self._plan("gradient")
         self.first_half = self._plan("gradient.forward")
         self.second_half = self._plan("gradient.backward")
-        self.param_types = [TYPES[value.dtype] for value in self.operand_values[len(self.value_leaves) :] if value]
+        self.again = self._needed_again()
+        #: Of each operand, what its gradient is called in the model.
+        self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
+        #: Of each `grad.y` of the model, the number of output y.
+        self.seeds = [self.output_names.index(name[len("grad.") :]) for name in self.cotangent_names]
         self._last: Bound | None = None
         self._checks = _cache.checks_contents()
 
@@ -135,11 +169,28 @@ class Executor:
         program = self.library.description.programs.get(name)
         return Plan(self, program) if program is not None else None
 
+    def _gradient_name(self, name: str) -> str | None:
+        found = [] if self.gradient is None else [value.name for value in self.gradient.outputs]
+        return f"grad.{name}" if f"grad.{name}" in found else None
+
+    def _needed_again(self) -> list[str]:
+        """The outputs that the second half of the gradient reads."""
+        if self.second_half is None or self.first_half is None:
+            return []
+        return [value.name for value in self.second_half.outputs if value.name in self.output_names]
+
+    def known(self, leaves: Sequence[Any], params: Sequence[Tensor]) -> tuple[Bound, list[Tensor]] | None:
+        """`bind` and `operands` where nothing but numbers has changed since the last call; else None. This is all that a
+        call on a known graph costs before it runs."""
+        last = self._last
+        if last is None or self._checks or not last.matches(leaves):
+            return None
+        operands = [leaves[i] for i in self.value_leaves]
+        operands += params
+        return (last, operands) if last.fits(operands) else None
+
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
-        last = self._last
-        if last is not None and not self._checks and last.matches(leaves):
-            return last
         arguments = {
             name: leaf for name, leaf in zip(self.leaf_names, leaves) if name is not None and isinstance(leaf, Tensor)
         }
@@ -163,12 +214,12 @@ class Executor:
             prepared=prepared,
             device=device,
             torch_device=torch.device("cpu") if device[0] == _abi.CPU else torch.device("cuda", device[1]),
+            on_cpu=device[0] == _abi.CPU,
             guards=[],
-            values=[],
             others=[],
-            operands=[value.shape(extent) if value is not None else () for value in self.operand_values],
-            shapes=[(value.shape(extent), TYPES[value.dtype]) for value in self.forward.outputs],
+            operands=[(value.shape(extent), TYPES[value.dtype]) for value in self.operand_values],
             kept=[],
+            sites={},
             computed={name: given.owner for name, given in prepared.values.items()},
         )
         values = set(self.value_leaves)
@@ -178,7 +229,6 @@ class Executor:
                 bound.others.append((i, leaf))
             elif i in values:
                 self._check(self.library.description.inputs[self.leaf_names[i] or ""], leaf, bound)
-                bound.values.append((i, leaf.shape, leaf.dtype))
             elif leaf.is_inference():
                 inference = True
             elif self.leaf_names[i] is not None:
@@ -199,101 +249,102 @@ class Executor:
         """Inputs and parameters, dense and of the right type, in the order of `operand_names`. Differentiable."""
         result = [leaves[i] for i in self.value_leaves]
         result.extend(params)
-        for i, (tensor, shape) in enumerate(zip(result, bound.operands)):
+        for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands)):
+            name = self.operand_names[i]
             if tensor.shape != shape:
-                name = self.operand_names[i]
                 raise Error(f"'{name}': expected shape {list(shape)}, found {list(tensor.shape)}", 1)
-            if not tensor.is_contiguous():
-                result[i] = tensor.contiguous()
-            value = self.operand_values[i]
-            if value is not None and tensor.dtype is not TYPES[value.dtype]:
-                result[i] = _converted(result[i], value)
             if tensor.device != bound.torch_device:
-                raise Error(
-                    f"'{self.operand_names[i]}': expected a tensor on {bound.torch_device}, found {tensor.device}", 1
-                )
+                raise Error(f"'{name}': expected a tensor on {bound.torch_device}, found {tensor.device}", 1)
+            if tensor.dtype is not dtype:
+                result[i] = _converted(tensor, self.operand_values[i])
+            if not tensor.is_contiguous():
+                result[i] = result[i].contiguous()
         return result
 
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, in the model's order."""
-        outputs = self._empty(bound, self.forward.outputs)
-        self._run(self.forward, bound, operands, (), outputs, None)
+        site = bound.site(self.forward)
+        device = bound.torch_device
+        outputs = [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in site.shapes]
+        workspace = self._workspace(bound, site)
+        try:
+            self._run(site, bound, operands, (), outputs, workspace)
+        finally:
+            workspace.release()
         return outputs
 
     def run_first_half(self, bound: Bound, operands: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
         """The outputs, and the workspace that `run_second_half` goes on with."""
         if self.first_half is None or self.second_half is None:
             return self.run_forward(bound, operands), None
-        outputs = self._empty(bound, self.first_half.outputs)
-        workspace = self._workspace(bound, self.first_half)
-        self._run(self.first_half, bound, operands, (), outputs, workspace)
-        return outputs, workspace
+        site = bound.site(self.first_half)
+        device = bound.torch_device
+        outputs = [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in site.shapes]
+        workspace = self._workspace(bound, site)
+        lease = Lease(workspace)
+        self._run(site, bound, operands, (), outputs, workspace)
+        return outputs, lease
 
     def run_second_half(
         self,
         bound: Bound,
-        operands: Sequence[Tensor | None],
+        operands: Sequence[Tensor],
         cotangents: Sequence[Tensor],
         outputs: dict[str, Tensor],
-        workspace: Any,
+        lease: Any,
     ) -> dict[str, Tensor]:
-        """Gradients by their names in the model. `outputs`: those of the first half that the second reads. Without a
-        workspace everything is computed again, from all operands."""
-        if workspace is not None:
-            plan, known = self.second_half, outputs
-        else:
-            plan, known = self.gradient, {}
-        assert plan is not None
-        fresh = self._empty(bound, [value for value in plan.outputs if value.name not in known])
-        rest = iter(fresh)
-        targets = [known[value.name] if value.name in known else next(rest) for value in plan.outputs]
-        self._run(plan, bound, operands, cotangents, targets, workspace)
+        """Gradients by their names in the model. `outputs`: those of the first half that the second reads. Without the
+        first half's workspace everything is computed again."""
+        plan = self.second_half if lease is not None else self.gradient
+        if plan is None:
+            raise Error("the model was compiled without gradients", 4)
+        site = bound.site(plan)
+        device = bound.torch_device
+        known = outputs if lease is not None else {}
+        targets = [
+            known[value.name] if value.name in known else torch.empty(shape, dtype=dtype, device=device)
+            for value, (shape, dtype) in zip(plan.outputs, site.shapes)
+        ]
+        own = Lease(self._workspace(bound, site)) if lease is None else lease
+        self._run(site, bound, operands, cotangents, targets, own.workspace)
         return {value.name: tensor for value, tensor in zip(plan.outputs, targets)}
 
-    @property
-    def needed_again(self) -> tuple[list[int], list[str]]:
-        """The operands, by number, and the outputs, by name, that `run_second_half` reads."""
-        if self.second_half is None:
-            assert self.gradient is not None
-            return sorted(self.gradient.operands), []
-        known = [value.name for value in self.second_half.outputs if value.name in self.output_names]
-        return sorted(self.second_half.operands), known
-
-    def _empty(self, bound: Bound, values: Sequence[Value]) -> list[Tensor]:
-        extent, device = bound.prepared.extent, bound.torch_device
-        return [torch.empty(value.shape(extent), dtype=TYPES[value.dtype], device=device) for value in values]
-
-    def _workspace(self, bound: Bound, plan: Plan) -> Any:
-        size = bound.prepared.workspace_bytes(plan.name)
-        if bound.device[0] == _abi.CPU:
-            return self.library.workspace(size)
-        return _device.Workspace(size, bound.torch_device)
+    def _workspace(self, bound: Bound, site: Site) -> Any:
+        if bound.on_cpu:
+            return self.library.workspace(site.workspace_bytes)
+        return _device.Workspace(site.workspace_bytes, bound.torch_device)
 
     def _run(
         self,
-        plan: Plan,
+        site: Site,
         bound: Bound,
-        operands: Sequence[Any],
+        operands: Sequence[Tensor],
         cotangents: Sequence[Tensor],
         outputs: Sequence[Tensor],
         workspace: Any,
     ) -> None:
-        prepared = bound.prepared
-        if workspace is None:
-            workspace = self._workspace(bound, plan)
+        plan = site.plan
         inputs = [operands[i].data_ptr() for i in plan.operands]
-        inputs += [cotangents[i].data_ptr() for i in plan.cotangents]
-        inputs += [bound.computed[name].data_ptr() for name in plan.computed]
+        if plan.cotangents:
+            inputs += [cotangents[i].data_ptr() for i in plan.cotangents]
+        inputs += site.computed
         pointers = [tensor.data_ptr() for tensor in outputs]
-        call = prepared.take(plan.name, plan.names)
+        call = site.take()
         try:
-            if bound.device[0] == _abi.CPU:
+            if bound.on_cpu:
                 context = self.library.context(bound.device, torch.get_num_threads())
                 call(context, inputs, pointers, workspace.pointer, workspace.size)
             else:
-                _device.launch(call, prepared, self.library.context(bound.device), inputs, pointers, workspace)
+                _device.launch(call, bound.prepared, self.library.context(bound.device), inputs, pointers, workspace)
         finally:
-            prepared.give(plan.name, plan.names, call)
+            site.calls.append(call)
+
+
+def _find(description: Description, name: str) -> Value:
+    found = description.find(name)
+    if found is None:
+        raise Error(f"the compiled model has no '{name}'", 1)
+    return found
 
 
 def _converted(tensor: Tensor, value: Value) -> Tensor:

@@ -72,6 +72,12 @@ class Specialization:
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
         self.training, self.on_device = example.training, example.device.type == "cuda"
+        self.device_type = example.device.type
+        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf()
+        #: The number of arguments, where all are positional and none is a list or a dict; else -1.
+        args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
+        flat = not kwargs and list(args) == list(range(len(args)))
+        self.positional = len(args) if flat else -1
         found = library.description
         self.params: list[tuple[dict[str, Any], str]] = []
         names = []
@@ -109,6 +115,20 @@ class Specialization:
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
         return [owner[name] for owner, name in self.params]
+
+    def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
+        """The graph and the operands of a call that differs from the last in numbers only; else None."""
+        try:
+            return self.executor.known(args, self.parameters())
+        except AttributeError:  # something else where a tensor was
+            return None
+
+    def result(self, outputs: Sequence[Tensor]) -> Any:
+        """Outputs as the module returns them."""
+        if self.single:
+            return outputs[0]
+        leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
+        return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
 
 class CompiledModule(nn.Module):
@@ -176,17 +196,29 @@ class CompiledModule(nn.Module):
         return "\n".join(lines)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        leaves = list(args) if not kwargs and all(type(arg) is Tensor for arg in args) else _leaves(args, kwargs)
         if torch.compiler.is_compiling():
-            return _operator.traced(self, leaves, args, kwargs)
+            return _operator.traced(self, pytree.tree_leaves((args, kwargs)))
+        last: Specialization | None = self.__dict__["_last"]
+        # The way of a training loop: the same graph again.
+        if last is not None and not kwargs and len(args) == last.positional and last.training is self.training:
+            if not torch.is_autocast_enabled(last.device_type):
+                known = last.known(args)
+                if known is not None:
+                    return last.result(_autograd.call(last.executor, *known))
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        leaves = pytree.tree_leaves((args, kwargs))
         device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
-        specialization, bound = self._bind(leaves, args, kwargs)
-        executor = specialization.executor
-        operands = executor.operands(bound, leaves, specialization.parameters())
-        outputs = _autograd.call(executor, bound, operands)
-        return _result(specialization.artifact, outputs)
+        last = self.__dict__["_last"]
+        if last is None or not last.accepts(self.training, leaves):
+            last = self._specialization(leaves, args, kwargs)
+            self.__dict__["_last"] = last
+        bound = last.executor.bind(leaves)
+        operands = last.executor.operands(bound, leaves, last.parameters())
+        return last.result(_autograd.call(last.executor, bound, operands))
 
     def _under_autocast(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Computed in float32; outputs in the type that a linear layer's would have."""
@@ -200,15 +232,6 @@ class CompiledModule(nn.Module):
         return pytree.tree_map_only(
             Tensor, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor, result
         )
-
-    def _bind(
-        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Specialization, Bound]:
-        last = self.__dict__["_last"]
-        if last is None or not last.accepts(self.training, leaves):
-            last = self._specialization(leaves, args, kwargs)
-            self.__dict__["_last"] = last
-        return last, last.executor.bind(leaves)
 
     def _specialization(self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
         known: list[Specialization] = self.__dict__["_specializations"]
@@ -240,7 +263,7 @@ class CompiledModule(nn.Module):
             Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="gnnc-")) / f"{type(module).__name__}.html"
         )
         args, kwargs = known.example.arguments()
-        options = compiler_options(module, _leaves(args, kwargs), self.__dict__["_options"])
+        options = compiler_options(module, pytree.tree_leaves((args, kwargs)), self.__dict__["_options"])
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "model.so"
             _export.build(module, args, kwargs, [*options, "--report", str(page)], output=output)
@@ -263,17 +286,6 @@ def compiler_options(module: nn.Module, leaves: Sequence[Any], options: Options)
         major, minor = torch.cuda.get_device_capability()
         result += ["--target", "cpu,cuda", "--arch", f"sm_{major}{minor}"]
     return result
-
-
-def _leaves(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
-    return pytree.tree_leaves((args, kwargs))
-
-
-def _result(artifact: _export.Artifact, outputs: Sequence[Tensor]) -> Any:
-    if len(artifact.outputs) == 1 and artifact.output_tree.is_leaf():
-        return outputs[0]
-    leaves = [None if number is None else outputs[number] for number in artifact.outputs]
-    return pytree.tree_unflatten(leaves, artifact.output_tree)
 
 
 def summary(known: Specialization) -> str:

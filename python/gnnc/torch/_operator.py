@@ -112,11 +112,9 @@ def _symbolic_extents(known: Specialization, leaves: Sequence[Any]) -> dict[str,
 @pull_back.register_fake
 def _(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
     known = _find(number, place)
-    gradient = known.executor.gradient
-    names = {value.name for value in gradient.outputs} if gradient is not None else set()
     result = [tensor.new_empty(0) for tensor in tensors]
-    for i, name in zip(_operand_places(known), known.executor.operand_names):
-        if any(found in names for found in _autograd.gradient_name(known.executor, name or "")):
+    for i, name in zip(_operand_places(known), known.executor.gradient_names):
+        if name is not None:
             result[i] = torch.empty_like(tensors[i], memory_format=torch.contiguous_format)
     return result
 
@@ -143,15 +141,12 @@ def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
 call.register_autograd(_backward, setup_context=_setup)
 
 
-def traced(module: CompiledModule, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def traced(module: CompiledModule, leaves: Sequence[Any]) -> Any:
     """What a tracer sees of a call."""
     place = find_place(module, leaves)
     known = module.__dict__["_specializations"][place]
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
-    outputs = call(module.__dict__["_handle"], place, tensors)
-    from ._module import _result
-
-    return _result(known.artifact, outputs)
+    return known.result(call(module.__dict__["_handle"], place, tensors))
 
 
 def find_place(module: CompiledModule, leaves: Sequence[Any]) -> int:

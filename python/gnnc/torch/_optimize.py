@@ -10,10 +10,11 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 from .._errors import Error
 from ._api import _arguments
-from ._module import CompiledModule, Options, _leaves
+from ._module import CompiledModule, Options
 
 
 @dataclass
@@ -86,11 +87,11 @@ def optimize(
             return done[module]
         done[module] = None
         given, by_name = calls.get(module, (None, None))
-        if given is None or not _has_indices(_leaves(given, by_name)):
+        if given is None or not _has_indices(pytree.tree_leaves((given, by_name))):
             return None
         compiled = CompiledModule(module, Options(progress=progress))
         try:
-            compiled._specialization(_leaves(given, by_name), given, by_name)
+            compiled._specialization(pytree.tree_leaves((given, by_name)), given, by_name)
         except Error as error:
             report.outcomes.append(Outcome(path, type(module).__name__, False, str(error)))
             return None
