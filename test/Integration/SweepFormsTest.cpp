@@ -61,3 +61,12 @@ TEST(SweepForms, OneRowTimesAWeight) {
                graph);
   }
 }
+
+/// Rows of products that are too wide for registers: a walk goes over the members once for each part of them.
+TEST(SweepForms, PartsOfRowsInTurn) {
+  Graph graph = randomGraph(12, 40, 5);
+  for (const char *sizes : {"a = 100, b = 5", "a = 50, b = 10", "a = 36, b = 15"})
+    compareAll("model M { input x: node[" + std::string(sizes) +
+                   "], e: edge[b], w: []\n output most = min(mean((x.dst @ e) * w), over: a)\n output same = x }",
+               graph);
+}

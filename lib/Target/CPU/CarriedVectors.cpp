@@ -30,7 +30,9 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/Verifier.h"
 #include "llvm/Support/MathExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 
@@ -204,7 +206,8 @@ bool VectorCutter::cutElementwise(Instruction *instruction) {
   for (unsigned i = 0; i < arguments; ++i) {
     Value *operand = instruction->getOperand(i);
     auto *vector = dyn_cast<FixedVectorType>(operand->getType());
-    if (vector && vector->getNumElements() != count) // a cast to other lanes
+    // A cast to other lanes, or of one long number, which LLVM takes parts of wide loads for.
+    if (vector ? vector->getNumElements() != count : isa<CastInst>(instruction))
       return false;
     operands.push_back(vector ? cut(operand) : Pieces());
   }
@@ -463,6 +466,8 @@ void VectorCutter::run() {
 }
 
 void gnnc::cpu::splitCarriedVectors(Function &function, unsigned registerBits) {
-  if (!function.isDeclaration())
-    VectorCutter(function, registerBits).run();
+  if (function.isDeclaration())
+    return;
+  VectorCutter(function, registerBits).run();
+  assert(!verifyFunction(function, &errs()) && "vectors are cut into what is no function");
 }
