@@ -132,12 +132,15 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   fusion.fuse = options.passes.getLevel() > 0;
   fusion.degrees = options.passes.takes(0, "read-degrees");
   phase.require(createFuseMessagePassing(fusion));
-  phase.require(createExpandSoftmaxes());
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
-  pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass());
+  auto mergeInBodies = [&] { pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass()); };
+  mergeInBodies();
   // Rows are joined where they are written, and sliced where they are read.
   phase.add(1, createSplitJoinedRows());
+  // Parts of a softmax may take two walks where the whole took one.
+  phase.require(createExpandSoftmaxes());
+  mergeInBodies();
   if (options.tilesInBlocks)
     phase.require(createSplitTileSweeps());
   // What is left to do with the rows of a product is done while they are in registers or cache.

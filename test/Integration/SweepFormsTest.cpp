@@ -70,3 +70,11 @@ TEST(SweepForms, PartsOfRowsInTurn) {
                    "], e: edge[b], w: []\n output most = min(mean((x.dst @ e) * w), over: a)\n output same = x }",
                graph);
 }
+
+/// Weights of joined scores, which are taken apart where they are made, and put together before they weigh anything.
+TEST(SweepForms, WeightsOfJoinedScores) {
+  Graph graph = randomGraph(12, 40, 5);
+  compareAll("model M { input u: edge[c = 5], v: edge[c]\n let w = softmax(concat(u, v, axis: k))\n"
+             " output y = sum(outer(w, u)) }",
+             graph);
+}
