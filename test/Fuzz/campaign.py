@@ -42,7 +42,7 @@ class Fuzzer(Kind):
         self.is_fuzzer = True
 
 
-FUZZERS = ["texts", "json", "safetensors", "tunings", "checkpoints"]
+FUZZERS = ["texts", "json", "safetensors", "tunings", "checkpoints", "archives"]
 
 
 def kinds_of(build, fuzzers):

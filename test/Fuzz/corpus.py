@@ -9,6 +9,7 @@ files that are made from others that have changed since.
 
 import argparse
 import glob
+import io
 import json
 import os
 import re
@@ -16,6 +17,7 @@ import shutil
 import struct
 import subprocess
 import sys
+import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -88,6 +90,92 @@ def sparse_file():
     )
 
 
+def stored(sizes, strides, number=7):
+    """Notes on a tensor, as torch.export has them; a size that is a name is a symbol."""
+    size = lambda each: {"as_expr": {"expr_str": f"Symbol('{each}', positive=True, integer=True)", "hint": None}}
+    return {
+        "dtype": number,
+        "sizes": [{"as_int": each} if isinstance(each, int) else size(each) for each in sizes],
+        "requires_grad": False,
+        "device": {"type": "cpu", "index": None},
+        "strides": [{"as_int": each} for each in strides],
+        "storage_offset": {"as_int": 0},
+        "layout": 7,
+    }
+
+
+def exported_program():
+    """The entries of an archive of torch.export: relu(x @ w) without gradients, added up along an index."""
+    tensor = lambda name: {"as_tensor": {"name": name}}
+
+    def node(name, target, outputs, **inputs):
+        listed = [{"name": key.strip("_"), "arg": value, "kind": 1} for key, value in inputs.items()]
+        notes = {"stack_trace": '  File "me.py", line 3, in forward\n    return x', "nn_module_stack": "k,,Net;k@1,a.b,c.D"}
+        return {"name": name, "target": target, "inputs": listed, "outputs": outputs, "metadata": notes}
+
+    def graph(inputs, outputs, nodes, tensors, integers):
+        return {
+            "inputs": [tensor(name) for name in inputs],
+            "outputs": [tensor(name) for name in outputs],
+            "nodes": nodes,
+            "tensor_values": tensors,
+            "sym_int_values": integers,
+            "sym_bool_values": {},
+            "sym_float_values": {},
+        }
+
+    rows = stored(["s0", 2], [2, 1])
+    relu = node("relu", "torch.ops.aten.relu.default", [tensor("relu")], self=tensor("arg"))
+    inner = graph(["arg"], ["relu"], [relu], {"arg": rows, "relu": rows}, {})
+    name = {"as_name": "n"}
+    size = {"as_expr": {"expr_str": "Max(Integer(1), Add(Mul(Integer(2), Symbol('s0')), Mod(Symbol('u0'), Integer(3))))"}}
+    nodes = [
+        node("n", "torch.ops.aten.sym_size.int", [{"as_sym_int": name}], self=tensor("x"), dim={"as_int": 0}),
+        node("mm", "torch.ops.aten.mm.default", [tensor("mm")], self=tensor("x"), mat2=tensor("w")),
+        node("wrap", "torch.ops.higher_order.wrap_with_set_grad_enabled", [{"as_tensors": [{"name": "h"}]}],
+             _={"as_bool": False}, __={"as_graph": {"name": "g", "graph": inner}}, ___=tensor("mm")),
+        node("z", "torch.ops.aten.new_full.default", [tensor("z")], self=tensor("x"),
+             size={"as_sym_ints": [name, {"as_int": 2}]}, fill_value={"as_float": "-Infinity"},
+             dtype={"as_scalar_type": 7}, layout={"as_none": True}),
+        node("y", "torch.ops.aten.index_put.default", [tensor("y")], self=tensor("z"), values=tensor("h"),
+             indices={"as_optional_tensors": [tensor("i"), {"as_none": True}]}, accumulate={"as_bool": True},
+             shape={"as_ints": [1, -1]}, reduce={"as_string": "sum"}),
+    ]
+    tensors = {"w": stored([3, 2], [2, 1]), "x": stored(["s0", 3], [3, 1]), "i": stored(["s1"], [1], 5)}
+    tensors.update({each: rows for each in ("mm", "h", "z", "y")})
+    inputs = [{"parameter": {"arg": {"name": "w"}, "parameter_name": "lin.w"}}]
+    inputs += [{"user_input": {"arg": tensor(each)}} for each in ("x", "i")]
+    inputs += [{"constant_input": {"name": "k", "value": {"as_int": 3}}}]
+    whole = graph(["w", "x", "i"], ["y"], nodes, tensors, {"n": size})
+    whole["inputs"].append({"as_int": 3})
+    model = {
+        "graph_module": {
+            "graph": whole,
+            "signature": {"input_specs": inputs, "output_specs": [{"user_output": {"arg": tensor("y")}}]},
+        },
+        "range_constraints": {"s0": {"min_val": 2, "max_val": None}},
+        "schema_version": {"major": 8, "minor": 20},
+        "verifiers": ["TRAINING"],
+        "torch_version": "2.15.0",
+    }
+    weight = {"path_name": "weight_0", "is_param": True, "use_pickle": False, "tensor_meta": tensors["w"]}
+    return {
+        "archive_format": "pt2",
+        "byteorder": "little",
+        "models/model.json": json.dumps(model, separators=(",", ":")),
+        "data/weights/model_weights_config.json": json.dumps({"config": {"lin.w": weight}}, separators=(",", ":")),
+        "data/weights/weight_0": "\0" * 24,
+    }
+
+
+def zipped(entries, method):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as archive:
+        for name, text in entries.items():
+            archive.writestr("m/" + name, text)
+    return file.getvalue()
+
+
 def cut(path):
     """A file of the examples with the same names and types, but no axis longer than three."""
     with open(path, "rb") as file:
@@ -144,6 +232,13 @@ def main():
     for i, text in enumerate(TUNINGS):
         write(f"{out}/tunings/{i}", text)
 
+    entries = exported_program()
+    # As a table, which is how the target packs an archive itself: mutations keep its check sums right.
+    table = b"".join(name.encode() + b"\0" + struct.pack("<I", len(text))[:3] + text.encode() for name, text in entries.items())
+    write(f"{out}/archives/table", table)
+    write(f"{out}/archives/stored", zipped(entries, zipfile.ZIP_STORED))
+    write(f"{out}/archives/deflated", zipped(entries, zipfile.ZIP_DEFLATED))
+
     trained = f"{out}/trained"
     write(f"{trained}/model.gnn", TRAINED)
     write(
@@ -168,7 +263,9 @@ def main():
     # Dictionaries: words to put in.
     formats = ['"dtype"', '"shape"', '"data_offsets"', '"__metadata__"', *(f'"{name}"' for name in WIDTHS)]
     tuning = sorted(set(re.findall(r"\S+", " ".join(TUNINGS))))
+    schema = set(re.findall(r'"\w+"|[A-Z]\w+\(', "".join(entries.values())))
     dictionaries = {"texts": words, "json": keys, "safetensors": formats, "tunings": tuning, "checkpoints": formats}
+    dictionaries["archives"] = schema
     for name, entries in dictionaries.items():
         quoted = ('"' + entry.replace("\\", "\\\\").replace('"', '\\"') + '"\n' for entry in sorted(entries))
         write(f"{out}/{name}.dict", "".join(quoted))
