@@ -25,9 +25,6 @@
 
 namespace gnnc::cpu {
 
-/// Accumulations that carry two values: maximum and sum, or best and its number.
-inline bool hasTwoSlots(mpdfg::ReduceKind kind) { return kind == mpdfg::ReduceKind::LogSumExp || namesWinner(kind); }
-
 class FlatSweep : public SweepBase {
 public:
   /// `staging`: where the rows of operands are made a few members at a time; then nothing is cut, for each tile would
