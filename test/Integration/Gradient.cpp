@@ -210,7 +210,7 @@ std::string test::compareAlongLines(const Program &program, const Graph &graph, 
         return value;
       };
       double best = INFINITY, found = 0;
-      for (double step : {1e-5, 1e-6, 1e-4}) {
+      for (double step : {1e-5, 1e-6, 1e-4, 1e-7, 1e-8}) {
         double above = at(step), slope = (above - at(-step)) / (2 * step);
         if (!loss.error.empty())
           return loss.error;
@@ -244,7 +244,7 @@ std::string test::compareWithDifferences(const Program &program, const Graph &gr
     for (size_t i = 0; i < x.data.size(); ++i) {
       // A kink may be near by: then a smaller step.
       double before = x.data[i], best = INFINITY, found = 0;
-      for (double step : {1e-5, 1e-6, 1e-4}) {
+      for (double step : {1e-5, 1e-6, 1e-4, 1e-7, 1e-8}) {
         x.data[i] = before + step;
         double above = loss();
         x.data[i] = before - step;
