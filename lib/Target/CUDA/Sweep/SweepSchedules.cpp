@@ -111,12 +111,16 @@ bool SweepPrinter::canShareBlocks() {
 /// What a lane holds throughout a walk.
 int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOrFloatBitWidth() / 8; }
 
-/// Whether that is little, and all that a lane holds: random numbers are made in a dozen registers, and a running
-/// maximum scales what was summed before.
+/// Whether that is little, and all that a lane holds: random numbers are made in a dozen registers, a running maximum
+/// scales what was summed before, and rows that are whole in each lane before or after a walk are held there too.
 bool SweepPrinter::isLight() {
-  auto holdsMore = [](Operation &op) {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  auto holdsMore = [&](Operation &op) {
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
-    return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind()));
+    return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())) ||
+           llvm::any_of(op.getOperands(), [&](Value value) {
+             return !value.getDefiningOp<ConstantOp>() && heldBy(axes.of(value), axes) * bytes > kFewBytes;
+           });
   };
   return layout.walkNumbers > 0 && walkBytes() <= kFewBytes && llvm::none_of(sweep.getBody().front(), holdsMore);
 }
