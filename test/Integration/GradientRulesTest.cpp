@@ -444,5 +444,17 @@ INSTANTIATE_TEST_SUITE_P(
           %4 = mpdfg.reduce mean %3 along @dst : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@node>>
           return %1, %2, %3, %4 : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>,
             tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@node>>
+        })"},
+        // exp of what a softmax leaves out may be beyond all numbers.
+        Text{"left_out", "func.func @forward(%e: tensor<?x2xf32, #mpdfg.on<@edge>>" ARGUMENT("input", "e") R"() ->
+            (tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}) {
+          %0 = mpdfg.constant 0.0 : tensor<2xf32>
+          %1 = mpdfg.broadcast %0 along @all : tensor<2xf32> -> tensor<?x2xf32, #mpdfg.on<@node>>
+          %2 = mpdfg.broadcast %1 along @up {fill = 2000.0} : tensor<?x2xf32, #mpdfg.on<@node>>
+            -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          %3 = mpdfg.binary add %e, %2 : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
+            -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          %4 = mpdfg.norm %3 along @up : tensor<?x2xf32, #mpdfg.on<@edge>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+          return %4 : tensor<?x2xf32, #mpdfg.on<@edge>>
         })"}),
     [](const auto &info) { return std::string(info.param.name); });

@@ -37,9 +37,12 @@ Value fromStatistics(Rules &r, Operation *op, Value x, FlatSymbolRefAttr along) 
   Type owners = targetType(op, along, x.getType());
   Value shift = r.broadcast(r.reduce(ReduceKind::SoftmaxShift, x, along, owners), along, x.getType());
   Value scale = r.broadcast(r.reduce(ReduceKind::SoftmaxScale, x, along, owners), along, x.getType());
-  Value share = r.mul(r.exp(r.sub(x, shift)), scale);
-  // Those whose map is undefined get 0, whatever they hold.
-  return isPartial(op, along) ? r.select(scale, share, r.number(0, x)) : share;
+  Value above = r.sub(x, shift);
+  // Those whose map is undefined get 0, as their scale is. What they hold has no limit: exp of it, and its derivative,
+  // could be infinite, and 0 times that is no number.
+  if (isPartial(op, along))
+    above = r.select(scale, above, r.number(0, x));
+  return r.mul(r.exp(above), scale);
 }
 
 /// The softmax of x in its first form where it has one.
