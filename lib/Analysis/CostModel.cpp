@@ -174,3 +174,16 @@ SymbolicExpr gnnc::timeOf(Operation *function) {
   }
   return time;
 }
+
+int64_t gnnc::statementsOf(Operation *op) {
+  constexpr int64_t kLanes = 16, kMostRegisters = 4, kMostEach = 64; // longer rows and inner products are loops
+  if (!op || op->getNumResults() != 1 || isa<ConstantOp, IotaOp, BroadcastOp>(op))
+    return 0;
+  // Each part of a joined row is read and written by itself.
+  if (auto concat = dyn_cast<ConcatOp>(op))
+    return concat.getInputs().size();
+  int64_t numbers = std::max<int64_t>(getFeatureElements(op->getResult(0).getType()), 1), each = 1;
+  if (auto row = dyn_cast<CostOpInterface>(op))
+    each = std::clamp<int64_t>(row.flopsPerRow() / numbers, 1, kMostEach);
+  return each * std::clamp<int64_t>(llvm::divideCeil(numbers, kLanes), 1, kMostRegisters);
+}

@@ -9,6 +9,7 @@
 #include "Alternatives.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
+#include "gnnc/Target/CUDA/Preparation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -69,6 +70,8 @@ PhaseOptions Compilation::phaseOptions() const {
   PhaseOptions phase(options.optLevel, options.gradient);
   phase.passes = PassSelection(options.optLevel, options.without);
   phase.storage = options.storage;
+  if (options.statements)
+    phase.statements = options.statements;
   phase.save = options.save == SaveKind::None  ? SaveMode::None
                : options.save == SaveKind::All ? SaveMode::All
                                                : SaveMode::Auto;
@@ -254,7 +257,9 @@ llvm::Error Compilation::emitDeviceCode() {
   device.preparation = kinds;
   std::vector<std::vector<cuda::Image>> images(source->parts.size(), kinds);
   std::vector<std::string> names = namesOfParts(device.steps, source->parts.size());
-  std::vector<cuda::Unit> units{{cuda::preparationSource(), device.preparation, "preparation of graphs"}};
+  std::vector<cuda::Unit> units;
+  if (!cuda::readPreparation(device.preparation))
+    units.push_back({cuda::preparationSource(), device.preparation, "preparation of graphs"});
   for (auto [part, ofPart, name] : llvm::zip_equal(source->parts, images, names))
     units.push_back({part, ofPart, name});
   if (llvm::Error failure = cuda::compileImages(units, &timings))

@@ -39,6 +39,9 @@ llvm::Error gnnc::checkOptions(const frontend::ModelSpec &model, const CompileOp
     if (!llvm::is_contained(optionalPasses(), llvm::StringRef(name)))
       return makeError("expected an optimisation to leave out (" + llvm::join(optionalPasses(), ", ") + "), found '" +
                        name + "'");
+  if (options.statements < 0)
+    return makeError("expected a number of statements that a kernel may have, found " +
+                     llvm::Twine(options.statements));
   if (options.cpuLevels.empty())
     return makeError("expected at least one processor level");
   for (int level : options.cpuLevels)

@@ -130,6 +130,7 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   phase.require(createSaveValues(saving));
   FuseMessagePassingOptions fusion;
   fusion.fuse = options.passes.getLevel() > 0;
+  fusion.statements = options.statements;
   fusion.degrees = options.passes.takes(0, "read-degrees");
   phase.require(createFuseMessagePassing(fusion));
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
@@ -137,7 +138,9 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   auto mergeInBodies = [&] { pm.nest<func::FuncOp>().nest<mpk::SweepOp>().addPass(createCSEPass()); };
   mergeInBodies();
   // Rows are joined where they are written, and sliced where they are read.
-  phase.add(1, createSplitJoinedRows());
+  SplitJoinedRowsOptions rows;
+  rows.statements = options.statements;
+  phase.add(1, createSplitJoinedRows(rows));
   // Parts of a softmax may take two walks where the whole took one.
   phase.require(createExpandSoftmaxes());
   mergeInBodies();
@@ -186,7 +189,7 @@ static constexpr PassPhase kPhases[] = {
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {
        populateFusePipeline(pm, {options.passes, options.save, options.storage, options.target.tilesInBlocks,
-                                 options.target.spreadEpilogues});
+                                 options.target.spreadEpilogues, options.statements});
      }},
     {"plan-memory", "give intermediate tensors slots of one arena",
      [](OpPassManager &pm, const PhaseOptions &options) {

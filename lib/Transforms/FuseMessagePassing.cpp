@@ -213,7 +213,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   void rewrite(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
-    Grouping grouping(function, fuse, degrees);
+    Grouping grouping(function, fuse, degrees, statements);
     OpBuilder b(terminator);
     DenseMap<Value, Value> kept;
     auto now = [&](Value value) { return kept.lookup(value) ? kept.lookup(value) : value; };

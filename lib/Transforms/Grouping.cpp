@@ -21,6 +21,7 @@
 #include "Grouping.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Transforms/Halves.h"
 
 using namespace mlir;
@@ -66,6 +67,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "what needs it through a map could not join that sweep then";
   case Obstacle::OtherAxes:
     return "one of them is a large shared value with other axes";
+  case Obstacle::TooLong:
+    return "that sweep would have more statements than a kernel may have";
   case Obstacle::Tiled:
     return "a sweep that multiplies a few members at a time only sums";
   case Obstacle::NothingShared:
@@ -147,7 +150,8 @@ void BodyWalk::operands(Operation *op, FlatSymbolRefAttr member) {
     run(operand, member);
 }
 
-Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees) : readDegrees(fuse && readDegrees) {
+Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees, int64_t mostStatements)
+    : readDegrees(fuse && readDegrees), mostStatements(mostStatements) {
   findAnchors(function, fuse);
   late = findLate(function);
   for (Operation *anchor : anchors)
@@ -172,7 +176,44 @@ void Grouping::requireRows(Value value) {
     require(value);
 }
 
+/// Joins of joins are one row of many parts; what is joined of more than a body may have is kept part by part.
+void Grouping::requireLongJoins(func::FuncOp function) {
+  DenseMap<Value, int64_t> parts; // 1 if not there
+  auto partsOf = [&](Value value) {
+    auto it = parts.find(value);
+    return it == parts.end() || anchors.contains(value.getDefiningOp()) ? int64_t(1) : it->second;
+  };
+  for (Operation &op : function.getBody().front()) {
+    if (auto concat = dyn_cast<ConcatOp>(op)) {
+      int64_t all = 0;
+      for (Value input : concat.getInputs())
+        all += partsOf(input);
+      if (all > kMostParts && all > int64_t(concat.getInputs().size())) {
+        remarkPassed(concat, DEBUG_TYPE, "join", [&] {
+          return "rows are kept before they are joined: " + std::to_string(all) + " parts are more than " +
+                 std::to_string(kMostParts);
+        });
+        for (Value input : concat.getInputs())
+          if (partsOf(input) > 1) {
+            require(input);
+            apart.insert(input.getDefiningOp());
+          }
+        all = concat.getInputs().size();
+      }
+      parts[concat.getResult()] = all;
+    } else if (op.getNumResults() == 1 && !isa<ReduceOp, BroadcastOp, SliceOp>(op) && !mpk::isProduct(&op)) {
+      int64_t most = 1;
+      for (Value operand : op.getOperands())
+        most = std::max(most, partsOf(operand));
+      if (most > 1)
+        parts[op.getResult(0)] = most;
+    }
+  }
+}
+
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
+  if (fuse)
+    requireLongJoins(function);
   for (Operation &op : function.getBody().front()) {
     if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees) || op.hasAttr(kKeepAttr))
       require(op.getResult(0));
@@ -203,6 +244,25 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     if (!fuse || large || binds)
       require(op.getResult(0));
   }
+  requireOperands();
+  // What that leaves to compute in one place may be more than a kernel can have; cutting makes new anchors.
+  for (unsigned i = 0; fuse && i < anchors.size(); ++i) {
+    cutLongBody(anchors[i]);
+    requireOperands();
+  }
+  for (auto degree : function.getOps<DegreeOp>())
+    if (isAtHand(degree))
+      remarkPassed(degree, DEBUG_TYPE, "degree", [&] {
+        return "degree is read off the index of " + name(degree.getAlongAttr()) + " where it is used";
+      });
+    else if (readDegrees)
+      remarkMissed(
+          degree, DEBUG_TYPE, "degree", [] { return "degree is made by a sweep"; },
+          [] { return "an output, a view or a product has it in memory"; });
+}
+
+/// Makes anchors of what the pending anchors need to have in memory.
+void Grouping::requireOperands() {
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
     Operation *op = value.getDefiningOp();
@@ -243,15 +303,112 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     else
       walk.operands(op, {});
   }
-  for (auto degree : function.getOps<DegreeOp>())
-    if (isAtHand(degree))
-      remarkPassed(degree, DEBUG_TYPE, "degree", [&] {
-        return "degree is read off the index of " + name(degree.getAlongAttr()) + " where it is used";
-      });
-    else if (readDegrees)
-      remarkMissed(
-          degree, DEBUG_TYPE, "degree", [] { return "degree is made by a sweep"; },
-          [] { return "an output, a view or a product has it in memory"; });
+}
+
+/// Keeps values in memory where an anchor's body would be longer than a kernel may be. The body's values are taken in
+/// an order in which each comes after those it needs. Such an order may be cut anywhere, and what is needed on both
+/// sides is kept; it is cut in the second half of what one kernel may have, where that is least.
+void Grouping::cutLongBody(Operation *anchor) {
+  SmallVector<std::pair<Value, FlatSymbolRefAttr>> order;
+  DenseMap<std::pair<Value, Attribute>, unsigned> places; // in the order
+  int64_t statements = 0;
+  bool isTiled = mpk::isTiled(anchor);
+  // Depth first, without recursion: bodies may be long.
+  struct Frame {
+    Value value;
+    FlatSymbolRefAttr member;
+    SmallVector<std::pair<Value, FlatSymbolRefAttr>> needs;
+  };
+  auto isInner = [&](Operation *op) {
+    return op && op->getNumResults() == 1 && !anchors.contains(op) && !mpk::isProduct(op) && !isView(op) &&
+           !isa<ConstantOp, IotaOp, BroadcastOp>(op) && !isAtHand(op);
+  };
+  DenseSet<std::pair<Value, Attribute>> seen;
+  auto needsOf = [&](Operation *op, FlatSymbolRefAttr member) {
+    SmallVector<std::pair<Value, FlatSymbolRefAttr>> needs;
+    if (FlatSymbolRefAttr along = getMemberMap(op))
+      member = along;
+    else if (isAllReduction(op))
+      member = {};
+    for (Value operand : op->getOperands()) {
+      FlatSymbolRefAttr from = member;
+      // Of movements, those that lead back to the owner or from a shared value are none in a body.
+      while (auto move = operand.getDefiningOp<BroadcastOp>()) {
+        if (move.getAlong() != kAllMap && move.getAlongAttr() != from)
+          break;
+        operand = move.getInput();
+        from = {};
+      }
+      if (!getResidency(operand.getType()))
+        from = {};
+      if (isInner(operand.getDefiningOp()))
+        needs.push_back({operand, from});
+    }
+    return needs;
+  };
+  SmallVector<Frame> stack;
+  stack.push_back({Value(), {}, needsOf(anchor, {})});
+  while (!stack.empty()) {
+    Frame &frame = stack.back();
+    if (frame.needs.empty()) {
+      if (frame.value) {
+        places[{frame.value, frame.member}] = order.size();
+        order.push_back({frame.value, frame.member});
+        statements += statementsOf(frame.value.getDefiningOp());
+        isTiled |= mpk::isTiled(frame.value.getDefiningOp());
+      }
+      stack.pop_back();
+      continue;
+    }
+    auto [value, member] = frame.needs.pop_back_val();
+    if (seen.insert({value, member}).second)
+      stack.push_back({value, member, needsOf(value.getDefiningOp(), member)});
+  }
+  // What is multiplied in tiles was found to fit as it is.
+  if (statements <= mostStatements || isTiled)
+    return;
+
+  SmallVector<unsigned> lastUse(order.size(), 0);
+  for (auto [i, key] : llvm::enumerate(order))
+    for (auto need : needsOf(key.first.getDefiningOp(), key.second))
+      lastUse[places.lookup(need)] = i;
+  for (auto need : needsOf(anchor, {}))
+    lastUse[places.lookup(need)] = order.size();
+  llvm::SetVector<unsigned> alive; // places whose values are needed later
+  int64_t since = 0;
+  std::optional<std::pair<int64_t, SmallVector<unsigned>>> best; // numbers that would be kept, and where
+  unsigned bestPlace = 0;
+  for (unsigned i = 0; i < order.size(); ++i) {
+    int64_t more = statementsOf(order[i].first.getDefiningOp());
+    if (best && since + more > mostStatements) {
+      for (unsigned place : best->second)
+        require(order[place].first);
+      // Go on behind the cut.
+      for (unsigned place : best->second)
+        alive.remove(place);
+      since = 0;
+      for (unsigned place = bestPlace + 1; place < i; ++place)
+        since += statementsOf(order[place].first.getDefiningOp());
+      best.reset();
+    }
+    since += more;
+    alive.remove_if([&](unsigned place) { return lastUse[place] <= i; });
+    if (lastUse[i] > i)
+      alive.insert(i);
+    if (2 * since < mostStatements)
+      continue;
+    int64_t numbers = 0;
+    for (unsigned place : alive)
+      numbers += getFeatureElements(order[place].first.getType());
+    if (!best || numbers <= best->first) {
+      best = {numbers, llvm::to_vector(alive)};
+      bestPlace = i;
+    }
+  }
+  remarkPassed(anchor, DEBUG_TYPE, "cut", [&] {
+    return "what it is computed from is kept in parts: a kernel of " + std::to_string(statements) +
+           " statements would be longer than " + std::to_string(mostStatements);
+  });
 }
 
 bool Grouping::reaches(unsigned from, unsigned to) const {
@@ -285,6 +442,8 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
     needs.uses.insert(*group);
     if (isAllReduction(source))
       obstacle = Obstacle::Everything;
+    else if (apart.contains(source) && obstacle == Obstacle::None)
+      obstacle = Obstacle::TooLong;
     if (obstacle != Obstacle::None)
       needs.barred.try_emplace(*group, obstacle);
   };
@@ -297,6 +456,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
 
   needs.over = getOwnerSpace(op);
   needs.along = getMemberMap(op);
+  needs.statements = statementsOf(op);
   needs.tiled = mpk::isTiled(op); // A product whose own rows are kept.
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
@@ -321,6 +481,8 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
       // A member sees an anchor on its own space as memory, unless it is the sweep's own softmax.
       bool ownSoftmax = source && isa<NormOp>(source) && getMemberMap(source) == member;
       read(value, through ? Obstacle::Gathered : member && !ownSoftmax ? Obstacle::ByMember : Obstacle::None);
+    } else if (needs.computed.insert({value, member}).second) {
+      needs.statements += statementsOf(source);
     }
     return inner;
   };
@@ -408,7 +570,12 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
     return Obstacle::Cycle;
   if (needsSecondSweep(op, needs, group))
     return Obstacle::SecondSweep;
-  return Obstacle::None;
+  int64_t statements = group.statements + needs.statements;
+  if (statements > mostStatements)
+    for (auto [value, member] : needs.computed)
+      if (group.computed.contains({value, member}))
+        statements -= statementsOf(value.getDefiningOp());
+  return statements > mostStatements ? Obstacle::TooLong : Obstacle::None;
 }
 
 void Grouping::place(Operation *op, bool fuse) {
@@ -435,6 +602,10 @@ void Grouping::place(Operation *op, bool fuse) {
       group.along = needs.along;
     group.anchors.insert(op);
     group.reads.insert_range(needs.reads);
+    group.statements += statementsOf(op);
+    for (auto [value, member] : needs.computed)
+      if (group.computed.insert({value, member}).second)
+        group.statements += statementsOf(value.getDefiningOp());
     group.tiled |= needs.tiled;
     for (unsigned used : needs.uses)
       if (used != candidate)

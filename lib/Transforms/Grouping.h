@@ -39,6 +39,8 @@ struct Group {
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::SetVector<unsigned> uses; ///< groups whose values it reads
   llvm::SetVector<mlir::Value> reads;
+  llvm::DenseSet<std::pair<mlir::Value, mlir::Attribute>> computed; ///< in its body, by point of view
+  int64_t statements = 0;                                           ///< of its body, about (statementsOf)
   mlir::Operation *product = nullptr;
   bool late = false;  ///< of the backward half: see findLate
   bool tiled = false; ///< its members are multiplied by weights, a few members at a time
@@ -55,6 +57,7 @@ enum class Obstacle {
   Later,       ///< one of them belongs to the backward half, which may run long after the other
   SecondSweep, ///< a later sum along that map reads it through a map, so it could not join the sweep any more
   OtherAxes,   ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
+  TooLong,     ///< the sweep would have more statements than a kernel may have
   Tiled,       ///< products of a few members at a time: their sweep knows only what is known before it
   NothingShared, ///< it could, but they read nothing in common
 };
@@ -62,8 +65,9 @@ enum class Obstacle {
 /// The plan of fusion for one function.
 class Grouping {
 public:
-  /// With `readDegrees`, degrees are read off the index of their map wherever they are used.
-  Grouping(mlir::func::FuncOp function, bool fuse, bool readDegrees);
+  /// With `readDegrees`, degrees are read off the index of their map wherever they are used. Sweeps have at most about
+  /// `mostStatements` statements, except for what a single operation takes.
+  Grouping(mlir::func::FuncOp function, bool fuse, bool readDegrees, int64_t mostStatements);
 
   const std::vector<Group> &getGroups() const { return groups; }
   /// Groups in an order in which each comes after those it uses.
@@ -89,6 +93,9 @@ public:
 private:
   void findAnchors(mlir::func::FuncOp function, bool fuse);
   void require(mlir::Value value);
+  void requireOperands();
+  void requireLongJoins(mlir::func::FuncOp function);
+  void cutLongBody(mlir::Operation *anchor);
   /// Of a value that is read through a map.
   void requireRows(mlir::Value value);
   void place(mlir::Operation *op, bool fuse);
@@ -107,8 +114,10 @@ private:
   void useStatistics(const Needs &needs, unsigned group);
 
   bool readDegrees;
+  int64_t mostStatements;
   llvm::DenseSet<mlir::Operation *> late; ///< operations of the backward half, see findLate
   llvm::SetVector<mlir::Operation *> anchors;
+  llvm::DenseSet<mlir::Operation *> apart; ///< anchors that are read from memory, not within the sweep that makes them
   llvm::SmallVector<mlir::Operation *> pending;
   /// The other form of a softmax, and the anchors that make the statistics.
   struct Recomputed {

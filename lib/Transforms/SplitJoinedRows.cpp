@@ -17,6 +17,7 @@
 
 #include "Remarks.h"
 #include "dialects/mpk/IR/MPK.h"
+#include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -36,7 +37,7 @@ namespace {
 /// An operation that makes each number of its result of the same number of each operand.
 bool isByNumber(Operation *op) {
   if (auto accumulate = dyn_cast_or_null<mpk::AccumulateOp>(op))
-    return !accumulate.getShared(); // Shared ones may only be yielded.
+    return !accumulate.getShared();        // Shared ones may only be yielded.
   if (isa_and_nonnull<mpk::SoftmaxOp>(op)) // over members, each number by itself
     return true;
   auto linear = dyn_cast_or_null<LinearOpInterface>(op);
@@ -50,7 +51,12 @@ int64_t sizeAlong(Value value, int64_t axis) {
 
 class BodySplitter {
 public:
-  explicit BodySplitter(mpk::SweepOp sweep) : block(sweep.getBody().front()), builder(sweep.getContext()) {}
+  /// The body has no more than `mostStatements` statements in the end, or no more than it has now.
+  BodySplitter(mpk::SweepOp sweep, int64_t mostStatements)
+      : block(sweep.getBody().front()), builder(sweep.getContext()), mostStatements(mostStatements) {
+    for (Operation &op : block)
+      statements += statementsOf(&op);
+  }
 
   unsigned run() {
     for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
@@ -173,6 +179,15 @@ private:
     }
     if (parts.size() == op.getInputs().size())
       return;
+    if (int64_t(parts.size()) > kMostParts) {
+      remarkMissed(
+          op, DEBUG_TYPE, "split", [] { return "a row that is joined of joined rows keeps these"; },
+          [&] {
+            return "it would have " + std::to_string(parts.size()) + " parts, and at most " +
+                   std::to_string(kMostParts) + " are joined at once";
+          });
+      return;
+    }
     builder.setInsertionPoint(op);
     replace(op, join(parts, op.getAxis(), op.getLoc()));
   }
@@ -189,6 +204,14 @@ private:
             [] { return "another operand cannot be cut where it is joined"; });
         continue;
       }
+      int64_t more = statementsOf(op) * (int64_t(concat.getInputs().size()) - 1);
+      if (statements + more > mostStatements) {
+        remarkMissed(
+            op, DEBUG_TYPE, "split", [] { return "a joined row is computed with as a whole"; },
+            [] { return "its sweep would have more statements than a kernel may have"; });
+        continue;
+      }
+      statements += more;
       builder.setInsertionPoint(op);
       SmallVector<Value> parts;
       int64_t begin = 0;
@@ -203,16 +226,19 @@ private:
 
   Block &block;
   OpBuilder builder;
+  int64_t mostStatements, statements = 0;
   unsigned numSplit = 0;
 };
 
 struct SplitJoinedRows : public gnnc::impl::SplitJoinedRowsBase<SplitJoinedRows> {
+  using SplitJoinedRowsBase::SplitJoinedRowsBase;
+
   void runOnOperation() override {
     getOperation().walk([&](mpk::SweepOp sweep) {
       // Shared values are computed number by number where they are joined, and what is in tiles too.
       if (sweep.getOverAttr() &&
           llvm::none_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); }))
-        numSplit += BodySplitter(sweep).run();
+        numSplit += BodySplitter(sweep, statements).run();
     });
   }
 };

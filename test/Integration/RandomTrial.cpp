@@ -230,7 +230,8 @@ std::string checkCompiled(const Trial &trial, const Way &way) {
 std::string Way::name() const {
   return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted") +
          (save == SaveKind::Auto ? std::string() : std::string(" --save=") + nameOf(save)) +
-         (compiled ? " for x86-64-v" + std::to_string(cpuLevel) : "") + (optimise ? "" : " without LLVM's optimiser");
+         (compiled ? " for x86-64-v" + std::to_string(cpuLevel) : "") + (optimise ? "" : " without LLVM's optimiser") +
+         (statements ? " --statements=" + std::to_string(statements) : std::string());
 }
 
 std::vector<Way> test::allWays(const RandomSeed &seed, bool gradient) {
@@ -249,6 +250,8 @@ std::vector<Way> test::allWays(const RandomSeed &seed, bool gradient) {
     way.optimise = seed.body == BodySize::Full || seed.number % compiled == i;
     // The level changes once each of the ways has been the optimised one.
     way.cpuLevel = (seed.number / compiled + i) % 2 ? 3 : 4;
+    if (seed.number % 2 && (way.optLevel == 1 || way.save == SaveKind::All))
+      way.statements = 24;
   }
   return ways;
 }
@@ -260,6 +263,7 @@ CompileOptions test::optionsFor(const Way &way) {
   options.optLevel = way.optLevel;
   options.save = way.save;
   options.optimiseCode = way.optimise;
+  options.statements = way.statements;
   static const bool newer = __builtin_cpu_supports("x86-64-v4");
   options.cpuLevels = {newer ? way.cpuLevel : std::min(way.cpuLevel, 3)};
   return options;

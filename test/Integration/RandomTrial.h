@@ -42,13 +42,15 @@ struct Way {
   unsigned optLevel = 2;
   bool compiled = true; ///< false: the interpreter on the module after the phases
   SaveKind save = SaveKind::Auto;
-  int cpuLevel = 4;     ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
-  bool optimise = true; ///< with LLVM's optimiser, as users get it
+  int cpuLevel = 4;       ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
+  bool optimise = true;   ///< with LLVM's optimiser, as users get it
+  int64_t statements = 0; ///< that a kernel may have; 0: the default, which random models stay below
   std::string name() const;
 };
 /// The ways to try a seed. Code generation takes most of the time, so each compiled way is for one processor level:
 /// they alternate over the ways, and with the seed, so that every way meets both. Of a small body LLVM optimises the
-/// code of one way, another for each seed. `gradient`: with the two ways that differ for gradients alone.
+/// code of one way, another for each seed. Of every second seed, some ways keep kernels short. `gradient`: with the two
+/// ways that differ for gradients alone.
 std::vector<Way> allWays(const RandomSeed &seed, bool gradient = false);
 
 /// How to compile a model that way, for a processor level that this machine has.

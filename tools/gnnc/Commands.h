@@ -31,6 +31,7 @@ struct CompileArguments {
   bool gradient = false;
   std::string save = "auto";
   std::vector<std::string> without; ///< optimisations to leave out
+  int64_t statements = 0;           ///< that a kernel may have; 0: the default
   bool remarks = false;
   bool werror = false; ///< warnings are errors
   std::string report;  ///< the page to write; empty: none

@@ -140,6 +140,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Case("all", SaveKind::All)
                      .Default(SaveKind::Auto);
   options.without = arguments.without;
+  options.statements = arguments.statements;
   if (arguments.remarks)
     options.onRemark = [](llvm::StringRef remark) { llvm::errs() << remark << "\n"; };
   if (!arguments.report.empty())

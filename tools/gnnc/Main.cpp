@@ -102,6 +102,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember(optimisations));
+  arguments.statements = kMostStatements;
+  command
+      ->add_option("--statements", arguments.statements,
+                   "Statements that a kernel may have, about. Where fusion would make a longer one, there are several, "
+                   "with intermediate values in memory: compilers take more than twice the time for twice as many")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   command->add_flag("--remarks", arguments.remarks,
                     "Print to standard error what each optimisation did or declined to do, and why");
   addWerror(*command, arguments);

@@ -42,6 +42,10 @@ inline constexpr int64_t kBytesPerOperation = 1, kBytesPerKernel = 32768;
 /// The bytes of a value.
 SymbolicExpr bytesOf(mlir::Value value);
 
+/// The statements that an operation of a body takes in generated code, about: one for each operation on a number, for
+/// each register that a row fills, as far as rows are not walked by loops. Constants and movements take none.
+int64_t statementsOf(mlir::Operation *op);
+
 } // namespace gnnc
 
 #endif // GNNC_ANALYSIS_COSTMODEL_H

@@ -66,6 +66,9 @@ struct CompileOptions {
   std::vector<int> architectures = {80, 90};
   /// What GPUs compute float32 products with.
   cuda::ProductArithmetic products = cuda::ProductArithmetic::TF32x3;
+  /// Statements that a generated kernel may have, about, which bounds how long LLVM and NVRTC take. Where fusion would
+  /// make a longer one, there are several, with intermediate values in memory. 0: the default (kMostStatements).
+  int64_t statements = 0;
   /// Optimisations to leave out, by name; see optionalPasses().
   std::vector<std::string> without;
   /// Called for each decision of an optimisation, applied or declined and why, in one line with its place in the model.
@@ -76,7 +79,8 @@ struct CompileOptions {
   std::function<void(std::string)> onReport;
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
-  /// Called once, at the end, with what phases and kernels took; of a compilation that fails, up to there. May be empty.
+  /// Called once, at the end, with what phases and kernels took; of a compilation that fails, up to there. May be
+  /// empty.
   std::function<void(const Timings &)> onTimings;
 };
 

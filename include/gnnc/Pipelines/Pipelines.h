@@ -75,6 +75,7 @@ struct FusePipelineOptions {
   SaveMode save = SaveMode::Auto;
   Storage storage = Storage::AsComputed;               ///< what rows of spaces are kept as in memory
   bool tilesInBlocks = false, spreadEpilogues = false; ///< see TargetCapabilities
+  int64_t statements = kMostStatements;                ///< that a sweep may have
 };
 /// fuse: gathers everything between products into sweeps; only kernels remain.
 void populateFusePipeline(mlir::OpPassManager &pm, const FusePipelineOptions &options);
@@ -94,6 +95,7 @@ struct PhaseOptions {
   SaveMode save = SaveMode::Auto;
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;
+  int64_t statements = kMostStatements; ///< that a sweep may have
   TargetCapabilities target;
 };
 

@@ -21,6 +21,13 @@ enum class SaveMode { None, Auto, All };
 /// summed. A model is compiled for each assumption; see lib/Pipelines/Alternatives.h.
 enum class Extents { Unknown, FewSources, FewOwners };
 
+/// Statements that the body of a sweep may have, about, unless a compilation says otherwise. LLVM and NVRTC take a few
+/// tenths of a second for so many, and more than twice that for twice as many; layers have a tenth of it.
+inline constexpr int64_t kMostStatements = 4000;
+
+/// Parts that a row of a sweep's body may be joined of, joins of joins included: each is read and written by itself.
+inline constexpr int64_t kMostParts = 64;
+
 #define GEN_PASS_DECL
 #include "gnnc/Transforms/Passes.h.inc"
 #define GEN_PASS_REGISTRATION

@@ -569,6 +569,8 @@ def SplitJoinedRows : Pass<"split-joined-rows", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"statements", "statements", "int64_t", "kMostStatements",
+                        "statements that a body may come to have, about">];
   let statistics = [Statistic<"numSplit", "split", "Operations replaced by parts">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
@@ -662,6 +664,9 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
     map's index. Values made of degrees (normalisations) are therefore recomputed where they are used, and GCN is one
     product and one sweep.
 
+    A sweep has a bounded number of `statements`: compilers take more than twice the time for twice as many. A value
+    whose computation would be longer is made in several sweeps, with what they need of each other in memory.
+
     ```mlir
     func.func @f(%x: !node8) -> !node8 {
       %0 = mpdfg.broadcast %x along @src : !node8 -> !edge8
@@ -683,7 +688,9 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"fuse", "fuse", "bool", "true", "fuse; otherwise each operation is a sweep">,
-                 Option<"degrees", "degrees", "bool", "true", "read degrees from the indices of their maps (R1)">];
+                 Option<"degrees", "degrees", "bool", "true", "read degrees from the indices of their maps (R1)">,
+                 Option<"statements", "statements", "int64_t", "kMostStatements",
+                        "statements that a sweep may have, about; beyond it values are kept and sweeps stay apart">];
   let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }

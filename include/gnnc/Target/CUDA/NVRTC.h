@@ -47,6 +47,9 @@ llvm::Error compileImages(llvm::ArrayRef<Unit> units, Timings *timings = nullptr
 /// Whether a run-time compiler can be found on this machine; if not, the error says why.
 llvm::Error findCompiler();
 
+/// Its release ("13.0"), or why there is none.
+llvm::Expected<std::string> compilerVersion();
+
 } // namespace gnnc::cuda
 
 #endif // GNNC_TARGET_CUDA_NVRTC_H

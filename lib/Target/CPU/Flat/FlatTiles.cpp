@@ -17,6 +17,9 @@ namespace {
 
 /// A walk is repeated at most so often for one owner: each repetition reads the members' indices again.
 constexpr int64_t kMostInnerTiles = 8;
+/// Work on rows that no walk reads is cut until it has so many statements, each on one register: it repeats nothing
+/// then, and values that need more registers than there are go through memory anyway, as LLVM finds out at length.
+constexpr int64_t kMostOnRegisters = 512;
 
 class TileChooser {
 public:
@@ -31,7 +34,8 @@ public:
   }
 
   Tiling choose() {
-    while (!isNarrowEnough(sweep, plan, tiling) || pressure() > target.registers() - 4)
+    while (!isNarrowEnough(sweep, plan, tiling) || pressure() > target.registers() - 4 ||
+           statementsOnRegisters() > kMostOnRegisters)
       if (!shrink())
         break;
     return tiling;
@@ -42,6 +46,21 @@ private:
     if (plan.walks == 0)
       return 0;
     return registersLive(operations, plan, lanes, [&](Value v) { return tiling.shapeOf(v, plan.axes); });
+  }
+
+  /// Of a sweep without walks and sums; 0 for others.
+  int64_t statementsOnRegisters() const {
+    if (plan.walks > 0 || !plan.shared.empty())
+      return 0;
+    int64_t statements = 0;
+    for (Operation *op : operations)
+      if (auto row = dyn_cast<mpdfg::CostOpInterface>(op)) {
+        Value result = op->getResult(0);
+        int64_t numbers = std::max<int64_t>(mpdfg::getFeatureElements(result.getType()), 1);
+        statements += std::max<int64_t>(row.flopsPerRow() / numbers, 1) *
+                      llvm::divideCeil(RefTensor::product(tiling.shapeOf(result, plan.axes)), lanes);
+      }
+    return statements;
   }
 
   bool shrink() {

@@ -231,6 +231,13 @@ llvm::Error cuda::findCompiler() {
   return library ? llvm::Error::success() : library.takeError();
 }
 
+llvm::Expected<std::string> cuda::compilerVersion() {
+  llvm::Expected<const Library &> library = compiler();
+  if (!library)
+    return library.takeError();
+  return std::to_string(library->major) + "." + std::to_string(library->minor);
+}
+
 llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
   llvm::Expected<const Library &> library = compiler();
   if (!library)
