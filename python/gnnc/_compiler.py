@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +15,7 @@ import time
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from ._errors import CompileError, Error
 
@@ -98,9 +100,31 @@ def _key(model: Path, options: Sequence[str]) -> str:
         with zipfile.ZipFile(model) as archive:
             for entry in sorted(archive.namelist()):
                 inner = entry.partition("/")[2]
-                raw_weight = inner.startswith("data/weights/") and not inner.endswith(".json")
-                if not raw_weight and not inner.startswith("data/sample_inputs/"):
+                if inner == "models/model.json":
+                    digest.update(_without_traces(archive.read(entry)))
+                elif not _says_nothing(inner):
                     digest.update(inner.encode() + b"\0" + archive.read(entry) + b"\0")
     else:
         digest.update(model.read_bytes())
     return digest.hexdigest()
+
+
+def _says_nothing(entry: str) -> bool:
+    """Whether an entry of an exported program has no part in what is compiled: weights, examples, an identifier."""
+    is_weight = entry.startswith("data/weights/") and not entry.endswith(".json")
+    return is_weight or entry.startswith("data/sample_inputs/") or entry == ".data/serialization_id"
+
+
+def _without_traces(text: bytes) -> bytes:
+    """A program without the stack traces of its operations, which depend on who exports it."""
+    try:
+        program = json.loads(text)
+    except ValueError:
+        return text
+
+    def strip(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: strip(member) for name, member in value.items() if name != "stack_trace"}
+        return [strip(member) for member in value] if isinstance(value, list) else value
+
+    return json.dumps(strip(program), sort_keys=True).encode()

@@ -1,8 +1,9 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the tests of this folder: `python3 python/tests [--torch] [test_module[.Class[.test]] ...]`.
+"""Runs the tests of this folder: `python3 python/tests [--torch] [--installed] [test_module[.Class[.test]] ...]`.
 
-Without `--torch` only those that need no PyTorch. The compiler is the one that GNNC_COMPILER names. Where ctest asks for
+Without `--torch` only those that need no PyTorch; with `--installed` the package is the one that Python finds, not that of
+this checkout. The compiler is the one that GNNC_COMPILER names. Where ctest asks for
 reports (GTEST_OUTPUT=xml:FOLDER/), one case is written for each test.
 """
 
@@ -42,8 +43,10 @@ class Result(unittest.TextTestResult):
 
 
 def main() -> int:
-    names = [argument for argument in sys.argv[1:] if argument != "--torch"]
-    sys.path[:0] = [str(FOLDER), str(FOLDER.parent)]
+    names = [argument for argument in sys.argv[1:] if not argument.startswith("--")]
+    sys.path[:0] = [str(FOLDER), str(FOLDER / "with_torch")]
+    if "--installed" not in sys.argv:
+        sys.path.insert(0, str(FOLDER.parent))
     try:
         import numpy  # noqa: F401
     except ImportError:
@@ -55,7 +58,7 @@ def main() -> int:
     else:
         suite = loader.discover(str(FOLDER), pattern="test_*.py")
         if "--torch" in sys.argv:
-            suite.addTests(loader.discover(str(FOLDER / "with_torch"), pattern="test_*.py"))
+            suite.addTests(unittest.TestLoader().discover(str(FOLDER / "with_torch"), pattern="test_*.py"))
     runner = unittest.TextTestRunner(verbosity=1 if os.environ.get("GTEST_BRIEF") else 2, resultclass=Result)
     result = runner.run(suite)
     reports = os.environ.get("GTEST_OUTPUT", "").partition("xml:")[2]

@@ -9,9 +9,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 from torch.utils import _pytree as pytree
 
+from .. import _safetensors
+from .._library import Library
 from . import _export
 from ._module import CompiledModule, Options, compiler_options
 
@@ -56,15 +58,21 @@ def export(
     gradient: bool = False,
     options: Sequence[str] = (),
 ) -> Path:
-    """Compiles a module into a shared object for C, C++ and `gnnc.load`, with its parameters inside.
+    """Compiles a module into a shared object for C, C++ and `gnnc.load`.
 
-    `inputs` and `kwargs`: as for `compile`. `gradient`: with the program `gradient`. Returns the path.
+    `inputs` and `kwargs`: as for `compile`. `gradient`: with the program `gradient`. Parameters that are not in the object
+    are written beside it, as `model.safetensors` for `model.so`: `gnnc.load("model.so", parameters="model.safetensors")`.
+    Returns the object's path.
     """
     args, named = _arguments(inputs, kwargs)
     flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")
-    return _export.build(model, args, named, flags, output=Path(path)).path
-
-
-__all__ = ["Tensor", "compile", "export"]
+    result = _export.build(model, args, named, flags, output=Path(path)).path
+    found = Library(result).description
+    tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
+    apart = {name: tensors[name] for name in (*found.params, *found.states) if name not in found.embedded}
+    if apart:
+        numbers = {name: tensor.detach().cpu().numpy() for name, tensor in apart.items()}
+        _safetensors.save(result.with_suffix(".safetensors"), numbers)
+    return result

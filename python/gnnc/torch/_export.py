@@ -68,7 +68,14 @@ def _quietly() -> Iterator[None]:
     """torch.export logs and warns of what is tried again here."""
     loggers = [
         logging.getLogger(name)
-        for name in ("torch.export", "torch._dynamo", "torch.fx.experimental", "torch._subclasses", "torch._export")
+        for name in (
+            "torch.export",
+            "torch._dynamo",
+            "torch.fx.experimental",
+            "torch._subclasses",
+            "torch._export",
+            "torch._guards",
+        )
     ]
     levels = [logger.level for logger in loggers]
     with warnings.catch_warnings():
@@ -120,12 +127,9 @@ def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
     raise Error(f"torch.export cannot export {type(model).__name__}: {_first_line(failures[0])}") from failures[0]
 
 
-def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """torch takes a dict of all arguments by name, or, without keywords, a tuple."""
-    if not kwargs:
-        return args
-    names = list(inspect.signature(model.forward).parameters)
-    return dict(zip(names, args)) | kwargs
+def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The form that torch takes for any signature: by the names of parameters, those with a star too."""
+    return dict(inspect.signature(model.forward).bind(*args, **kwargs).arguments)
 
 
 def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict[int, Any] | None] | None:

@@ -1,0 +1,113 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""`torch.compile(model, backend="gnnc", dynamic=True)`.
+
+Importing this module (PyTorch does when the backend is named) sets two options of torch._dynamo, without which models
+with self loops or computed sizes fall apart into several graphs: `capture_dynamic_output_shape_ops` and
+`capture_scalar_outputs`.
+
+A graph is compiled at its first call. One that is given no index tensor, or that the compiler refuses, is run by
+PyTorch; refusals are said once, as a warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+import torch._dynamo
+from torch import Tensor, fx, nn
+
+from .._errors import Error
+from ._module import CompiledModule
+
+torch._dynamo.config.capture_dynamic_output_shape_ops = True
+torch._dynamo.config.capture_scalar_outputs = True
+
+
+class _Captured(nn.Module):
+    """A captured graph with its parameters as parameters, and with sizes taken from the tensors that have them."""
+
+    def __init__(self, graph: fx.GraphModule, example: Sequence[Any]) -> None:
+        super().__init__()
+        self.graph = graph
+        #: What each placeholder of the graph gets: ("tensor", n), ("size", n, dimension) or ("parameter", name).
+        self.sources: list[tuple[Any, ...]] = []
+        #: Of each argument of the captured function: the number of the tensor, or the parameter's name, or neither.
+        self.places: list[int | str | None] = []
+        placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
+        sizes: dict[str, tuple[int, int]] = {}
+        tensors = 0
+        for node, given in zip(placeholders, example):
+            if isinstance(given, nn.Parameter):
+                self.register_parameter(node.name, given)
+                self.places.append(node.name)
+            elif isinstance(given, Tensor):
+                for dimension, size in enumerate(node.meta["example_value"].shape):
+                    sizes.setdefault(str(size), (tensors, dimension))
+                self.places.append(tensors)
+                tensors += 1
+            else:
+                self.places.append(None)
+        for node, place in zip(placeholders, self.places):
+            if isinstance(place, str):
+                self.sources.append(("parameter", place))
+            elif place is not None:
+                self.sources.append(("tensor", place))
+            else:
+                found = sizes.get(str(node.meta["example_value"]))
+                if found is None:
+                    raise Error(f"argument '{node.name}' of the captured graph is no size of a tensor")
+                self.sources.append(("size", *found))
+
+    def forward(self, *tensors: Tensor) -> Any:
+        arguments = []
+        for source in self.sources:
+            if source[0] == "tensor":
+                arguments.append(tensors[source[1]])
+            elif source[0] == "size":
+                arguments.append(tensors[source[1]].shape[source[2]])
+            else:
+                arguments.append(self._parameters[source[1]])
+        return self.graph(*arguments)
+
+
+def _has_indices(example: Sequence[Any]) -> bool:
+    return any(
+        isinstance(given, Tensor) and given.dtype in (torch.int32, torch.int64) and given.dim() for given in example
+    )
+
+
+def backend(graph: fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
+    """What torch.compile calls with each graph that it captures."""
+    if not _has_indices(example):
+        return graph.forward
+    try:
+        captured = _Captured(graph, example)
+    except Error as error:
+        warnings.warn(f"gnnc leaves a graph to PyTorch: {error}", stacklevel=2)
+        return graph.forward
+    compiled: CompiledModule | None = CompiledModule(captured)
+
+    def run(*arguments: Any) -> Any:
+        nonlocal compiled
+        if compiled is None:
+            return graph(*arguments)
+        tensors = []
+        for place, argument in zip(captured.places, arguments):
+            if isinstance(place, str):
+                captured._parameters[place] = argument
+            elif place is not None:
+                tensors.append(argument)
+        try:
+            return compiled(*tensors)
+        except Error as error:
+            if compiled.__dict__["_specializations"]:
+                raise  # it ran before: this is about the arguments
+            warnings.warn(f"gnnc leaves a graph to PyTorch: {error}", stacklevel=2)
+            compiled = None
+            return graph(*arguments)
+
+    return run

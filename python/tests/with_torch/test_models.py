@@ -1,0 +1,110 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whole models: `optimize`, `export`, and torch.compile with the backend."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from gnnc.torch import CompiledModule
+from torch_modules import Conv, TorchTest, graph
+
+
+class Nearest(nn.Module):
+    """Sums over the two nearest nodes: a space that is made from values, which is refused."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        nearest = torch.cdist(x, x).topk(2, largest=False).indices
+        return x[nearest].sum(1) + 0 * x[edge_index[0]].sum()
+
+
+class Mixed(nn.Module):
+    """A layer that can be compiled, one that cannot, and a dense one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.nearest, self.head = Conv(3, 2), Nearest(), nn.Linear(2, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return self.head(self.nearest(self.first(x, edge_index), edge_index))
+
+
+class OptimizeTest(TorchTest):
+    def test_what_cannot_be_compiled_is_left_with_a_reason(self) -> None:
+        model = Mixed()
+        x, edges = graph(6, 12)
+        expected = model(x, edges)
+        report = gnnc.optimize(model, (x, edges))
+        self.assertIs(report.model, model)
+        self.assertEqual(report.compiled, ["first"])
+        self.assertIsInstance(model.first, CompiledModule)
+        left = {outcome.path: outcome for outcome in report.outcomes if not outcome.compiled}
+        self.assertEqual(list(left), ["", "nearest"])
+        self.assertTrue(left["nearest"].reason)
+        self.assertIn("compiled      first (Conv)", str(report))
+        self.assertClose(model(x, edges), expected)
+        self.assertEqual(len(list(model.parameters())), 4)
+
+    def test_a_whole_model(self) -> None:
+        model = Conv()
+        x, edges = graph(6, 12)
+        report = gnnc.optimize(model, (x, edges))
+        self.assertIsInstance(report.model, CompiledModule)
+        self.assertClose(report.model(x, edges), model(x, edges))
+
+
+class ExportTest(TorchTest):
+    def test_an_object_with_its_parameters(self) -> None:
+        module = Conv()
+        x, edges = graph(5, 9)
+        with tempfile.TemporaryDirectory() as folder:
+            path = gnnc.export(module, (x, edges), Path(folder) / "model.so", gradient=True)
+            beside = path.with_suffix(".safetensors")
+            loaded = gnnc.load(path, parameters=beside if beside.exists() else None)
+            expected = module(x, edges).detach()
+            self.assertClose(torch.from_numpy(loaded(x=x.numpy(), edge_index=edges.numpy())), expected)
+            self.assertClose(loaded(x=x, edge_index=edges), expected)
+
+
+class BackendTest(TorchTest):
+    def setUp(self) -> None:
+        super().setUp()
+        from gnnc.torch._backend import backend
+
+        torch._dynamo.reset()
+        self.backend = backend
+
+    def test_equal_to_eager_at_any_size(self) -> None:
+        module = Conv()
+        fast = torch.compile(module, backend=self.backend, dynamic=True)
+        wanted = list(module.parameters())
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for nodes, edges in ((5, 9), (30, 100)):
+                x, index = graph(nodes, edges)
+                found, expected = fast(x, index), module(x, index)
+                self.assertClose(found, expected)
+                self.assertClose(torch.autograd.grad(found.sum(), wanted), torch.autograd.grad(expected.sum(), wanted))
+
+    def test_refused_graphs_run_in_pytorch(self) -> None:
+        module = Nearest()
+        fast = torch.compile(module, backend=self.backend, dynamic=True)
+        x, edges = graph(6, 12)
+        with self.assertWarnsRegex(UserWarning, "gnnc leaves a graph to PyTorch"):
+            self.assertClose(fast(x, edges), module(x, edges))
+
+    def test_graphs_without_an_index_are_not_touched(self) -> None:
+        module = nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+        x = torch.randn(4, 3)
+        self.assertClose(torch.compile(module, backend=self.backend, dynamic=True)(x), module(x))
+
+
+if __name__ == "__main__":
+    unittest.main()
