@@ -98,8 +98,7 @@ def as_dense(given: View) -> View:
     """The same numbers, row-major: copied if they were not."""
     if given.dense:
         return given
-    owner = given.owner.contiguous() if given.is_torch else np.ascontiguousarray(given.owner)
-    return view(owner, "")
+    return view(given.owner.contiguous() if given.is_torch else given.owner.copy(order="C"), "")
 
 
 def as_floats(given: View, dtype: str, name: str) -> View:
@@ -111,7 +110,7 @@ def as_floats(given: View, dtype: str, name: str) -> View:
         raise Error(f"argument '{name}': expected {long_name(dtype)}, found {long_name(given.dtype)}", 1)
     if given.is_torch:
         return view(given.owner.to(getattr(sys.modules["torch"], long_name(dtype))).contiguous(), name)
-    return view(np.ascontiguousarray(given.owner, dtype=long_name(dtype)), name)
+    return view(given.owner.astype(long_name(dtype), order="C"), name)
 
 
 def empty_like(model: View | None, shape: tuple[int, ...], dtype: str) -> Any:

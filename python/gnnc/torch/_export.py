@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor, fx, nn
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
@@ -42,7 +42,6 @@ class Artifact:
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
     output_tree: Any  #: torch's TreeSpec of the result
-    mutated: list[str]  #: buffers that the module changes, by their full names
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -177,6 +176,7 @@ def build(
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count."""
     program = export_program(model, args, kwargs)
+    check_effects(program)
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
     try:
@@ -194,6 +194,33 @@ def build(
     return describe(program, path)
 
 
+def check_effects(program: ExportedProgram) -> None:
+    """Refuses modules that change their buffers or their arguments: compiled code gives results and nothing else."""
+    signature = program.graph_signature
+    names = {spec.arg.name: spec.target for spec in signature.input_specs if isinstance(spec.arg, TensorArgument)}
+    for node in program.graph.nodes:
+        schema = getattr(node.target, "_schema", None)
+        if node.op != "call_function" or schema is None:
+            continue
+        given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
+        written = [
+            argument.name for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
+        ]
+        if given.get("training") or given.get("use_input_stats"):  # written to, although the schema does not say so
+            written += ["running_mean", "running_var"]
+        for name in written:
+            value = given.get(name)
+            if not isinstance(value, fx.Node) or value.op != "placeholder":
+                continue
+            target = names.get(value.name)
+            if target is not None:
+                raise CompileError(
+                    f"the module changes its buffer '{target}' (running statistics in training mode, for example): compile "
+                    "it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
+                )
+            raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
+
+
 def describe(program: ExportedProgram, path: Path) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
@@ -209,15 +236,12 @@ def describe(program: ExportedProgram, path: Path) -> Artifact:
         else:
             leaf_names.append(None)
     outputs: list[int | None] = []
-    mutated: list[str] = []
     count = 0
     for output in program.graph_signature.output_specs:
         if output.kind is OutputKind.USER_OUTPUT:
             is_tensor = isinstance(output.arg, TensorArgument)
             outputs.append(count if is_tensor else None)
             count += is_tensor
-        elif output.kind is OutputKind.BUFFER_MUTATION and output.target is not None:
-            mutated.append(output.target)
         else:
-            raise CompileError(f"the module changes its input '{output.target}' in place: return it instead")
-    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, mutated)
+            raise CompileError(f"the module changes '{output.target}': return it instead")
+    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec)

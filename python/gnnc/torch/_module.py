@@ -8,6 +8,7 @@ import copy
 import os
 import tempfile
 import threading
+import warnings
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ class Options:
 
     compiler: tuple[str, ...] = ()  #: further options of `gnnc compile`
     progress: bool | None = None
+    fall_back: bool = False  #: run the module itself, with a warning, in a mode or on arguments that are refused
 
 
 @dataclass
@@ -152,6 +154,7 @@ class CompiledModule(nn.Module):
     def _start(self) -> None:
         self.__dict__["_specializations"] = []
         self.__dict__["_last"] = None
+        self.__dict__["_refused"] = set()
         self.__dict__["_lock"] = threading.RLock()
         self.__dict__["_handle"] = _operator.register(self)
 
@@ -163,7 +166,7 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_lock", "_handle")
+        left_out = ("_specializations", "_last", "_refused", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -212,9 +215,20 @@ class CompiledModule(nn.Module):
         device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
+        if (self.training, len(leaves)) in self.__dict__["_refused"]:
+            return self.__dict__["_module"](*args, **kwargs)
         last = self.__dict__["_last"]
         if last is None or not last.accepts(self.training, leaves):
-            last = self._specialization(leaves, args, kwargs)
+            try:
+                last = self._specialization(leaves, args, kwargs)
+            except Error as error:
+                if not self.__dict__["_options"].fall_back:
+                    raise
+                module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
+                message = f"gnnc leaves {type(module).__name__} to PyTorch in {mode} mode: {error}"
+                warnings.warn(message, stacklevel=2)
+                self.__dict__["_refused"].add((self.training, len(leaves)))
+                return module(*args, **kwargs)
             self.__dict__["_last"] = last
         bound = last.executor.bind(leaves)
         operands = last.executor.operands(bound, leaves, last.parameters())

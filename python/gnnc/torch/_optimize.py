@@ -74,7 +74,8 @@ def optimize(
     places; the rest stays with PyTorch.
 
     `inputs` and `kwargs`: example arguments, as for `compile`. The model is called once with them. Modules that are
-    given no index tensor are left alone: PyTorch is good at those. Returns a `Report`; where the whole model was
+    given no index tensor are left alone: PyTorch is good at those. What was compiled in one mode and is refused in the other
+    (dropout and running statistics in training) runs in PyTorch there, with a warning. Returns a `Report`; where the whole model was
     compiled, `report.model` is what to call from now on.
     """
     args, named = _arguments(inputs, kwargs)
@@ -89,7 +90,7 @@ def optimize(
         given, by_name = calls.get(module, (None, None))
         if given is None or not _has_indices(pytree.tree_leaves((given, by_name))):
             return None
-        compiled = CompiledModule(module, Options(progress=progress))
+        compiled = CompiledModule(module, Options(progress=progress, fall_back=True))
         try:
             compiled._specialization(pytree.tree_leaves((given, by_name)), given, by_name)
         except Error as error:

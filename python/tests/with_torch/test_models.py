@@ -60,6 +60,50 @@ class OptimizeTest(TorchTest):
         self.assertClose(report.model(x, edges), model(x, edges))
 
 
+class EffectsTest(TorchTest):
+    """Modules that change something else than their results are refused, and never half right."""
+
+    class Normalised(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.norm = Conv(3, 2), nn.BatchNorm1d(2)
+
+        def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+            return self.norm(self.conv(x, edge_index))
+
+    def test_running_statistics(self) -> None:
+        model = self.Normalised()
+        x, edges = graph(6, 12)
+        model(x, edges)
+        with self.assertRaisesRegex(gnnc.CompileError, r"changes its buffer 'norm\."):
+            gnnc.compile(model, (x, edges))
+        model.eval()
+        fast = gnnc.compile(model, (x, edges))
+        self.assertClose(fast(x, edges), model(x, edges))
+        with self.assertRaisesRegex(gnnc.CompileError, "running statistics"):
+            fast.train()(x, edges)
+
+    def test_optimize_falls_back_in_the_other_mode(self) -> None:
+        model = self.Normalised().eval()
+        x, edges = graph(6, 12)
+        fast = gnnc.optimize(model, (x, edges)).model
+        self.assertIsInstance(fast, CompiledModule)
+        fast.train()
+        with self.assertWarnsRegex(UserWarning, "gnnc leaves Normalised to PyTorch in training mode"):
+            fast(x, edges)
+        fast(x, edges)
+        self.assertEqual(int(model.norm.num_batches_tracked), 2)
+
+    def test_arguments_changed_in_place(self) -> None:
+        class InPlace(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                x.mul_(2)
+                return x.index_select(0, edge_index[0])
+
+        with self.assertRaisesRegex(gnnc.CompileError, "changes its argument 'x' in place"):
+            gnnc.compile(InPlace(), graph(6, 12))
+
+
 class ExportTest(TorchTest):
     def test_an_object_with_its_parameters(self) -> None:
         module = Conv()
