@@ -29,7 +29,8 @@ SIZES = {
 # Members of gnnc_api after the two numbers, in order.
 CALLS = (
     "describe open close prepare free_graph extent graph_bytes workspace_size run allocate release copy synchronize "
-    "create_stream destroy_stream begin_recording end_recording replay free_recording update describe_graph"
+    "create_stream destroy_stream begin_recording end_recording replay free_recording update describe_graph "
+    "embedded"
 ).split()
 
 

@@ -39,7 +39,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 5u
+#define GNNC_ABI_VERSION 6u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -176,7 +176,8 @@ typedef struct gnnc_api {
   gnnc_status (*workspace_size)(const gnnc_graph *graph, const char *program, size_t *bytes, gnnc_error *error);
 
   /** Runs a program (null: `forward`). Inputs, parameters and states are bound by name in `inputs`; every one the
-      program needs must be there (optional ones may be absent). Names that only other programs need are ignored,
+      program needs must be there, except optional inputs, and parameters and states that the object has values for
+      (see `embedded`) and the program does not update. Names that only other programs need are ignored,
       unknown ones are an error. Parameters and states that the program updates are written in place. Outputs must not
       overlap anything else that is passed, and may hold intermediate values until the program has finished; data need
       not be aligned. `workspace` may be null: then it is allocated and released by this call. `gradient.backward`
@@ -230,6 +231,13 @@ typedef struct gnnc_api {
       the terminating zero, and sets `length` to the full length without it. `text` may be null if `capacity` is 0. */
   gnnc_status (*describe_graph)(const gnnc_graph *graph, char *text, size_t capacity, size_t *length,
                                 gnnc_error *error);
+
+  /** The values that the object itself has for a parameter or state (`gnnc compile --embed`): a dense tensor of the
+      host, which the object owns and nobody may write to. `tensor->data` is null if there are none. `run` takes them
+      where the caller binds nothing; what the caller binds comes first. On a device, `open` copies all of them there.
+      Training continues from them if they are copied over what `initialize` has written. GNNC_INVALID_ARGUMENT if the
+      model has no such parameter or state. */
+  gnnc_status (*embedded)(const char *name, gnnc_tensor *tensor, gnnc_error *error);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

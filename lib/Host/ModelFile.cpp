@@ -93,6 +93,20 @@ llvm::Expected<ModelFile> ModelFile::open(llvm::StringRef path) {
   return std::move(model);
 }
 
+llvm::Expected<HostTensor> ModelFile::embedded(const TensorInfo &tensor) const {
+  gnnc_tensor values = {};
+  gnnc_error error = {};
+  if (table->embedded(tensor.name.c_str(), &values, &error))
+    return llvm::createStringError("'" + filePath + "': " + error.message);
+  if (!values.data)
+    return llvm::createStringError("'" + filePath + "' has no values for '" + tensor.name + "'");
+  llvm::Expected<HostTensor> copy =
+      HostTensor::create(tensor.name, tensor.type, llvm::ArrayRef(values.shape, size_t(values.ndim)));
+  if (copy)
+    std::memcpy(copy->data(), values.data, copy->bytes());
+  return copy;
+}
+
 llvm::Expected<std::string> ModelFile::digest() const {
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(filePath);
   if (!bytes)
@@ -303,7 +317,8 @@ llvm::Error ProgramRun::allocate(const ProgramInfo *info) {
     for (const auto *list : {&model.inputs, &model.params, &model.states})
       for (const TensorInfo &tensor : *list) {
         if (!info || tensor.optional || !llvm::is_contained(info->inputs, tensor.name) ||
-            onDevice->tensors.contains(tensor.name))
+            onDevice->tensors.contains(tensor.name) ||
+            (tensor.embedded && !llvm::is_contained(info->updates, tensor.name)))
           continue;
         llvm::Expected<std::vector<int64_t>> shape =
             shapeOf(tensor, [&](llvm::StringRef space) -> std::optional<int64_t> {

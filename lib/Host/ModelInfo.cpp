@@ -144,6 +144,7 @@ static void readTensor(Reader &reader, TensorInfo &tensor, ElementType computed)
   reader.readIfThere("optional", tensor.optional);
   reader.readIfThere("fill", tensor.fill);
   reader.readIfThere("gradient", tensor.gradient);
+  reader.readIfThere("embedded", tensor.embedded);
   tensor.type = computed;
   reader.readIfThere("dtype", tensor.type);
 }

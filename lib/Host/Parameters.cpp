@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ParamsMap.h"
+#include "gnnc/Host/ModelFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -82,6 +83,9 @@ llvm::Expected<Parameters> Parameters::load(const ModelInfo &model, const Extent
     auto rule = rules.find(info->name);
     ParamRule ownName;
     ownName.from = {info->name};
+    bool isGiven = rule != rules.end() || file.find(info->name);
+    if (info->embedded && !isGiven)
+      continue;
     found.push_back(rule == rules.end() ? ownName : rule->second);
     for (const std::string &name : found.back().from) {
       used.insert(name);
@@ -107,8 +111,8 @@ llvm::Expected<Parameters> Parameters::load(const ModelInfo &model, const Extent
                                    "; list them under \"ignore\" in a parameters map if meant");
 
   Parameters result;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    llvm::Expected<HostTensor> tensor = makeParameter(shapes[i], model.type, file, found[i]);
+  for (auto [shape, rule] : llvm::zip_equal(shapes, found)) {
+    llvm::Expected<HostTensor> tensor = makeParameter(shape, shape.info->type, file, rule);
     if (!tensor)
       return tensor.takeError();
     result.list.push_back(std::move(*tensor));
@@ -149,6 +153,8 @@ llvm::Expected<Parameters> Parameters::random(const ModelInfo &model, const Exte
     return llvm::Error::success();
   };
   for (const TensorInfo &param : model.params) {
+    if (param.embedded)
+      continue;
     if (llvm::Error error = addTensor(param))
       return std::move(error);
     const HostTensor &tensor = result.list.back();
@@ -163,12 +169,27 @@ llvm::Expected<Parameters> Parameters::random(const ModelInfo &model, const Exte
     }
   }
   for (const TensorInfo &state : model.states) {
+    if (state.embedded)
+      continue;
     if (llvm::Error error = addTensor(state))
       return std::move(error);
     for (int64_t i = 0; i < result.list.back().elements(); ++i)
       result.list.back().set(i, state.fill);
   }
   return std::move(result);
+}
+
+llvm::Error Parameters::addEmbedded(const ModelFile &model, std::optional<llvm::ArrayRef<std::string>> names) {
+  for (const TensorInfo *info : parametersOf(model.info())) {
+    bool isThere = llvm::any_of(list, [&](const HostTensor &tensor) { return tensor.name() == info->name; });
+    if (!info->embedded || isThere || (names && !llvm::is_contained(*names, info->name)))
+      continue;
+    llvm::Expected<HostTensor> copy = model.embedded(*info);
+    if (!copy)
+      return copy.takeError();
+    list.push_back(std::move(*copy));
+  }
+  return llvm::Error::success();
 }
 
 std::vector<gnnc_binding> Parameters::bindings() const {

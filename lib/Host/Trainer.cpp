@@ -49,6 +49,8 @@ llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &s
   llvm::Expected<Parameters> parameters = Parameters::random(model.info(), extents, /*seed=*/0);
   if (!parameters)
     return parameters.takeError();
+  if (llvm::Error error = parameters->addEmbedded(model))
+    return std::move(error);
   trainer.current.emplace(std::move(*parameters));
   if (llvm::Error error = trainer.choose(select))
     return std::move(error);
@@ -169,7 +171,21 @@ llvm::Error Trainer::initialize(uint64_t seed) {
       tensor.set(1, double((seed >> 24 ^ seed >> 48) & kMask));
     }
   isBound = false;
-  return initialization.run(bindings());
+  if (llvm::Error error = initialization.run(bindings()))
+    return error;
+  // Training goes on from what the object has.
+  for (const auto *list : {&model->info().params, &model->info().states})
+    for (const TensorInfo &info : *list) {
+      if (!info.embedded)
+        continue;
+      llvm::Expected<HostTensor> values = model->embedded(info);
+      if (!values)
+        return values.takeError();
+      for (const HostTensor &tensor : current->tensors())
+        if (tensor.name() == info.name)
+          std::memcpy(tensor.data(), values->data(), tensor.bytes());
+    }
+  return llvm::Error::success();
 }
 
 llvm::Error Trainer::bindEpoch() {

@@ -130,6 +130,8 @@ llvm::Expected<std::string> Compilation::runStages() {
   if (!text.empty())
     return std::move(text);
 
+  if (llvm::Error failure = embed())
+    return std::move(failure);
   begin(kCodegen);
   if (wantsKernelText())
     return emitKernelText();
@@ -211,6 +213,17 @@ llvm::Error Compilation::makeReport() {
   return llvm::Error::success();
 }
 
+/// Asked for before code is generated, which takes longer than to find out that a parameter is missing.
+llvm::Error Compilation::embed() {
+  if (!options.onEmbed || wantsKernelText() || wantsLLVMText())
+    return llvm::Error::success();
+  llvm::Expected<std::vector<EmbeddedTensor>> tensors = options.onEmbed(describeModel(module, {}));
+  if (!tensors)
+    return tensors.takeError();
+  embedded = std::move(*tensors);
+  return checkEmbedded(module, embedded);
+}
+
 llvm::Expected<cuda::CUDASource> Compilation::printKernels() {
   llvm::Expected<cuda::CUDASource> source =
       timed(timings, "print kernels", [&] { return cuda::printModule(module, printOptions()); });
@@ -290,7 +303,7 @@ llvm::Expected<std::string> Compilation::package() {
   for (cpu::CPUCode &variant : code)
     llvm::append_range(objects, std::move(variant.objects));
   llvm::Expected<std::string> data = timed(timings, "tables", [&] {
-    return buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device);
+    return buildDataObject(module, kernels, forCPU ? llvm::ArrayRef(levels) : llvm::ArrayRef<int>(), device, embedded);
   });
   if (!data)
     return data.takeError();

@@ -39,6 +39,7 @@ private:
   llvm::Error importModel();
   llvm::Error runPhases();
   llvm::Error makeReport();
+  llvm::Error embed();
   llvm::Expected<std::string> emitKernelText();
   llvm::Error emitDeviceCode();
   llvm::Error emitCPUCode(bool wantText);
@@ -71,6 +72,7 @@ private:
   std::string text;                           ///< the result, if it is IR
   std::vector<cpu::CPUCode> code;             ///< by level
   DeviceCode device;
+  std::vector<EmbeddedTensor> embedded;
   Timings timings;
   size_t phase = 0;               ///< of the timings, since `meter` was made
   std::optional<TimeMeter> meter; ///< empty: no phase has begun

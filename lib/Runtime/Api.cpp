@@ -19,8 +19,8 @@ constexpr int kMaxThreads = 1024;
 constexpr int32_t kCPU = 1, kCUDA = 2; // DLPack's device types
 
 static Model compiledModel() {
-  return {gnnc_model_table,  gnnc_model_names,  gnnc_model_constants,  gnnc_model_variants,
-          gnnc_model_images, gnnc_model_driver, gnnc_model_preparation};
+  return {gnnc_model_table,  gnnc_model_names,  gnnc_model_constants,   gnnc_model_variants,
+          gnnc_model_images, gnnc_model_driver, gnnc_model_preparation, gnnc_model_values};
 }
 
 static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error *error) {
@@ -104,6 +104,31 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
   return GNNC_OK;
 }
 
+gnnc_status findValues(const Model &model, const char *name, gnnc_tensor *tensor, gnnc_error *error) {
+  constexpr uint8_t kFloat = 2, kBFloat = 4;
+  if (!name || !tensor)
+    return fail(error, GNNC_INVALID_ARGUMENT, "embedded: %s is null", name ? "tensor" : "name");
+  *tensor = gnnc_tensor{};
+  bool isKnown = false;
+  for (int64_t i = 0; i < model.header().numBuffers && !isKnown; ++i) {
+    const BufferRec &record = model.buffer(i);
+    isKnown = (record.kind == BufferKind::Param || record.kind == BufferKind::State) &&
+              strcmp(model.name(record.name), name) == 0;
+    if (!isKnown || record.values < 0)
+      continue;
+    const ValuesRec &values = model.value(record.values);
+    tensor->data = const_cast<char *>(model.values + values.valuesAt);
+    tensor->device_type = kCPU;
+    tensor->ndim = static_cast<int32_t>(values.numShape);
+    tensor->dtype_code = values.isBFloat ? kBFloat : kFloat;
+    tensor->dtype_bits = static_cast<uint8_t>(values.dtypeBits);
+    tensor->dtype_lanes = 1;
+    tensor->shape = model.list(values.shapeAt);
+  }
+  return isKnown ? GNNC_OK
+                 : fail(error, GNNC_INVALID_ARGUMENT, "embedded: the model has no parameter or state '%.80s'", name);
+}
+
 namespace {
 
 /// For what only a context can do that has more than plans.
@@ -124,6 +149,10 @@ const char *describe(size_t *length) {
   if (length)
     *length = static_cast<size_t>(gnnc_model_json_size);
   return gnnc_model_json;
+}
+
+gnnc_status embedded(const char *name, gnnc_tensor *tensor, gnnc_error *error) {
+  return findValues(compiledModel(), name, tensor, error);
 }
 
 gnnc_status open(const gnnc_options *options, gnnc_context **context, gnnc_error *error) {
@@ -432,7 +461,7 @@ constexpr gnnc_api api = {
     GNNC_ABI_VERSION, sizeof(gnnc_api), describe,      open,          close,         prepare,
     freeGraph,        extent,           graphBytes,    workspaceSize, run,           allocateMemory,
     releaseMemory,    copyMemory,       synchronize,   createStream,  destroyStream, beginRecording,
-    endRecording,     replay,           freeRecording, update,        describeGraph};
+    endRecording,     replay,           freeRecording, update,        describeGraph, embedded};
 
 } // namespace
 

@@ -76,8 +76,9 @@ void TensorCheck::addShape(Text &text) const {
 gnnc_status TensorCheck::missing() {
   Text shape;
   addShape(shape);
-  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s' is missing: expected %s%d %s", kindName(record), name,
-              typeName(record), static_cast<int>(record.dtypeBits), shape.c_str());
+  return fail(error, GNNC_INVALID_ARGUMENT, "%s '%s' is missing: expected %s%d %s%s", kindName(record), name,
+              typeName(record), static_cast<int>(record.dtypeBits), shape.c_str(),
+              record.values < 0 ? "" : ", because the program updates it");
 }
 
 gnnc_status TensorCheck::checkShape(const gnnc_tensor &tensor) {
@@ -251,6 +252,22 @@ static gnnc_status checkOverlap(const Call &call) {
   return GNNC_OK;
 }
 
+/// The object's own values are for reading.
+static bool isUpdated(const Call &call, int64_t number) {
+  const int64_t *buffers = call.graph.model.list(call.program.buffersAt);
+  for (int64_t i = 0; i < call.program.numBuffers; ++i)
+    if (call.graph.model.buffer(buffers[i]).replaces == number)
+      return true;
+  return false;
+}
+
+/// Where the object's own values of a parameter or state are, on the graph's device.
+static void *valuesOf(const gnnc_graph &graph, const BufferRec &record) {
+  int64_t at = graph.model.value(record.values).valuesAt;
+  return graph.device ? reinterpret_cast<char *>(graph.device->device.values()) + at
+                      : const_cast<char *>(graph.model.values + at);
+}
+
 gnnc_status bindBuffers(const Call &call) {
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
@@ -272,6 +289,8 @@ gnnc_status bindBuffers(const Call &call) {
     else if (pointer == unbound && record.optional)
       pointer = graph.device ? reinterpret_cast<void *>(graph.device->fills[number])
                              : const_cast<void *>(graph.buffers[number].fill);
+    else if (pointer == unbound && record.values >= 0 && !isUpdated(call, number))
+      pointer = valuesOf(graph, record);
     else if (pointer == unbound && record.replaces < 0)
       return TensorCheck(graph, number, call.error).missing();
   }

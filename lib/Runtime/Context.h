@@ -40,6 +40,8 @@ namespace gnnc::runtime {
 
 /// The API's `open`, for any model.
 gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context, gnnc_error *error);
+/// The API's `embedded`, for any model.
+gnnc_status findValues(const Model &model, const char *name, gnnc_tensor *tensor, gnnc_error *error);
 
 /// What one call of `run` is given.
 struct Call {

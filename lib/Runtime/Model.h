@@ -25,6 +25,7 @@ struct Model {
   const table::DeviceImage *images = nullptr;
   table::DriverLoader loadDriver = nullptr; ///< null: no code for GPUs
   const table::DeviceImage *preparationImages = nullptr;
+  const char *values = nullptr; ///< of parameters and states
 
   const table::Header &header() const { return *reinterpret_cast<const table::Header *>(table); }
   const int64_t *list(int64_t at) const { return table + at; }
@@ -40,6 +41,7 @@ struct Model {
   const table::AlternativeRec &alternative(int64_t i) const {
     return record<table::AlternativeRec>(header().alternativesAt, i);
   }
+  const table::ValuesRec &value(int64_t i) const { return record<table::ValuesRec>(header().valuesAt, i); }
   const table::DeviceStepRec &deviceStep(int64_t i) const {
     return record<table::DeviceStepRec>(header().deviceStepsAt, i);
   }

@@ -20,7 +20,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI_VERSION = 5
+ABI_VERSION = 6
 
 OK = 0
 INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
@@ -117,4 +117,5 @@ class Api(Structure):
         ("recordings", c_void_p * 4),
         ("update", _function(_STATUS, c_void_p, c_void_p, POINTER(GraphDesc), _ERROR)),
         ("describe_graph", _function(_STATUS, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), _ERROR)),
+        ("embedded", _function(_STATUS, c_char_p, POINTER(Tensor), _ERROR)),
     ]

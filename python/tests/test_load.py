@@ -89,6 +89,15 @@ class CallTest(Numbers):
             _safetensors.save(path, self.params)
             self.check(gnnc.load(self.model.path, parameters=path)(self.x, EDGES))
 
+    def test_parameters_in_the_object(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "params.safetensors"
+            _safetensors.save(path, self.params)
+            model = gnnc.load(compiled(GCN, "--params", str(path), "--embed"))
+        self.check(model(self.x, EDGES))
+        result = model(self.x, EDGES, **{"c1.b": self.bias + 1})
+        np.testing.assert_allclose(result, self.expected + 1, rtol=1e-5, atol=1e-6)
+
     def test_gradients_are_those_of_the_formula(self) -> None:
         cotangent = np.random.default_rng(1).standard_normal((4, 2)).astype("f4")
         result = self.model.gradient(self.x, EDGES, **{"grad.logits": cotangent})

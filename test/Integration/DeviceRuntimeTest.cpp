@@ -102,6 +102,8 @@ public:
   gnnc_status allocate(const ModelInfo &info) {
     auto add = [&](const std::vector<TensorInfo> &tensors, std::vector<gnnc_binding> &list) {
       for (const TensorInfo &tensor : tensors) {
+        if (tensor.embedded)
+          continue;
         shapes.push_back(tensor.dims);
         if (tensor.space)
           shapes.back().insert(shapes.back().begin(), api.extent(graph, tensor.space->c_str()));
@@ -234,6 +236,35 @@ TEST_F(DeviceRuntime, RunningLaunchesAndDoesNothingElse) {
     if (int64_t most = launchesOf(program.name); most >= 0)
       EXPECT_LE(standInKernels(), most);
   }
+}
+
+/// The object's own values are copied once, and nothing is bound for them.
+TEST_F(DeviceRuntime, EmbeddedValuesAreCopiedWhenItIsOpened) {
+  CompileOptions options;
+  options.targets = {"cuda"};
+  options.onEmbed = [](llvm::StringRef) {
+    return std::vector<EmbeddedTensor>{{"c.W", {6, 2}, 32, false, std::string(48, '\1')},
+                                       {"c.b", {2}, 32, false, std::string(8, '\2')}};
+  };
+  std::optional<frontend::ModelSpec> spec =
+      loadText("import std\nmodel M {\n  input x: node[in = 6]\n  output y = GCN(x, out: 2) as c\n}\n");
+  ASSERT_TRUE(spec);
+  auto embedding = CompiledModel::create(*spec, options);
+  ASSERT_TRUE(bool(embedding)) << llvm::toString(embedding.takeError());
+  const ModelFile &object = (*embedding)->file();
+  DeviceRun device(object.api());
+  ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
+  ASSERT_EQ(device.allocate(object.info()), GNNC_OK) << device.error.message;
+  standInReset();
+  ASSERT_EQ(device.run("forward"), GNNC_OK) << device.error.message;
+  EXPECT_GT(standInKernels(), 0);
+  EXPECT_EQ(standInCalls("cuMemAlloc_v2") + standInCalls("cuMemcpyHtoDAsync_v2"), 0);
+
+  // What does not fit is said when it is opened.
+  standInReset();
+  standInFail("cuMemAlloc_v2", 0, 2);
+  DeviceRun full(object.api());
+  EXPECT_EQ(full.open(makeGraph(40, 160, 3)), GNNC_OUT_OF_MEMORY) << full.error.message;
 }
 
 /// Each wait, allocation and launch of preparing a graph takes about as long as one of its kernels does.

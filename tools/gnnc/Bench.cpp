@@ -120,6 +120,9 @@ int gnnc::runBench(const BenchArguments &arguments) {
   llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
   if (!params)
     return fail(params.takeError());
+  const ProgramInfo &program = *(*job)->model().info().findProgram(arguments.program);
+  if (llvm::Error error = params->addEmbedded((*job)->model(), llvm::ArrayRef(program.updates)))
+    return fail(std::move(error));
   if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
     return fail(std::move(error));
   llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat, arguments.device);

@@ -36,6 +36,8 @@ struct CompileArguments {
   bool werror = false; ///< warnings are errors
   std::string report;  ///< the page to write; empty: none
   std::string timings; ///< "table" or "json" on standard error; empty: neither
+  std::string params, paramsMap;
+  bool embed = false; ///< `params`, into the object
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};

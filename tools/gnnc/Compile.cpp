@@ -11,6 +11,7 @@
 #include "TimingsReport.h"
 #include "gnnc/Frontend/Frontend.h"
 #include "gnnc/Frontend/JSON.h"
+#include "gnnc/Host/Parameters.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Support/InputFile.h"
 #include "gnnc/Support/OutputFile.h"
@@ -116,6 +117,38 @@ static llvm::Expected<std::vector<int>> architectures(const std::vector<std::str
   return numbers;
 }
 
+/// The parameters of --params that `forward` needs, for a model of this description.
+static llvm::Expected<std::vector<EmbeddedTensor>> readEmbedded(const CompileArguments &arguments,
+                                                                llvm::StringRef description) {
+  llvm::Expected<ModelInfo> info = ModelInfo::parse(description, arguments.input);
+  if (!info)
+    return info.takeError();
+  llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.params);
+  if (!file)
+    return file.takeError();
+  std::optional<ParamsMap> map;
+  if (!arguments.paramsMap.empty()) {
+    llvm::Expected<ParamsMap> opened = ParamsMap::open(arguments.paramsMap);
+    if (!opened)
+      return opened.takeError();
+    map = std::move(*opened);
+  }
+  auto extents = [&](llvm::StringRef name) {
+    const SpaceInfo *space = info->findSpace(name);
+    return space ? space->extent : std::nullopt;
+  };
+  llvm::Expected<Parameters> parameters =
+      Parameters::load(*info, extents, *file, map ? &*map : nullptr, info->findProgram("forward"));
+  if (!parameters)
+    return parameters.takeError();
+  std::vector<EmbeddedTensor> list;
+  for (const HostTensor &tensor : parameters->tensors())
+    list.push_back({tensor.name(), tensor.shape().vec(), int(8 * elementBytes(tensor.type())),
+                    tensor.type() == ElementType::BF16,
+                    std::string(static_cast<const char *>(tensor.data()), tensor.bytes())});
+  return list;
+}
+
 /// `report`: the page, where one is asked for; `timings`: what it took is added.
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const frontend::ModelSpec &model,
                                            std::string &report, Timings &timings) {
@@ -165,6 +198,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Case("cubin", EmitKind::Cubin)
                      .Case("obj", EmitKind::Object)
                      .Default(EmitKind::SharedObject);
+  if (arguments.embed)
+    options.onEmbed = [&](llvm::StringRef description) { return readEmbedded(arguments, description); };
   Progress progress;
   options.onPhase = [&](llvm::StringRef phase, unsigned index, unsigned count) {
     progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
@@ -197,12 +232,16 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   std::vector<NamedFile> inputs = {{"the model", arguments.input}};
   for (const std::string &path : imported)
     inputs.push_back({"the import", path});
+  inputs.push_back({"--params", arguments.params});
+  inputs.push_back({"--params-map", arguments.paramsMap});
   if (llvm::Error error = checkOverwriting({{"--output", output}, {"--report", arguments.report}}, inputs))
     return fail(std::move(error));
   // Precision is a choice of the compilation; the JSON form may have made it already.
   model->doublePrecision |= arguments.dtype == "f64";
   if (!arguments.report.empty() && (arguments.emit == "json" || arguments.emit == "mpdfg"))
     return fail(llvm::createStringError("--report needs kernels: with it, --emit must be mpk or a later form"));
+  if (arguments.embed && (!arguments.compileTo.empty() || (arguments.emit != "so" && arguments.emit != "obj")))
+    return fail(llvm::createStringError("--embed needs an object: with it, --emit must be so or obj"));
   std::string report;
   llvm::Expected<std::string> result = produce(arguments, *model, report, timings);
   if (arguments.timings == "json")

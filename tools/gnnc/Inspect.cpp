@@ -68,7 +68,7 @@ void Inspector::printTensors(llvm::StringRef title, llvm::ArrayRef<TensorInfo> t
       llvm::raw_string_ostream(absent) << (isSparse ? "values " : "") << "optional, " << llvm::format("%g", tensor.fill)
                                        << " where absent";
     table.add({tensor.name, typeOf(tensor), bytesOf(tensor.space, countElements(tensor.dims).value_or(0), tensor.type),
-               absent});
+               tensor.embedded ? "values in the object" : absent});
   }
   table.print(out);
 }

@@ -93,6 +93,19 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                    "recomputed; auto: what is expensive to recompute; all: everything, including values of edges")
       ->check(CLI::IsMember({"none", "auto", "all"}))
       ->capture_default_str();
+  CLI::Option *params = command->add_option("--params", arguments.params,
+                                            "With --embed: parameters (.safetensors) to put into the object");
+  CLI::Option *embed = command->add_flag(
+      "--embed", arguments.embed,
+      "Put the values of --params into the object: one file to ship, which runs without being given them");
+  params->needs(embed);
+  embed->needs(params);
+  command
+      ->add_option(
+          "--params-map", arguments.paramsMap,
+          "JSON file that maps the model's parameters to tensors of --params (docs/ParameterMaps.md); default: "
+          "equal names")
+      ->needs(params);
   std::vector<std::string> optimisations;
   for (llvm::StringRef name : optionalPasses())
     optimisations.push_back(name.str());
@@ -191,8 +204,10 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
                                 "nodes, also print the test accuracy if the graph has labels and test nodes");
   command->add_option("MODEL.so", arguments.model, "Compiled model")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs")->required();
-  CLI::Option *params = command->add_option("--params", arguments.params,
-                                            "Parameters (.safetensors); default: random values from --seed");
+  CLI::Option *params =
+      command->add_option("--params", arguments.params,
+                          "Parameters (.safetensors); default: those in the object, and random values "
+                          "from --seed for others");
   command
       ->add_option(
           "--params-map", arguments.paramsMap,
@@ -212,7 +227,8 @@ static void addRun(CLI::App &app, RunArguments &arguments) {
 
 static void addTrain(CLI::App &app, TrainArguments &arguments) {
   CLI::App *command =
-      app.add_subcommand("train", "Train a compiled model on a graph, from freshly initialised parameters");
+      app.add_subcommand("train", "Train a compiled model on a graph, from the parameters in the object, else from "
+                                  "freshly initialised ones");
   command->add_option("MODEL.so", arguments.model, "Compiled model with a loss and a train statement")->required();
   command->add_option("--graph", arguments.graph, "Graph (.safetensors) with the model's inputs, labels and splits")
       ->required();

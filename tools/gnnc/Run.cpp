@@ -35,6 +35,24 @@ static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, 
   return Parameters::load(info, job.extents(), *file, &*map, info.findProgram(arguments.program));
 }
 
+/// Numbers that the program needs and takes from the object.
+static llvm::Expected<int64_t> countInside(const Job &job, const ProgramInfo &program, const Parameters &given) {
+  const ModelInfo &info = job.model().info();
+  int64_t count = 0;
+  for (const auto *list : {&info.params, &info.states})
+    for (const TensorInfo &tensor : *list) {
+      bool isGiven =
+          llvm::any_of(given.tensors(), [&](const HostTensor &other) { return other.name() == tensor.name; });
+      if (!tensor.embedded || isGiven || !llvm::is_contained(program.inputs, tensor.name))
+        continue;
+      llvm::Expected<std::vector<int64_t>> shape = shapeOf(tensor, job.extents());
+      if (!shape)
+        return shape.takeError();
+      count += countElements(*shape).value_or(0);
+    }
+  return count;
+}
+
 /// Shape, range and a hash of all bytes: equal hashes are bitwise equal outputs.
 static void printOutput(const HostTensor &tensor, const TensorInfo &info, llvm::raw_ostream &out) {
   double least = INFINITY, greatest = -INFINITY, sum = 0;
@@ -123,6 +141,16 @@ int gnnc::runModel(const RunArguments &arguments) {
   llvm::Expected<Parameters> params = readParameters(arguments, job);
   if (!params)
     return fail(params.takeError());
+  const ProgramInfo &program = *info.findProgram(arguments.program);
+  int64_t given = 0;
+  for (const HostTensor &tensor : params->tensors())
+    if (llvm::is_contained(program.inputs, tensor.name()))
+      given += tensor.elements();
+  llvm::Expected<int64_t> inside = countInside(job, program, *params);
+  if (!inside)
+    return fail(inside.takeError());
+  if (llvm::Error error = params->addEmbedded(job.model(), llvm::ArrayRef(program.updates)))
+    return fail(std::move(error));
   Stopwatch watch;
   if (llvm::Error error = job.run(*params))
     return fail(std::move(error));
@@ -134,18 +162,17 @@ int gnnc::runModel(const RunArguments &arguments) {
     if (space.kind == "root")
       extents.push_back(space.name + " " + formatCount(job.session().extent(space.name)));
   out << "model " << info.name << " on " << arguments.graph << ": " << llvm::join(extents, ", ") << "\n";
-  int64_t numbers = 0;
-  for (const HostTensor &tensor : params->tensors())
-    numbers += tensor.elements();
-  if (numbers > 0 && arguments.params.empty())
-    out << "parameters: " << formatCount(numbers) << " random numbers from seed " << arguments.seed
+  if (given > 0 && arguments.params.empty())
+    out << "parameters: " << formatCount(given) << " random numbers from seed " << arguments.seed
         << " (no --params given)\n";
-  else if (numbers > 0)
-    out << "parameters: " << formatCount(numbers) << " numbers from " << arguments.params << "\n";
+  else if (given > 0)
+    out << "parameters: " << formatCount(given) << " numbers from " << arguments.params << "\n";
+  if (*inside > 0)
+    out << "parameters: " << formatCount(*inside) << " numbers in " << arguments.model << "\n";
 
   for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
     printOutput(tensor, output, out);
-  if (!arguments.params.empty() || numbers == 0)
+  if (!arguments.params.empty() || given == 0)
     for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
       printAccuracy(job.graph(), tensor, output, out);
   out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(job.loadSeconds()) << ", prepare "

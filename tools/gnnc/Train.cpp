@@ -207,6 +207,8 @@ int gnnc::runTrain(const TrainArguments &arguments) {
       Trainer::create((*job)->model(), (*job)->session(), (*job)->bound(), arguments.select);
   if (!trainer)
     return fail(trainer.takeError());
+  if (llvm::any_of((*job)->model().info().params, [](const TensorInfo &param) { return param.embedded; }))
+    llvm::outs() << "starting from the parameters in " << arguments.model << "\n";
   WatchInterrupts watch;
   if (llvm::Error error = Training(arguments, *trainer).run())
     return fail(std::move(error));

@@ -31,6 +31,8 @@ public:
   /// The model's description of itself, as JSON.
   llvm::StringRef description() const { return descriptionText; }
   const gnnc_api &api() const { return *table; }
+  /// A copy of the values that the object has for a parameter or state; an error if it has none.
+  llvm::Expected<HostTensor> embedded(const TensorInfo &tensor) const;
   /// A digest of the whole file, 16 hexadecimal digits. It differs if anything in the file was compiled differently.
   llvm::Expected<std::string> digest() const;
 

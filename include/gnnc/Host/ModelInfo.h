@@ -45,6 +45,7 @@ struct TensorInfo {
   bool optional = false;         ///< absent means `fill` everywhere
   double fill = 0;
   bool gradient = false; ///< an input that is the gradient of an output
+  bool embedded = false; ///< a parameter or state that the object has values for
   ElementType type = ElementType::F32;
 };
 

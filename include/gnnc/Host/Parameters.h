@@ -39,6 +39,8 @@
 
 namespace gnnc {
 
+class ModelFile;
+
 /// Extent of a space by name; nothing where it is not known.
 using ExtentLookup = std::function<std::optional<int64_t>(llvm::StringRef)>;
 
@@ -60,19 +62,24 @@ private:
   std::unique_ptr<Data> contents;
 };
 
-/// All parameters and states of a model, in its element type.
+/// Parameters and states of a model, each in its own type. Those that the object has values for may be left out: a run
+/// then takes these.
 class Parameters {
 public:
   /// Reads the parameters from `file`, through `map` unless that is null; with `program`, only those that the program
-  /// needs. The file may also have those that other programs need.
+  /// needs. The file may also have those that other programs need, and need not have embedded ones.
   static llvm::Expected<Parameters> load(const ModelInfo &model, const ExtentLookup &extents,
                                          const SafetensorsFile &file, const ParamsMap *map,
                                          const ProgramInfo *program = nullptr);
 
   /// Numbers for trying a model out: a parameter of two or more axes is uniform in ±sqrt(6 / (first + product of the
   /// others)) (Glorot's rule), one of one axis in ±1/sqrt(size), a single number in ±1; states have their fill value.
-  /// The numbers depend on `seed`, the parameter's name and the position alone.
+  /// The numbers depend on `seed`, the parameter's name and the position alone. Embedded ones are left out.
   static llvm::Expected<Parameters> random(const ModelInfo &model, const ExtentLookup &extents, uint64_t seed);
+
+  /// Adds copies of embedded ones that are not in the list: those of `names`, or all. A program that updates them
+  /// writes to the copies.
+  llvm::Error addEmbedded(const ModelFile &model, std::optional<llvm::ArrayRef<std::string>> names = std::nullopt);
 
   llvm::ArrayRef<HostTensor> tensors() const { return list; }
   /// For Session::run; valid while this object lives.

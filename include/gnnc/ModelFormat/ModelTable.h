@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 10;
+constexpr int64_t kTableVersion = 11;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -91,6 +91,14 @@ struct BufferRec {
   int64_t constantAt;  // Constant: bytes into gnnc_model_constants
   int64_t replaces;    // Output: written in place of this parameter or state, and not bound by the caller; else -1
   int64_t isBFloat;
+  int64_t values; // Param, State: which of the table's values are taken if the caller binds none; else -1
+};
+// What the object has for a parameter or state, whatever function needs it.
+struct ValuesRec {
+  int64_t name;
+  int64_t dtypeBits, isBFloat;
+  int64_t shapeAt, numShape; // with the extent of its space
+  int64_t valuesAt;          // bytes into gnnc_model_values; a multiple of 64
 };
 
 //===----------------------------------------------------------------------===//
@@ -255,6 +263,7 @@ struct Header {
   int64_t deviceStepsAt, numDeviceSteps; // as many as steps, or none
   int64_t scratchAt, numScratch;
   int64_t launchesAt, numLaunches;
+  int64_t valuesAt, numValues, valuesBytes; // ValuesRec; bytes of gnnc_model_values
   int64_t numImages, numPreparationImages;
   int64_t numKernels, numVariants;
 };
@@ -294,6 +303,7 @@ extern const char gnnc_model_names[];
 extern const char gnnc_model_json[];
 extern const int64_t gnnc_model_json_size;
 extern const char gnnc_model_constants[];
+extern const char gnnc_model_values[]; // of parameters and states; aligned to 64 bytes
 extern const gnnc::table::Variant gnnc_model_variants[];
 extern const gnnc::table::DeviceImage gnnc_model_images[];
 extern const gnnc::table::DeviceImage gnnc_model_preparation[]; // of lib/Target/CUDA/Kernels/Prepare.cuh

@@ -17,6 +17,7 @@
 #include "gnnc/Support/Half.h"
 #include "gnnc/Support/Timings.h"
 #include "gnnc/Target/CUDA/ProductArithmetic.h"
+#include "gnnc/Target/Package/EmbeddedTensor.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -77,6 +78,10 @@ struct CompileOptions {
   /// Called once with a page (HTML, UTF-8, self-contained) that shows what the compiler did, after the last phase
   /// before code generation; not called by a compilation that ends before. May be empty.
   std::function<void(std::string)> onReport;
+  /// Called once before code generation, if the result is an object, with the model's description of itself (JSON, as
+  /// of `describe`, without kernels): returns the parameters and states whose values the object is to hold. What is
+  /// compiled and cached does not depend on them. May be empty.
+  std::function<llvm::Expected<std::vector<EmbeddedTensor>>(llvm::StringRef)> onEmbed;
   /// Called as phases begin, for progress display: (phase name, index, count). May be empty.
   std::function<void(llvm::StringRef, unsigned, unsigned)> onPhase;
   /// Called once, at the end, with what phases and kernels took; of a compilation that fails, up to there. May be

@@ -25,6 +25,8 @@ Device::~Device() {
     return;
   {
     Current current(*this);
+    if (modelValues)
+      driver.release(modelValues);
     if (piece)
       driver.releaseOrdered(piece, preparing);
     if (preparing)
@@ -83,7 +85,21 @@ gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error)
   numPreparationImages = model.header().numPreparationImages;
   if (gnnc_status status = makePool(error))
     return status;
+  if (gnnc_status status = loadValues(model, error))
+    return status;
   return loadKernels(model, error);
+}
+
+gnnc_status Device::loadValues(const Model &model, gnnc_error *error) {
+  int64_t bytes = model.header().valuesBytes;
+  if (bytes == 0)
+    return GNNC_OK;
+  if (gnnc_status status = allocate(bytes, modelValues, error))
+    return status;
+  if (gnnc_status status = copy(reinterpret_cast<void *>(modelValues), true, model.values, false,
+                                static_cast<size_t>(bytes), preparing, error))
+    return status;
+  return synchronize(preparing, error);
 }
 
 gnnc_status Device::makePool(gnnc_error *error) {

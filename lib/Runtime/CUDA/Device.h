@@ -107,6 +107,8 @@ public:
   gnnc_status run(const Call &call, Handle stream) const;
 
   int64_t processors() const { return numProcessors; }
+  /// The object's own values of parameters and states, on the device.
+  Address values() const { return modelValues; }
   /// What a tuning for this device is called: 90 for compute capability 9.0.
   int64_t tunedAs() const;
   const Driver &driver;
@@ -117,6 +119,7 @@ private:
   const table::DeviceImage *findImage(const table::DeviceImage *images, int64_t count, gnnc_error *error) const;
   gnnc_status loadImage(const table::DeviceImage &image, Handle &result, gnnc_error *error) const;
   gnnc_status loadKernels(const Model &model, gnnc_error *error);
+  gnnc_status loadValues(const Model &model, gnnc_error *error);
   gnnc_status cannotAllocate(int code, int64_t bytes, gnnc_error *error) const;
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
   /// Whether it will launch anything.
@@ -132,6 +135,7 @@ private:
   Handle *modules = nullptr; ///< the parts of the model's kernels
   int64_t numModules = 0;
   Handle *functions = nullptr; ///< for each launch of the table
+  Address modelValues = 0;
   Handle pool = nullptr;
   mutable void *page = nullptr;
   mutable Address piece = 0;

@@ -249,7 +249,8 @@ llvm::json::Array alternatives(ModuleOp module) {
 
 } // namespace
 
-std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels, const DeviceCode &device) {
+std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels, const DeviceCode &device,
+                                ArrayRef<EmbeddedTensor> embedded) {
   llvm::json::Array inputs, params, states, outputs, sparse, buffers;
   llvm::StringSet<> seen;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -264,6 +265,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
         object["optional"] = true;
         object["fill"] = fill.getValueAsDouble();
       }
+      if (llvm::any_of(embedded, [&](const EmbeddedTensor &tensor) { return tensor.name == name.getValue(); }))
+        object["embedded"] = true;
       if (function.getArgAttr(i, kSeedAttr))
         object["gradient"] = true;
       StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();

@@ -69,8 +69,9 @@ table::MapKind kindOf(mpdfg::MapKind kind) {
 
 class TableBuilder {
 public:
-  TableBuilder(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants, const DeviceCode &device)
-      : module(module), kernels(kernels), numVariants(numVariants), device(device) {}
+  TableBuilder(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants, const DeviceCode &device,
+               ArrayRef<EmbeddedTensor> embedded)
+      : module(module), kernels(kernels), numVariants(numVariants), device(device), embedded(embedded) {}
 
   ModelTable run();
 
@@ -110,6 +111,7 @@ private:
   void declare();
   std::vector<table::SpaceRec> spaceRecords();
   std::vector<table::MapRec> mapRecords();
+  std::vector<table::ValuesRec> valuesRecords();
   SmallVector<int64_t> order();
   void bufferRecords(func::FuncOp function);
   void programRecords(func::FuncOp function, const table::FunctionRec &record);
@@ -125,8 +127,10 @@ private:
   ArrayRef<EmittedKernel> kernels;
   size_t numVariants;
   const DeviceCode &device;
+  ArrayRef<EmbeddedTensor> embedded;
   ModelTable table;
   llvm::StringMap<int64_t> nameAt, spaces, maps;
+  llvm::StringMap<int64_t> valuesOf; ///< the record of each embedded tensor
   SmallVector<mpdfg::SpaceOp> spaceOps;
   SmallVector<mpdfg::MapOp> mapOps;
   std::vector<table::BufferRec> buffers;
@@ -184,6 +188,19 @@ std::vector<table::MapRec> TableBuilder::mapRecords() {
   return records;
 }
 
+std::vector<table::ValuesRec> TableBuilder::valuesRecords() {
+  constexpr size_t kAlignment = 64;
+  std::vector<table::ValuesRec> records;
+  for (const EmbeddedTensor &tensor : embedded) {
+    table.values.resize(llvm::alignTo(table.values.size(), kAlignment));
+    valuesOf[tensor.name] = records.size();
+    records.push_back({name(tensor.name), tensor.bits, tensor.isBFloat, list(tensor.shape),
+                       int64_t(tensor.shape.size()), int64_t(table.values.size())});
+    table.values += tensor.bytes;
+  }
+  return records;
+}
+
 /// Spaces (2 s) and maps (2 m + 1), each after what it is derived from.
 SmallVector<int64_t> TableBuilder::order() {
   SmallVector<int64_t> order;
@@ -236,6 +253,7 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
     record.dtypeBits = type.getElementTypeBitWidth();
     record.isBFloat = type.getElementType().isBF16();
     record.replaces = -1;
+    record.values = -1;
     bufferNumbers[value] = buffers.size();
     buffers.push_back(record);
     return buffers.back();
@@ -248,6 +266,9 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
             role == "param"   ? table::BufferKind::Param
             : role == "state" ? table::BufferKind::State
                               : table::BufferKind::Input);
+    if (auto found = valuesOf.find(function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue());
+        found != valuesOf.end())
+      record.values = found->second;
     if (auto fill = function.getArgAttrOfType<FloatAttr>(i, kFillAttr)) {
       record.optional = 1;
       record.fill = llvm::bit_cast<int64_t>(fill.getValueAsDouble());
@@ -472,6 +493,10 @@ ModelTable TableBuilder::run() {
   SmallVector<int64_t> inOrder = order();
   header.orderAt = list(inOrder);
   header.numOrder = inOrder.size();
+  std::vector<table::ValuesRec> values = valuesRecords();
+  header.valuesAt = append(values);
+  header.numValues = values.size();
+  header.valuesBytes = table.values.size();
   for (auto function : module.getOps<func::FuncOp>()) {
     table::FunctionRec record{};
     record.name = name(function.getSymName());
@@ -528,8 +553,8 @@ ModelTable TableBuilder::run() {
 }
 
 ModelTable gnnc::buildTable(ModuleOp module, ArrayRef<EmittedKernel> kernels, size_t numVariants,
-                            const DeviceCode &device) {
-  return TableBuilder(module, kernels, numVariants, device).run();
+                            const DeviceCode &device, ArrayRef<EmbeddedTensor> embedded) {
+  return TableBuilder(module, kernels, numVariants, device, embedded).run();
 }
 
 SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {

@@ -103,7 +103,8 @@ std::mutex linkMutex;
 } // namespace
 
 llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
-                                                  llvm::ArrayRef<int> levels, const DeviceCode &device) {
+                                                  llvm::ArrayRef<int> levels, const DeviceCode &device,
+                                                  llvm::ArrayRef<EmbeddedTensor> embedded) {
   using namespace llvm;
   LLVMContext context;
   Module data("gnnc.data", context);
@@ -118,8 +119,8 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     global->setAlignment(Align(16));
     return global;
   };
-  ModelTable table = buildTable(module, kernels, levels.size(), device);
-  std::string description = describeModel(module, kernels, device);
+  ModelTable table = buildTable(module, kernels, levels.size(), device, embedded);
+  std::string description = describeModel(module, kernels, device, embedded);
   define(ConstantDataArray::get(
              context, ArrayRef<uint64_t>(reinterpret_cast<const uint64_t *>(table.words.data()), table.words.size())),
          "gnnc_model_table");
@@ -127,6 +128,9 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   define(ConstantDataArray::getString(context, description), "gnnc_model_json");
   define(ConstantInt::get(i64, description.size()), "gnnc_model_json_size");
   define(ConstantDataArray::getString(context, ""), "gnnc_model_constants");
+  // Never empty, so that it has an address.
+  define(ConstantDataArray::getString(context, table.values, /*AddNull=*/table.values.empty()), "gnnc_model_values")
+      ->setAlignment(Align(64));
   auto *variantType = StructType::get(context, {i64, pointer});
   SmallVector<Constant *> variants;
   for (int level : levels) {

@@ -64,6 +64,11 @@ static gnnc_status open_context(const gnnc_options *options, gnnc_context **cont
   return GNNC_OK;
 }
 
+static gnnc_status embedded(const char *name, gnnc_tensor *tensor, gnnc_error *error) {
+  memset(tensor, 0, sizeof *tensor);
+  return strcmp(name, "W") ? fail(error, GNNC_INVALID_ARGUMENT, "unknown parameter %s", name) : GNNC_OK;
+}
+
 static void close_context(gnnc_context *context) { free(context); }
 
 static void free_graph(gnnc_graph *graph) {
@@ -211,6 +216,7 @@ static const gnnc_api api = {
     NULL,
     NULL,
     NULL,
+    embedded,
 };
 
 __attribute__((visibility("default"))) const gnnc_api *gnnc_model(void);

@@ -106,6 +106,16 @@ TEST(ModelFile, PassesOnTheModelsErrors) {
             "expected a number of threads, found a negative one");
 }
 
+TEST(ModelFile, HasNoValuesForMostParameters) {
+  llvm::Expected<ModelFile> file = ModelFile::open(model("FakeModel.so"));
+  ASSERT_TRUE(bool(file)) << llvm::toString(file.takeError());
+  TensorInfo tensor;
+  tensor.name = "W";
+  EXPECT_EQ(errorOf(file->embedded(tensor)), "'" + model("FakeModel.so") + "' has no values for 'W'");
+  tensor.name = "V";
+  EXPECT_EQ(errorOf(file->embedded(tensor)), "'" + model("FakeModel.so") + "': unknown parameter V");
+}
+
 TEST(ModelInfo, NamesTheMemberThatIsWrong) {
   auto error = [](const std::string &text) { return errorOf(ModelInfo::parse(text, "m.so")); };
   EXPECT_EQ(error("x"), "'m.so': expected a description in JSON, found other text");

@@ -201,6 +201,39 @@ TEST(Parameters, OnASpaceHaveItsExtent) {
   EXPECT_EQ(errorOf(Parameters::random(model, noExtents, 1)), "the extent of space 'node' of 'h' is not known");
 }
 
+TEST(Parameters, InTheObjectNeedNotBeGiven) {
+  ModelInfo model = modelWith(R"("params":[{"name":"A","space":null,"dims":[2],"axes":["a"],"embedded":true},)"
+                              R"({"name":"W","space":null,"dims":[1],"axes":["a"]}],"states":[)"
+                              R"({"name":"s","space":null,"dims":[1],"axes":["a"],"fill":1.0,"embedded":true}])");
+  auto namesOf = [](llvm::Expected<Parameters> params) {
+    std::vector<std::string> names;
+    EXPECT_TRUE(bool(params));
+    for (const HostTensor &tensor : params->tensors())
+      names.push_back(tensor.name());
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(namesOf(Parameters::random(model, noExtents, 1)), Names{"W"});
+  SafetensorsFile some = FileBuilder().add<float>("W", {1}, {1}).build();
+  EXPECT_EQ(namesOf(Parameters::load(model, noExtents, some, nullptr)), Names{"W"});
+  // Given ones are read, and checked like others.
+  SafetensorsFile all = FileBuilder().add<float>("W", {1}, {1}).add<float>("A", {2}, {2, 3}).build();
+  EXPECT_EQ(namesOf(Parameters::load(model, noExtents, all, nullptr)), (Names{"A", "W"}));
+  EXPECT_EQ(namesOf(load(model, some, R"({"s": 2})")), (Names{"W", "s"}));
+  EXPECT_EQ(errorOf(load(model, some, R"({"A": "other"})")), "'f' has no tensor for parameter 'A' [2] (from 'other')");
+  SafetensorsFile wide = FileBuilder().add<float>("W", {1}, {1}).add<float>("A", {3}, {1, 2, 3}).build();
+  EXPECT_EQ(errorOf(Parameters::load(model, noExtents, wide, nullptr)),
+            "parameter 'A' [2] from 'f': expected shape [2], found [3] in 'A'");
+}
+
+TEST(Parameters, AreStoredInTheirOwnType) {
+  ModelInfo model = modelWith(R"("params":[{"name":"W","space":null,"dims":[2],"axes":["a"],"dtype":"bf16"}])");
+  SafetensorsFile file = FileBuilder().add<float>("W", {2}, {0.5, 3}).build();
+  Parameters params = llvm::cantFail(Parameters::load(model, noExtents, file, nullptr));
+  EXPECT_EQ(params.tensors()[0].type(), ElementType::BF16);
+  EXPECT_EQ(params.tensors()[0].at(1), 3);
+}
+
 TEST(Parameters, RandomOnesDependOnSeedAndNameAlone) {
   ModelInfo one = modelOf({{"in", 30}, {"out", 20}});
   ModelInfo two = modelWith(R"("params":[{"name":"A","space":null,"dims":[4],"axes":["a"]},)"

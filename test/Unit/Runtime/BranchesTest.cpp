@@ -102,6 +102,7 @@ protected:
     BufferRec record{};
     record.kind = kind;
     record.replaces = replaces;
+    record.values = -1;
     buffers.push_back(record);
     PreparedBuffer place;
     place.offset = offset;

@@ -98,9 +98,18 @@ int64_t ModelBuilder::buffer(const std::string &text, const Buffer &b) {
   record.first = b.first;
   record.last = b.last;
   record.constantAt = b.constantAt;
-  record.replaces = -1;
+  record.replaces = b.replaces;
+  record.values = b.values;
   buffers.push_back(record);
   return static_cast<int64_t>(buffers.size()) - 1;
+}
+
+int64_t ModelBuilder::addValues(const std::string &text, const Words &shape, const std::vector<float> &numbers) {
+  values.resize((values.size() + 63) / 64 * 64);
+  valueRecords.push_back(
+      {name(text), 32, 0, list(shape), static_cast<int64_t>(shape.size()), static_cast<int64_t>(values.size())});
+  values.append(reinterpret_cast<const char *>(numbers.data()), numbers.size() * sizeof(float));
+  return static_cast<int64_t>(valueRecords.size()) - 1;
 }
 
 int64_t ModelBuilder::input(const std::string &text, int64_t space, const Words &dims) {
@@ -181,13 +190,17 @@ runtime::Model ModelBuilder::build(int64_t level) {
   std::vector<ProgramRec> programs = {{name("forward"), 0, 0, header.numSteps, buffersAt, header.numBuffers}};
   records(functions, header.functionsAt, header.numFunctions);
   records(programs, header.programsAt, header.numPrograms);
+  records(valueRecords, header.valuesAt, header.numValues);
+  header.valuesBytes = static_cast<int64_t>(values.size());
   header.numKernels = static_cast<int64_t>(kernels.size());
   header.numVariants = 1;
   const auto *begin = reinterpret_cast<const int64_t *>(&header);
   finished.assign(begin, begin + sizeof header / sizeof(int64_t));
   finished.insert(finished.end(), words.begin(), words.end());
   variants = {{level, kernels.data()}};
-  return {finished.data(), names.data(), constants.data(), variants.data()};
+  runtime::Model model = {finished.data(), names.data(), constants.data(), variants.data()};
+  model.values = values.data();
+  return model;
 }
 
 void GraphData::extent(const std::string &space, int64_t extent) {

@@ -48,8 +48,12 @@ public:
     double fill = 0;
     int64_t first = 0, last = -1;
     int64_t constantAt = 0;
+    int64_t replaces = -1; ///< Output: the parameter or state that it is written to
+    int64_t values = -1;   ///< Param, State: what addValues returned
   };
   int64_t buffer(const std::string &name, const Buffer &buffer);
+  /// Values that the model itself has, as 32-bit floats.
+  int64_t addValues(const std::string &name, const Words &shape, const std::vector<float> &numbers);
   int64_t input(const std::string &name, int64_t space, const Words &dims);
   int64_t output(const std::string &name, int64_t space, const Words &dims);
   /// Lives in steps [first, last].
@@ -73,11 +77,13 @@ private:
   int64_t list(const Words &words);
 
   std::string names, constants = std::string(64, 0);
+  std::string values;
   Words words, order;
   std::vector<table::SpaceRec> spaces;
   std::vector<table::MapRec> maps;
   std::vector<table::IndexRec> indices;
   std::vector<table::BufferRec> buffers;
+  std::vector<table::ValuesRec> valueRecords;
   std::vector<table::StepRec> steps;
   std::vector<table::Kernel> kernels;
   std::vector<table::Variant> variants;

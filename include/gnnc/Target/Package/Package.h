@@ -12,6 +12,7 @@
 #include "gnnc/Target/CUDA/DeviceStep.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 #include "gnnc/Target/Kernel.h"
+#include "gnnc/Target/Package/EmbeddedTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -29,6 +30,7 @@ inline constexpr int64_t kAlternativePercent = 90;
 struct ModelTable {
   std::vector<int64_t> words;
   std::string names;
+  std::string values; ///< gnnc_model_values
 };
 
 /// What a model holds for GPUs: nothing, or a step for each kernel and the code of all.
@@ -38,20 +40,26 @@ struct DeviceCode {
   std::vector<cuda::Image> preparation; ///< of cuda::preparationSource()
 };
 
-/// Writes the table of a module past plan-memory, whose kernels are `kernels` in order.
+/// An error if one of `tensors` is no parameter or state of the module, is there twice, has another type or shape, or
+/// if its shape depends on a graph; or if all take more than 1 GiB, so that code reaches what lies behind them.
+llvm::Error checkEmbedded(mlir::ModuleOp module, llvm::ArrayRef<EmbeddedTensor> tensors);
+
+/// Writes the table of a module past plan-memory, whose kernels are `kernels` in order. `embedded` has been checked.
 ModelTable buildTable(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, size_t numVariants,
-                      const DeviceCode &device);
+                      const DeviceCode &device, llvm::ArrayRef<EmbeddedTensor> embedded = {});
 
 /// The kernels of a module by name and place, without code: for a model that has none for CPUs.
 llvm::SmallVector<EmittedKernel> nameKernels(mlir::ModuleOp module);
 
 /// The model's description of itself, as the ABI's `describe` returns it. `device`: where there are steps for GPUs,
 /// kernels are said to have so many launches there.
-std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, const DeviceCode &device = {});
+std::string describeModel(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels, const DeviceCode &device = {},
+                          llvm::ArrayRef<EmbeddedTensor> embedded = {});
 
-/// An object with the table, the description, and pointers to the kernels of each level.
+/// An object with the table, the description, embedded values, and pointers to the kernels of each level.
 llvm::Expected<std::string> buildDataObject(mlir::ModuleOp module, llvm::ArrayRef<EmittedKernel> kernels,
-                                            llvm::ArrayRef<int> levels, const DeviceCode &device);
+                                            llvm::ArrayRef<int> levels, const DeviceCode &device,
+                                            llvm::ArrayRef<EmbeddedTensor> embedded = {});
 
 /// Links objects, in process: with `shared` and the runtime into a shared object that exports gnnc_model alone, else
 /// into one relocatable object.
