@@ -145,6 +145,7 @@ static void readTensor(Reader &reader, TensorInfo &tensor, ElementType computed)
   reader.readIfThere("fill", tensor.fill);
   reader.readIfThere("gradient", tensor.gradient);
   reader.readIfThere("embedded", tensor.embedded);
+  reader.readIfThere("source", tensor.source);
   tensor.type = computed;
   reader.readIfThere("dtype", tensor.type);
 }
@@ -179,18 +180,21 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     complaint = "/dtype: expected f32 or f64, found " + type;
   model.type = type == "f64" ? ElementType::F64 : ElementType::F32;
   reader.readIfThere("storage", model.storage);
+  reader.readIfThere("exported", model.exported);
   auto readTensor = [&](Reader &item, TensorInfo &tensor) { ::readTensor(item, tensor, model.type); };
 
   reader.each("spaces", model.spaces, [](Reader &item, SpaceInfo &space) {
     item.read("name", space.name);
     item.read("kind", space.kind);
     item.read("extent", space.extent);
+    item.readIfThere("source", space.source);
   });
   reader.each("maps", model.maps, [](Reader &item, MapInfo &map) {
     item.read("name", map.name);
     item.read("from", map.from);
     item.read("to", map.to);
     item.read("kind", map.kind);
+    item.readIfThere("source", map.source);
   });
   reader.each("inputs", model.inputs, readTensor);
   reader.each("params", model.params, readTensor);

@@ -95,7 +95,8 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     SmallVector<Value> wanted;
     for (BlockArgument argument : block.getArguments()) {
       auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-      if (role && (role.getValue() == "param" || (role.getValue() == "input" && inputs)))
+      bool isComputed = bool(function.getArgAttr(argument.getArgNumber(), kSourceAttr));
+      if (role && (role.getValue() == "param" || (role.getValue() == "input" && inputs && !isComputed)))
         wanted.push_back(argument);
     }
 

@@ -116,11 +116,25 @@ static void printAccuracy(const SafetensorsFile &graph, const HostTensor &scores
                       (long long)counted);
 }
 
+/// What an output is called in the file. A model that was exported from another framework has numbered outputs and
+/// that framework's names of parameters.
+static std::string nameInFile(const ModelInfo &info, llvm::StringRef name) {
+  if (!info.exported)
+    return name.str();
+  for (auto [i, output] : llvm::enumerate(info.outputs))
+    if (name == output.name)
+      return "out." + std::to_string(i);
+  llvm::StringRef of = name;
+  if (of.consume_front("grad.") && llvm::any_of(info.params, [&](const TensorInfo &p) { return p.name == of; }))
+    return ("grad.param." + of).str();
+  return name.str();
+}
+
 static llvm::Error writeOutputs(const std::string &path, const Job &job) {
   SafetensorsWriter writer;
   writer.addMetadata("model", job.model().info().name);
   for (const HostTensor &tensor : job.program().outputs())
-    if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
+    if (llvm::Error error = writer.add(nameInFile(job.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
 }

@@ -26,6 +26,9 @@ inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit: the gr
 // On results.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< i64: the argument it replaces
 // On modules.
+/// Dictionary of what root spaces and maps come from, by name; on an argument, what an input comes from.
+inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
+inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
 inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of dictionaries: sparse inputs
 
 // On operations of functions.

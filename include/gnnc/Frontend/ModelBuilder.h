@@ -61,6 +61,11 @@ public:
   /// A static space; an extent of -1 is to be set later.
   MaybeId staticSpace(llvm::StringRef name, int64_t extent, Loc loc);
   MaybeId setExtent(Id space, int64_t extent, Loc loc);
+  /// Where the extent of a root space, the targets of a root map or the numbers of an input come from.
+  void setSpaceSource(Id space, std::string source) { model.spaces[space].source = std::move(source); }
+  void setMapSource(Id map, std::string source) { model.maps[map].source = std::move(source); }
+  void setInputSource(Id input, std::string source) { model.values[input].source = std::move(source); }
+  void setExported() { model.exported = true; }
   MaybeId filterSpace(llvm::StringRef name, Id base, Id left, Id right, bool equal, Loc loc);
   MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
   MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);

@@ -63,6 +63,7 @@ struct Space {
   std::vector<Id> maps;
   bool equal = false;
   std::vector<Id> parts;
+  std::string source; ///< Root: what gives the extent, as in `space node from size(x, 0)`; empty: the caller
   Loc loc;
 };
 
@@ -85,6 +86,7 @@ struct Map {
   bool partial = false;
   int part = 0;
   std::vector<Id> parts;
+  std::string source; ///< Root: what gives the targets, as in `map src: edge -> node from edge_index[0]`; or empty
   Loc loc;
 };
 
@@ -127,6 +129,7 @@ struct Value {
   int64_t begin = 0, end = 0;        ///< Slice
   int site = 0;                      ///< Random; no two have the same
   bool optional = false;             ///< Input: absent means `number` everywhere
+  std::string source;                ///< Input: what gives the numbers; empty: the caller, under the input's name
   Id residency = kNone;              ///< space, or kNone for shared
   std::vector<Axis> axes;            ///< feature axes, outermost first
   Loc loc;
@@ -165,6 +168,7 @@ struct Program {
 struct ModelSpec {
   std::string name;
   bool doublePrecision = false;
+  bool exported = false; ///< inputs, outputs and gradients go by the names that a program of another framework has
   std::vector<std::string> files; ///< paths, for Loc::file
   std::vector<Space> spaces;
   std::vector<Map> maps;

@@ -17,12 +17,16 @@
 // * Inputs: the tensor of the input's name; integers and the other floating-point type are converted.
 // * A sparse input x: `x_indptr`, `x_indices` and, if there, `x_values`. If the file has a dense x instead, it is
 //   converted; and a model that asks for a dense x gets the sparse one filled up with zeros.
+// * What the model says how to compute (GraphSource.h) is computed from the file's tensors instead.
+//
+// Of a model that was exported from another framework, the gradient of output number K is tensor `grad.out.K`.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_HOST_GRAPHFILE_H
 #define GNNC_HOST_GRAPHFILE_H
 
+#include "gnnc/Host/GraphSource.h"
 #include "gnnc/Host/HostTensor.h"
 #include "gnnc/Host/ModelInfo.h"
 
@@ -59,6 +63,11 @@ private:
   llvm::Error bindInputs();
   llvm::Expected<int64_t> findExtent(const SpaceInfo &space);
   llvm::Error bindMap(const MapInfo &map);
+  /// What a source gives; `neededBy` begins the message of an error.
+  llvm::Expected<std::shared_ptr<const Integers>> compute(llvm::StringRef source, const llvm::Twine &neededBy);
+  llvm::Error bindComputedMap(const MapInfo &map);
+  llvm::Error bindComputedInput(const TensorInfo &input);
+  std::string tensorNameOf(const TensorInfo &input) const;
   llvm::Error bindSparseInput(const SparseInfo &sparse);
   llvm::Error bindInput(const TensorInfo &input);
   llvm::Error addValues(llvm::StringRef name, const FileTensor &tensor);
@@ -78,6 +87,8 @@ private:
   std::vector<gnnc_index> indices;
   std::vector<gnnc_binding> inputBindings;
   std::deque<HostTensor> converted;
+  std::shared_ptr<GraphSources> sources;
+  std::deque<std::shared_ptr<const Integers>> computed;
   std::deque<std::vector<int32_t>> madeIndices; ///< of dense inputs made sparse
 };
 

@@ -30,10 +30,12 @@ namespace gnnc {
 struct SpaceInfo {
   std::string name, kind;
   std::optional<int64_t> extent;
+  std::string source; ///< what gives the extent; see GraphSource.h
 };
 
 struct MapInfo {
   std::string name, from, to, kind;
+  std::string source; ///< what gives the targets; see GraphSource.h
 };
 
 /// An input, parameter, state or output. Its shape is the extent of `space`, if it is on one, followed by `dims`.
@@ -46,6 +48,7 @@ struct TensorInfo {
   double fill = 0;
   bool gradient = false; ///< an input that is the gradient of an output
   bool embedded = false; ///< a parameter or state that the object has values for
+  std::string source;    ///< an input computed from the graph's integers; see GraphSource.h
   ElementType type = ElementType::F32;
 };
 
@@ -106,6 +109,7 @@ struct ModelInfo {
   std::string name;
   int64_t abi = 0;
   ElementType type = ElementType::F32; ///< the type of computation; tensors may be stored as another
+  bool exported = false;               ///< goes by the names of a program of another framework
   std::string storage;                 ///< "bf16" or "f16" where rows of spaces are stored as such; else empty
   std::vector<SpaceInfo> spaces;
   std::vector<MapInfo> maps;

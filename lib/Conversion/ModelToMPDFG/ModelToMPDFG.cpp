@@ -343,6 +343,8 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
     function.setArgAttr(i, kNameAttr, builder.getStringAttr(value.name));
     function.setArgAttr(i, kRoleAttr, builder.getStringAttr(role));
     function.setArgAttr(i, kAxesAttr, axisNames(value));
+    if (!value.source.empty())
+      function.setArgAttr(i, kSourceAttr, builder.getStringAttr(value.source));
     if (value.optional)
       function.setArgAttr(i, kFillAttr, builder.getF64FloatAttr(value.number));
   }
@@ -394,6 +396,17 @@ OwningOpRef<ModuleOp> Importer::run() {
       fields.push_back(builder.getNamedAttr("value", builder.getStringAttr(model.values[input.value].name)));
     sparse.push_back(builder.getDictionaryAttr(fields));
   }
+  SmallVector<NamedAttribute> sources;
+  for (const frontend::Space &space : model.spaces)
+    if (!space.source.empty())
+      sources.push_back(builder.getNamedAttr(space.name, builder.getStringAttr(space.source)));
+  for (const frontend::Map &map : model.maps)
+    if (!map.source.empty())
+      sources.push_back(builder.getNamedAttr(map.name, builder.getStringAttr(map.source)));
+  if (!sources.empty())
+    (*module)->setAttr(kSourceAttr, builder.getDictionaryAttr(sources));
+  if (model.exported)
+    (*module)->setAttr(kExportedAttr, builder.getUnitAttr());
   if (!sparse.empty())
     (*module)->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
   return module;

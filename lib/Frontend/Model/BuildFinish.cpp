@@ -160,6 +160,7 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
   ModelSpec result;
   result.name = name.str();
   result.doublePrecision = doublePrecision;
+  result.exported = model.exported;
   result.files = std::move(files);
   for (auto [id, space] : llvm::enumerate(model.spaces)) {
     if (!reach.spaces[id])

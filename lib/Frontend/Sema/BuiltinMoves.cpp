@@ -145,6 +145,18 @@ MaybeOperand Builtins::onehotFunction(BuiltinArguments &arguments) {
   return rows ? wrap(builder.move(*rows, route->map, 0, arguments.call.loc)) : std::nullopt;
 }
 
+/// spread(x, on: S): the first axis of a shared value becomes the elements of a static space.
+MaybeOperand Builtins::spreadFunction(BuiltinArguments &arguments) {
+  MaybeId x = arguments.dense(0);
+  const ast::Expr *on = arguments.named("on");
+  if (!x || !on)
+    return x ? arguments.missing() : std::nullopt;
+  if (on->kind != ast::Expr::Kind::Name)
+    return error(on->loc, "expected the name of a static space");
+  std::optional<Id> space = scopes.spaceNamed({on->name, on->loc});
+  return space ? wrap(builder.spread(*x, *space, arguments.call.loc)) : std::nullopt;
+}
+
 /// move(x, map, fill: 0)
 MaybeOperand Builtins::moveFunction(BuiltinArguments &arguments) {
   MaybeOperand x = arguments.value(0);

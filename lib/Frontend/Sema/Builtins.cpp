@@ -77,6 +77,7 @@ struct BuiltinTable {
         {"dropout", {&B::dropoutFunction, "dropout(x, probability)"}},
         {"detach", {&B::detachFunction, "detach(x)"}},
         {"gradient", {&B::gradientFunction, "gradient(number, x)"}},
+        {"spread", {&B::spreadFunction, "spread(x, on: space)"}},
         {"onehot", {&B::onehotFunction, "onehot(map)"}},
     };
     return table;

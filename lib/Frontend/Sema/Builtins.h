@@ -59,6 +59,7 @@ private:
   MaybeOperand moveFunction(BuiltinArguments &arguments);
   MaybeOperand joinFunction(BuiltinArguments &arguments);
   MaybeOperand onehotFunction(BuiltinArguments &arguments);
+  MaybeOperand spreadFunction(BuiltinArguments &arguments);
   std::optional<Id> alongMap(BuiltinArguments &arguments, const Operand &x);
   std::optional<Route> mapArgument(BuiltinArguments &arguments, llvm::StringRef expectation);
 

@@ -71,6 +71,8 @@ bool Elaborator::elaborate(const Module &module, const ast::ModelDecl &model) {
 std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelDecl &model) {
   record(model.name.loc, "model " + model.name.text, model.name.loc);
   context.training = false;
+  if (model.exported)
+    builder.setExported();
   if (!elaborate(module, model))
     return std::nullopt;
   auto isTrain = [](const ast::Statement &statement) { return std::holds_alternative<ast::TrainStmt>(statement.node); };

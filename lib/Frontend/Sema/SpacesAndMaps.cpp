@@ -84,8 +84,12 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
     if (root && frame->relation.space != kNone)
       return error(loc, "a space that is given with the graph is declared outside of layers and models");
     switch (decl.kind) {
-    case Kind::Root:
-      return builder.rootSpace(decl.name.text, loc);
+    case Kind::Root: {
+      MaybeId id = builder.rootSpace(decl.name.text, loc);
+      if (id && !decl.source.empty())
+        builder.setSpaceSource(*id, decl.source);
+      return id;
+    }
     case Kind::Static:
       return builder.staticSpace(decl.name.text, -1, loc);
     case Kind::Filter: {
@@ -147,7 +151,10 @@ void SpacesAndMaps::declare(const ast::MapDecl &decl) {
       if (decl.kind == Kind::Root) {
         if (frame->relation.space != kNone)
           return error(name.loc, "a map that is given with the graph is declared outside of layers and models");
-        return builder.rootMap(name.text, *from, *to, decl.partial, name.loc);
+        MaybeId id = builder.rootMap(name.text, *from, *to, decl.partial, name.loc);
+        if (id && !decl.source.empty())
+          builder.setMapSource(*id, decl.source);
+        return id;
       }
       if (decl.kind == Kind::Last) {
         std::optional<Id> base = scopes.spaceNamed(decl.base);

@@ -57,7 +57,7 @@ MaybeOperand Values::declareValue(const ast::ValueDecl &decl, StringRef what) {
   std::string name = fresh(frame->declared, decl.name, what, /*automatic=*/false);
   if (!residency || !axes || name.empty())
     return std::nullopt;
-  std::string whole = frame->path + name;
+  std::string whole = frame->path + (decl.alias ? decl.alias->text : name);
   if (auto known = given.find(whole); known != given.end() && (context.training || frame->isShared))
     return again(known->second, whole, decl, *residency, *axes);
   MaybeOperand operand;
@@ -116,8 +116,12 @@ MaybeOperand Values::declareInput(const ast::ValueDecl &decl, Id residency, cons
       return std::nullopt;
     absent = number->asDouble();
   }
-  if (!decl.sparse)
-    return wrap(builder.input(name.text, residency, axes, absent, name.loc));
+  if (!decl.sparse) {
+    MaybeId id = builder.input(name.text, residency, axes, absent, name.loc);
+    if (id && !decl.source.empty())
+      builder.setInputSource(*id, decl.source);
+    return wrap(id);
+  }
   if (residency == kNone || axes.size() != 1)
     return error(name.loc,
                  "a sparse input is on a space and has one axis, as in 'input " + name.text + ": node[in] sparse'");

@@ -105,6 +105,7 @@ struct SpaceDecl {
   bool equal = false;      ///< Filter
   std::vector<Path> paths; ///< Filter, Distinct
   std::vector<Name> parts; ///< Union
+  std::string source;      ///< Root: what follows `from`
 };
 
 struct MapDecl {
@@ -115,6 +116,7 @@ struct MapDecl {
   bool partial = false;    ///< Root
   std::vector<Path> paths; ///< Paths: one, or one for each part of a union. Last: the map whose last element is meant
   Name base;               ///< Last: the space of the elements
+  std::string source;      ///< Root: what follows `from`
 };
 
 struct Statement;
@@ -144,6 +146,8 @@ struct ValueDecl {
   std::shared_ptr<Type> type;
   bool sparse = false;
   std::shared_ptr<Expr> defaultValue; ///< of an input; what a parameter or state is initialised to
+  std::string source;                 ///< of an input: what follows `from`
+  std::optional<Name> alias;          ///< of a parameter or state: what it is called from outside
 };
 
 /// `output name = value`, `metric name = value` or `loss = value`.
@@ -204,6 +208,7 @@ struct LayerDecl {
 
 struct ModelDecl {
   Name name;
+  bool exported = false;
   std::vector<Formal> formals;
   std::vector<Statement> body;
 };

@@ -205,6 +205,8 @@ bool Parser::parseValues(std::vector<Statement> &body, ValueDecl::Kind kind) {
       if (kind == ValueDecl::Kind::Input) {
         ValueDecl &last = decls.back();
         last.sparse = consumeWord("sparse");
+        if (!last.sparse && consumeWord("from") && !parseSource(last.source))
+          return false;
         if (consume("=") && !(last.defaultValue = parseExpr()))
           return false;
       }
@@ -213,6 +215,13 @@ bool Parser::parseValues(std::vector<Statement> &body, ValueDecl::Kind kind) {
         return false;
       decl.type = type;
       untyped = decls.size();
+    }
+    // The last name before it.
+    if (kind != ValueDecl::Kind::Input && consumeKeyword("as")) {
+      const Token &alias = peek();
+      if (alias.kind != Token::Kind::String)
+        return fail("a name in quotes");
+      decls.back().alias = Name{take().text.str(), alias.loc};
     }
   } while (consume(","));
   for (ValueDecl &decl : decls) {

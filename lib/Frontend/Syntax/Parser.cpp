@@ -205,6 +205,54 @@ bool Parser::parseImport(File &file) {
   return true;
 }
 
+/// What the graph's data are computed from when it is prepared: SOURCE = [-] INTEGER | NAME [ ( SOURCE, ... ) ]
+/// { `[` INTEGER `]` } | `[` SOURCE, ... `]`. It is kept as text, which has one form.
+bool Parser::parseSource(std::string &text) {
+  Nest nest(depth);
+  if (depth > maxNesting)
+    return tooDeep();
+  auto list = [&](StringRef end) {
+    bool first = true;
+    while (!peek().isSymbol(end)) {
+      if (!first && !expect(","))
+        return false;
+      text += first ? "" : ", ";
+      if (!parseSource(text))
+        return false;
+      first = false;
+    }
+    text += end;
+    return expect(end);
+  };
+  if (consume("[")) {
+    text += "[";
+    return list("]");
+  }
+  if (consume("-"))
+    text += "-";
+  const Token &token = peek();
+  if (token.kind == Token::Kind::Integer) {
+    text += take().text;
+    return true;
+  }
+  if ((token.kind != Token::Kind::Name && token.kind != Token::Kind::Keyword) || (!text.empty() && text.back() == '-'))
+    return fail("the name of a tensor, a function of tensors or an integer");
+  text += take().text;
+  if (consume("(")) {
+    text += "(";
+    if (!list(")"))
+      return false;
+  }
+  while (consume("[")) {
+    if (peek().kind != Token::Kind::Integer)
+      return fail("the number of a row");
+    text += "[" + take().text.str() + "]";
+    if (!expect("]"))
+      return false;
+  }
+  return true;
+}
+
 /// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n)
 bool Parser::parseSpace(SpaceDecl &decl) {
   take();
@@ -212,7 +260,7 @@ bool Parser::parseSpace(SpaceDecl &decl) {
     return false;
   if (!consume("=")) {
     decl.kind = consumeWord("static") ? SpaceDecl::Kind::Static : SpaceDecl::Kind::Root;
-    return true;
+    return decl.kind == SpaceDecl::Kind::Static || !consumeWord("from") || parseSource(decl.source);
   }
   if (consumeWord("filter")) {
     decl.kind = SpaceDecl::Kind::Filter;
@@ -253,6 +301,8 @@ bool Parser::parseMap(MapDecl &decl) {
     decl.from = from;
     decl.to = to;
     decl.partial = consumeWord("partial");
+    if (consumeWord("from"))
+      return parseSource(decl.source);
     if (decl.partial || !peek().isSymbol("="))
       return true;
   }
@@ -359,6 +409,7 @@ bool Parser::parseModel(ModelDecl &decl) {
   decl.name = name;
   if (peek().isSymbol("(") && !parseFormals(decl.formals))
     return false;
+  decl.exported = consumeWord("exported");
   for (const Formal &formal : decl.formals)
     if (formal.kind == Formal::Kind::Value) {
       diagnostics.error(formal.name.loc, "a model's parameters are numbers; expected 'int', 'float' or 'bool', and an "

@@ -55,6 +55,7 @@ private:
   bool parseFormals(std::vector<ast::Formal> &formals);
   bool parseFormal(ast::Formal &formal);
   bool parseType(ast::Type &type);
+  bool parseSource(std::string &text);
   bool parseAxes(std::vector<ast::AxisType> &axes);
   bool parseName(ast::Name &name, llvm::StringRef what);
   bool parseNames(std::vector<ast::Name> &names, llvm::StringRef what);

@@ -49,12 +49,20 @@ llvm::json::Object tensor(Type type, StringAttr name, ArrayAttr axes) {
   return object;
 }
 
+/// Says what a root space or map comes from.
+void addSource(llvm::json::Object &object, ModuleOp module, StringRef name) {
+  if (auto sources = module->getAttrOfType<DictionaryAttr>(kSourceAttr))
+    if (auto source = sources.getAs<StringAttr>(name))
+      object["source"] = source.getValue();
+}
+
 llvm::json::Array spaces(ModuleOp module) {
   llvm::json::Array list;
   for (auto op : module.getOps<mpdfg::SpaceOp>()) {
     llvm::json::Object space{{"name", op.getSymName()}, {"kind", stringifyEnum(op.getKind())}};
     if (op.getExtent())
       space["extent"] = int64_t(*op.getExtent());
+    addSource(space, module, op.getSymName());
     list.push_back(std::move(space));
   }
   return list;
@@ -62,12 +70,15 @@ llvm::json::Array spaces(ModuleOp module) {
 
 llvm::json::Array maps(ModuleOp module) {
   llvm::json::Array list;
-  for (auto op : module.getOps<mpdfg::MapOp>())
-    list.push_back(llvm::json::Object{{"name", op.getSymName()},
-                                      {"from", op.getFrom()},
-                                      {"to", op.getTo()},
-                                      {"kind", stringifyEnum(op.getKind())},
-                                      {"partial", op.getPartial()}});
+  for (auto op : module.getOps<mpdfg::MapOp>()) {
+    llvm::json::Object map{{"name", op.getSymName()},
+                           {"from", op.getFrom()},
+                           {"to", op.getTo()},
+                           {"kind", stringifyEnum(op.getKind())},
+                           {"partial", op.getPartial()}};
+    addSource(map, module, op.getSymName());
+    list.push_back(std::move(map));
+  }
   return list;
 }
 
@@ -267,6 +278,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
       }
       if (llvm::any_of(embedded, [&](const EmbeddedTensor &tensor) { return tensor.name == name.getValue(); }))
         object["embedded"] = true;
+      if (auto source = function.getArgAttrOfType<StringAttr>(i, kSourceAttr))
+        object["source"] = source.getValue();
       if (function.getArgAttr(i, kSeedAttr))
         object["gradient"] = true;
       StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
@@ -303,6 +316,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"alternatives", alternatives(module)},
                               {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
+  if (module->hasAttr(kExportedAttr))
+    document["exported"] = true;
   module.walk([&](func::FuncOp each) {
     for (Type type : llvm::concat<const Type>(each.getArgumentTypes(), each.getResultTypes()))
       if (StringRef storage = storageOf(type); !storage.empty())
