@@ -45,6 +45,11 @@ struct CompileArguments {
   std::string output; ///< empty: standard output for text, else named after the model's file
 };
 
+struct ImportArguments {
+  std::string input;
+  std::string output, paramsOut; ///< empty: standard output; none
+};
+
 struct RunArguments {
   std::string model, graph, params, paramsMap, output, tuning;
   std::string program = "forward";
@@ -89,6 +94,7 @@ struct BenchArguments {
 
 int runCompile(const CompileArguments &arguments);
 /// Uses `input`, `defines`, `model` and `werror`.
+int runImport(const ImportArguments &arguments);
 int runCheck(const CompileArguments &arguments);
 int runModel(const RunArguments &arguments);
 int runTrain(const TrainArguments &arguments);

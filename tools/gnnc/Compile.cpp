@@ -11,6 +11,7 @@
 #include "TimingsReport.h"
 #include "gnnc/Frontend/Frontend.h"
 #include "gnnc/Frontend/JSON.h"
+#include "gnnc/Frontend/PyTorch.h"
 #include "gnnc/Host/Parameters.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Support/InputFile.h"
@@ -33,10 +34,18 @@ struct Source {
 
 /// `imported`: the files that it takes in.
 static llvm::Expected<Source> readSource(const CompileArguments &arguments, std::vector<std::string> &imported) {
-  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
-  if (!text)
-    return text.takeError();
-  Source source{(*text)->getBuffer().str(), {}};
+  Source source;
+  if (llvm::StringRef(arguments.input).ends_with(".pt2")) {
+    llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
+    if (!model)
+      return model.takeError();
+    source.text = std::move(model->text);
+  } else {
+    llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
+    if (!text)
+      return text.takeError();
+    source.text = (*text)->getBuffer().str();
+  }
   source.inputs.readFile = [&](const std::string &path) -> std::optional<std::string> {
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> bytes = readInputFile(path);
     if (!bytes) {

@@ -55,7 +55,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   std::vector<std::string> phases;
   for (llvm::StringRef phase : phaseNames())
     phases.push_back(phase.str());
-  command->add_option("MODEL", arguments.input, "Model file: text (.gnn) or its JSON form (.json)")->required();
+  command->add_option("MODEL", arguments.input, "Model file: text (.gnn), its JSON form (.json), or a program that PyTorch has exported (.pt2)")
+      ->required();
   command->add_option("-m,--model", arguments.model, "Which model of the file to compile; default: the last one");
   addDefines(*command, arguments);
   command->add_option("--target", arguments.targets, "Targets to generate code for: cpu, cuda or both")
@@ -196,6 +197,15 @@ static void addProgram(CLI::App &command, std::string &program) {
 static CLI::Option *addTuning(CLI::App &command, std::string &tuning) {
   return command.add_option("--tuning", tuning,
                             "File written by `gnnc tune`, or none; default: MODEL.so.tune if it exists");
+}
+
+static void addImport(CLI::App &app, ImportArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "import", "Write a model that PyTorch has exported (torch.export.save) as a text in the gnnc language");
+  command->add_option("MODEL.pt2", arguments.input, "Exported program")->required();
+  command->add_option("-o,--output", arguments.output, "File for the text; default: standard output");
+  command->add_option("--params-out", arguments.paramsOut,
+                      "Write the parameters and buffers (.safetensors), by PyTorch's names, to this file");
 }
 
 static void addRun(CLI::App &app, RunArguments &arguments) {
@@ -344,12 +354,14 @@ int main(int argc, char **argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", version);
   CompileArguments compileArguments, checkArguments;
+  ImportArguments importArguments;
   RunArguments runArguments;
   TrainArguments trainArguments;
   InspectArguments inspectArguments;
   BenchArguments benchArguments;
   TuneArguments tuneArguments;
   addCompile(app, compileArguments);
+  addImport(app, importArguments);
   addCheck(app, checkArguments);
   addRun(app, runArguments);
   addTrain(app, trainArguments);
@@ -378,6 +390,8 @@ int main(int argc, char **argv) {
   }
   if (app.got_subcommand("compile"))
     return finish(runCompile(compileArguments));
+  if (app.got_subcommand("import"))
+    return finish(runImport(importArguments));
   if (app.got_subcommand("check"))
     return finish(runCheck(checkArguments));
   if (app.got_subcommand("run"))

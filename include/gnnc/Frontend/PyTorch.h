@@ -1,0 +1,42 @@
+//===- PyTorch.h - Models that PyTorch has exported -------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reads what `torch.export.save` wrote, and gives the same model as a text in the gnnc language, with its parameters by
+// PyTorch's names. Compiling that text is all that there is to compiling the file. docs/PyTorchImport.md says what can
+// be imported.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_FRONTEND_PYTORCH_H
+#define GNNC_FRONTEND_PYTORCH_H
+
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace gnnc::frontend {
+
+/// A parameter or buffer of an imported model: contiguous numbers.
+struct ImportedTensor {
+  std::string name; ///< PyTorch's: `conv.lin.weight`
+  std::vector<int64_t> shape;
+  std::vector<float> numbers;
+};
+
+struct ImportedModel {
+  std::string text;
+  std::vector<ImportedTensor> parameters; ///< those that the text declares
+};
+
+/// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what to
+/// change.
+llvm::Expected<ImportedModel> importExportedProgram(const std::string &path);
+
+} // namespace gnnc::frontend
+
+#endif // GNNC_FRONTEND_PYTORCH_H

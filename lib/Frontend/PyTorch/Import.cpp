@@ -1,0 +1,106 @@
+//===- Import.cpp - From a .pt2 file to a text ----------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Emit.h"
+#include "PyTorch/ReadExportedProgram.h"
+#include "PyTorch/Recover.h"
+#include "gnnc/Frontend/PyTorch.h"
+#include "gnnc/Support/Half.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Path.h"
+
+#include <cstring>
+
+using namespace gnnc;
+using namespace gnnc::frontend;
+using namespace gnnc::frontend::pytorch;
+
+template <typename T> static T load(const std::byte *from) {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  return value;
+}
+
+static float loadNumber(ScalarType type, const std::byte *data, int64_t at) {
+  switch (type) {
+  case ScalarType::Float32:
+    return load<float>(data + at * 4);
+  case ScalarType::Float64:
+    return float(load<double>(data + at * 8));
+  case ScalarType::BFloat16: {
+    uint32_t bits = uint32_t(load<uint16_t>(data + at * 2)) << 16;
+    float value;
+    std::memcpy(&value, &bits, 4);
+    return value;
+  }
+  default:
+    throw Refusal{"a parameter is stored as a type that gnnc does not read; expected float32, float64 or bfloat16"};
+  }
+}
+
+static ImportedTensor readTensor(const std::string &name, const StoredTensor &stored) {
+  ImportedTensor result;
+  result.name = name;
+  int64_t count = 1;
+  for (const Size &size : stored.meta.sizes) {
+    result.shape.push_back(size.literal().value_or(0));
+    count *= result.shape.back();
+  }
+  result.numbers.reserve(size_t(count));
+  std::vector<int64_t> place(result.shape.size(), 0);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t at = stored.offset;
+    for (size_t d = 0; d < place.size(); ++d)
+      at += place[d] * stored.strides[d];
+    result.numbers.push_back(loadNumber(stored.meta.type, stored.storage->data(), at));
+    for (size_t d = place.size(); d-- > 0;) {
+      if (++place[d] < result.shape[d])
+        break;
+      place[d] = 0;
+    }
+  }
+  return result;
+}
+
+/// One line: the node, the user's own line, the reason.
+static std::string explain(const ExportedProgram &exported, const NormalNode *node, const std::string &reason) {
+  std::string text = "'" + exported.path + "': ";
+  if (node && node->origin) {
+    text += "node '" + node->origin->name + "' (" + node->origin->target + ")";
+    if (node->origin->source)
+      text += ", from " + node->origin->source->file + ":" + std::to_string(node->origin->source->line) + ": " +
+              node->origin->source->text;
+    text += ": ";
+  }
+  return text + reason;
+}
+
+llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path) {
+  llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
+  if (!exported)
+    return exported.takeError();
+  Recover recover(*exported);
+  try {
+    RecoveredProgram program = recover.run();
+    ImportedModel model;
+    std::string file = llvm::sys::path::filename(path).str();
+    Emitted emitted = emit(std::move(program), llvm::sys::path::stem(path).str(),
+                           "Imported from " + file + ", which PyTorch " + exported->torchVersion + " exported.");
+    model.text = std::move(emitted.text);
+    for (const std::string &name : emitted.tensors)
+      if (auto stored = exported->tensors.find(name); stored != exported->tensors.end())
+        model.parameters.push_back(readTensor(name, stored->second));
+    return model;
+  } catch (const Refusal &refusal) {
+    return llvm::createStringError(explain(*exported, recover.current, refusal.reason));
+  } catch (const std::out_of_range &) {
+    return llvm::createStringError(
+        explain(*exported, recover.current, "its operands have fewer axes than the operator needs"));
+  }
+}

@@ -1,0 +1,57 @@
+//===- IndexExpr.h - Integer tensors of an exported program -----*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a program computes from integers alone is not compiled: it is kept as an expression, which is evaluated when a
+// graph is prepared (gnnc/Host/GraphSource.h) or recognised as a derived space or map.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_FRONTEND_PYTORCH_INDEXEXPR_H
+#define GNNC_LIB_FRONTEND_PYTORCH_INDEXEXPR_H
+
+#include "gnnc/Support/SymbolicExpr.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace gnnc::frontend::pytorch {
+
+/// A list of integers or one integer. Immutable.
+struct IndexExpr {
+  std::string text; ///< as GraphSource.h reads it; equal texts are equal numbers
+  bool isList = true;
+  SymbolicExpr length; ///< of a list
+  bool isTruth = false;
+  // How it is made: the function and its arguments; none for rows of inputs and numbers.
+  std::string function;
+  std::vector<std::shared_ptr<const IndexExpr>> arguments;
+};
+using Index = std::shared_ptr<const IndexExpr>;
+
+/// One axis of an integer tensor.
+struct IndexDim {
+  enum class Kind {
+    Long,   ///< the list's elements
+    Small,  ///< components, each an expression of its own
+    Unit,   ///< of size 1
+    Repeat, ///< the same all along
+  };
+  Kind kind = Kind::Unit;
+  SymbolicExpr size = 1;
+};
+
+/// An integer tensor: at most one long axis; the components of small axes, row-major. Without a long axis, components
+/// are numbers.
+struct IndexTensor {
+  std::vector<IndexDim> dims;
+  std::vector<Index> components;
+};
+
+} // namespace gnnc::frontend::pytorch
+
+#endif // GNNC_LIB_FRONTEND_PYTORCH_INDEXEXPR_H

@@ -1,0 +1,300 @@
+//===- Normalise.cpp - One set of operators for all exports ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Normalise.h"
+#include "PyTorch/Program.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace gnnc::frontend::pytorch;
+using llvm::StringRef;
+
+namespace {
+
+class Normaliser {
+public:
+  NormalProgram run(const Graph &graph) {
+    inlineGraph(graph, "", {}, /*detached=*/false);
+    for (const Argument &output : graph.outputs)
+      program.outputs.push_back(renamed(output, ""));
+    mergeEqual();
+    return std::move(program);
+  }
+
+private:
+  /// What a name of this (sub)graph is called in the result.
+  std::string nameOf(const std::string &name, const std::string &prefix) const {
+    std::string whole = prefix + name;
+    for (auto known = current.find(whole); known != current.end(); known = current.find(whole))
+      whole = known->second;
+    return whole;
+  }
+
+  Argument renamed(const Argument &argument, const std::string &prefix) const {
+    Argument result = argument;
+    if (auto *name = std::get_if<ValueName>(&result))
+      name->name = nameOf(name->name, prefix);
+    if (auto *names = std::get_if<ValueNames>(&result))
+      for (std::string &name : names->names)
+        name = name.empty() ? name : nameOf(name, prefix);
+    if (auto *integers = std::get_if<Integers>(&result))
+      for (auto &number : integers->numbers)
+        if (auto *name = std::get_if<ValueName>(&number))
+          name->name = nameOf(name->name, prefix);
+    return result;
+  }
+
+  void inlineGraph(const Graph &graph, const std::string &prefix, const std::vector<Argument> &given, bool detached) {
+    for (auto &[name, meta] : graph.tensors)
+      program.tensors.emplace(prefix + name, meta);
+    for (auto &[name, size] : graph.integers)
+      program.integers.emplace(prefix + name, size);
+    for (auto [i, argument] : llvm::enumerate(given))
+      if (i < graph.inputs.size())
+        if (auto *name = std::get_if<ValueName>(&argument))
+          current[prefix + graph.inputs[i]] = name->name;
+    for (const Node &node : graph.nodes)
+      inlineNode(node, prefix, detached);
+  }
+
+  void inlineNode(const Node &node, const std::string &prefix, bool detached) {
+    StringRef target = node.target;
+    if (target.consume_front("torch.ops.higher_order."))
+      return inlineCall(node, target, prefix, detached);
+    NormalNode normal;
+    normal.origin = &node;
+    if (target.consume_front("torch.ops.aten.") || target.consume_front("_operator.") ||
+        target.consume_front("torch.")) {
+      auto [op, overload] = target.split('.');
+      normal.op = op.str();
+      normal.overload = overload.str();
+      if (StringRef(node.target).starts_with("_operator.") || !StringRef(node.target).starts_with("torch.ops."))
+        normal.overload = "scalar";
+    } else {
+      normal.op = node.target;
+    }
+    StringRef op = normal.op;
+    if (op.starts_with("_assert") || op.starts_with("sym_constrain_range"))
+      return;
+    for (auto [i, argument] : llvm::enumerate(node.arguments)) {
+      std::string name = argument.name.empty() ? "arg" + std::to_string(i) : argument.name;
+      normal.arguments[name] = renamed(argument.value, prefix);
+    }
+    for (const std::string &output : node.outputs)
+      normal.outputs.push_back(output.empty() ? "" : prefix + output);
+    bool inPlace = op.size() > 1 && op.ends_with("_") && !op.ends_with("__");
+    if (inPlace)
+      normal.op.pop_back();
+    std::string changed;
+    if (inPlace || op == "batch_norm")
+      if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
+        changed = self->name;
+    noteView(normal, changed);
+    std::vector<std::string> outputs = normal.outputs;
+    program.nodes.push_back(std::move(normal));
+    if (!changed.empty() && !outputs.empty())
+      replaceChanged(changed, outputs[0], node);
+    if (detached)
+      for (const std::string &output : outputs)
+        detach(output, node);
+  }
+
+  /// Later uses of a tensor that is changed in place get the operation's result.
+  void replaceChanged(const std::string &changed, const std::string &result, const Node &node) {
+    const std::string &root = rootOf(changed);
+    for (auto &[view, base] : views)
+      if (base == root && view != changed && view != result)
+        frozen.emplace(view, node.name);
+    if (root != changed)
+      frozen.emplace(root, node.name);
+    current[changed] = result;
+    if (auto known = views.find(changed); known != views.end())
+      views[result] = known->second;
+  }
+
+  const std::string &rootOf(const std::string &name) const {
+    auto known = views.find(name);
+    return known == views.end() ? name : known->second;
+  }
+
+  /// Remembers what shares memory with what, and refuses uses of what has been changed through something else.
+  void noteView(const NormalNode &node, const std::string &changed) {
+    auto check = [&](const std::string &name) {
+      if (auto known = frozen.find(name); known != frozen.end())
+        throw Refusal{"'" + name + "' shares its memory with what '" + known->second +
+                      "' changes in place, and is used afterwards; change a copy instead"};
+    };
+    for (auto &[argument, value] : node.arguments) {
+      if (auto *name = std::get_if<ValueName>(&value))
+        check(name->name);
+      if (auto *names = std::get_if<ValueNames>(&value))
+        for (const std::string &name : names->names)
+          check(name);
+    }
+    static const llvm::StringSet<> viewing = {"view",    "reshape",   "expand",    "expand_as", "select", "slice",
+                                              "squeeze", "unsqueeze", "transpose", "t",         "detach", "permute",
+                                              "flatten", "unflatten", "alias",     "narrow",    "unbind", "split",
+                                              "chunk",   "to",        "contiguous"};
+    auto self = node.arguments.find("self");
+    if (!viewing.contains(node.op) || self == node.arguments.end())
+      return;
+    if (auto *base = std::get_if<ValueName>(&self->second))
+      for (const std::string &output : node.outputs)
+        views[output] = rootOf(base->name);
+  }
+
+  void detach(const std::string &output, const Node &node) {
+    auto meta = program.tensors.find(output);
+    if (meta == program.tensors.end() || meta->second.type != ScalarType::Float32)
+      return;
+    NormalNode normal;
+    normal.origin = &node;
+    normal.op = "detach";
+    normal.arguments["self"] = ValueName{output};
+    normal.outputs = {output + ".detached"};
+    program.tensors.emplace(output + ".detached", meta->second);
+    current[output] = output + ".detached";
+    program.nodes.push_back(std::move(normal));
+  }
+
+  /// The subgraph of `no_grad` or autocast, as if it stood in the place of the call.
+  void inlineCall(const Node &node, StringRef kind, const std::string &prefix, bool detached) {
+    std::shared_ptr<const Graph> graph;
+    std::vector<Argument> given;
+    bool enabled = true, afterGraph = false;
+    std::vector<Argument> before;
+    for (const NamedArgument &argument : node.arguments) {
+      if (auto *found = std::get_if<std::shared_ptr<const Graph>>(&argument.value)) {
+        graph = *found;
+        afterGraph = true;
+      } else if (afterGraph) {
+        given.push_back(renamed(argument.value, prefix));
+      } else {
+        before.push_back(argument.value);
+      }
+    }
+    if (!graph || (kind != "wrap_with_set_grad_enabled" && kind != "wrap_with_autocast"))
+      throw Refusal{"the higher-order operator '" + kind.str() + "' has no meaning in gnnc; write the step without it"};
+    for (const Argument &argument : before)
+      if (auto *flag = std::get_if<bool>(&argument)) {
+        enabled = *flag;
+        break;
+      }
+    if (kind == "wrap_with_autocast" && enabled)
+      throw Refusal{
+          "autocast to a narrower type inside the model; export it without autocast, and compile with --dtype"};
+    std::string inner = prefix + node.name + "/";
+    inlineGraph(*graph, inner, given, detached || (kind == "wrap_with_set_grad_enabled" && !enabled));
+    std::vector<std::string> results;
+    for (const Argument &output : graph->outputs)
+      if (auto *name = std::get_if<ValueName>(&output))
+        results.push_back(nameOf(name->name, inner));
+    for (auto [output, result] : llvm::zip(node.outputs, results))
+      current[prefix + output] = result;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Equal operations
+  //===--------------------------------------------------------------------===//
+
+  static std::string describe(const Argument &argument) {
+    struct Writer {
+      std::string operator()(const NoArgument &) { return "none"; }
+      std::string operator()(const ValueName &name) { return "%" + name.name; }
+      std::string operator()(const ValueNames &list) {
+        std::string text = "[";
+        for (const std::string &name : list.names)
+          text += "%" + name + ",";
+        return text + "]";
+      }
+      std::string operator()(int64_t value) { return std::to_string(value); }
+      std::string operator()(double value) { return llvm::formatv("{0:f20}/{0:e20}", value).str(); }
+      std::string operator()(bool value) { return value ? "true" : "false"; }
+      std::string operator()(const std::string &text) { return "'" + text + "'"; }
+      std::string operator()(const Integers &list) {
+        std::string text = "(";
+        for (auto &number : list.numbers)
+          text += std::holds_alternative<int64_t>(number) ? std::to_string(std::get<int64_t>(number)) + ","
+                                                          : "%" + std::get<ValueName>(number).name + ",";
+        return text + ")";
+      }
+      std::string operator()(const std::vector<double> &list) {
+        std::string text = "f(";
+        for (double value : list)
+          text += (*this)(value) + ",";
+        return text + ")";
+      }
+      std::string operator()(const std::vector<bool> &list) {
+        std::string text = "b(";
+        for (bool value : list)
+          text += value ? "1" : "0";
+        return text + ")";
+      }
+      std::string operator()(ScalarType type) { return "t" + std::to_string(int(type)); }
+      std::string operator()(const std::shared_ptr<const Graph> &) { return "graph"; }
+      std::string operator()(const OtherArgument &) { return "other"; }
+    };
+    return std::visit(Writer(), argument);
+  }
+
+  void mergeEqual() {
+    std::map<std::string, size_t> known;
+    std::vector<NormalNode> kept;
+    current.clear();
+    for (NormalNode &node : program.nodes) {
+      std::string key = node.op + "." + node.overload;
+      for (auto &[name, argument] : node.arguments) {
+        argument = renamed(argument, "");
+        key += "," + name + "=" + describe(argument);
+      }
+      bool random = node.op == "dropout" || node.op.find("rand") != std::string::npos;
+      auto [found, isNew] = known.try_emplace(key, kept.size());
+      if (isNew || random || kept[found->second].outputs.size() != node.outputs.size()) {
+        kept.push_back(std::move(node));
+        continue;
+      }
+      for (auto [first, again] : llvm::zip(kept[found->second].outputs, node.outputs)) {
+        current[again] = first;
+        sameSizes(first, again);
+      }
+    }
+    program.nodes = std::move(kept);
+    for (Argument &output : program.outputs)
+      output = renamed(output, "");
+  }
+
+  void sameSizes(const std::string &first, const std::string &again) {
+    auto same = [&](const Size &a, const Size &b) {
+      if (!a.linear || !b.linear || a.linear->getNumber() != 0 || b.linear->getNumber() != 0 ||
+          a.linear->getFactors().size() != 1 || b.linear->getFactors().size() != 1)
+        return;
+      auto &[left, leftFactor] = *a.linear->getFactors().begin();
+      auto &[right, rightFactor] = *b.linear->getFactors().begin();
+      if (left != right && leftFactor == 1 && rightFactor == 1)
+        program.sameSymbols.emplace(right, left);
+    };
+    auto a = program.tensors.find(first), b = program.tensors.find(again);
+    if (a != program.tensors.end() && b != program.tensors.end())
+      for (auto [left, right] : llvm::zip(a->second.sizes, b->second.sizes))
+        same(left, right);
+    auto i = program.integers.find(first), j = program.integers.find(again);
+    if (i != program.integers.end() && j != program.integers.end())
+      same(i->second, j->second);
+  }
+
+  NormalProgram program;
+  std::map<std::string, std::string> current; ///< names that now stand for others
+  std::map<std::string, std::string> views;   ///< what a view looks at
+  std::map<std::string, std::string> frozen;  ///< what was changed through another name, and by which node
+};
+
+} // namespace
+
+NormalProgram gnnc::frontend::pytorch::normalise(const Graph &graph) { return Normaliser().run(graph); }

@@ -1,0 +1,46 @@
+//===- Normalise.h - One set of operators for all exports -------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Brings a program's graph into the form that recovery works on: subgraphs of `no_grad` and autocast are inlined,
+// assertions are dropped, in-place operations become operations with a result of their own (which later uses of the
+// changed tensor get), and equal operations are done once. Sizes that only equal operations tell apart become one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_FRONTEND_PYTORCH_NORMALISE_H
+#define GNNC_LIB_FRONTEND_PYTORCH_NORMALISE_H
+
+#include "PyTorch/ExportedProgram.h"
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace gnnc::frontend::pytorch {
+
+struct NormalNode {
+  const Node *origin = nullptr; ///< for messages and names
+  std::string op;               ///< `index_add`: without namespace, overload and the underscore of in-place forms
+  std::string overload;         ///< `Tensor`
+  std::map<std::string, Argument> arguments;
+  std::vector<std::string> outputs;
+};
+
+struct NormalProgram {
+  std::vector<NormalNode> nodes;
+  std::map<std::string, TensorMeta> tensors;
+  std::map<std::string, Size> integers;
+  std::vector<Argument> outputs;
+  std::map<std::string, std::string> sameSymbols; ///< symbols that equal another
+};
+
+/// Throws a Refusal.
+NormalProgram normalise(const Graph &graph);
+
+} // namespace gnnc::frontend::pytorch
+
+#endif // GNNC_LIB_FRONTEND_PYTORCH_NORMALISE_H

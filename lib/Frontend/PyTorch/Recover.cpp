@@ -1,0 +1,436 @@
+//===- Recover.cpp - From operators on tensors to values on spaces --------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+using llvm::StringRef;
+
+//===----------------------------------------------------------------------===//
+// Arguments
+//===----------------------------------------------------------------------===//
+
+const Argument *Recover::find(const NormalNode &node, const std::string &name) const {
+  auto found = node.arguments.find(name);
+  return found == node.arguments.end() || std::holds_alternative<NoArgument>(found->second) ? nullptr : &found->second;
+}
+
+bool Recover::has(const NormalNode &node, const std::string &name) const { return find(node, name) != nullptr; }
+
+std::string Recover::nameOf(const NormalNode &node, const std::string &name) const {
+  if (const Argument *argument = find(node, name))
+    if (auto *value = std::get_if<ValueName>(argument))
+      return value->name;
+  throw Refusal{"argument '" + name + "': expected a tensor"};
+}
+
+Tensor Recover::tensorOf(const std::string &name) {
+  if (auto found = tensors.find(name); found != tensors.end())
+    return found->second;
+  if (auto found = indices.find(name); found != indices.end())
+    return asNumbers(found->second);
+  if (auto found = normal.integers.find(name); found != normal.integers.end())
+    return {{}, sizeAsNumber(expression(found->second))};
+  throw Refusal{"'" + name + "' is no tensor that gnnc has a meaning for"};
+}
+
+Tensor Recover::tensor(const NormalNode &node, const std::string &name) {
+  const Argument *argument = find(node, name);
+  if (argument && !std::holds_alternative<ValueName>(*argument))
+    if (std::optional<double> value = number(node, name))
+      return scalar(*value);
+  return tensorOf(nameOf(node, name));
+}
+
+bool Recover::isIndex(const NormalNode &node, const std::string &name) const {
+  const Argument *argument = find(node, name);
+  auto *value = argument ? std::get_if<ValueName>(argument) : nullptr;
+  return value && indices.count(value->name) != 0;
+}
+
+const IndexTensor &Recover::indexOf(const std::string &name) {
+  auto found = indices.find(name);
+  if (found == indices.end())
+    throw Refusal{"'" + name +
+                  "' depends on computed numbers, so the rows that it selects are known only when the model runs; a "
+                  "model's spaces must follow from its integer inputs"};
+  return found->second;
+}
+
+const IndexTensor &Recover::index(const NormalNode &node, const std::string &name) {
+  return indexOf(nameOf(node, name));
+}
+
+std::optional<double> Recover::number(const NormalNode &node, const std::string &name) const {
+  const Argument *argument = find(node, name);
+  if (!argument)
+    return std::nullopt;
+  if (auto *value = std::get_if<double>(argument))
+    return *value;
+  if (auto *value = std::get_if<int64_t>(argument))
+    return double(*value);
+  if (auto *value = std::get_if<bool>(argument))
+    return double(*value);
+  return std::nullopt;
+}
+
+double Recover::number(const NormalNode &node, const std::string &name, double absent) const {
+  if (!has(node, name))
+    return absent;
+  if (std::optional<double> value = number(node, name))
+    return *value;
+  throw Refusal{"argument '" + name + "': expected a number"};
+}
+
+int64_t Recover::integer(const NormalNode &node, const std::string &name, int64_t absent) const {
+  const Argument *argument = find(node, name);
+  if (!argument)
+    return absent;
+  if (auto *value = std::get_if<int64_t>(argument))
+    return *value;
+  SymbolicExpr size = expression(*argument);
+  if (!size.getFactors().empty())
+    throw Refusal{"argument '" + name + "': expected a fixed integer, found the size " + size.str()};
+  return size.getNumber();
+}
+
+bool Recover::flag(const NormalNode &node, const std::string &name, bool absent) const {
+  const Argument *argument = find(node, name);
+  if (!argument)
+    return absent;
+  if (auto *value = std::get_if<bool>(argument))
+    return *value;
+  throw Refusal{"argument '" + name + "': expected true or false"};
+}
+
+std::string Recover::string(const NormalNode &node, const std::string &name, const std::string &absent) const {
+  const Argument *argument = find(node, name);
+  auto *text = argument ? std::get_if<std::string>(argument) : nullptr;
+  return text ? *text : absent;
+}
+
+std::vector<std::string> Recover::names(const NormalNode &node, const std::string &name) const {
+  const Argument *argument = find(node, name);
+  if (auto *list = argument ? std::get_if<ValueNames>(argument) : nullptr)
+    return list->names;
+  throw Refusal{"argument '" + name + "': expected a list of tensors"};
+}
+
+std::vector<int64_t> Recover::integers(const NormalNode &node, const std::string &name) const {
+  const Argument *argument = find(node, name);
+  std::vector<int64_t> result;
+  if (!argument)
+    return result;
+  if (auto *one = std::get_if<int64_t>(argument))
+    return {*one};
+  auto *list = std::get_if<Integers>(argument);
+  if (!list)
+    throw Refusal{"argument '" + name + "': expected a list of integers"};
+  for (auto &each : list->numbers) {
+    auto *value = std::get_if<int64_t>(&each);
+    if (!value)
+      throw Refusal{"argument '" + name + "': expected fixed integers"};
+    result.push_back(*value);
+  }
+  return result;
+}
+
+static size_t countedFromFront(int64_t axis, size_t rank, const std::string &name) {
+  int64_t count = std::max<int64_t>(int64_t(rank), 1);
+  if (axis < -count || axis >= count)
+    throw Refusal{"argument '" + name + "': expected an axis of " + std::to_string(rank) + ", found " +
+                  std::to_string(axis)};
+  return size_t(axis < 0 ? axis + count : axis);
+}
+
+size_t Recover::axisNumber(const NormalNode &node, const std::string &name, int64_t absent, size_t rank) const {
+  return countedFromFront(integer(node, name, absent), rank, name);
+}
+
+SymbolicExpr Recover::expression(const Size &size) const {
+  if (!size.linear)
+    throw Refusal{"the size " + size.text + " is not a sum of sizes"};
+  SymbolicExpr result(size.linear->getNumber());
+  for (auto &[symbol, factor] : size.linear->getFactors()) {
+    std::string name = symbol;
+    for (auto same = sameSymbols.find(name); same != sameSymbols.end(); same = sameSymbols.find(name))
+      name = same->second;
+    result += SymbolicExpr::of(name, factor);
+  }
+  return result;
+}
+
+SymbolicExpr Recover::expression(const Argument &argument) const {
+  if (auto *value = std::get_if<int64_t>(&argument))
+    return SymbolicExpr(*value);
+  if (auto *name = std::get_if<ValueName>(&argument))
+    if (auto found = normal.integers.find(name->name); found != normal.integers.end())
+      return expression(found->second);
+  throw Refusal{"expected a size"};
+}
+
+std::vector<SymbolicExpr> Recover::sizesOf(const std::string &name) const {
+  auto found = normal.tensors.find(name);
+  if (found == normal.tensors.end())
+    throw Refusal{"the sizes of '" + name + "' are not in the file"};
+  std::vector<SymbolicExpr> result;
+  for (const Size &size : found->second.sizes)
+    result.push_back(expression(size));
+  return result;
+}
+
+std::vector<SymbolicExpr> Recover::sizes(const NormalNode &node, size_t output) const {
+  if (output >= node.outputs.size())
+    throw Refusal{"expected an output"};
+  return sizesOf(node.outputs[output]);
+}
+
+/// Whether the file and the importer agree on a shape: a check of every rule.
+static bool agrees(const Dim &dim, const SymbolicExpr &size, const RecoveredProgram &program) {
+  bool literal = size.getFactors().empty();
+  switch (dim.kind) {
+  case Dim::Kind::Space:
+    return program.spaces[dim.id].key == size.str() || program.spaces[dim.id].extent == size.getNumber();
+  case Dim::Kind::Axis:
+  case Dim::Kind::Repeat:
+    return literal && size.getNumber() == dim.size;
+  case Dim::Kind::Unit:
+    return literal && size.getNumber() == 1;
+  }
+  return false;
+}
+
+void Recover::define(const NormalNode &node, Tensor tensor, size_t output) {
+  if (output >= node.outputs.size())
+    throw Refusal{"expected an output"};
+  std::vector<SymbolicExpr> wanted = sizes(node, output);
+  bool fits = wanted.size() == tensor.dims.size();
+  for (auto [dim, size] : llvm::zip(tensor.dims, wanted))
+    fits &= agrees(dim, size, program);
+  if (!fits) {
+    std::string found;
+    for (const Dim &dim : tensor.dims)
+      found += (found.empty() ? "" : ", ") +
+               (dim.kind == Dim::Kind::Space ? program.spaces[dim.id].key : std::to_string(dim.size));
+    std::string expected;
+    for (const SymbolicExpr &size : wanted)
+      expected += (expected.empty() ? "" : ", ") + size.str();
+    throw Refusal{"the file says that the result has shape [" + expected + "], but its operands give [" + found + "]"};
+  }
+  tensors[node.outputs[output]] = std::move(tensor);
+}
+
+void Recover::define(const NormalNode &node, IndexTensor tensor, size_t output) {
+  if (output >= node.outputs.size())
+    throw Refusal{"expected an output"};
+  std::vector<SymbolicExpr> wanted = sizes(node, output);
+  bool fits = wanted.size() == tensor.dims.size();
+  for (auto [dim, size] : llvm::zip(tensor.dims, wanted))
+    fits &= dim.size == size;
+  if (!fits)
+    throw Refusal{"the file and the operands give the result of '" + node.op + "' different shapes"};
+  for (const Index &each : tensor.components)
+    if (each->isList)
+      learnSymbol(each->length, "length(" + each->text + ")");
+  indices[node.outputs[output]] = std::move(tensor);
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+/// Whether all tensors that a node reads are of integers, and what it gives is too.
+bool Recover::onlyIntegers(const NormalNode &node) const {
+  for (const std::string &output : node.outputs)
+    if (auto meta = normal.tensors.find(output); meta != normal.tensors.end()) {
+      ScalarType type = meta->second.type;
+      if (type != ScalarType::Int64 && type != ScalarType::Int32 && type != ScalarType::Bool &&
+          type != ScalarType::UInt8 && type != ScalarType::Int16 && type != ScalarType::Int8)
+        return false;
+    }
+  // Only the type of these is asked for.
+  static const std::set<std::string> likes = {"new_zeros", "new_ones",  "new_full",   "new_empty", "zeros_like",
+                                              "ones_like", "full_like", "empty_like", "sym_size",  "expand_as"};
+  for (auto &[name, argument] : node.arguments) {
+    if (likes.count(node.op) && (node.op != "expand_as" || name == "other"))
+      continue;
+    if (auto *value = std::get_if<ValueName>(&argument); value && tensors.count(value->name))
+      return false;
+    if (auto *list = std::get_if<ValueNames>(&argument))
+      for (const std::string &each : list->names)
+        if (tensors.count(each))
+          return false;
+  }
+  return true;
+}
+
+/// `conv1.lin.weight`: what is left of a placeholder's name says what an axis is.
+static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
+  StringRef last = StringRef(name).rsplit('.').second;
+  last = last.empty() ? StringRef(name) : last;
+  if (last.contains("bias") && rank == 1)
+    return "out";
+  if (rank == 2 && last.contains("weight"))
+    return axis == 0 ? "out" : "in";
+  return "";
+}
+
+static bool isFloatType(ScalarType type) {
+  return type == ScalarType::Float32 || type == ScalarType::Float64 || type == ScalarType::Float16 ||
+         type == ScalarType::BFloat16;
+}
+
+RecoveredProgram Recover::run() {
+  normal = normalise(exported.graph);
+  sameSymbols = normal.sameSymbols;
+  // What sizes follow from: the shapes of inputs.
+  for (const ProgramInput &input : exported.inputs) {
+    auto meta = normal.tensors.find(input.value);
+    if (input.kind != ProgramInput::Kind::User || meta == normal.tensors.end())
+      continue;
+    for (auto [i, size] : llvm::enumerate(meta->second.sizes))
+      learnSymbol(expression(size), "size(" + input.value + ", " + std::to_string(i) + ")");
+  }
+  for (const ProgramInput &input : exported.inputs) {
+    auto meta = normal.tensors.find(input.value);
+    if (meta == normal.tensors.end())
+      continue;
+    std::vector<SymbolicExpr> shape = sizesOf(input.value);
+    if (!isFloatType(meta->second.type)) {
+      IndexTensor tensor;
+      auto add = [&](const std::string &text, const SymbolicExpr &length, bool isList) {
+        tensor.components.push_back(std::make_shared<IndexExpr>(
+            IndexExpr{text, isList, length, meta->second.type == ScalarType::Bool, "", {}}));
+      };
+      if (input.kind != ProgramInput::Kind::User) {
+        auto stored = exported.tensors.find(input.target);
+        if (stored == exported.tensors.end() || shape.size() > 1)
+          continue;
+        std::vector<int64_t> numbers = constantIntegers(input.target);
+        if (shape.empty()) {
+          tensor.components.push_back(constant(numbers.at(0)));
+        } else {
+          std::string text = "[";
+          for (int64_t value : numbers)
+            text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+          tensor.dims.push_back({IndexDim::Kind::Long, shape[0]});
+          add(text + "]", shape[0], true);
+        }
+        indices[input.value] = std::move(tensor);
+        continue;
+      }
+      // The axis that is long is one whose size is not fixed, or the last.
+      size_t longest = shape.size();
+      for (auto [i, size] : llvm::enumerate(shape))
+        if (!size.getFactors().empty())
+          longest = longest == shape.size() ? i : shape.size() + 1;
+      if (longest == shape.size() && !shape.empty())
+        longest = shape.size() - 1;
+      if (longest > shape.size() || (longest + 1 < shape.size() && !shape.empty()) || shape.size() > 2)
+        continue; // without a meaning as maps; refused where it is used
+      for (auto [i, size] : llvm::enumerate(shape))
+        tensor.dims.push_back({i == longest              ? IndexDim::Kind::Long
+                               : size == SymbolicExpr(1) ? IndexDim::Kind::Unit
+                                                         : IndexDim::Kind::Small,
+                               size});
+      if (shape.empty())
+        add(input.value, 0, false);
+      else if (shape.size() == 1)
+        add(input.value, shape[0], true);
+      else
+        for (int64_t row = 0; row < shape[0].getNumber(); ++row)
+          add(input.value + "[" + std::to_string(row) + "]", shape[1], true);
+      indices[input.value] = std::move(tensor);
+      continue;
+    }
+    Operation operation;
+    operation.op = input.kind == ProgramInput::Kind::User        ? Op::Input
+                   : input.kind == ProgramInput::Kind::Parameter ? Op::Param
+                                                                 : Op::State;
+    bool isUser = operation.op == Op::Input;
+    operation.text = isUser ? input.value : input.target;
+    Tensor tensor;
+    std::vector<size_t> units;
+    for (auto [i, size] : llvm::enumerate(shape)) {
+      if (size.getFactors().empty()) {
+        std::string hint = isUser ? (i + 1 == shape.size() ? "in" : "") : axisHint(input.target, i, shape.size());
+        int axis = program.newAxis(size.getNumber(), hint);
+        operation.axes.push_back(axis);
+        tensor.dims.push_back({Dim::Kind::Axis, axis, size.getNumber()});
+        continue;
+      }
+      if (operation.space >= 0)
+        throw Refusal{"input '" + input.value +
+                      "' has two axes whose sizes are not fixed, such as a matrix over all "
+                      "pairs of nodes; give it as a list of edges"};
+      operation.space = spaceOf(size);
+      tensor.dims.push_back({Dim::Kind::Space, operation.space, 0});
+      if (i != 0)
+        throw Refusal{"input '" + input.value + "': expected the axis whose size is not fixed to be the first"};
+    }
+    tensor.value = program.add(operation);
+    // The text declares the axes of size 1, and then drops them.
+    for (Dim &dim : tensor.dims)
+      if (dim.kind == Dim::Kind::Axis && dim.size == 1) {
+        tensor.value = program.pick(tensor.value, dim.id, 0);
+        dim = Dim();
+      }
+    tensors[input.value] = tensor;
+  }
+  for (const NormalNode &node : normal.nodes) {
+    current = &node;
+    program.node = node.origin;
+    if (node.op == "sym_size" || node.op == "sym_numel" || node.overload == "scalar")
+      continue; // sizes are in the file
+    if (onlyIntegers(node)) {
+      runIntegers(node);
+      continue;
+    }
+    auto handler = handlers().find(node.op);
+    if (handler == handlers().end())
+      throw Refusal{"operator '" + node.origin->target + "' has no meaning in gnnc"};
+    (this->*handler->second)(node);
+  }
+  current = nullptr;
+  program.node = nullptr;
+  size_t number = 0;
+  for (auto [i, output] : llvm::enumerate(exported.outputs)) {
+    if (output.kind != ProgramOutput::Kind::User && output.kind != ProgramOutput::Kind::Loss)
+      continue; // running statistics: of use in training only
+    auto *name = i < normal.outputs.size() ? std::get_if<ValueName>(&normal.outputs[i]) : nullptr;
+    if (!name || !tensors.count(name->name))
+      throw Refusal{"output " + std::to_string(number) + " is not a tensor of computed numbers"};
+    Tensor tensor = tensors[name->name];
+    std::vector<int> order;
+    for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
+      Dim &each = tensor.dims[dim];
+      if (each.kind == Dim::Kind::Space) {
+        if (dim != 0)
+          throw Refusal{"output " + std::to_string(number) + ": expected the axis of " + program.spaces[each.id].name +
+                        " to be the first"};
+        if (program.operations[tensor.value].space < 0)
+          throw Refusal{"output " + std::to_string(number) + " is the same on all elements of '" +
+                        program.spaces[each.id].name + "'; return it once"};
+        continue;
+      }
+      tensor = withAxis(tensor, dim);
+      order.push_back(tensor.dims[dim].id);
+    }
+    program.outputs.push_back({name->name, program.permute(tensor.value, order)});
+    ++number;
+  }
+  for (RecoveredSpace &space : program.spaces)
+    if (space.extent < 0) {
+      bool known = llvm::all_of(space.size.getFactors(), [&](auto &term) { return symbolSources.count(term.first); });
+      space.source = known ? sourceOf(space.size) : "";
+    }
+  return std::move(program);
+}

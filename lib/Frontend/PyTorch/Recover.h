@@ -1,0 +1,215 @@
+//===- Recover.h - From operators on tensors to values on spaces --*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Goes through a normalised program once. Tensors of integers alone become index expressions; the others become values:
+// each axis of a tensor is a space, a feature axis, of size 1, or a repetition of the same numbers.
+// docs/PyTorchImport.md states the rules. What cannot be established from the graph is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H
+#define GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H
+
+#include "PyTorch/IndexExpr.h"
+#include "PyTorch/Normalise.h"
+#include "PyTorch/Program.h"
+
+#include <functional>
+#include <optional>
+#include <set>
+
+namespace gnnc::frontend::pytorch {
+
+/// One axis of a tensor of numbers.
+struct Dim {
+  enum class Kind {
+    Space,  ///< `id`: the space. If the value is shared, it is the same on all elements
+    Axis,   ///< `id`: the feature axis
+    Unit,   ///< of size 1; the value has no axis for it
+    Repeat, ///< of `size`, the same all along; the value has no axis for it
+  };
+  Kind kind = Kind::Unit;
+  int id = -1;
+  int64_t size = 1; ///< Axis, Repeat
+};
+
+/// A tensor of numbers: its axes, in PyTorch's order, and the value that has them.
+struct Tensor {
+  std::vector<Dim> dims;
+  int value = -1;
+};
+
+/// What a / b or a - b is, if it is a mean, a variance or a softmax along a map.
+std::optional<int> findMean(RecoveredProgram &program, int a, int b);
+std::optional<int> findVariance(RecoveredProgram &program, int a, int b);
+std::optional<int> findSoftmax(RecoveredProgram &program, int a, int b);
+
+class Recover {
+public:
+  explicit Recover(const ExportedProgram &exported) : exported(exported) {}
+  /// Throws a Refusal; `current` is then the node that it is about.
+  RecoveredProgram run();
+  const NormalNode *current = nullptr;
+
+private:
+  using Handler = void (Recover::*)(const NormalNode &);
+  static const std::map<std::string, Handler> &handlers();
+
+  //===--- Arguments -------------------------------------------------------===//
+  const Argument *find(const NormalNode &node, const std::string &name) const;
+  bool has(const NormalNode &node, const std::string &name) const;
+  std::string nameOf(const NormalNode &node, const std::string &name) const;
+  Tensor tensor(const NormalNode &node, const std::string &name);
+  Tensor tensorOf(const std::string &name);
+  bool isIndex(const NormalNode &node, const std::string &name) const;
+  const IndexTensor &index(const NormalNode &node, const std::string &name);
+  const IndexTensor &indexOf(const std::string &name);
+  std::optional<double> number(const NormalNode &node, const std::string &name) const;
+  double number(const NormalNode &node, const std::string &name, double absent) const;
+  int64_t integer(const NormalNode &node, const std::string &name, int64_t absent) const;
+  bool flag(const NormalNode &node, const std::string &name, bool absent) const;
+  std::string string(const NormalNode &node, const std::string &name, const std::string &absent) const;
+  std::vector<std::string> names(const NormalNode &node, const std::string &name) const;
+  std::vector<int64_t> integers(const NormalNode &node, const std::string &name) const;
+  /// An axis given by number, counted from 0.
+  size_t axisNumber(const NormalNode &node, const std::string &name, int64_t absent, size_t rank) const;
+  void define(const NormalNode &node, Tensor tensor, size_t output = 0);
+  void define(const NormalNode &node, IndexTensor tensor, size_t output = 0);
+  /// The sizes that the file gives for an output.
+  std::vector<SymbolicExpr> sizes(const NormalNode &node, size_t output = 0) const;
+  std::vector<SymbolicExpr> sizesOf(const std::string &name) const;
+  SymbolicExpr expression(const Size &size) const;
+  SymbolicExpr expression(const Argument &argument) const;
+  bool onlyIntegers(const NormalNode &node) const;
+
+  //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
+  int spaceOf(const SymbolicExpr &extent, const std::string &hint = "");
+  int mapOf(const Index &index, int from, int to, bool partial = false, const std::string &hint = "");
+  std::string sourceOf(const SymbolicExpr &extent) const;
+  void learnSymbol(const SymbolicExpr &size, const std::string &source);
+  void nameSpace(int space, const std::string &name);
+  Tensor toSpace(Tensor x, size_t dim, int space);
+  Tensor toAxis(Tensor x, size_t dim);
+  Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
+  Tensor gatherList(Tensor x, size_t dim, const Index &index);
+  /// The list that scatters and gathers along `dim` go by; the other axes must repeat it.
+  Index listAlong(const IndexTensor &index, size_t dim, const Tensor *source);
+  Tensor scatter(Tensor base, size_t dim, const Index &index, Tensor source, const std::string &function,
+                 bool includeSelf);
+  Tensor put(Tensor base, size_t dim, const Index &index, Tensor values);
+  int inversePlaces(const Index &index, int from, int to);
+  int product(int x, int map);
+  int count(const SymbolicExpr &extent);
+
+  //===--- Shapes and alignment (RecoverShapes.cpp) ------------------------===//
+  Dim dimOf(const SymbolicExpr &size, const std::string &hint = "");
+  Tensor filled(double value, const std::vector<SymbolicExpr> &sizes);
+  /// Brings tensors to one shape, as broadcasting does; the common dims.
+  std::vector<Dim> align(std::vector<Tensor> &tensors);
+  Tensor reshape(Tensor x, const std::vector<SymbolicExpr> &sizes);
+  Tensor broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes);
+  Tensor concat(std::vector<Tensor> parts, size_t dim);
+  Tensor concatSpace(std::vector<Tensor> parts, size_t dim);
+  /// Gives the value an axis where the dim is of size 1 or a repetition.
+  Tensor withAxis(Tensor x, size_t dim);
+  Tensor slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t step);
+  Tensor pick(Tensor x, size_t dim, int64_t element);
+  Tensor fold(const std::string &function, Tensor x, std::vector<size_t> dims, bool keep);
+  Tensor contract(Tensor a, Tensor b, const std::vector<std::pair<size_t, size_t>> &summed,
+                  const std::vector<std::pair<size_t, size_t>> &batched);
+  Tensor matmul(Tensor a, Tensor b);
+  Tensor linear(Tensor x, Tensor weight, std::optional<Tensor> bias);
+  Tensor einsum(const std::string &equation, std::vector<Tensor> operands);
+  Tensor unary(const std::string &function, Tensor x, double number = 0);
+  Tensor binary(const std::string &function, Tensor a, Tensor b);
+  Tensor binary(const std::string &function, Tensor a, double b);
+  Tensor replaced(Tensor condition, Tensor value, Tensor x);
+  Tensor where(Tensor condition, Tensor a, Tensor b);
+  Tensor scalar(double value);
+  int sizeAsNumber(const SymbolicExpr &size);
+  Tensor squeezed(Tensor x, size_t dim);
+  Tensor unsqueezed(Tensor x, size_t dim);
+  Tensor safeRoot(Tensor x);
+
+  //===--- Integers (RecoverIntegers.cpp) ----------------------------------===//
+  void runIntegers(const NormalNode &node);
+  Index call(const std::string &function, std::vector<Index> arguments, SymbolicExpr length, bool isTruth = false);
+  Index callScalar(const std::string &function, std::vector<Index> arguments);
+  Index constant(int64_t value) const;
+  Index sizeIndex(const SymbolicExpr &size) const;
+  Index nonzero(const Index &mask, const SymbolicExpr &length);
+  Index takeFrom(const Index &list, const Index &at);
+  IndexTensor indexArgument(const NormalNode &node, const std::string &name);
+  IndexTensor shaped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes);
+  IndexTensor elementwise(const std::string &function, std::vector<IndexTensor> operands, bool isTruth,
+                          const std::vector<SymbolicExpr> &sizes);
+  IndexTensor filledIndex(int64_t value, const std::vector<SymbolicExpr> &sizes, bool isTruth);
+  IndexTensor selected(const IndexTensor &tensor, size_t dim, int64_t element);
+  IndexTensor mapped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes,
+                     const std::function<Index(const Index &)> &function);
+  /// An integer tensor as numbers without a gradient.
+  Tensor asNumbers(const IndexTensor &index);
+  std::vector<int64_t> constantIntegers(const std::string &name) const;
+
+  //===--- Operators --------------------------------------------------------===//
+  void opUnary(const NormalNode &node);
+  void opBinary(const NormalNode &node);
+  void opSame(const NormalNode &node);
+  void opDetach(const NormalNode &node);
+  void opClamp(const NormalNode &node);
+  void opPow(const NormalNode &node);
+  void opWhere(const NormalNode &node);
+  void opMaskedFill(const NormalNode &node);
+  void opNot(const NormalNode &node);
+  void opAddcmul(const NormalNode &node);
+  void opFull(const NormalNode &node);
+  void opReshape(const NormalNode &node);
+  void opSqueeze(const NormalNode &node);
+  void opUnsqueeze(const NormalNode &node);
+  void opExpand(const NormalNode &node);
+  void opRepeat(const NormalNode &node);
+  void opTranspose(const NormalNode &node);
+  void opSelect(const NormalNode &node);
+  void opSlice(const NormalNode &node);
+  void opSplit(const NormalNode &node);
+  void opCat(const NormalNode &node);
+  void opFold(const NormalNode &node);
+  void opMaxDim(const NormalNode &node);
+  void opVariance(const NormalNode &node);
+  void opNorm(const NormalNode &node);
+  void opSoftmax(const NormalNode &node);
+  void opLinear(const NormalNode &node);
+  void opMatmul(const NormalNode &node);
+  void opEinsum(const NormalNode &node);
+  void opGather(const NormalNode &node);
+  void opIndex(const NormalNode &node);
+  void opScatter(const NormalNode &node);
+  void opIndexAdd(const NormalNode &node);
+  void opIndexPut(const NormalNode &node);
+  void opBatchNorm(const NormalNode &node);
+  void opLayerNorm(const NormalNode &node);
+  void opDropout(const NormalNode &node);
+  void opCrossEntropy(const NormalNode &node);
+  void opGRUCell(const NormalNode &node);
+  void opLSTM(const NormalNode &node);
+  void opFlip(const NormalNode &node);
+
+  const ExportedProgram &exported;
+  NormalProgram normal;
+  RecoveredProgram program;
+  std::map<std::string, Tensor> tensors;
+  std::map<std::string, IndexTensor> indices;
+  std::map<std::string, std::string> symbolSources; ///< what a symbol's value is computed from
+  std::map<std::string, std::string> sameSymbols;
+  std::map<std::string, int> spaceNumbers, mapNumbers, countInputs, indexInputs;
+  std::map<std::string, SymbolicExpr> nonzeroLengths;
+  std::set<std::string> takenNames;
+};
+
+} // namespace gnnc::frontend::pytorch
+
+#endif // GNNC_LIB_FRONTEND_PYTORCH_RECOVER_H

@@ -1,0 +1,348 @@
+//===- RecoverMaps.cpp - Spaces, maps, gathers and scatters ---------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+//===----------------------------------------------------------------------===//
+// Spaces and maps
+//===----------------------------------------------------------------------===//
+
+/// The rule that a space is what has the extent: two tensors whose sizes are equal by the file go along one space.
+int Recover::spaceOf(const SymbolicExpr &extent, const std::string &hint) {
+  std::string key = extent.str();
+  auto [found, isNew] = spaceNumbers.try_emplace(key, int(program.spaces.size()));
+  if (isNew) {
+    RecoveredSpace space;
+    space.key = key;
+    space.size = extent;
+    space.name = hint;
+    if (extent.getFactors().empty())
+      space.extent = extent.getNumber();
+    program.spaces.push_back(space);
+  }
+  return found->second;
+}
+
+void Recover::nameSpace(int space, const std::string &name) {
+  if (space >= 0 && program.spaces[space].name.empty())
+    program.spaces[space].name = name;
+}
+
+void Recover::learnSymbol(const SymbolicExpr &size, const std::string &source) {
+  if (size.getNumber() == 0 && size.getFactors().size() == 1 && size.getFactors().begin()->second == 1)
+    symbolSources.try_emplace(size.getFactors().begin()->first, source);
+}
+
+std::string Recover::sourceOf(const SymbolicExpr &extent) const {
+  std::string text;
+  auto plus = [&](const std::string &term) { text = text.empty() ? term : "add(" + text + ", " + term + ")"; };
+  for (auto &[symbol, factor] : extent.getFactors()) {
+    auto source = symbolSources.find(symbol);
+    if (source == symbolSources.end())
+      throw Refusal{"nothing says what the size " + symbol + " is computed from"};
+    plus(factor == 1 ? source->second : "mul(" + source->second + ", " + std::to_string(factor) + ")");
+  }
+  if (extent.getNumber() != 0 || text.empty())
+    plus(std::to_string(extent.getNumber()));
+  return text;
+}
+
+/// A number that the graph gives: an input without a gradient.
+int Recover::count(const SymbolicExpr &extent) {
+  auto [known, isNew] = countInputs.try_emplace(extent.str(), -1);
+  if (isNew) {
+    Operation operation;
+    operation.op = Op::Input;
+    operation.text = "count";
+    operation.source = sourceOf(extent);
+    known->second = program.add(operation);
+  }
+  return known->second;
+}
+
+int Recover::mapOf(const Index &index, int from, int to, bool partial, const std::string &hint) {
+  std::string key = index->text + "|" + std::to_string(from) + "|" + std::to_string(to);
+  auto [found, isNew] = mapNumbers.try_emplace(key, int(program.maps.size()));
+  if (isNew)
+    program.maps.push_back({from, to, partial, index->text, hint});
+  return found->second;
+}
+
+/// An axis of fixed size becomes a static space.
+Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
+  Dim &each = x.dims[dim];
+  if (each.kind == Kind::Axis) {
+    if (program.operations[x.value].space >= 0)
+      throw Refusal{"rows of '" + program.spaces[program.operations[x.value].space].name +
+                    "' would be indexed along a feature axis, element by element"};
+    if (program.spaces[space].extent != each.size)
+      throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
+    x.value = program.spread(x.value, each.id, space);
+  }
+  each = {Kind::Space, space, 0};
+  return x;
+}
+
+/// A static space becomes an axis: each element has its rows at its own place.
+Tensor Recover::toAxis(Tensor x, size_t dim) {
+  int space = x.dims[dim].id;
+  int64_t extent = program.spaces[space].extent;
+  if (extent < 0)
+    throw Refusal{"the elements of '" + program.spaces[space].name + "' cannot become features"};
+  if (program.operations[x.value].space < 0) {
+    x.dims[dim] = extent == 1 ? Dim() : Dim{Kind::Repeat, -1, extent};
+    return x;
+  }
+  Index all = call("arange", {constant(0), constant(extent), constant(1)}, extent);
+  int axis = program.newAxis(extent);
+  int places = program.oneHot(mapOf(all, space, space), axis);
+  x.value = program.reduce("sum", program.binary("*", x.value, places), -1);
+  x.dims[dim] = {Kind::Axis, axis, extent};
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Gathers
+//===----------------------------------------------------------------------===//
+
+/// A tensor of A indexed by a list from B to A is a value of A along that map.
+Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
+  if (!index->isList) {
+    throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
+  }
+  if (x.dims[dim].kind == Kind::Repeat || x.dims[dim].kind == Kind::Unit) {
+    x.dims[dim] = dimOf(index->length);
+    return x;
+  }
+  if (x.dims[dim].kind == Kind::Axis)
+    x = toSpace(x, dim, spaceOf(SymbolicExpr(x.dims[dim].size)));
+  int to = x.dims[dim].id, from = spaceOf(index->length);
+  if (program.operations[x.value].space >= 0)
+    x.value = program.move(x.value, mapOf(index, from, to));
+  x.dims[dim] = {Kind::Space, from, 0};
+  return x;
+}
+
+Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &index) {
+  std::vector<Tensor> parts;
+  std::vector<Dim> around;
+  // The index's own axes stand in the place of the axis it indexes.
+  size_t long_ = index.dims.size();
+  for (size_t i = 0; i < index.dims.size(); ++i)
+    if (index.dims[i].kind == IndexDim::Kind::Long)
+      long_ = i;
+  for (const Index &component : index.components) {
+    if (!component->isList) {
+      auto literal = component->text;
+      char *end = nullptr;
+      int64_t element = std::strtoll(literal.c_str(), &end, 10);
+      if (*end != 0)
+        throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
+      parts.push_back(unsqueezed(pick(x, dim, element), dim));
+      parts.back().dims.erase(parts.back().dims.begin() + ptrdiff_t(dim));
+      continue;
+    }
+    parts.push_back(gatherList(x, dim, component));
+  }
+  // Without small axes there is one part.
+  auto place = [&](Tensor part) {
+    // `part` has the long axis at dim, or none; the others are put around it.
+    std::vector<Dim> dims(part.dims.begin(), part.dims.begin() + ptrdiff_t(dim));
+    bool isList = long_ < index.dims.size();
+    for (size_t i = 0; i < index.dims.size(); ++i) {
+      if (i == long_)
+        dims.push_back(part.dims[dim]);
+      else if (index.dims[i].kind == IndexDim::Kind::Repeat)
+        dims.push_back(dimOf(index.dims[i].size));
+      else
+        dims.push_back({});
+    }
+    dims.insert(dims.end(), part.dims.begin() + ptrdiff_t(dim + (isList ? 1 : 0)), part.dims.end());
+    part.dims = dims;
+    return part;
+  };
+  for (Tensor &part : parts)
+    part = place(part);
+  for (size_t i = index.dims.size(); i-- > 0;) {
+    if (index.dims[i].kind != IndexDim::Kind::Small)
+      continue;
+    size_t size = size_t(index.dims[i].size.getNumber());
+    std::vector<Tensor> joined;
+    for (size_t begin = 0; begin < parts.size(); begin += size)
+      joined.push_back(concat({parts.begin() + ptrdiff_t(begin), parts.begin() + ptrdiff_t(begin + size)}, dim + i));
+    parts = joined;
+  }
+  if (parts.size() != 1)
+    throw Refusal{"the index has no meaning as maps"};
+  return parts[0];
+}
+
+Index Recover::listAlong(const IndexTensor &index, size_t dim, const Tensor *source) {
+  for (size_t i = 0; i < index.dims.size(); ++i) {
+    const IndexDim &each = index.dims[i];
+    bool fits = i == dim ? each.kind == IndexDim::Kind::Long
+                         : each.kind == IndexDim::Kind::Repeat || each.kind == IndexDim::Kind::Unit;
+    if (!fits)
+      throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
+    if (i == dim || !source)
+      continue;
+    // A smaller index would leave a part of the source out.
+    const Dim &other = source->dims.at(i);
+    SymbolicExpr size = other.kind == Kind::Space ? program.spaces[other.id].size : SymbolicExpr(other.size);
+    if (!(size == each.size))
+      throw Refusal{"the index covers only a part of the rows"};
+  }
+  if (index.components.size() != 1)
+    throw Refusal{"the index has no meaning as a map"};
+  return index.components[0];
+}
+
+//===----------------------------------------------------------------------===//
+// Scatters
+//===----------------------------------------------------------------------===//
+
+static bool isNumber(const RecoveredProgram &program, int value, double number) {
+  const Operation &operation = program.operations[value];
+  return operation.op == Op::Number && operation.number == number;
+}
+
+/// The product along a map, with the right gradient where factors are 0: the product of those that are not, times 0
+/// where two are, times the one that is.
+int Recover::product(int x, int map) {
+  auto number = [&](double value) { return program.number(value); };
+  int isZero = program.binary("==", x, number(0));
+  int safe = program.where(isZero, number(1), x);
+  int size = program.unary("exp", program.reduce("sum", program.unary("log", program.unary("abs", safe)), map));
+  int negatives = program.reduce("sum", program.binary("<", x, number(0)), map);
+  int sign =
+      program.unary("sign", program.unary("cos", program.binary("*", negatives, number(3.14159265358979323846))));
+  int zeros = program.reduce("sum", isZero, map);
+  int ofZero = program.reduce("sum", program.where(isZero, x, number(0)), map);
+  int factor = program.where(program.binary("==", zeros, number(0)), number(1),
+                             program.where(program.binary("==", zeros, number(1)), ofZero, number(0)));
+  return program.binary("*", program.binary("*", program.detach(sign), size), factor);
+}
+
+/// A scatter into a tensor of B by a list from A to B is a reduction along that map.
+Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor source, const std::string &function,
+                        bool includeSelf) {
+  if (source.dims.size() != base.dims.size())
+    throw Refusal{"source and result have different numbers of axes"};
+  int from = spaceOf(index->length);
+  if (source.dims[dim].kind != Kind::Space)
+    source = toSpace(source, dim, from);
+  if (source.dims[dim].id != from)
+    throw Refusal{"the index has length " + index->length.str() + ", but the source " +
+                  program.spaces[source.dims[dim].id].key};
+  // What the result has along `dim`.
+  int to;
+  if (base.dims[dim].kind == Kind::Space) {
+    to = base.dims[dim].id;
+  } else {
+    to = spaceOf(SymbolicExpr(base.dims[dim].kind == Kind::Unit ? 1 : base.dims[dim].size));
+    base = toSpace(base, dim, to);
+  }
+  int map = mapOf(index, from, to);
+  Tensor reduced = source;
+  reduced.value = function == "prod" ? product(source.value, map) : program.reduce(function, source.value, map);
+  reduced.dims[dim] = {Kind::Space, to, 0};
+  if (function == "sum")
+    return isNumber(program, base.value, 0) ? reduced : binary("+", base, reduced);
+  if (function == "prod" && includeSelf)
+    return isNumber(program, base.value, 1) ? reduced : binary("*", base, reduced);
+  // Empty groups keep what was there. Sums and extrema of nothing are 0.
+  if (!includeSelf && function != "prod" && isNumber(program, base.value, 0))
+    return reduced;
+  Tensor members{{reduced.dims[dim]}, program.reduce("sum", program.number(1), map)};
+  members.dims.resize(reduced.dims.size() - dim);
+  Tensor isEmpty = binary("==", members, 0);
+  if (includeSelf && function == "mean") {
+    Tensor sum = reduced;
+    sum.value = program.reduce("sum", source.value, map);
+    return binary("/", binary("+", base, sum), binary("+", members, 1));
+  }
+  if (includeSelf)
+    reduced = binary(function == "max" ? "maximum" : "minimum", base, reduced);
+  return where(isEmpty, base, reduced);
+}
+
+/// The list that says for each element of `to` which was put there last; -1: none.
+int Recover::inversePlaces(const Index &index, int from, int to) {
+  Index none = call("full", {sizeIndex(program.spaces[to].size), constant(-1)}, program.spaces[to].size);
+  Index order = call("arange", {constant(0), sizeIndex(index->length), constant(1)}, index->length);
+  Index last = call("put", {none, index, order}, none->length);
+  return mapOf(last, to, from, /*partial=*/true);
+}
+
+/// Rows put at places replace those that were there; of several for one place the last stays.
+Tensor Recover::put(Tensor base, size_t dim, const Index &index, Tensor values) {
+  int from = spaceOf(index->length);
+  if (base.dims[dim].kind != Kind::Space)
+    base = toSpace(base, dim, spaceOf(SymbolicExpr(base.dims[dim].kind == Kind::Unit ? 1 : base.dims[dim].size)));
+  int to = base.dims[dim].id;
+  int map = inversePlaces(index, from, to);
+  // A value with fewer axes is the same in all places.
+  while (values.dims.size() < base.dims.size())
+    values = unsqueezed(values, 0);
+  if (values.dims[dim].kind == Kind::Space && values.dims[dim].id != from)
+    throw Refusal{"as many values as places are expected"};
+  if (values.dims[dim].kind == Kind::Axis || values.dims[dim].kind == Kind::Repeat)
+    values = toSpace(values, dim, from);
+  bool isConstant = program.operations[base.value].op == Op::Number;
+  double fill = program.operations[base.value].number;
+  Tensor moved = values;
+  moved.dims[dim] = {Kind::Space, to, 0};
+  moved.value = program.move(values.value, map, isConstant ? fill : 0);
+  if (isConstant)
+    return moved;
+  Tensor isThere{{{Kind::Space, to, 0}}, program.move(program.number(1), map, 0)};
+  isThere.dims.resize(base.dims.size() - dim);
+  return where(isThere, moved, base);
+}
+
+/// Joining along a space makes a disjoint union: each part goes along its partial map, with 0 elsewhere.
+Tensor Recover::concatSpace(std::vector<Tensor> parts, size_t dim) {
+  SymbolicExpr whole;
+  std::vector<SymbolicExpr> lengths;
+  for (const Tensor &part : parts) {
+    const Dim &each = part.dims[dim];
+    lengths.push_back(each.kind == Kind::Space ? program.spaces[each.id].size : SymbolicExpr(each.size));
+    whole += lengths.back();
+  }
+  int space = spaceOf(whole);
+  std::vector<Tensor> moved;
+  SymbolicExpr before;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    int part = spaceOf(lengths[i]);
+    Tensor each = toSpace(parts[i], dim, part);
+    SymbolicExpr after = whole + (before + lengths[i]) * -1;
+    std::vector<Index> pieces;
+    auto none = [&](const SymbolicExpr &length) {
+      if (!(length == SymbolicExpr(0)))
+        pieces.push_back(call("full", {sizeIndex(length), constant(-1)}, length));
+    };
+    none(before);
+    pieces.push_back(call("arange", {constant(0), sizeIndex(lengths[i]), constant(1)}, lengths[i]));
+    none(after);
+    Index places = call("cat", pieces, whole);
+    each.value = program.move(each.value, mapOf(places, space, part, /*partial=*/true), 0);
+    each.dims[dim] = {Kind::Space, space, 0};
+    moved.push_back(each);
+    before += lengths[i];
+  }
+  Tensor result = moved[0];
+  for (size_t i = 1; i < moved.size(); ++i)
+    result = binary("+", result, moved[i]);
+  return result;
+}
