@@ -87,10 +87,44 @@ private:
       if (operation.space >= 0)
         liveSpaces.insert(operation.space);
     }
-    for (int map : liveMaps) {
-      liveSpaces.insert(program.maps[map].from);
-      liveSpaces.insert(program.maps[map].to);
+    std::set<int> roots = liveMaps, ofValues = liveSpaces;
+    liveMaps.clear();
+    liveSpaces.clear();
+    for (int map : roots)
+      reachMap(map);
+    for (int space : ofValues)
+      reachSpace(space);
+  }
+
+  /// What a declaration needs comes before it.
+  void reachSpace(int space) {
+    if (!liveSpaces.insert(space).second)
+      return;
+    const SpaceForm &form = program.spaces[space].form;
+    if (form.kind == SpaceForm::Kind::Filter) {
+      reachSpace(form.base);
+      reachMap(form.left);
+      reachMap(form.right);
     }
+    for (int part : form.parts)
+      reachSpace(part);
+    declarations.push_back({/*isMap=*/false, space});
+  }
+  void reachMap(int map) {
+    if (!liveMaps.insert(map).second)
+      return;
+    const RecoveredMap &each = program.maps[map];
+    reachSpace(each.from);
+    reachSpace(each.to);
+    for (const MapPart &part : each.form.parts) {
+      if (part.kind == MapPart::Kind::Map)
+        reachMap(part.id);
+      else if (part.kind == MapPart::Kind::Space)
+        reachSpace(part.id);
+    }
+    if (each.form.kind == MapForm::Kind::Last)
+      reachSpace(each.form.of);
+    declarations.push_back({/*isMap=*/true, map});
   }
 
   //===--------------------------------------------------------------------===//
@@ -161,6 +195,15 @@ private:
         mapNames[map] = end;
         continue;
       }
+      if (each.form.kind == MapForm::Kind::Paths)
+        for (const MapPart &part : each.form.parts)
+          if (part.kind != MapPart::Kind::Map && each.form.parts.size() > 1 && part.kind == MapPart::Kind::None)
+            end = spaceNames[each.to];
+      if (each.form.kind == MapForm::Kind::Paths && each.form.parts.size() == 1 &&
+          each.form.parts[0].kind == MapPart::Kind::Space)
+        end = spaceNames[each.to];
+      if (each.form.kind == MapForm::Kind::Last)
+        end = "last";
       std::string name = row ? spaceNames[each.from] + "_" + end : identifier(withoutIndex(each.source));
       if (!row && (name.size() > 24 || each.source.find('(') != std::string::npos))
         name = spaceNames[each.from] + "_" + spaceNames[each.to];
@@ -208,8 +251,18 @@ private:
         give(program.operations[i].space,
              program.operations[i].text == "x" ? "node" : program.operations[i].text + "_row",
              program.operations[i].text == "x");
-    for (int space : liveSpaces) {
+    for (auto [isMap, space] : declarations) {
+      if (isMap)
+        continue;
       const RecoveredSpace &each = program.spaces[space];
+      if (each.form.kind == SpaceForm::Kind::Filter)
+        give(space, spaceNames[each.form.base] + (each.form.equal ? "_loops" : "_kept"));
+      if (each.form.kind == SpaceForm::Kind::Union) {
+        int first = each.form.parts[0];
+        while (program.spaces[first].form.kind == SpaceForm::Kind::Filter)
+          first = program.spaces[first].form.base;
+        give(space, spaceNames[first] + "_all");
+      }
       give(space, !each.name.empty() ? each.name : each.extent >= 0 ? "kind" : "part");
     }
   }
@@ -220,19 +273,49 @@ private:
   // Declarations
   //===--------------------------------------------------------------------===//
 
+  std::string partText(const MapPart &part) const {
+    return part.kind == MapPart::Kind::None    ? "none"
+           : part.kind == MapPart::Kind::Space ? spaceNames.at(part.id)
+                                               : mapNames.at(part.id);
+  }
+
+  std::string declareSpace(int space) {
+    const RecoveredSpace &each = program.spaces[space];
+    std::string text = "space " + spaceNames[space];
+    if (each.extent >= 0)
+      return text + " static\n";
+    if (each.form.kind == SpaceForm::Kind::Filter)
+      return text + " = filter(" + spaceNames[each.form.base] + ", " + mapNames[each.form.left] +
+             (each.form.equal ? " == " : " != ") + mapNames[each.form.right] + ")\n";
+    if (each.form.kind == SpaceForm::Kind::Union) {
+      std::string parts;
+      for (int part : each.form.parts)
+        parts += (parts.empty() ? "" : ", ") + spaceNames[part];
+      return text + " = union(" + parts + ")\n";
+    }
+    if (each.source.empty())
+      throw Refusal{"nothing says what the size " + each.key + " is computed from"};
+    return text + " from " + each.source + "\n";
+  }
+
+  std::string declareMap(int map) {
+    const RecoveredMap &each = program.maps[map];
+    std::string text = "map " + mapNames[map], type = ": " + spaceNames[each.from] + " -> " + spaceNames[each.to];
+    if (each.form.kind == MapForm::Kind::Last)
+      return text + " = last(" + spaceNames[each.form.of] + ", " + partText(each.form.parts[0]) + ")\n";
+    if (each.form.kind == MapForm::Kind::Paths) {
+      std::string parts;
+      for (const MapPart &part : each.form.parts)
+        parts += (parts.empty() ? "" : " | ") + partText(part);
+      return text + type + " = " + parts + "\n";
+    }
+    return text + type + (each.partial ? " partial" : "") + " from " + each.source + "\n";
+  }
+
   std::string declareGraph() {
     std::string text;
-    for (int space : liveSpaces) {
-      const RecoveredSpace &each = program.spaces[space];
-      if (each.extent < 0 && each.source.empty())
-        throw Refusal{"nothing says what the size " + each.key + " is computed from"};
-      text += "space " + spaceNames[space] + (each.extent >= 0 ? " static" : " from " + each.source) + "\n";
-    }
-    for (int map : liveMaps) {
-      const RecoveredMap &each = program.maps[map];
-      text += "map " + mapNames[map] + ": " + spaceNames[each.from] + " -> " + spaceNames[each.to] +
-              (each.partial ? " partial" : "") + " from " + each.source + "\n";
-    }
+    for (auto [isMap, id] : declarations)
+      text += isMap ? declareMap(id) : declareSpace(id);
     return text.empty() ? text : text + "\n";
   }
 
@@ -430,6 +513,7 @@ private:
   std::vector<bool> live;
   std::vector<int> uses;
   std::set<int> liveSpaces, liveMaps, declared;
+  std::vector<std::pair<bool, int>> declarations; ///< of maps and spaces, in order
   std::set<std::string> taken, prelude;
   std::map<int, std::string> names, spaceNames, mapNames, axisNames;
   std::map<int, Text> inlined;

@@ -15,6 +15,7 @@
 #define GNNC_LIB_FRONTEND_PYTORCH_PROGRAM_H
 
 #include "PyTorch/ExportedProgram.h"
+#include "PyTorch/IndexExpr.h"
 
 #include <map>
 #include <string>
@@ -28,18 +29,45 @@ struct Refusal {
   std::string reason;
 };
 
+/// How a space is derived from others; see ModelSpec.h.
+struct SpaceForm {
+  enum class Kind { Given, Filter, Union };
+  Kind kind = Kind::Given;
+  int base = -1, left = -1, right = -1; ///< Filter: a space and two maps
+  bool equal = false;
+  std::vector<int> parts; ///< Union
+};
+
+/// One part of a derived map: a map, a space (the identity or an inclusion), or nothing.
+struct MapPart {
+  enum class Kind { Map, Space, None };
+  Kind kind = Kind::None;
+  int id = -1;
+};
+
+/// How a map is derived from others.
+struct MapForm {
+  enum class Kind { Given, Paths, Last };
+  Kind kind = Kind::Given;
+  std::vector<MapPart> parts; ///< Paths: of a union, one for each of its parts; Last: the map
+  int of = -1;                ///< Last: the space of the elements
+};
+
 struct RecoveredSpace {
   std::string key;     ///< its extent as an expression over the program's symbols
   SymbolicExpr size;   ///< the same
   std::string name;    ///< a suggestion
   std::string source;  ///< what gives the extent; see GraphSource.h
   int64_t extent = -1; ///< of a static space
+  SpaceForm form;
 };
 
 struct RecoveredMap {
   int from = -1, to = -1;
   bool partial = false;
   std::string source, name;
+  Index index; ///< what `source` is the text of
+  MapForm form;
 };
 
 enum class Op {

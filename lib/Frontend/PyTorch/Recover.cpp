@@ -427,6 +427,7 @@ RecoveredProgram Recover::run() {
     program.outputs.push_back({name->name, program.permute(tensor.value, order)});
     ++number;
   }
+  deriveSpaces();
   for (RecoveredSpace &space : program.spaces)
     if (space.extent < 0) {
       bool known = llvm::all_of(space.size.getFactors(), [&](auto &term) { return symbolSources.count(term.first); });

@@ -103,6 +103,14 @@ private:
   Tensor put(Tensor base, size_t dim, const Index &index, Tensor values);
   int inversePlaces(const Index &index, int from, int to);
   int product(int x, int map);
+
+  //===--- Derived spaces (Derive.cpp) ---------------------------------------===//
+  void deriveSpaces();
+  std::optional<int> targetOf(const std::string &list, int from) const;
+  SpaceForm formOf(int space);
+  bool deriveMap(int map, const std::set<int> &derived);
+  int wholeMap(const Index &index, int from, int to);
+  std::map<std::string, Index> filters; ///< the places that make a space, by the space's key
   int count(const SymbolicExpr &extent);
 
   //===--- Shapes and alignment (RecoverShapes.cpp) ------------------------===//

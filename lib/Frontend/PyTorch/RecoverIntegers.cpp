@@ -71,6 +71,7 @@ Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
     sameSymbols.emplace(length.getFactors().begin()->first, known->second.getFactors().begin()->first);
   Index result = call("nonzero", {mask}, known->second);
   learnSymbol(known->second, "length(" + result->text + ")");
+  filters.try_emplace(known->second.str(), result);
   return result;
 }
 

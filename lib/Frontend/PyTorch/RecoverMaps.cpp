@@ -75,7 +75,7 @@ int Recover::mapOf(const Index &index, int from, int to, bool partial, const std
   std::string key = index->text + "|" + std::to_string(from) + "|" + std::to_string(to);
   auto [found, isNew] = mapNumbers.try_emplace(key, int(program.maps.size()));
   if (isNew)
-    program.maps.push_back({from, to, partial, index->text, hint});
+    program.maps.push_back({from, to, partial, index->text, hint, index, {}});
   return found->second;
 }
 
@@ -322,24 +322,17 @@ Tensor Recover::concatSpace(std::vector<Tensor> parts, size_t dim) {
   }
   int space = spaceOf(whole);
   std::vector<Tensor> moved;
-  SymbolicExpr before;
   for (size_t i = 0; i < parts.size(); ++i) {
     int part = spaceOf(lengths[i]);
     Tensor each = toSpace(parts[i], dim, part);
-    SymbolicExpr after = whole + (before + lengths[i]) * -1;
     std::vector<Index> pieces;
-    auto none = [&](const SymbolicExpr &length) {
-      if (!(length == SymbolicExpr(0)))
-        pieces.push_back(call("full", {sizeIndex(length), constant(-1)}, length));
-    };
-    none(before);
-    pieces.push_back(call("arange", {constant(0), sizeIndex(lengths[i]), constant(1)}, lengths[i]));
-    none(after);
+    for (size_t j = 0; j < parts.size(); ++j)
+      pieces.push_back(j == i ? call("arange", {constant(0), sizeIndex(lengths[i]), constant(1)}, lengths[i])
+                              : call("full", {sizeIndex(lengths[j]), constant(-1)}, lengths[j]));
     Index places = call("cat", pieces, whole);
     each.value = program.move(each.value, mapOf(places, space, part, /*partial=*/true), 0);
     each.dims[dim] = {Kind::Space, space, 0};
     moved.push_back(each);
-    before += lengths[i];
   }
   Tensor result = moved[0];
   for (size_t i = 1; i < moved.size(); ++i)
