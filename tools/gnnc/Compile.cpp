@@ -30,6 +30,7 @@ using namespace gnnc;
 struct Source {
   std::string text;
   frontend::CompileInputs inputs;
+  std::vector<frontend::ImportedTensor> parameters; ///< of an exported program
 };
 
 /// `imported`: the files that it takes in.
@@ -40,6 +41,7 @@ static llvm::Expected<Source> readSource(const CompileArguments &arguments, std:
     if (!model)
       return model.takeError();
     source.text = std::move(model->text);
+    source.parameters = std::move(model->parameters);
   } else {
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
     if (!text)
@@ -78,12 +80,15 @@ static bool report(const std::vector<frontend::Diagnostic> &diagnostics, bool we
   return !(warned && werror);
 }
 
-static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported) {
+/// `parameters`: those that an exported program comes with.
+static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported,
+                                               std::vector<frontend::ImportedTensor> &parameters) {
   llvm::Expected<Source> source = readSource(arguments, imported);
   if (!source) {
     fail(source.takeError());
     return std::nullopt;
   }
+  parameters = std::move(source->parameters);
   std::vector<frontend::Diagnostic> diagnostics;
   std::optional<frontend::ModelSpec> model =
       frontend::loadModelFromText(arguments.input, source->text, source->inputs, diagnostics);
@@ -158,9 +163,35 @@ static llvm::Expected<std::vector<EmbeddedTensor>> readEmbedded(const CompileArg
   return list;
 }
 
+/// The same of an exported program's own.
+static llvm::Expected<std::vector<EmbeddedTensor>>
+convertImported(const CompileArguments &arguments, const std::vector<frontend::ImportedTensor> &parameters,
+                llvm::StringRef description) {
+  llvm::Expected<ModelInfo> info = ModelInfo::parse(description, arguments.input);
+  if (!info)
+    return info.takeError();
+  std::vector<EmbeddedTensor> list;
+  for (const frontend::ImportedTensor &parameter : parameters) {
+    bool isKnown = false;
+    for (const auto *known : {&info->params, &info->states})
+      isKnown |= llvm::any_of(*known, [&](const TensorInfo &tensor) { return tensor.name == parameter.name; });
+    if (!isKnown) // nothing that is computed depends on it
+      continue;
+    llvm::Expected<HostTensor> tensor = HostTensor::create(parameter.name, info->type, parameter.shape);
+    if (!tensor)
+      return tensor.takeError();
+    for (auto [i, number] : llvm::enumerate(parameter.numbers))
+      tensor->set(int64_t(i), number);
+    list.push_back({parameter.name, parameter.shape, int(8 * elementBytes(tensor->type())), /*isBFloat=*/false,
+                    std::string(static_cast<const char *>(tensor->data()), tensor->bytes())});
+  }
+  return list;
+}
+
 /// `report`: the page, where one is asked for; `timings`: what it took is added.
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const frontend::ModelSpec &model,
-                                           std::string &report, Timings &timings) {
+                                           const std::vector<frontend::ImportedTensor> &parameters, std::string &report,
+                                           Timings &timings) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   CompileOptions options;
   options.storage = llvm::StringSwitch<Storage>(arguments.dtype)
@@ -170,6 +201,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   if (wantsJSON && options.storage != Storage::AsComputed)
     return llvm::createStringError(
         "--emit json does not record how rows are stored: with it, --dtype must be f32 or f64");
+  if (wantsJSON && model.exported)
+    return llvm::createStringError("--emit json does not record what a graph's data come from; 'gnnc import' writes a "
+                                   "text that does");
   if (wantsJSON && (arguments.gradient || !arguments.without.empty()))
     return llvm::createStringError(
         "--emit json writes the checked model: it cannot be combined with --gradient or --without");
@@ -209,6 +243,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Default(EmitKind::SharedObject);
   if (arguments.embed)
     options.onEmbed = [&](llvm::StringRef description) { return readEmbedded(arguments, description); };
+  else if (!parameters.empty())
+    options.onEmbed = [&](llvm::StringRef description) { return convertImported(arguments, parameters, description); };
   Progress progress;
   options.onPhase = [&](llvm::StringRef phase, unsigned index, unsigned count) {
     progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
@@ -232,7 +268,8 @@ static std::string outputPath(const CompileArguments &arguments) {
 int gnnc::runCompile(const CompileArguments &arguments) {
   TimeMeter meter;
   std::vector<std::string> imported;
-  std::optional<frontend::ModelSpec> model = load(arguments, imported);
+  std::vector<frontend::ImportedTensor> parameters;
+  std::optional<frontend::ModelSpec> model = load(arguments, imported, parameters);
   if (!model)
     return ExitError;
   Timings timings{{"front end"}};
@@ -252,7 +289,7 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   if (arguments.embed && (!arguments.compileTo.empty() || (arguments.emit != "so" && arguments.emit != "obj")))
     return fail(llvm::createStringError("--embed needs an object: with it, --emit must be so or obj"));
   std::string report;
-  llvm::Expected<std::string> result = produce(arguments, *model, report, timings);
+  llvm::Expected<std::string> result = produce(arguments, *model, parameters, report, timings);
   if (arguments.timings == "json")
     printTimingsAsJSON(llvm::errs(), timings);
   else if (!arguments.timings.empty())

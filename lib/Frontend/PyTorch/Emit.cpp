@@ -313,9 +313,21 @@ private:
   }
 
   std::string declareGraph() {
+    // What is given needs nothing that is derived.
+    auto isGiven = [&](bool isMap, int id) {
+      return isMap ? program.maps[id].form.kind == MapForm::Kind::Given
+                   : program.spaces[id].form.kind == SpaceForm::Kind::Given;
+    };
     std::string text;
+    for (int space : liveSpaces)
+      if (isGiven(false, space))
+        text += declareSpace(space);
+    for (int map : liveMaps)
+      if (isGiven(true, map))
+        text += declareMap(map);
     for (auto [isMap, id] : declarations)
-      text += isMap ? declareMap(id) : declareSpace(id);
+      if (!isGiven(isMap, id))
+        text += isMap ? declareMap(id) : declareSpace(id);
     return text.empty() ? text : text + "\n";
   }
 

@@ -109,10 +109,13 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
 void Recover::opUnary(const NormalNode &node) {
   const std::string &op = node.op;
   Tensor x = tensor(node, "self");
-  if (op == "gelu" && string(node, "approximate", "none") != "none")
-    throw Refusal{"gelu by tanh; use the exact gelu"};
-  if (op == "softplus" && number(node, "beta", 1) != 1)
-    throw Refusal{"softplus with beta; scale its argument and result instead"};
+  if (op == "gelu" && string(node, "approximate", "none") == "tanh") {
+    Tensor cubic = binary("+", x, binary("*", binary("*", x, unary("square", x)), 0.044715));
+    Tensor gate = binary("+", unary("tanh", binary("*", cubic, 0.7978845608028654)), 1);
+    return define(node, binary("*", binary("*", x, gate), 0.5));
+  }
+  if (double beta = number(node, "beta", 1); op == "softplus" && beta != 1)
+    return define(node, binary("/", unary("softplus", binary("*", x, beta)), beta));
   if (op == "neg")
     return define(node, binary("-", scalar(0), x));
   if (op == "log1p")

@@ -216,4 +216,54 @@ TEST(RecoverTest, ShapesAreComparedWithTheFiles) {
             "refused: the file says that the result has shape [N, 5], but its operands give [N, 4]");
 }
 
+/// The loops of a graph replaced by one for each node.
+ProgramBuilder withLoops() {
+  ProgramBuilder b = graph();
+  b.integer("n", "N");
+  b.maskNode("m", "ne.Tensor", {arg("self", "s"), arg("other", "d")}, {"E"});
+  b.integerNode("kept", "index.Tensor", {arg("self", "edge_index"), list("indices", {"", "m"})}, {"2", "u0"});
+  b.integerNode("all", "arange.start", {arg("start", 0), arg("end", "n")}, {"N"});
+  b.integerNode("row", "view.default", {arg("self", "all")}, {"1", "N"});
+  b.integerNode("loops", "repeat.default", {arg("self", "row"), ints("repeats", {2, 1})}, {"2", "N"});
+  b.integerNode("ring", "cat.default", {list("tensors", {"kept", "loops"}), arg("dim", 1)}, {"2", "u0+N"});
+  b.integerNode("rs", "select.int", {arg("self", "ring"), arg("dim", 0), arg("index", 0)}, {"u0+N"});
+  b.integerNode("rd", "select.int", {arg("self", "ring"), arg("dim", 0), arg("index", 1)}, {"u0+N"});
+  b.node("g", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "rs")}, {"u0+N", "4"});
+  return b;
+}
+
+TEST(RecoverTest, SelfLoopsAreDerivedSpaces) {
+  ProgramBuilder b = withLoops();
+  b.node("zeros", "zeros.default", {}, {"N", "4"});
+  b.node("y", "index_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "rd"), arg("source", "g")},
+         {"N", "4"});
+  EXPECT_EQ(b.output("y").text(), "space node from size(x, 0)\n"
+                                  "space edge from size(edge_index, 1)\n"
+                                  "map src: edge -> node from edge_index[0]\n"
+                                  "map dst: edge -> node from edge_index[1]\n"
+                                  "space edge_kept = filter(edge, src != dst)\n"
+                                  "space edge_all = union(edge_kept, node)\n"
+                                  "map edge_kept_src: edge_kept -> node = src\n"
+                                  "map edge_all_src: edge_all -> node = edge_kept_src | node\n"
+                                  "map edge_kept_dst: edge_kept -> node = dst\n"
+                                  "map edge_all_dst: edge_all -> node = edge_kept_dst | node\n"
+                                  "\n"
+                                  "model m exported {\n"
+                                  "  input x: node[in = 4]\n"
+                                  "  output y = sum(x.edge_all_src, along: edge_all_dst)\n"
+                                  "}\n");
+}
+
+TEST(RecoverTest, ASpaceWithAMapThatHasNoFormIsGiven) {
+  ProgramBuilder b = withLoops();
+  // Reversed, its targets are a list that somebody computes.
+  b.integerNode("back", "flip.default", {arg("self", "rd"), ints("dims", {0})}, {"u0+N"});
+  b.node("zeros", "zeros.default", {}, {"N", "4"});
+  b.node("y", "index_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "back"), arg("source", "g")},
+         {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find(" = union("), std::string::npos) << text;
+  EXPECT_NE(text.find(" from flip(cat("), std::string::npos) << text;
+}
+
 } // namespace
