@@ -33,17 +33,26 @@ class Call(torch.autograd.Function):
         return tuple(outputs)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-        executor, bound, count = ctx.executor, ctx.bound, ctx.count
-        if all(cotangent is None for cotangent in cotangents):
-            return (None,) * (2 + count)
-        saved = ctx.saved_tensors
-        lease, ctx.lease = ctx.lease, None
-        outputs = dict(zip(executor.again, saved[count:]))
-        gradients = pull_back(executor, bound, saved[:count], cotangents, outputs, lease)
-        wanted = ctx.needs_input_grad[2:]
-        return (None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
+        # Only where a graph of the derivative is made: what says that it cannot be differentiated again takes time.
+        return _backward_once(ctx, *cotangents) if torch.is_grad_enabled() else _backward(ctx, *cotangents)
+
+
+def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
+    executor, count = ctx.executor, ctx.count
+    if all([cotangent is None for cotangent in cotangents]):
+        return (None,) * (2 + count)
+    saved = ctx.saved_tensors
+    lease, ctx.lease = ctx.lease, None
+    outputs = dict(zip(executor.again, saved[count:]))
+    gradients = pull_back(executor, ctx.bound, saved[:count], cotangents, outputs, lease)
+    results: list[Any] = [None, None]
+    for gradient, wanted in zip(gradients, ctx.needs_input_grad[2:]):
+        results.append(gradient if wanted else None)
+    return tuple(results)
+
+
+_backward_once = once_differentiable(_backward)
 
 
 def pull_back(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import logging
 import os
 import tempfile
@@ -77,7 +78,8 @@ def _quietly() -> Iterator[None]:
         )
     ]
     levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
+    # The graph up to what it could not trace goes to standard error by itself.
+    with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         try:
             for logger in loggers:
