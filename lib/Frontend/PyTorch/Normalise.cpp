@@ -108,7 +108,8 @@ private:
 
   /// Later uses of a tensor that is changed in place get the operation's result.
   void replaceChanged(const std::string &changed, const std::string &result, const Node &node) {
-    const std::string &root = rootOf(changed);
+    const std::string root = rootOf(changed);
+    program.changed.push_back(root);
     for (auto &[view, base] : views)
       if (base == root && view != changed && view != result)
         frozen.emplace(view, node.name);

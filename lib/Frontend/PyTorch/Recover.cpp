@@ -291,6 +291,12 @@ static bool isFloatType(ScalarType type) {
 RecoveredProgram Recover::run() {
   normal = normalise(exported.graph);
   sameSymbols = normal.sameSymbols;
+  // A call leaves what it is given as it was.
+  for (const ProgramInput &input : exported.inputs)
+    if (auto meta = normal.tensors.find(input.value); meta != normal.tensors.end() && isFloatType(meta->second.type) &&
+                                                      llvm::is_contained(normal.changed, input.value))
+      throw Refusal{"the model changes '" + (input.target.empty() ? input.value : input.target) +
+                    "' in place; return the new value instead"};
   // What sizes follow from: the shapes of inputs.
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);
@@ -403,9 +409,13 @@ RecoveredProgram Recover::run() {
   program.node = nullptr;
   size_t number = 0;
   for (auto [i, output] : llvm::enumerate(exported.outputs)) {
-    if (output.kind != ProgramOutput::Kind::User && output.kind != ProgramOutput::Kind::Loss)
-      continue; // running statistics: of use in training only
     auto *name = i < normal.outputs.size() ? std::get_if<ValueName>(&normal.outputs[i]) : nullptr;
+    if (output.kind != ProgramOutput::Kind::User && output.kind != ProgramOutput::Kind::Loss) {
+      // Counters, and running statistics, which are of use in training only.
+      if (name && tensors.count(name->name))
+        throw Refusal{"the model changes '" + output.target + "' in place; return the new value instead"};
+      continue;
+    }
     if (!name || !tensors.count(name->name))
       throw Refusal{"output " + std::to_string(number) + " is not a tensor of computed numbers"};
     Tensor tensor = tensors[name->name];

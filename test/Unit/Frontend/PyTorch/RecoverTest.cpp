@@ -143,6 +143,13 @@ TEST(RecoverTest, ViewsOfWhatIsChangedInPlaceAreRefused) {
             "copy instead");
 }
 
+TEST(RecoverTest, InputsThatAreChangedInPlaceAreRefused) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"});
+  b.node("y", "relu_.default", {arg("self", "x")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text(), "refused: the model changes 'x' in place; return the new value instead");
+}
+
 TEST(RecoverTest, OneAxisTwiceIsRenamed) {
   ProgramBuilder b;
   b.input("x", {"N", "4"}).param("p_w", "w", {"4", "4"});
