@@ -232,7 +232,13 @@ def prepare_known(library: Library, resolved: Resolved, device: tuple[int, int])
     """The graph of these arguments; prepared unless its index arrays are known."""
 
     def make() -> Prepared:
-        data = resolved.data()
+        if device[0] == _abi.CPU:
+            data = resolved.data()
+        else:
+            from .torch._device import preparing
+
+            with preparing(device[1]):
+                data = resolved.data()
         prepared = Prepared(library, device, Description(data.extents, data.indices))
         prepared.values = dict(data.values)
         return prepared

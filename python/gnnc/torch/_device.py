@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from ctypes import c_size_t, c_void_p
 
 import torch
@@ -31,11 +32,13 @@ class Workspace:
         """PyTorch's allocator takes it back by itself."""
 
 
-def before_preparing() -> None:
-    """The runtime reads index data at once: what PyTorch is still writing must be there."""
+@contextlib.contextmanager
+def preparing(device: int) -> Iterator[None]:
+    """For computing a graph's data. The runtime reads them at once: afterwards PyTorch has written all of them."""
     if torch.cuda.is_current_stream_capturing():
         raise Error("a graph cannot be prepared during a capture: call the model once before, or pass gnnc.Graph", 4)
-    torch.cuda.current_stream().synchronize()
+    yield
+    torch.cuda.current_stream(device).synchronize()
 
 
 def launch(

@@ -203,8 +203,6 @@ class Executor:
         if space is not None:
             raise Error(f"the number of elements of space '{space}' is not known", 1)
         device = resolved.device or (_abi.CPU, 0)
-        if device[0] == _abi.CUDA:
-            _device.before_preparing()
         prepared = prepare_known(self.library, resolved, device)
         return self._bound(leaves, prepared, device)
 
