@@ -12,6 +12,8 @@ PyTorch; refusals are said once, as a warning.
 
 from __future__ import annotations
 
+import copy
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,12 +29,29 @@ torch._dynamo.config.capture_dynamic_output_shape_ops = True
 torch._dynamo.config.capture_scalar_outputs = True
 
 
+def _plain(graph: fx.GraphModule) -> fx.GraphModule:
+    """Without assertions about sizes, and with sums of sizes as additions, which torch.export can save."""
+    for node in list(graph.graph.nodes):
+        if node.target is torch.ops.aten._assert_scalar.default:
+            graph.graph.erase_node(node)
+        elif node.target is torch.sym_sum:
+            with graph.graph.inserting_before(node):
+                total, *rest = node.args[0]
+                for term in rest:
+                    total = graph.graph.call_function(operator.add, (total, term))
+            node.replace_all_uses_with(total)
+            graph.graph.erase_node(node)
+    graph.graph.eliminate_dead_code()
+    graph.recompile()
+    return graph
+
+
 class _Captured(nn.Module):
     """A captured graph with its parameters as parameters, and with sizes taken from the tensors that have them."""
 
     def __init__(self, graph: fx.GraphModule, example: Sequence[Any]) -> None:
         super().__init__()
-        self.graph = graph
+        self.graph = _plain(copy.deepcopy(graph))
         #: What each placeholder of the graph gets: ("tensor", n), ("size", n, dimension) or ("parameter", name).
         self.sources: list[tuple[Any, ...]] = []
         #: Of each argument of the captured function: the number of the tensor, or the parameter's name, or neither.

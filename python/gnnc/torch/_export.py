@@ -184,7 +184,11 @@ def build(
     try:
         with _quietly():
             program._example_inputs = None  # they may be large, and nobody reads them
-            torch.export.save(program, source)
+            try:
+                torch.export.save(program, source)
+            except Exception as error:
+                name = type(model).__name__
+                raise Error(f"torch.export cannot save {name}: {_first_line(error)}") from error
         if output is None:
             path = _compiler.compile_cached(source, options, progress=progress)
         else:
