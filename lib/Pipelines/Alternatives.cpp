@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Alternatives.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/CostModel.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Remarks.h"
@@ -110,7 +111,7 @@ void gnnc::addAlternatives(ModuleOp module, function_ref<OwningOpRef<ModuleOp>(E
       Operation *copy = OpBuilder::atBlockEnd(module.getBody()).clone(*alternative);
       std::string name = (function.getSymName() + "." + label).str();
       cast<func::FuncOp>(copy).setSymName(name);
-      copy->setAttr(kAlternativeAttr, FlatSymbolRefAttr::get(function.getSymNameAttr()));
+      copy->setAttr(mpk::kAlternativeAttr, FlatSymbolRefAttr::get(function.getSymNameAttr()));
       remarkAbout(function, true,
                   std::string(label) + " is left to the graph: it costs " + otherCost.str() + ", not " + cost.str());
     }

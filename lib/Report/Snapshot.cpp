@@ -59,13 +59,13 @@ static ReportGraph takeGraph(func::FuncOp function) {
       continue;
     unsigned i = argument.getArgNumber();
     auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
-    auto role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr);
+    std::optional<mpdfg::Role> role = getRole(function, i);
     makers[argument] = graph.nodes.size();
     graph.nodes.push_back({ReportNode::Argument,
                            name ? name.str() : "argument " + std::to_string(i),
                            describe(argument.getType()),
                            spaceOf(argument.getType()),
-                           role ? role.str() : "",
+                           role ? mpdfg::stringifyRole(*role).str() : "",
                            {}});
   }
   for (Operation &op : function.getBody().front().without_terminator()) {
@@ -89,7 +89,7 @@ static ReportGraph takeGraph(func::FuncOp function) {
   for (OpOperand &result : function.getBody().front().getTerminator()->getOpOperands()) {
     auto name = function.getResultAttrOfType<StringAttr>(result.getOperandNumber(), kNameAttr);
     Type type = result.get().getType();
-    bool updates = bool(function.getResultAttr(result.getOperandNumber(), kUpdatesAttr));
+    bool updates = getUpdated(function, result.getOperandNumber()).has_value();
     graph.nodes.push_back({ReportNode::Result,
                            name ? name.str() : "result",
                            describe(type),

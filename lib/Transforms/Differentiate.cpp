@@ -94,9 +94,9 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
 
     SmallVector<Value> wanted;
     for (BlockArgument argument : block.getArguments()) {
-      auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+      std::optional<Role> role = getRole(function, argument.getArgNumber());
       bool isComputed = bool(function.getArgAttr(argument.getArgNumber(), kSourceAttr));
-      if (role && (role.getValue() == "param" || (role.getValue() == "input" && inputs && !isComputed)))
+      if (role == Role::Param || (role == Role::Input && inputs && !isComputed))
         wanted.push_back(argument);
     }
 
@@ -117,7 +117,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
                << "', and there is a parameter or input of that name already; give one of "
                   "them another name";
       attributes.set(kNameAttr, b.getStringAttr(seed));
-      attributes.set(kRoleAttr, b.getStringAttr("input"));
+      attributes.set(kRoleAttr, RoleAttr::get(&getContext(), Role::Input));
       attributes.set(kSeedAttr, b.getUnitAttr());
       if (Attribute axes = function.getResultAttr(i, kAxesAttr))
         attributes.set(kAxesAttr, axes);

@@ -18,6 +18,7 @@
 
 #include "Grouping.h"
 #include "Remarks.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/SweepPlan.h"
 #include "gnnc/Transforms/Halves.h"
 #include "mlir/IR/Builders.h"

@@ -47,7 +47,7 @@ OperationSet gnnc::findForward(func::FuncOp function) {
   };
   for (OpOperand &result : function.getBody().front().getTerminator()->getOpOperands())
     if (Operation *op = result.get().getDefiningOp();
-        op && !late.contains(op) && !function.getResultAttr(result.getOperandNumber(), kUpdatesAttr))
+        op && !late.contains(op) && !getUpdated(function, result.getOperandNumber()))
       add(result.get());
   while (!pending.empty())
     for (Value operand : pending.pop_back_val()->getOperands())
@@ -58,7 +58,7 @@ OperationSet gnnc::findForward(func::FuncOp function) {
 bool gnnc::hasBackward(func::FuncOp function) {
   unsigned updates = 0;
   for (unsigned i = 0; i < function.getNumResults(); ++i)
-    updates += bool(function.getResultAttr(i, kUpdatesAttr));
+    updates += getUpdated(function, i).has_value();
   return hasSeeds(function) || (updates > 0 && updates < function.getNumResults());
 }
 

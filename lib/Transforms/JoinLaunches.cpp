@@ -19,6 +19,7 @@
 #include "InPlace.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,12 +50,12 @@ public:
         addMaker(operand, i);
     // What replaces an argument in place comes after all that read it.
     for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
-      auto replaced = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr);
+      std::optional<unsigned> replaced = getUpdated(function, returned.getOperandNumber());
       auto maker = numbers.find(mpdfg::getViewed(returned.get()).getDefiningOp());
       if (!replaced || maker == numbers.end())
         continue;
       SmallVector<OpOperand *> readers;
-      findReaders(function.getArgument(replaced.getInt()), readers);
+      findReaders(function.getArgument(*replaced), readers);
       for (OpOperand *reader : readers)
         if (auto found = numbers.find(reader->getOwner()); found != numbers.end() && found->second < maker->second)
           before[maker->second].push_back(found->second);
@@ -202,7 +203,7 @@ struct JoinLaunches : public gnnc::impl::JoinLaunchesBase<JoinLaunches> {
         numJoined += launch.size();
         Builder b(function.getContext());
         for (unsigned i : launch)
-          half[i]->setAttr(kLaunchAttr, b.getI64IntegerAttr(number));
+          half[i]->setAttr(mpk::kLaunchAttr, b.getI64IntegerAttr(number));
         ++number;
         remarkPassed(half[launch.front()], DEBUG_TYPE, "join", [&] {
           return std::to_string(launch.size()) + " small kernels that do not need each other share a launch";

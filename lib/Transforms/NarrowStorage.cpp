@@ -102,14 +102,14 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
 
   /// Whether a result replaces a parameter or state, or is its gradient.
   static bool isOfParameter(func::FuncOp function, unsigned result) {
-    if (function.getResultAttr(result, kUpdatesAttr))
+    if (getUpdated(function, result))
       return true;
     auto label = function.getResultAttrOfType<StringAttr>(result, kNameAttr);
     StringRef name = label ? label.getValue() : "";
     return name.consume_front("grad.") && llvm::any_of(function.getArguments(), [&](BlockArgument argument) {
              unsigned i = argument.getArgNumber();
              return says(function.getArgAttrOfType<StringAttr>(i, kNameAttr), name) &&
-                    !says(function.getArgAttrOfType<StringAttr>(i, kRoleAttr), "input");
+                    getRole(function, i) != mpdfg::Role::Input;
            });
   }
 
@@ -124,8 +124,7 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
   void narrow(func::FuncOp function) {
     Operation *terminator = function.getBody().front().getTerminator();
     for (BlockArgument argument : function.getArguments())
-      if (says(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr), "input") &&
-          mayBeNarrow(argument))
+      if (getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument))
         setType(argument);
     DenseMap<Value, bool> elements;
     for (Operation &op : function.getBody().front()) {

@@ -39,7 +39,7 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
   }
 
   static bool replaces(func::FuncOp function, OpOperand &returned) {
-    return bool(function.getResultAttr(returned.getOperandNumber(), kUpdatesAttr));
+    return getUpdated(function, returned.getOperandNumber()).has_value();
   }
 
   void place(func::FuncOp function) const {
@@ -85,11 +85,10 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
   }
 
   bool isSafe(func::FuncOp function, OpOperand &returned) const {
-    auto number = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr);
     Value made = mpdfg::getViewed(returned.get());
     Operation *maker = made.getDefiningOp();
     SmallVector<OpOperand *> readers;
-    findReaders(function.getArgument(number.getInt()), readers);
+    findReaders(function.getArgument(*getUpdated(function, returned.getOperandNumber())), readers);
     if (early && !mpdfg::getResidency(made.getType()) && isRead(made) &&
         llvm::any_of(readers, [&](OpOperand *reader) { return reader->getOwner() != maker; }))
       return false;

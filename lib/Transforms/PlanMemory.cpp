@@ -15,6 +15,7 @@
 #include "InPlace.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -110,23 +111,27 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   static void write(func::FuncOp function, ArrayRef<Slot> slots, const DenseMap<Value, int64_t> &slotOf) {
     OpBuilder b(function.getContext());
     SmallVector<Attribute> spaces;
-    SmallVector<int64_t> bytes, first, last, numbers;
+    SmallVector<int64_t> bytes, first, last;
+    SmallVector<Attribute> places;
     for (const Slot &slot : slots) {
-      numbers.push_back(slot.output < 0 ? int64_t(spaces.size()) : slotOfOutput(slot.output));
-      if (slot.output >= 0)
+      if (slot.output >= 0) {
+        places.push_back(mpk::PlaceAttr::get(b.getContext(), mpk::PlaceKind::Result, slot.output));
         continue;
+      }
+      places.push_back(mpk::PlaceAttr::get(b.getContext(), mpk::PlaceKind::Arena, spaces.size()));
       spaces.push_back(slot.space ? Attribute(slot.space) : Attribute(b.getUnitAttr()));
       bytes.push_back(slot.bytes);
       first.push_back(slot.first);
       last.push_back(slot.last);
     }
+    Attribute nowhere = mpk::PlaceAttr::get(b.getContext(), mpk::PlaceKind::None);
     for (Operation &op : function.getBody().front()) {
       if (!mpk::isKernel(&op))
         continue;
-      SmallVector<int64_t> own;
+      SmallVector<Attribute> own;
       for (Value result : op.getResults())
-        own.push_back(slotOf.contains(result) ? numbers[slotOf.lookup(result)] : -1);
-      op.setAttr(kSlotsAttr, b.getDenseI64ArrayAttr(own));
+        own.push_back(slotOf.contains(result) ? places[slotOf.lookup(result)] : nowhere);
+      op.setAttr(mpk::kPlacesAttr, b.getArrayAttr(own));
     }
     b.setInsertionPointToStart(&function.getBody().front());
     mpk::ArenaOp::create(b, function.getLoc(), b.getArrayAttr(spaces), bytes, first, last);
@@ -139,7 +144,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
       if (mpdfg::getViewed(returned.get()) != value)
         continue;
       if (found >= 0 || returned.get() != value || !mpdfg::getResidency(value.getType()) ||
-          function.getResultAttr(returned.getOperandNumber(), kUpdatesAttr))
+          getUpdated(function, returned.getOperandNumber()))
         return -1;
       found = returned.getOperandNumber();
     }
@@ -148,8 +153,8 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
 
   /// Whether two kernels are parts of one launch.
   static bool share(Operation *a, Operation *b) {
-    Attribute launch = a->getAttr(kLaunchAttr);
-    return launch && launch == b->getAttr(kLaunchAttr);
+    Attribute launch = a->getAttr(mpk::kLaunchAttr);
+    return launch && launch == b->getAttr(mpk::kLaunchAttr);
   }
 
   /// Whether a kernel has read all it needs of an operand's row before it writes the row of a result.

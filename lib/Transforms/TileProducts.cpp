@@ -22,6 +22,7 @@
 
 #include "ContractionRoles.h"
 #include "Remarks.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 
 namespace gnnc {

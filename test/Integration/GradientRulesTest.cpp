@@ -389,7 +389,7 @@ TEST_P(GradientOfText, IsTheSlope) {
   }
 }
 
-#define ARGUMENT(role, name) " {mpdfg.role = \"" role "\", mpdfg.name = \"" name "\"}"
+#define ARGUMENT(role, name) " {mpdfg.role = #mpdfg.role<" role ">, mpdfg.name = \"" name "\"}"
 
 INSTANTIATE_TEST_SUITE_P(
     Operations, GradientOfText,

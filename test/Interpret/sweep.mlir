@@ -75,7 +75,7 @@ module attributes {
       -> (!n {mpdfg.name = "y"}, !e {mpdfg.name = "alpha"}, !n {mpdfg.name = "lse"}, !n {mpdfg.name = "tt"},
           !n {mpdfg.name = "degree"}, !n {mpdfg.name = "epilogue"}, !r {mpdfg.name = "total"}, !r {mpdfg.name = "owners"},
           !r {mpdfg.name = "count"}, !e {mpdfg.name = "tm"}, !e {mpdfg.name = "om"}, !n {mpdfg.name = "oo"}) {
-    mpk.arena [@node, unit] bytes [64, 4] first [0, 1] last [2, 1]
+    mpk.arena [@node, @edge] bytes [4, 4] first [0, 1] last [2, 1]
     %0:12 = mpk.sweep over @node along @dst (%s, %t, %x)
         access [#mpk.access<gather_member @src>, #mpk.access<owner>, #mpk.access<member>]
         yields [#mpk.access<owner>, #mpk.access<member>, #mpk.access<owner>, #mpk.access<owner>, #mpk.access<owner>,
@@ -96,7 +96,8 @@ module attributes {
       %count = mpk.accumulate sum %one shared : !r
       mpk.yield %y, %alpha, %lse, %tt, %degree, %epilogue, %total, %owners, %count, %b, %one, %one
         : !r, !r, !r, !r, !r, !r, !r, !r, !r, !r, !r, !r
-    } {mpk.slots = array<i64: 0, 1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1>}
+    } {mpk.places = [#mpk.place<arena 0>, #mpk.place<arena 1>, #mpk.place<none>, #mpk.place<none>, #mpk.place<none>, #mpk.place<none>,
+                     #mpk.place<none>, #mpk.place<none>, #mpk.place<none>, #mpk.place<none>, #mpk.place<none>, #mpk.place<none>]}
       : (!n, !n, !e) -> (!n, !e, !n, !n, !n, !n, !r, !r, !r, !e, !e, !n)
     return %0#0, %0#1, %0#2, %0#3, %0#4, %0#5, %0#6, %0#7, %0#8, %0#9, %0#10, %0#11
       : !n, !e, !n, !n, !n, !n, !r, !r, !r, !e, !e, !n

@@ -2,7 +2,7 @@
 // RUN: gnnc-opt %s --split-input-file --differentiate=inputs=false --canonicalize | FileCheck %s --check-prefix=PARAMS
 
 // A product: each operand's gradient is a product with the other, summed over the rows that a shared one met.
-// CHECK: func.func @gradient(%[[X:[^:]*]]: {{.*}}mpdfg.name = "x"{{.*}}, %[[W:[^:]*]]: {{.*}}mpdfg.name = "w"{{.*}}, %[[G:[^:]*]]: tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.axes = ["out"], mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
+// CHECK: func.func @gradient(%[[X:[^:]*]]: {{.*}}mpdfg.name = "x"{{.*}}, %[[W:[^:]*]]: {{.*}}mpdfg.name = "w"{{.*}}, %[[G:[^:]*]]: tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.axes = ["out"], mpdfg.name = "grad.y", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
 // CHECK-SAME: mpdfg.name = "y"}, tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.x"}, tensor<4x6xf32> {mpdfg.name = "grad.w"})
 // CHECK-NEXT: %[[Y:.*]] = mpdfg.contract %[[X]] [0], %[[W]] [0, 1] -> [1]
 // CHECK-NEXT: %[[GX:.*]] = mpdfg.contract %[[G]] [1], %[[W]] [0, 1] -> [0]
@@ -19,8 +19,8 @@
 // PARAMS-NEXT: return
 module {
   mpdfg.space @node root
-  func.func @forward(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                     %w: tensor<4x6xf32> {mpdfg.name = "w", mpdfg.role = "param"})
+  func.func @forward(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                     %w: tensor<4x6xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
       -> (tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.axes = ["out"], mpdfg.name = "y"}) {
     %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x6xf32>
       -> tensor<?x6xf32, #mpdfg.on<@node>>
@@ -60,8 +60,8 @@ module {
   mpdfg.space @edge root
   mpdfg.map @src root from @edge to @node
   mpdfg.map @dst root from @edge to @node
-  func.func @forward(%s: tensor<?x1xf32, #mpdfg.on<@edge>> {mpdfg.name = "s", mpdfg.role = "input"},
-                     %v: tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "v", mpdfg.role = "input", mpdfg.seed})
+  func.func @forward(%s: tensor<?x1xf32, #mpdfg.on<@edge>> {mpdfg.name = "s", mpdfg.role = #mpdfg.role<input>},
+                     %v: tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "v", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
       -> (tensor<?x8xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
     %0 = mpdfg.norm %s along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
     %1 = mpdfg.broadcast %v along @src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
@@ -93,8 +93,8 @@ module {
   mpdfg.space @node root
   mpdfg.space @edge root
   mpdfg.map @dst root from @edge to @node
-  func.func @forward(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"},
-                     %s: tensor<?x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "s", mpdfg.role = "state"})
+  func.func @forward(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>},
+                     %s: tensor<?x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "s", mpdfg.role = #mpdfg.role<state>})
       -> (tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
     %0 = mpdfg.binary mul %w, %s : tensor<4xf32>, tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
     %1 = mpdfg.reduce max %0 along @dst : tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@node>>
@@ -112,7 +112,7 @@ module {
 // CHECK-NEXT: return %[[Y]], %[[X]], %[[SUM]]
 module {
   mpdfg.space @node root
-  func.func @forward(%x: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input", mpdfg.seed})
+  func.func @forward(%x: tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
       -> (tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}, tensor<?xf32, #mpdfg.on<@node>> {mpdfg.name = "z"}) {
     %0 = mpdfg.unary exp %x : tensor<?xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@node>>
     return %0, %x : tensor<?xf32, #mpdfg.on<@node>>, tensor<?xf32, #mpdfg.on<@node>>
@@ -129,8 +129,8 @@ module {
 // CHECK: return %{{.*}}, %[[ROWS]], %[[NONE]]
 module {
   mpdfg.space @node root
-  func.func @forward(%x: tensor<?x3xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                     %w: tensor<3xf32> {mpdfg.name = "w", mpdfg.role = "param"})
+  func.func @forward(%x: tensor<?x3xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                     %w: tensor<3xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
       -> (tensor<?x3xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
     %0 = mpdfg.binary mul %x, %w : tensor<?x3xf32, #mpdfg.on<@node>>, tensor<3xf32> -> tensor<?x3xf32, #mpdfg.on<@node>>
     %1 = mpdfg.detach %0 : tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?x3xf32, #mpdfg.on<@node>>

@@ -96,7 +96,7 @@ mpdfg.space @node root
 // CHECK-LABEL: func @gradient
 // CHECK-NOT: epilogue
 func.func @gradient(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>,
-                    %g: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
+                    %g: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.y", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
     -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4 : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpk.sweep over @node (%0, %g) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {

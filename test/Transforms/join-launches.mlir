@@ -88,8 +88,8 @@ func.func @apart(%a: tensor<?x4xf32, #mpdfg.on<@node>>, %b: tensor<3x4xf32, #mpd
 // CHECK: mpk.sweep(%arg1)
 // CHECK-NOT: mpk.launch
 #shared = #mpk.access<shared>
-func.func @replaced(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"}, %x: tensor<4xf32> {mpdfg.name = "x", mpdfg.role = "input"})
-    -> (tensor<4xf32> {mpdfg.name = "y"}, tensor<4xf32> {mpdfg.name = "w", mpdfg.updates = 0 : i64}) {
+func.func @replaced(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>}, %x: tensor<4xf32> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>})
+    -> (tensor<4xf32> {mpdfg.name = "y"}, tensor<4xf32> {mpdfg.name = "w", mpdfg.updates = #mpdfg.argument<0>}) {
   %0 = mpk.sweep(%w) access [#shared] yields [#shared] {
   ^bb0(%a: tensor<4xf32>):
     %2 = mpdfg.unary neg %a : tensor<4xf32> -> tensor<4xf32>
@@ -109,7 +109,7 @@ func.func @replaced(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"}, 
 // CHECK-LABEL: func.func @gradient
 // CHECK-NOT: mpk.launch
 #shared = #mpk.access<shared>
-func.func @gradient(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"}, %g: tensor<4xf32> {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
+func.func @gradient(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>}, %g: tensor<4xf32> {mpdfg.name = "grad.y", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
     -> (tensor<4xf32> {mpdfg.name = "y"}, tensor<4xf32> {mpdfg.name = "grad.w"}) {
   %0 = mpk.sweep(%w) access [#shared] yields [#shared] {
   ^bb0(%a: tensor<4xf32>):

@@ -11,10 +11,10 @@ mpdfg.map @dst root from @edge to @node
 
 // Inputs, outputs and wide rows between kernels; bodies compute as before. Parameters stay, and so do rows of one sector.
 // CHECK-LABEL: func @forward(
-// CHECK-SAME: tensor<?x16xbf16, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"}
-// CHECK-SAME: tensor<16x16xf32> {mpdfg.name = "w", mpdfg.role = "param"}
-// CHECK-SAME: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = "param"}
-// CHECK-SAME: tensor<f32> {mpdfg.name = "s", mpdfg.role = "input"}
+// CHECK-SAME: tensor<?x16xbf16, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>}
+// CHECK-SAME: tensor<16x16xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>}
+// CHECK-SAME: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = #mpdfg.role<param>}
+// CHECK-SAME: tensor<f32> {mpdfg.name = "s", mpdfg.role = #mpdfg.role<input>}
 // CHECK-SAME: -> (tensor<?x2xbf16, #mpdfg.on<@node>>
 // CHECK: %{{.*}}:2 = mpk.product
 // CHECK-NEXT: ^bb0(%{{.*}}: tensor<16xf32>, %{{.*}}: tensor<f32>):
@@ -26,10 +26,10 @@ mpdfg.map @dst root from @edge to @node
 // HALF-SAME: %arg0: tensor<?x16xf16, #mpdfg.on<@node>>
 // WHOLE-NOT: bf16
 // REMARK: [Missed] kept-whole | Category:narrow-storage | Function=forward | Reason="its rows are one sector of memory either way"
-func.func @forward(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                   %w: tensor<16x16xf32> {mpdfg.name = "w", mpdfg.role = "param"},
-                   %e: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = "param"},
-                   %s: tensor<f32> {mpdfg.name = "s", mpdfg.role = "input"}) -> (tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
+func.func @forward(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                   %w: tensor<16x16xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>},
+                   %e: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = #mpdfg.role<param>},
+                   %s: tensor<f32> {mpdfg.name = "s", mpdfg.role = #mpdfg.role<input>}) -> (tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "y"}) {
   %z:2 = mpk.product over @node (%x, %w) batch 1 rows 1 k 16 n 16 epilogue (%s) access [#mpk.access<shared>] {
   ^bb0(%row: tensor<16xf32>, %t: tensor<f32>):
     %0 = mpdfg.fold sum %row [0] : tensor<16xf32> -> tensor<1xf32>
@@ -57,7 +57,7 @@ mpdfg.map @dst root from @edge to @node
 // CHECK: : (tensor<?x16xbf16, #mpdfg.on<@edge>>) -> (tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xbf16, #mpdfg.on<@node>>)
 // REMARK: Function=statistics | Reason="it holds element numbers"
 // REMARK: Function=statistics | Reason="it is a log-sum-exp or a softmax's statistic, whose exponential is taken again"
-func.func @statistics(%x: tensor<?x16xf32, #mpdfg.on<@edge>> {mpdfg.name = "x", mpdfg.role = "input"})
+func.func @statistics(%x: tensor<?x16xf32, #mpdfg.on<@edge>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>})
     -> (tensor<?x16xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}) {
   %0:3 = mpk.sweep over @node along @dst (%x) access [#mpk.access<member>] yields [#mpk.access<owner>, #mpk.access<owner>, #mpk.access<owner>] {
   ^bb0(%a: tensor<16xf32>):
@@ -88,12 +88,12 @@ mpdfg.map @kind root from @node to @type
 // CHECK-LABEL: func @weights(
 // CHECK-SAME: tensor<?x16xbf16, #mpdfg.on<@node>>
 // CHECK-SAME: tensor<3x16x16xf32, #mpdfg.on<@type>>
-// CHECK-SAME: -> (tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.e"}, tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.updates = 1
+// CHECK-SAME: -> (tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.e"}, tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.updates = #mpdfg.argument<1>
 // CHECK-SAME: tensor<3x16x16xf32, #mpdfg.on<@type>> {mpdfg.name = "g"})
-func.func @weights(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                   %e: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = "param"},
-                   %w: tensor<3x16x16xf32, #mpdfg.on<@type>> {mpdfg.name = "w", mpdfg.role = "param"})
-    -> (tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.e"}, tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.updates = 1},
+func.func @weights(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                   %e: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.role = #mpdfg.role<param>},
+                   %w: tensor<3x16x16xf32, #mpdfg.on<@type>> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
+    -> (tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.e"}, tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "e", mpdfg.updates = #mpdfg.argument<1>},
         tensor<3x16x16xf32, #mpdfg.on<@type>> {mpdfg.name = "g"}) {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 16 n 16 group @kind : (tensor<?x16xf32, #mpdfg.on<@node>>, tensor<3x16x16xf32, #mpdfg.on<@type>>) -> tensor<?x16xf32, #mpdfg.on<@node>>
   %1 = mpk.product over @node (%0, %w) batch 1 rows 1 k 16 n 16 group @kind : (tensor<?x16xf32, #mpdfg.on<@node>>, tensor<3x16x16xf32, #mpdfg.on<@type>>) -> tensor<?x16xf32, #mpdfg.on<@node>>

@@ -7,8 +7,8 @@
 // CHECK: %[[NEW:.*]] = mpk.sweep(%arg0)
 // CHECK: return %[[USED]], %[[NEW]]
 #shared = #mpk.access<shared>
-func.func @train_step(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"}, %x: tensor<4xf32> {mpdfg.name = "x", mpdfg.role = "input"})
-    -> (tensor<4xf32> {mpdfg.name = "y"}, tensor<4xf32> {mpdfg.name = "w", mpdfg.updates = 0 : i64}) {
+func.func @train_step(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>}, %x: tensor<4xf32> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>})
+    -> (tensor<4xf32> {mpdfg.name = "y"}, tensor<4xf32> {mpdfg.name = "w", mpdfg.updates = #mpdfg.argument<0>}) {
   %0 = mpk.sweep(%w) access [#shared] yields [#shared] {
   ^bb0(%a: tensor<4xf32>):
     %2 = mpdfg.binary mul %a, %a : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
@@ -34,8 +34,8 @@ func.func @train_step(%w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"}
 // CHECK-NEXT: mpk.yield %[[X]]
 // CHECK: return %[[COPY]], %[[B]]
 #shared = #mpk.access<shared>
-func.func @exchange(%a: tensor<4xf32> {mpdfg.name = "a", mpdfg.role = "state"}, %b: tensor<4xf32> {mpdfg.name = "b", mpdfg.role = "state"})
-    -> (tensor<4xf32> {mpdfg.name = "a", mpdfg.updates = 0 : i64}, tensor<4xf32> {mpdfg.name = "b", mpdfg.updates = 1 : i64}) {
+func.func @exchange(%a: tensor<4xf32> {mpdfg.name = "a", mpdfg.role = #mpdfg.role<state>}, %b: tensor<4xf32> {mpdfg.name = "b", mpdfg.role = #mpdfg.role<state>})
+    -> (tensor<4xf32> {mpdfg.name = "a", mpdfg.updates = #mpdfg.argument<0>}, tensor<4xf32> {mpdfg.name = "b", mpdfg.updates = #mpdfg.argument<1>}) {
   %0 = mpk.sweep(%b) access [#shared] yields [#shared] {
   ^bb0(%x: tensor<4xf32>):
     %2 = mpdfg.unary neg %x : tensor<4xf32> -> tensor<4xf32>
@@ -60,8 +60,8 @@ mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
-func.func @smoothed(%h: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "h", mpdfg.role = "state"})
-    -> (tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "h", mpdfg.updates = 0 : i64}) {
+func.func @smoothed(%h: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "h", mpdfg.role = #mpdfg.role<state>})
+    -> (tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "h", mpdfg.updates = #mpdfg.argument<0>}) {
   %0 = mpk.sweep over @node along @dst(%h) access [#mpk.access<gather_member @src>] yields [#mpk.access<owner>] {
   ^bb0(%x: tensor<4xf32>):
     %1 = mpk.accumulate sum %x : tensor<4xf32>
@@ -81,8 +81,8 @@ func.func @smoothed(%h: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "h", mpd
 #shared = #mpk.access<shared>
 #owner = #mpk.access<owner>
 mpdfg.space @rows static {extent = 4 : i64}
-func.func @viewed(%w: tensor<4x8xf32> {mpdfg.name = "w", mpdfg.role = "param"})
-    -> (tensor<4x8xf32> {mpdfg.name = "y"}, tensor<4x8xf32> {mpdfg.name = "w", mpdfg.updates = 0 : i64}) {
+func.func @viewed(%w: tensor<4x8xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
+    -> (tensor<4x8xf32> {mpdfg.name = "y"}, tensor<4x8xf32> {mpdfg.name = "w", mpdfg.updates = #mpdfg.argument<0>}) {
   %0 = mpdfg.spread %w : tensor<4x8xf32> -> tensor<4x8xf32, #mpdfg.on<@rows>>
   %1 = mpk.sweep over @rows(%0) access [#owner] yields [#owner] {
   ^bb0(%a: tensor<8xf32>):
@@ -106,8 +106,8 @@ func.func @viewed(%w: tensor<4x8xf32> {mpdfg.name = "w", mpdfg.role = "param"})
 // CHECK: %[[COPY:.*]] = mpk.sweep(%[[BOTH]]#1)
 // CHECK: return %[[BOTH]]#0, %[[COPY]]
 #shared = #mpk.access<shared>
-func.func @counted(%w: tensor<64xf32> {mpdfg.name = "w", mpdfg.role = "param"}, %n: tensor<f32> {mpdfg.name = "n", mpdfg.role = "state"})
-    -> (tensor<64xf32> {mpdfg.name = "w", mpdfg.updates = 0 : i64}, tensor<f32> {mpdfg.name = "n", mpdfg.updates = 1 : i64}) {
+func.func @counted(%w: tensor<64xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>}, %n: tensor<f32> {mpdfg.name = "n", mpdfg.role = #mpdfg.role<state>})
+    -> (tensor<64xf32> {mpdfg.name = "w", mpdfg.updates = #mpdfg.argument<0>}, tensor<f32> {mpdfg.name = "n", mpdfg.updates = #mpdfg.argument<1>}) {
   %0:2 = mpk.sweep(%w, %n) access [#shared, #shared] yields [#shared, #shared] {
   ^bb0(%a: tensor<64xf32>, %b: tensor<f32>):
     %1 = mpdfg.constant 1.0 : tensor<f32>
@@ -131,9 +131,9 @@ func.func @counted(%w: tensor<64xf32> {mpdfg.name = "w", mpdfg.role = "param"}, 
 // EARLY: %[[COPY:.*]] = mpk.sweep(%[[NEXT]])
 // EARLY: return %{{.*}}, %{{.*}}, %[[COPY]], %[[OTHER]]
 #shared = #mpk.access<shared>
-func.func @count(%t: tensor<1xf32> {mpdfg.name = "t", mpdfg.role = "state"}, %u: tensor<1xf32> {mpdfg.name = "u", mpdfg.role = "state"})
+func.func @count(%t: tensor<1xf32> {mpdfg.name = "t", mpdfg.role = #mpdfg.role<state>}, %u: tensor<1xf32> {mpdfg.name = "u", mpdfg.role = #mpdfg.role<state>})
     -> (tensor<1xf32> {mpdfg.name = "y"}, tensor<1xf32> {mpdfg.name = "z"},
-        tensor<1xf32> {mpdfg.name = "t", mpdfg.updates = 0 : i64}, tensor<1xf32> {mpdfg.name = "u", mpdfg.updates = 1 : i64}) {
+        tensor<1xf32> {mpdfg.name = "t", mpdfg.updates = #mpdfg.argument<0>}, tensor<1xf32> {mpdfg.name = "u", mpdfg.updates = #mpdfg.argument<1>}) {
   %0 = mpk.sweep(%t, %u) access [#shared, #shared] yields [#shared] {
   ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
     %4 = mpdfg.binary mul %a, %b : tensor<1xf32>, tensor<1xf32> -> tensor<1xf32>

@@ -1,12 +1,12 @@
 // RUN: gnnc-opt %s --split-input-file --plan-memory --mlir-print-local-scope | FileCheck %s
 //
-// What lies in the memory of a result of the function (-2 - k), and what does not.
+// What lies in the memory of a result of the function, and what does not.
 
 // The product is read by its owner when members are added up: it lies where the result goes, and none is in the arena.
 // CHECK-LABEL: func.func @added(
 // CHECK-NEXT: mpk.arena [] bytes [] first [] last []
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -2>}
-// CHECK: } {mpk.slots = array<i64: -2>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<result 0>]}
+// CHECK: } {mpk.places = [#mpk.place<result 0>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -32,10 +32,10 @@ func.func @added(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %e:
 // Values that take each other's place all lie there; of two results it is the second.
 // CHECK-LABEL: func.func @chain(
 // CHECK-NEXT: mpk.arena [] bytes [] first [] last []
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -3>}
-// CHECK: } {mpk.slots = array<i64: -3>}
-// CHECK: } {mpk.slots = array<i64: -3>}
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<result 1>]}
+// CHECK: } {mpk.places = [#mpk.place<result 1>]}
+// CHECK: } {mpk.places = [#mpk.place<result 1>]}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -68,9 +68,9 @@ func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %e:
 // A row that walks need is written over when they are over: in the arena, too.
 // CHECK-LABEL: func.func @walked(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [2]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: 0>}
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -98,8 +98,8 @@ func.func @walked(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v
 // Two results and one row: one of them has it.
 // CHECK-LABEL: func.func @two_results(
 // CHECK-NEXT: mpk.arena [] bytes [] first [] last []
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -2>}
-// CHECK: } {mpk.slots = array<i64: -2, -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<result 0>]}
+// CHECK: } {mpk.places = [#mpk.place<result 0>, #mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -178,8 +178,8 @@ func.func @read_later(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>
 // Not where it is a result itself.
 // CHECK-LABEL: func.func @returned(
 // CHECK-NEXT: mpk.arena [] bytes [] first [] last []
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -1>}
-// CHECK: } {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<none>]}
+// CHECK: } {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -212,8 +212,8 @@ mpdfg.map @src root from @edge to @node
 #owner = #mpk.access<owner>
 #member = #mpk.access<member>
 #source = #mpk.access<gather_member @src>
-func.func @updates(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %e: tensor<?x4xf32, #mpdfg.on<@edge>>, %h: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.role = "state"})
-    -> (tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.updates = 3 : i64}) {
+func.func @updates(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %e: tensor<?x4xf32, #mpdfg.on<@edge>>, %h: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.role = #mpdfg.role<state>})
+    -> (tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.updates = #mpdfg.argument<3>}) {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
      : (tensor<?x8xf32, #mpdfg.on<@node>>, tensor<8x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   %1 = mpk.sweep over @node along @dst (%e, %0) access [#member, #owner] yields [#owner] {
@@ -230,7 +230,7 @@ func.func @updates(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %
 // Not where it is made in one half of the program and written over in the other: the caller gives each what it makes.
 // CHECK-LABEL: func.func @halves(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -409,8 +409,8 @@ func.func @in_tiles(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, 
 // A product that adds rows number by number, too.
 // CHECK-LABEL: func.func @in_epilogue(
 // CHECK-NEXT: mpk.arena [] bytes [] first [] last []
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -2>}
-// CHECK: } {mpk.slots = array<i64: -2>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<result 0>]}
+// CHECK: } {mpk.places = [#mpk.place<result 0>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -435,8 +435,8 @@ func.func @in_epilogue(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32
 // Not where it multiplies them as well, nor where all of a row is needed for each number: rows are spread over threads.
 // CHECK-LABEL: func.func @multiplied(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -460,8 +460,8 @@ func.func @multiplied(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>
 
 // CHECK-LABEL: func.func @folded(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -487,8 +487,8 @@ func.func @folded(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>)
 // Nor beside another result, whose axes may be cut otherwise; the same of a sweep over rows.
 // CHECK-LABEL: func.func @two_in_epilogue(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1, -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>, #mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -513,8 +513,8 @@ func.func @two_in_epilogue(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4
 
 // CHECK-LABEL: func.func @two_of_rows(
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1, -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>, #mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -540,8 +540,8 @@ func.func @two_of_rows(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32
 // Lanes write what is theirs, not what they read, of a transposed row.
 // CHECK-LABEL: func.func @transposed(
 // CHECK-NEXT: mpk.arena [@node] bytes [64] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>]}
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @dst root from @edge to @node
@@ -568,8 +568,8 @@ func.func @transposed(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x16xf32
 // Products in tiles go over many rows for each result and each sum by itself.
 // CHECK-LABEL: func.func @tiles(
 // CHECK-NEXT: mpk.arena [@edge] bytes [1024] first [0] last [1]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: -1, -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<none>, #mpk.place<none>]}
 mpdfg.space @edge root
 #owner = #mpk.access<owner>
 #shared = #mpk.access<shared>

@@ -9,10 +9,10 @@ mpdfg.map @etype root from @edge to @kind
 // The first result is live until the third kernel, the second until its reader, the next one; the output has no slot.
 // CHECK-LABEL: func @chain
 // CHECK-NEXT: mpk.arena [@node, @node] bytes [16, 8] first [0, 1] last [2, 2]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 1>]}
 // CHECK: mpk.sweep
-// CHECK: } {mpk.slots = array<i64: -1>}
+// CHECK: } {mpk.places = [#mpk.place<none>]}
 func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>)
     -> tensor<?x2x2xf32, #mpdfg.on<@node>> {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
@@ -32,8 +32,8 @@ func.func @chain(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v:
 // Some results of a kernel are outputs, others are not; a shared one has no space; double precision has 8 bytes.
 // CHECK-LABEL: func @kinds
 // CHECK-NEXT: mpk.arena [unit] bytes [32] first [0] last [1]
-// CHECK: {mpk.slots = array<i64: -1, 0>}
-// CHECK: {mpk.slots = array<i64: -1>}
+// CHECK: {mpk.places = [#mpk.place<none>, #mpk.place<arena 0>]}
+// CHECK: {mpk.places = [#mpk.place<none>]}
 func.func @kinds(%x: tensor<?x4xf64, #mpdfg.on<@node>>)
     -> (tensor<?x4xf64, #mpdfg.on<@node>>, tensor<?x4xf64, #mpdfg.on<@node>>) {
   %0:2 = mpk.sweep over @node (%x) access [#mpk.access<owner>] yields [#mpk.access<owner>, #mpk.access<shared>] {
@@ -53,9 +53,9 @@ func.func @kinds(%x: tensor<?x4xf64, #mpdfg.on<@node>>)
 // A value is live as long as the views of it are read; a result nobody reads, while its kernel runs.
 // CHECK-LABEL: func @views
 // CHECK-NEXT: mpk.arena [unit, unit] bytes [96, 4] first [0, 0] last [1, 0]
-// CHECK: {mpk.slots = array<i64: 0, 1>}
+// CHECK: {mpk.places = [#mpk.place<arena 0>, #mpk.place<arena 1>]}
 // CHECK: mpdfg.spread
-// CHECK: {mpk.slots = array<i64: -1>}
+// CHECK: {mpk.places = [#mpk.place<none>]}
 func.func @views(%w: tensor<3x8xf32>, %s: tensor<1xf32>, %e: tensor<?x1xf32, #mpdfg.on<@edge>>)
     -> tensor<?x8xf32, #mpdfg.on<@node>> {
   %0:2 = mpk.sweep (%w, %s) access [#mpk.access<shared>, #mpk.access<shared>]
@@ -78,9 +78,9 @@ func.func @views(%w: tensor<3x8xf32>, %s: tensor<1xf32>, %e: tensor<?x1xf32, #mp
 // A sweep over rows that is the last to read a row writes its own there: one slot for both.
 // CHECK-LABEL: func @in_place
 // CHECK-NEXT: mpk.arena [@node] bytes [16] first [0] last [2]
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: 0>}
-// CHECK: } {mpk.slots = array<i64: 0>}
-// CHECK: mpk.product {{.*}} {mpk.slots = array<i64: -1>}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: } {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: mpk.product {{.*}} {mpk.places = [#mpk.place<none>]}
 func.func @in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>)
     -> tensor<?x2xf32, #mpdfg.on<@node>> {
   %0 = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 4
@@ -156,10 +156,10 @@ func.func @not_in_place(%x: tensor<?x8xf32, #mpdfg.on<@node>>, %w: tensor<8x4xf3
 // second one makes, nor are rows written over that another one reads.
 // CHECK-LABEL: func @joined
 // CHECK-NEXT: mpk.arena [unit, unit, unit] bytes [16, 16, 16] first [0, 1, 1] last [2, 3, 3]
-// CHECK: {mpk.slots = array<i64: 0>}
-// CHECK: {mpk.launch = 0 : i64, mpk.slots = array<i64: 1>}
-// CHECK: {mpk.launch = 0 : i64, mpk.slots = array<i64: 2>}
-// CHECK: {mpk.slots = array<i64: -1>}
+// CHECK: {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: {mpk.launch = 0 : i64, mpk.places = [#mpk.place<arena 1>]}
+// CHECK: {mpk.launch = 0 : i64, mpk.places = [#mpk.place<arena 2>]}
+// CHECK: {mpk.places = [#mpk.place<none>]}
 func.func @joined(%w: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mpk.sweep (%w) access [#mpk.access<shared>] yields [#mpk.access<shared>] {
   ^bb0(%a: tensor<4xf32>):

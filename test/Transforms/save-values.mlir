@@ -16,8 +16,8 @@ mpdfg.map @dst root from @edge to @node
 // KEPT: [Passed] keep {{.*}}value is kept for the backward half: 4 numbers for each element of @edge
 // AGAIN: [Passed] repeat {{.*}}value is computed once more for the backward half: 4 numbers for each element of @edge
 // CHECK-LABEL: func @gradient
-func.func @gradient(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                    %g: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed})
+func.func @gradient(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                    %g: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "grad.y", mpdfg.role = #mpdfg.role<input>, mpdfg.seed})
     -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>) {
   // The movement is forward too, but the backward half does not read it.
   // CHECK: %[[MOVED:.*]] = mpdfg.broadcast %arg0
@@ -44,9 +44,9 @@ func.func @gradient(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpd
 // A step: what the loss does not need is the backward half. Shared values that meet every row are read as they are, and
 // what a returned value is made of is not computed again.
 // CHECK-LABEL: func @train_step
-func.func @train_step(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = "input"},
-                      %w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = "param"})
-    -> (tensor<1xf32>, tensor<4xf32> {mpdfg.updates = 1 : i64}) {
+func.func @train_step(%x: tensor<?x4xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                      %w: tensor<4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
+    -> (tensor<1xf32>, tensor<4xf32> {mpdfg.updates = #mpdfg.argument<1>}) {
   // CHECK: mpdfg.unary tanh %arg1
   // ALL-SAME: mpdfg.keep
   // NONE: mpdfg.unary tanh %arg1 {mpdfg.again}

@@ -28,8 +28,26 @@ def MPDFG_Dialect : Dialect {
 
     The dialect leaves undecided how a value is computed, in which order members are visited (except where a meaning
     depends on it), and whether it is ever stored.
+
+    Discardable attributes say what a program's values are to its users, and what passes tell each other. Any other
+    attribute of the dialect, and any of these elsewhere, is an error:
+
+    | attribute | on | value |
+    | --- | --- | --- |
+    | `mpdfg.name` | arguments and results of functions | a string, the name that users bind by; that of an argument is its alone |
+    | `mpdfg.axes` | arguments and results of functions | strings, the names of its feature axes |
+    | `mpdfg.role` | arguments | `#mpdfg.role<...>`: input, parameter or state |
+    | `mpdfg.fill` | arguments that are inputs | f64: what it holds where the user gives none |
+    | `mpdfg.seed` | arguments that are inputs | unit: it is the gradient of an output, given for the backward half |
+    | `mpdfg.updates` | results | `#mpdfg.argument<...>`: the parameter or state of the same type that the result replaces |
+    | `mpdfg.sparse` | modules | an array of `#mpdfg.sparse_input<...>` |
+    | `mpdfg.again` | operations of a function | unit: it belongs to the backward half, although it could run before gradients of outputs are given |
+    | `mpdfg.keep` | operations of a function | unit: its value is to be in memory, although it could be computed where it is read |
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::mlir::func::FuncDialect"];
 }
 
@@ -94,5 +112,45 @@ def MPDFG_ReduceKind
                   I32EnumAttrCase<"LogSumExp", 4, "logsumexp">, I32EnumAttrCase<"ArgMax", 5, "argmax">,
                   I32EnumAttrCase<"ArgMin", 6, "argmin">, I32EnumAttrCase<"SoftmaxShift", 7, "softmax_shift">,
                   I32EnumAttrCase<"SoftmaxScale", 8, "softmax_scale">]>;
+
+def MPDFG_Role
+    : I32Enum<"Role", "what an argument of a program is to its user",
+              [I32EnumCase<"Input", 0, "input">, I32EnumCase<"Param", 1, "param">, I32EnumCase<"State", 2, "state">]> {
+  let cppNamespace = "::gnnc::mpdfg";
+}
+
+def MPDFG_RoleAttr : EnumAttr<MPDFG_Dialect, MPDFG_Role, "role"> {
+  let summary = "what an argument of a program is to its user";
+  let description = [{
+    `input`: given for each run; `param`: learnt, and what gradients are taken with respect to; `state`: kept between
+    runs, such as a moment of an optimiser.
+
+    Example: `%w: tensor<8x4xf32> {mpdfg.name = "W", mpdfg.role = #mpdfg.role<param>}`
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def MPDFG_ArgumentAttr : MPDFG_Attr<"Argument", "argument"> {
+  let summary = "an argument of the function, by its number";
+  let description = [{
+    Example: `-> (tensor<8x4xf32> {mpdfg.name = "W", mpdfg.updates = #mpdfg.argument<1>})`, which replaces argument 1.
+  }];
+  let parameters = (ins "unsigned":$number);
+  let hasCustomAssemblyFormat = 1; // A declarative one takes -1 for 4294967295.
+}
+
+def MPDFG_SparseInputAttr : MPDFG_Attr<"SparseInput", "sparse_input"> {
+  let summary = "a matrix that users give by its entries";
+  let description = [{
+    `entries` is a space with an element for each entry, and the maps `row` and `column` from there tell where it
+    stands; `value` is the name of the input that holds the entries' numbers. Without it they are all 1.
+
+    Example: `#mpdfg.sparse_input<"x" entries @x.entry row @x.row column @x.column value "x">`
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "::mlir::FlatSymbolRefAttr":$entries,
+      "::mlir::FlatSymbolRefAttr":$row, "::mlir::FlatSymbolRefAttr":$column,
+      OptionalParameter<"::mlir::StringAttr">:$value);
+  let assemblyFormat = "`<` $name `entries` $entries `row` $row `column` $column (`value` $value^)? `>`";
+}
 
 #endif // GNNC_MPDFG_BASE

@@ -5,14 +5,16 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The attributes by which a program's functions are bound, and that passes leave on operations.
+// The attributes by which a program's functions are bound, and that passes leave on operations. The dialect's
+// description says what they mean, and its verifier (ProgramAttrs.cpp) that they say it.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_MPDFG_IR_PROGRAMATTRS_H
 #define GNNC_MPDFG_IR_PROGRAMATTRS_H
 
-#include "llvm/ADT/StringRef.h"
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 namespace gnnc {
 
@@ -20,16 +22,17 @@ namespace gnnc {
 inline constexpr llvm::StringLiteral kNameAttr = "mpdfg.name"; ///< string: the name users bind by
 inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes"; ///< strings: names of the feature axes
 // On arguments.
-inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role"; ///< string: input, param or state
+inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role"; ///< RoleAttr; see getRole
 inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill"; ///< f64: what an absent optional input holds
 inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit: the gradient of an output
 // On results.
-inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< i64: the argument it replaces
+inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< ArgumentAttr; see getUpdated
 // On modules.
-/// Dictionary of what root spaces and maps come from, by name; on an argument, what an input comes from.
+/// Dictionary of strings: what root spaces and maps come from, by name; on an argument a string: what an input comes
+/// from (see gnnc/Host/GraphSource.h).
 inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
 inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
-inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of dictionaries: sparse inputs
+inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of SparseInputAttr
 
 // On operations of functions.
 /// Unit, on operations that belong to the backward half although they could run before gradients of outputs are given
@@ -37,6 +40,11 @@ inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of
 inline constexpr llvm::StringLiteral kAgainAttr = "mpdfg.again";
 /// Unit, on operations whose value is to be in memory although it could be computed where it is read.
 inline constexpr llvm::StringLiteral kKeepAttr = "mpdfg.keep";
+
+/// What an argument is to users; nothing where it does not say so.
+std::optional<mpdfg::Role> getRole(mlir::FunctionOpInterface function, unsigned argument);
+/// The number of the argument that a result replaces; nothing for outputs.
+std::optional<unsigned> getUpdated(mlir::FunctionOpInterface function, unsigned result);
 
 // Names of functions.
 inline constexpr llvm::StringLiteral kForward = "forward";

@@ -25,12 +25,7 @@ enum class Level { Shared, Owner, Member };
 /// The level of each value in a sweep's body, arguments included. A whole-sweep property, so it is computed at once.
 llvm::DenseMap<mlir::Value, Level> computeLevels(SweepOp sweep);
 
-/// On a contraction of a sweep's members (in the sweep's body, and before fusion on their space): a matrix product that
-/// is made for a few members at a time. Labels are in the order of `x[batch, k] w[batch, k, n] -> [batch, n]`, of
-/// `x[m, k] w[k, n] -> [m, n]`, or, where the result is summed over everything, of `x[batch, k] g[batch, n] -> [batch,
-/// k, n]`.
-inline constexpr llvm::StringLiteral kTileAttr = "mpk.tile";
-/// Whether the operation is such a contraction.
+/// Whether the operation is a contraction that is made for a few members at a time; see kTileAttr.
 bool isTiled(mlir::Operation *op);
 
 /// Why what a body of rows yields is not made number by number of a row of `numbers` numbers; empty: it is. For targets

@@ -18,4 +18,10 @@ def MPK_AccessKind
   let cppNamespace = "::gnnc::mpk";
 }
 
+def MPK_PlaceKind
+    : I32Enum<"PlaceKind", "whose memory holds a kernel's result",
+              [I32EnumCase<"Arena", 0, "arena">, I32EnumCase<"Result", 1, "result">, I32EnumCase<"None", 2, "none">]> {
+  let cppNamespace = "::gnnc::mpk";
+}
+
 #endif // GNNC_MPK_ENUMS

@@ -23,8 +23,22 @@ def MPK_Dialect : Dialect {
     What a program is made of once it is fused: sweeps over the members of each element of a space, and matrix products
     on the rows of a space. A kernel says what is read, how (by owner, by member, through a map), what is computed for one element, and what
     is written; it leaves open the order of owners, how they are cut into blocks, vector widths and threads. Targets decide those.
+
+    Discardable attributes are how passes and targets tell each other what they decided. Any other attribute of the
+    dialect, and any of these elsewhere, is an error:
+
+    | attribute | on | value |
+    | --- | --- | --- |
+    | `mpk.places` | kernels of a function | an array of `#mpk.place<...>`, one for each result: the memory plan |
+    | `mpk.launch` | kernels of a function | i64, not negative: kernels with the same number are next to each other, none reads what another one writes, and they may run at the same time |
+    | `mpk.tile` | `mpdfg.contract` | unit: a matrix product that is made for a few members at a time; labels are in the order of `x[batch, k] w[batch, k, n] -> [batch, n]`, of `x[m, k] w[k, n] -> [m, n]`, or, where the result is summed over everything, of `x[batch, k] g[batch, n] -> [batch, k, n]` |
+    | `mpk.alternative` | functions | the symbol of a function of the same type: this one computes the same, and the runtime chooses for each graph |
+    | `mpk.of_owner` | `mpdfg.element` in a sweep | unit: where rows are positions in an index, the number of the member's owner |
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
@@ -43,6 +57,21 @@ def MPK_AccessAttr : AttrDef<MPK_Dialect, "Access"> {
   let hasCustomAssemblyFormat = 1; // A declarative one would need a keyword before the optional map.
   let builders = [AttrBuilder<(ins "::gnnc::mpk::AccessKind":$kind),
                               [{ return $_get($_ctxt, kind, ::mlir::FlatSymbolRefAttr(), ::mlir::FloatAttr()); }]>];
+}
+
+def MPK_PlaceAttr : AttrDef<MPK_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "where a result of a kernel lies";
+  let description = [{
+    `arena k`: in slot k of the function's `mpk.arena`. `result k`: in the memory that the caller gives for result k of
+    the function; another value takes its place there in the end. `none`: nowhere else than where it is returned.
+
+    Example: `{mpk.places = [#mpk.place<arena 3>, #mpk.place<result 0>, #mpk.place<none>]}` on a kernel of three results
+  }];
+  let parameters = (ins EnumParameter<MPK_PlaceKind>:$kind, OptionalParameter<"std::optional<unsigned>">:$number);
+  let hasCustomAssemblyFormat = 1; // A declarative one would need a keyword before the optional number.
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins "::gnnc::mpk::PlaceKind":$kind), [{ return $_get($_ctxt, kind, std::nullopt); }]>];
 }
 
 class MPK_Op<string mnemonic, list<Trait> traits = []> : Op<MPK_Dialect, mnemonic, traits>;
@@ -226,7 +255,7 @@ def ArenaOp : MPK_Op<"arena", []> {
   let summary = "the memory plan: which intermediate tensors share one arena";
   let description = [{
     One slot for each intermediate tensor, with the space whose extent it has, its bytes for one element, and the first and last
-    kernel that need it. The kernels' results name their slots by `mpk.slots`, or -2 - k for the memory of result k of the function. Offsets depend on the graph, so the runtime assigns them when it is prepared: slots
+    kernel that need it. The kernels name the slots of their results (`mpk.places`). Offsets depend on the graph, so the runtime assigns them when it is prepared: slots
     whose lifetimes do not meet may share memory.
 
     Example:

@@ -33,18 +33,6 @@ inline constexpr int64_t kMostParts = 64;
 #define GEN_PASS_REGISTRATION
 #include "gnnc/Transforms/Passes.h.inc"
 
-/// On a function that computes what another one does: that one's name. The runtime chooses for each graph.
-inline constexpr llvm::StringLiteral kAlternativeAttr = "mpk.alternative";
-
-/// On kernels: the arena slot of each result; `slotOfOutput(k)` for what lies in the caller's memory for result k of
-/// the function, which takes its place there in the end; -1 for outputs whose memory nothing else has.
-inline constexpr llvm::StringLiteral kSlotsAttr = "mpk.slots";
-inline constexpr int64_t slotOfOutput(int64_t output) { return -2 - output; }
-inline constexpr int64_t outputOfSlot(int64_t slot) { return -2 - slot; }
-
-/// On kernels that are parts of one launch on a GPU and lie side by side: its number. They may run at the same time.
-inline constexpr llvm::StringLiteral kLaunchAttr = "mpk.launch";
-
 } // namespace gnnc
 
 #endif // GNNC_TRANSFORMS_PASSES_H

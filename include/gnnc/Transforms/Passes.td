@@ -50,18 +50,18 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 
     ```mlir
     func.func @forward(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
-        mpdfg.role = "param"}) -> (!node4 {mpdfg.name = "y"}) {
+        mpdfg.role = #mpdfg.role<param>}) -> (!node4 {mpdfg.name = "y"}) {
       %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
       return %0 : !node4
     }
     // becomes
     func.func @forward(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
-        mpdfg.role = "param"}) -> (!node4 {mpdfg.name = "y"}) {
+        mpdfg.role = #mpdfg.role<param>}) -> (!node4 {mpdfg.name = "y"}) {
       %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
       return %0 : !node4
     }
     func.func @gradient(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
-        mpdfg.role = "param"}, %arg2: !node4 {mpdfg.name = "grad.y", mpdfg.role = "input", mpdfg.seed}
+        mpdfg.role = #mpdfg.role<param>}, %arg2: !node4 {mpdfg.name = "grad.y", mpdfg.role = #mpdfg.role<input>, mpdfg.seed}
             ) -> (!node4 {mpdfg.name = "y"}, tensor<8x4xf32> {mpdfg.name = "grad.W"}) {
       %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node8, tensor<8x4xf32> -> !node4
       %1 = mpdfg.contract %arg2 [1], %x [0] -> [0, 1] : !node4, !node8 -> !node8x4
@@ -784,10 +784,10 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Give each intermediate tensor a slot in one arena";
   let description = [{
     Adds an `mpk.arena` with a slot for each result that is not an output, and with the kernels between which the slot
-    is live, and names the slots on the kernels (`mpk.slots`, -1 for outputs). A sweep that is the last to read a row
-    as long as one that it writes, number by number, writes it there: both values have one slot. So does a product
-    with a row that its epilogue adds. If the value written is a result of the function, both lie in the caller's
-    memory for it: -2 - k for result k.
+    is live, and says on the kernels where each result lies (`mpk.places`): in a slot, or nowhere else than where it
+    is returned. A sweep that is the last to read a row as long as one that it writes, number by number, writes it
+    there: both values have one slot. So does a product with a row that its epilogue adds. If the value written is a
+    result of the function, both lie in the caller's memory for it.
 
     ```mlir
     func.func @f(%x: !node8, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>) -> !node2 {
@@ -798,9 +798,9 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     // becomes
     func.func @f(%x: !node8, %w: tensor<8x4xf32>, %v: tensor<4x2xf32>) -> !node2 {
       mpk.arena [@node] bytes [16] first [0] last [1]
-      %0 = mpk.product over @node(%x, %w) batch 1 rows 1 k 8 n 4 {mpk.slots = array<i64: 0>}
+      %0 = mpk.product over @node(%x, %w) batch 1 rows 1 k 8 n 4 {mpk.places = [#mpk.place<arena 0>]}
           : (!node8, tensor<8x4xf32>) -> !node4
-      %1 = mpk.product over @node(%0, %v) batch 1 rows 1 k 4 n 2 {mpk.slots = array<i64: -1>}
+      %1 = mpk.product over @node(%0, %v) batch 1 rows 1 k 4 n 2 {mpk.places = [#mpk.place<none>]}
           : (!node4, tensor<4x2xf32>) -> !node2
       return %1 : !node2
     }

@@ -339,9 +339,9 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
   for (auto [i, id] : llvm::enumerate(arguments)) {
     const frontend::Value &value = model.values[id];
     values[id] = block->getArgument(i);
-    StringRef role = value.op == OpCode::Input ? "input" : value.op == OpCode::Param ? "param" : "state";
+    Role role = value.op == OpCode::Input ? Role::Input : value.op == OpCode::Param ? Role::Param : Role::State;
     function.setArgAttr(i, kNameAttr, builder.getStringAttr(value.name));
-    function.setArgAttr(i, kRoleAttr, builder.getStringAttr(role));
+    function.setArgAttr(i, kRoleAttr, RoleAttr::get(builder.getContext(), role));
     function.setArgAttr(i, kAxesAttr, axisNames(value));
     if (!value.source.empty())
       function.setArgAttr(i, kSourceAttr, builder.getStringAttr(value.source));
@@ -357,8 +357,8 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
     unsigned result = outputs.size() + i;
     function.setResultAttr(result, kNameAttr, builder.getStringAttr(target.name));
     function.setResultAttr(result, kAxesAttr, axisNames(target));
-    function.setResultAttr(result, kUpdatesAttr,
-                           builder.getI64IntegerAttr(llvm::find(arguments, update.target) - arguments.begin()));
+    unsigned updated = llvm::find(arguments, update.target) - arguments.begin();
+    function.setResultAttr(result, kUpdatesAttr, ArgumentAttr::get(builder.getContext(), updated));
   }
 
   builder.setInsertionPointToStart(block);
@@ -388,13 +388,9 @@ OwningOpRef<ModuleOp> Importer::run() {
 
   SmallVector<Attribute> sparse;
   for (const frontend::SparseInput &input : model.sparseInputs) {
-    SmallVector<NamedAttribute> fields{builder.getNamedAttr("name", builder.getStringAttr(input.name)),
-                                       builder.getNamedAttr("entries", spaceRef(input.entries)),
-                                       builder.getNamedAttr("row", mapRef(input.row)),
-                                       builder.getNamedAttr("column", mapRef(input.column))};
-    if (input.value >= 0)
-      fields.push_back(builder.getNamedAttr("value", builder.getStringAttr(model.values[input.value].name)));
-    sparse.push_back(builder.getDictionaryAttr(fields));
+    StringAttr value = input.value < 0 ? StringAttr() : builder.getStringAttr(model.values[input.value].name);
+    sparse.push_back(SparseInputAttr::get(builder.getContext(), builder.getStringAttr(input.name),
+                                          spaceRef(input.entries), mapRef(input.row), mapRef(input.column), value));
   }
   SmallVector<NamedAttribute> sources;
   for (const frontend::Space &space : model.spaces)

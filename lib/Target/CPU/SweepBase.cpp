@@ -7,6 +7,7 @@
 
 #include "SweepBase.h"
 #include "SweepEmitter.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -115,8 +116,8 @@ IndexRef SweepBase::gatherIndex(unsigned operand) {
 
 Value SweepBase::elementAt(mpdfg::ElementOp op, Value owner, Value position) {
   if (FlatSymbolRefAttr along = kernel.getPositions())
-    return kernel.loadIndex(kernel.index(op->hasAttr(kOfOwner) ? IndexRef{IndexKind::Sorted, along, along}
-                                                               : IndexRef{IndexKind::Members, along, {}}),
+    return kernel.loadIndex(kernel.index(op->hasAttr(mpk::kOfOwnerAttr) ? IndexRef{IndexKind::Sorted, along, along}
+                                                                        : IndexRef{IndexKind::Members, along, {}}),
                             owner);
   return op.getMember() ? memberAt(position) : owner;
 }

@@ -22,9 +22,6 @@
 
 namespace gnnc::cpu {
 
-/// On mpdfg.element where rows are positions: the number of the member's owner, not of the member.
-inline constexpr llvm::StringLiteral kOfOwner = "mpk.of_owner";
-
 /// Whether a reduction carries the best number and the number of the element that has it.
 inline bool namesWinner(mpdfg::ReduceKind kind) {
   return kind == mpdfg::ReduceKind::ArgMax || kind == mpdfg::ReduceKind::ArgMin;

@@ -12,7 +12,7 @@
 #include "Product/SeparateEpilogue.h"
 #include "Sweep/SweepPrinter.h"
 #include "Tile/TileSweepPrinter.h"
-#include "gnnc/Transforms/Passes.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -130,10 +130,10 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
         kernels.push_back(&op);
   auto isOfLaunch = [&](size_t i, Attribute launch, Operation *first) {
     return i < kernels.size() && kernels[i]->getBlock() == first->getBlock() &&
-           kernels[i]->getAttr(kLaunchAttr) == launch;
+           kernels[i]->getAttr(mpk::kLaunchAttr) == launch;
   };
   for (size_t i = 0, end; i < kernels.size(); i = end) {
-    Attribute launch = kernels[i]->getAttr(kLaunchAttr);
+    Attribute launch = kernels[i]->getAttr(mpk::kLaunchAttr);
     for (end = i + 1; launch && isOfLaunch(end, launch, kernels[i]); ++end)
       ;
     SmallVector<std::string> names;

@@ -42,8 +42,8 @@ llvm::Error gnnc::checkEmbedded(ModuleOp module, ArrayRef<EmbeddedTensor> tensor
   for (auto function : module.getOps<func::FuncOp>())
     for (BlockArgument argument : function.getArguments()) {
       unsigned i = argument.getArgNumber();
-      StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
-      if (role == "param" || role == "state")
+      std::optional<mpdfg::Role> role = getRole(function, i);
+      if (role == mpdfg::Role::Param || role == mpdfg::Role::State)
         types.try_emplace(function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(), argument.getType());
     }
   llvm::StringMap<bool> seen;

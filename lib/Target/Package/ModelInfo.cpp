@@ -7,12 +7,11 @@
 
 #include "Needs.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
-#include "dialects/mpk/IR/MPK.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
-#include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -163,12 +162,10 @@ void addPlan(func::FuncOp function, llvm::json::Array &list) {
   };
   llvm::DenseMap<int64_t, size_t> listed; // Values that take each other's place have one slot.
   for (Operation &op : function.getBody().front()) {
-    auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
-    if (!slots)
-      continue;
-    auto arena = *function.getOps<mpk::ArenaOp>().begin();
-    for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults()))
-      if (slot >= 0) {
+    for (OpResult value : op.getResults())
+      if (mpk::PlaceAttr place = mpk::getPlace(value); place && place.getKind() == mpk::PlaceKind::Arena) {
+        auto arena = *function.getOps<mpk::ArenaOp>().begin();
+        int64_t slot = *place.getNumber();
         auto [known, fresh] = listed.try_emplace(slot, list.size());
         if (fresh)
           list.push_back(llvm::json::Object{{"name", "arena" + std::to_string(slot)},
@@ -201,7 +198,7 @@ llvm::json::Object describeProgram(func::FuncOp function, const llvm::Twine &nam
     auto label = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
     if (!made(mpdfg::getViewed(value)))
       continue;
-    if (function.getResultAttr(i, kUpdatesAttr))
+    if (getUpdated(function, i))
       updates.push_back(label.getValue());
     else
       outputs.push_back(tensor(value.getType(), label, function.getResultAttrOfType<ArrayAttr>(i, kAxesAttr)));
@@ -216,7 +213,7 @@ llvm::json::Object describeProgram(func::FuncOp function, const llvm::Twine &nam
 llvm::json::Array programs(ModuleOp module) {
   llvm::json::Array list;
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (function->hasAttr(kAlternativeAttr))
+    if (function->hasAttr(mpk::kAlternativeAttr))
       continue;
     auto any = [](Value) { return true; };
     list.push_back(describeProgram(function, function.getSymName(), any, any));
@@ -249,7 +246,7 @@ llvm::json::Array programs(ModuleOp module) {
 llvm::json::Array alternatives(ModuleOp module) {
   llvm::json::Array list;
   for (auto function : module.getOps<func::FuncOp>())
-    if (auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr))
+    if (auto leader = function->getAttrOfType<FlatSymbolRefAttr>(mpk::kAlternativeAttr))
       list.push_back(llvm::json::Object{{"function", function.getSymName()},
                                         {"instead_of", leader.getValue()},
                                         {"cost", formula(timeOf(function))},
@@ -282,8 +279,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
         object["source"] = source.getValue();
       if (function.getArgAttr(i, kSeedAttr))
         object["gradient"] = true;
-      StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
-      (role == "param" ? params : role == "state" ? states : inputs).push_back(std::move(object));
+      std::optional<mpdfg::Role> role = getRole(function, i);
+      (role == mpdfg::Role::Param ? params : role == mpdfg::Role::State ? states : inputs).push_back(std::move(object));
     }
   }
   auto function = module.lookupSymbol<func::FuncOp>(kForward);
@@ -291,13 +288,12 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
     outputs.push_back(tensor(type, function.getResultAttrOfType<StringAttr>(i, kNameAttr),
                              function.getResultAttrOfType<ArrayAttr>(i, kAxesAttr)));
   if (auto list = module->getAttrOfType<ArrayAttr>(kSparseAttr))
-    for (Attribute entry : list) {
-      auto fields = cast<DictionaryAttr>(entry);
-      llvm::json::Object object{{"name", fields.getAs<StringAttr>("name").getValue()},
-                                {"entries", nameOf(fields.get("entries"))},
-                                {"row", nameOf(fields.get("row"))},
-                                {"column", nameOf(fields.get("column"))}};
-      if (auto value = fields.getAs<StringAttr>("value"))
+    for (auto input : list.getAsRange<mpdfg::SparseInputAttr>()) {
+      llvm::json::Object object{{"name", input.getName().getValue()},
+                                {"entries", nameOf(input.getEntries())},
+                                {"row", nameOf(input.getRow())},
+                                {"column", nameOf(input.getColumn())}};
+      if (StringAttr value = input.getValue())
         object["value"] = value.getValue();
       sparse.push_back(std::move(object));
     }

@@ -13,12 +13,11 @@
 #include "gnnc/ModelFormat/ModelTable.h"
 #include "Needs.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
-#include "dialects/mpk/IR/MPK.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/CostModel.h"
 #include "gnnc/Support/Half.h"
 #include "gnnc/Target/Package/Package.h"
 #include "gnnc/Transforms/Halves.h"
-#include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/bit.h"
@@ -260,12 +259,12 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
   };
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
-    StringRef role = function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue();
+    std::optional<mpdfg::Role> role = getRole(function, i);
     table::BufferRec &record =
         add(argument, argument.getType(), function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
-            role == "param"   ? table::BufferKind::Param
-            : role == "state" ? table::BufferKind::State
-                              : table::BufferKind::Input);
+            role == mpdfg::Role::Param   ? table::BufferKind::Param
+            : role == mpdfg::Role::State ? table::BufferKind::State
+                                         : table::BufferKind::Input);
     if (auto found = valuesOf.find(function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue());
         found != valuesOf.end())
       record.values = found->second;
@@ -284,11 +283,12 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
   for (Operation &op : function.getBody().front()) {
     if (auto found = dyn_cast<mpk::ArenaOp>(op))
       arena = found;
-    auto slots = op.getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
-    if (!slots)
-      continue;
-    for (auto [slot, value] : llvm::zip(slots.asArrayRef(), op.getResults())) {
-      if (slot >= 0) {
+    for (OpResult value : op.getResults()) {
+      mpk::PlaceAttr place = mpk::getPlace(value);
+      if (!place)
+        continue;
+      if (place.getKind() == mpk::PlaceKind::Arena) {
+        int64_t slot = *place.getNumber();
         auto [known, fresh] = slotBuffers.try_emplace(slot, int64_t(buffers.size()));
         if (!fresh) {
           bufferNumbers[value] = known->second;
@@ -300,17 +300,18 @@ void TableBuilder::bufferRecords(func::FuncOp function) {
         record.last = arena.getLast()[slot];
         continue;
       }
-      if (Value output = slot == -1 ? Value() : terminator->getOperand(outputOfSlot(slot)); output && output != value) {
-        inOutputs.push_back({value, output});
-        continue;
-      }
+      if (place.getKind() == mpk::PlaceKind::Result)
+        if (Value output = terminator->getOperand(*place.getNumber()); output != value) {
+          inOutputs.push_back({value, output});
+          continue;
+        }
       auto isThis = [value = value](Value returned) { return mpdfg::getViewed(returned) == value; };
       unsigned output = llvm::find_if(terminator->getOperands(), isThis) - terminator->operand_begin();
       table::BufferRec &record =
           add(value, terminator->getOperand(output).getType(),
               function.getResultAttrOfType<StringAttr>(output, kNameAttr).getValue(), table::BufferKind::Output);
-      if (auto updates = function.getResultAttrOfType<IntegerAttr>(output, kUpdatesAttr))
-        record.replaces = bufferNumbers.lookup(function.getArgument(updates.getInt()));
+      if (std::optional<unsigned> updated = getUpdated(function, output))
+        record.replaces = bufferNumbers.lookup(function.getArgument(*updated));
     }
   }
   for (auto [value, output] : inOutputs)
@@ -338,7 +339,7 @@ void TableBuilder::programRecords(func::FuncOp function, const table::FunctionRe
         {name(label.str()), int64_t(functions.size()), first, count, list(sorted), int64_t(sorted.size())});
   };
   // An alternative's programs have the names of those that it stands in for.
-  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr);
+  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(mpk::kAlternativeAttr);
   StringRef label = leader ? leader.getValue() : function.getSymName();
   add(label, 0, record.numSteps);
   if (std::optional<int64_t> seedless = countSeedless(function)) {
@@ -355,7 +356,7 @@ std::pair<int64_t, int64_t> TableBuilder::formula(const SymbolicExpr &expression
 }
 
 void TableBuilder::alternativeRecord(func::FuncOp function) {
-  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(kAlternativeAttr);
+  auto leader = function->getAttrOfType<FlatSymbolRefAttr>(mpk::kAlternativeAttr);
   if (!leader)
     return;
   int64_t number = 0;

@@ -157,7 +157,7 @@ Value Generator::argument(FlatSymbolRefAttr space, ArrayRef<int64_t> sizes) {
   RankedTensorType type = typeOn(space, sizes);
   SmallVector<NamedAttribute> attributes = {
       builder.getNamedAttr(kNameAttr, builder.getStringAttr("arg" + Twine(number))),
-      builder.getNamedAttr(kRoleAttr, builder.getStringAttr("input"))};
+      builder.getNamedAttr(kRoleAttr, RoleAttr::get(builder.getContext(), Role::Input))};
   LogicalResult added = function.insertArgument(number, type, builder.getDictionaryAttr(attributes), loc);
   assert(succeeded(added) && "a function takes any argument");
   (void)added;

@@ -7,7 +7,7 @@
 
 #include "gnnc/ModelFormat/ModelTable.h"
 #include "PlannedModel.h"
-#include "gnnc/Transforms/Passes.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "llvm/ADT/bit.h"
 
 #include <cstring>
@@ -142,8 +142,10 @@ TEST(ModelTableOutputs, HoldWhatIsWrittenOverThere) {
   arena.setBytes({});
   arena.setFirst({});
   arena.setLast({});
-  (*function.getOps<mpk::ProductOp>().begin())->setAttr(kSlotsAttr, b.getDenseI64ArrayAttr({slotOfOutput(0)}));
-  (*function.getOps<mpk::SweepOp>().begin())->setAttr(kSlotsAttr, b.getDenseI64ArrayAttr({slotOfOutput(0), -1}));
+  mlir::Attribute inFirst = mpk::PlaceAttr::get(&model.context, mpk::PlaceKind::Result, 0),
+                  nowhere = mpk::PlaceAttr::get(&model.context, mpk::PlaceKind::None);
+  (*function.getOps<mpk::ProductOp>().begin())->setAttr(mpk::kPlacesAttr, b.getArrayAttr({inFirst}));
+  (*function.getOps<mpk::SweepOp>().begin())->setAttr(mpk::kPlacesAttr, b.getArrayAttr({inFirst, nowhere}));
   Reader read{buildTable(*model.module, model.kernels, 2, DeviceCode())};
   ASSERT_EQ(read.header.numBuffers, 4);
   table::BufferRec y = read.buffer(2), top = read.buffer(3);

@@ -36,12 +36,12 @@ public:
         mpdfg.map @dst root from @edge to @node
         func.func @forward(
             %x: tensor<?x2x4xf32, #mpdfg.on<@node>>
-              {mpdfg.name = "x", mpdfg.role = "input", mpdfg.axes = ["heads", "in"], mpdfg.fill = 0.5 : f64},
-            %w: tensor<8x6xf32> {mpdfg.name = "W", mpdfg.role = "param", mpdfg.axes = ["in", "out"]})
+              {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>, mpdfg.axes = ["heads", "in"], mpdfg.fill = 0.5 : f64},
+            %w: tensor<8x6xf32> {mpdfg.name = "W", mpdfg.role = #mpdfg.role<param>, mpdfg.axes = ["in", "out"]})
             -> (tensor<?x6xf32, #mpdfg.on<@node>> {mpdfg.name = "y", mpdfg.axes = ["out"]},
                 tensor<6xf32> {mpdfg.name = "top", mpdfg.axes = ["out"]}) {
           mpk.arena [@node] bytes [24] first [0] last [1]
-          %z = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 6 {mpk.slots = array<i64: 0>}
+          %z = mpk.product over @node (%x, %w) batch 1 rows 1 k 8 n 6 {mpk.places = [#mpk.place<arena 0>]}
              : (tensor<?x2x4xf32, #mpdfg.on<@node>>, tensor<8x6xf32>) -> tensor<?x6xf32, #mpdfg.on<@node>>
           %y:2 = mpk.sweep over @node along @ring.dst (%z) access [#mpk.access<owner>]
               yields [#mpk.access<owner>, #mpk.access<shared>] {
@@ -49,7 +49,7 @@ public:
             %s = mpk.accumulate sum %a : tensor<6xf32>
             %m = mpk.accumulate max %s shared : tensor<6xf32>
             mpk.yield %s, %m : tensor<6xf32>, tensor<6xf32>
-          } {mpk.slots = array<i64: -1, -1>}
+          } {mpk.places = [#mpk.place<none>, #mpk.place<none>]}
             : (tensor<?x6xf32, #mpdfg.on<@node>>) -> (tensor<?x6xf32, #mpdfg.on<@node>>, tensor<6xf32>)
           return %y#0, %y#1 : tensor<?x6xf32, #mpdfg.on<@node>>, tensor<6xf32>
         }

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Row/RowGroup.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -192,8 +193,8 @@ Value OwnerGroup::loadAll(Value value) {
   if (auto number = value.getDefiningOp<ElementOp>()) {
     if (!along)
       return flat.elementNumbers(positions.front(), count);
-    Value numbers = indices(number->hasAttr(kOfOwner) ? IndexRef{IndexKind::Sorted, along, along}
-                                                      : IndexRef{IndexKind::Members, along, {}});
+    Value numbers = indices(number->hasAttr(mpk::kOfOwnerAttr) ? IndexRef{IndexKind::Sorted, along, along}
+                                                               : IndexRef{IndexKind::Members, along, {}});
     if (!sweep.element.isF32())
       numbers = arith::ExtSIOp::create(b, loc, VectorType::get({int64_t(count)}, b.getI64Type()), numbers);
     return arith::BitcastOp::create(b, loc, flat.type(count), numbers);

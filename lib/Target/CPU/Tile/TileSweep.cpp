@@ -22,6 +22,7 @@
 #include "SweepBase.h"
 #include "SweepEmitter.h"
 #include "dialects/mpk/IR/BodySlice.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -277,7 +278,7 @@ mpk::SweepOp TileSweep::makePiece(ValueRange results, ArrayRef<Attribute> yields
   slice.cloneInto(piece.getBody(), [&](Operation *clone) {
     if (auto number = dyn_cast<ElementOp>(clone); number && positions) {
       if (!number.getMember())
-        clone->setAttr(kOfOwner, own.getUnitAttr());
+        clone->setAttr(mpk::kOfOwnerAttr, own.getUnitAttr());
       number.setMember(false);
     }
   });

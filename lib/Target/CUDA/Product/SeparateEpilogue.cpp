@@ -13,8 +13,8 @@
 #include "Product/SeparateEpilogue.h"
 #include "Product/ProductPrinter.h"
 #include "Sweep/SweepPrinter.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "dialects/mpk/IR/SpreadRows.h"
-#include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/ScopeExit.h"
 
@@ -53,22 +53,21 @@ FailureOr<DeviceStep> cuda::printWithRows(mpk::ProductOp product, StringRef name
   access.insert(access.begin(), owner);
   SmallVector<Type> types;
   SmallVector<Value> values, results;
-  auto allSlots = product->getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr);
-  SmallVector<int64_t> slots;
+  SmallVector<Attribute> places;
   for (auto [value, result] : llvm::zip(yielded, product.getResults()))
     if (value != row || !isKept) {
       types.push_back(result.getType());
       yields.push_back(owner);
       values.push_back(value);
       results.push_back(result);
-      if (allSlots)
-        slots.push_back(allSlots[cast<OpResult>(result).getResultNumber()]);
+      if (mpk::PlaceAttr place = mpk::getPlace(result))
+        places.push_back(place);
     }
   auto sweep = mpk::SweepOp::create(b, product.getLoc(), types, product.getOverAttr(), FlatSymbolRefAttr(), inputs,
                                     b.getArrayAttr(access), b.getArrayAttr(yields));
   llvm::scope_exit eraseSweep([&] { sweep.erase(); });
-  if (allSlots) // What it writes over what it reads.
-    sweep->setAttr(kSlotsAttr, b.getDenseI64ArrayAttr(slots));
+  if (!places.empty()) // What it writes over what it reads.
+    sweep->setAttr(mpk::kPlacesAttr, b.getArrayAttr(places));
   IRMapping mapping;
   product.getEpilogue().cloneInto(&sweep.getBody(), mapping);
   SmallVector<Value> mapped;

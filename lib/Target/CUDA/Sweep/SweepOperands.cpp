@@ -13,7 +13,7 @@
 #include "StepMemory.h"
 #include "Sweep/SweepPrinterImpl.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
-#include "gnnc/Transforms/Passes.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 using namespace mlir;
@@ -97,23 +97,18 @@ bool cuda::isReplacedBy(mpk::SweepOp sweep, Value input) { return !findReplacing
 
 SmallVector<unsigned, 1> cuda::findReplacing(mpk::SweepOp sweep, Value input) {
   Value memory = getViewed(input);
-  auto slotOf = [](Value value) -> int64_t {
-    Operation *maker = value.getDefiningOp();
-    auto slots = maker ? maker->getAttrOfType<DenseI64ArrayAttr>(kSlotsAttr) : DenseI64ArrayAttr();
-    return slots ? slots[cast<OpResult>(value).getResultNumber()] : -1;
-  };
   SmallVector<unsigned, 1> found;
-  if (int64_t slot = slotOf(memory); slot != -1) {
+  if (mpk::PlaceAttr place = mpk::getPlace(memory); place && place.getKind() != mpk::PlaceKind::None) {
     for (OpResult result : sweep.getResults())
-      if (slotOf(result) == slot)
+      if (mpk::getPlace(result) == place)
         found.push_back(result.getResultNumber());
     return found;
   }
   auto function = sweep->getParentOfType<func::FuncOp>();
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
-    if (auto updates = function.getResultAttrOfType<IntegerAttr>(returned.getOperandNumber(), kUpdatesAttr))
+    if (std::optional<unsigned> updated = getUpdated(function, returned.getOperandNumber()))
       if (Value made = getViewed(returned.get());
-          made.getDefiningOp() == sweep && function.getArgument(updates.getInt()) == memory)
+          made.getDefiningOp() == sweep && function.getArgument(*updated) == memory)
         found.push_back(cast<OpResult>(made).getResultNumber());
   return found;
 }
