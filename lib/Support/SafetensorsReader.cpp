@@ -213,6 +213,7 @@ llvm::Error SafetensorsFile::readHeader() {
                        "expected a known dtype, found " + (typeName ? "'" + *typeName + "'" : std::string("none")));
     tensor.typeName = *typeName;
     tensor.type = elementTypeOfName(*typeName);
+    tensor.width = int64_t(width);
 
     if (!readSizes(member("shape"), tensor.shape))
       return malformed(filePath, name, "expected a list of sizes as shape");

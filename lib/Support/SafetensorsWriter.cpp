@@ -19,25 +19,35 @@ using namespace gnnc;
 
 llvm::Error SafetensorsWriter::add(llvm::StringRef name, ElementType type, llvm::ArrayRef<int64_t> shape,
                                    const void *data) {
+  return addEntry({name.str(), elementTypeName(type).str(), elementBytes(type), shape.vec(), data, 0});
+}
+
+llvm::Error SafetensorsWriter::addLike(const FileTensor &tensor, const void *data) {
+  return addEntry({tensor.name, tensor.typeName, tensor.width, tensor.shape, data, 0});
+}
+
+llvm::Error SafetensorsWriter::addEntry(Entry entry) {
+  const std::string &name = entry.name;
   if (name.empty() || name == "__metadata__" || !llvm::json::isUTF8(name))
     return llvm::createStringError("'" + name + "' cannot be the name of a tensor in a safetensors file");
-  if (llvm::any_of(entries, [&](const Entry &entry) { return entry.name == name; }))
+  if (llvm::any_of(entries, [&](const Entry &other) { return other.name == name; }))
     return llvm::createStringError("tensor '" + name + "': expected one of that name, found two");
-  std::optional<int64_t> elements = countElements(shape);
-  std::optional<int64_t> bytes = elements ? llvm::checkedMul(*elements, elementBytes(type)) : std::nullopt;
+  std::optional<int64_t> elements = countElements(entry.shape);
+  std::optional<int64_t> bytes = elements ? llvm::checkedMul(*elements, entry.width) : std::nullopt;
   if (!bytes)
     return llvm::createStringError("tensor '" + name + "': expected a shape that fits in memory, found " +
-                                   formatShape(shape));
-  entries.push_back({name.str(), type, shape.vec(), data, uint64_t(*bytes)});
+                                   formatShape(entry.shape));
+  entry.bytes = uint64_t(*bytes);
+  entries.push_back(std::move(entry));
   return llvm::Error::success();
 }
 
 llvm::Error SafetensorsWriter::write(llvm::StringRef path) const {
   // Wider elements first: then every tensor is aligned without padding, and the first one to 64 bytes.
   std::vector<const Entry *> order;
-  for (int64_t width : {8, 4, 2})
+  for (int64_t width : {8, 4, 2, 1})
     for (const Entry &entry : entries)
-      if (elementBytes(entry.type) == width)
+      if (entry.width == width)
         order.push_back(&entry);
 
   std::string header;
@@ -52,7 +62,7 @@ llvm::Error SafetensorsWriter::write(llvm::StringRef path) const {
     uint64_t begin = 0;
     for (const Entry *entry : order) {
       out.attributeObject(entry->name, [&] {
-        out.attribute("dtype", elementTypeName(entry->type));
+        out.attribute("dtype", entry->typeName);
         out.attributeArray("shape", [&] {
           for (int64_t size : entry->shape)
             out.value(size);

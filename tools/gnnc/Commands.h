@@ -92,6 +92,12 @@ struct BenchArguments {
   bool json = false;
 };
 
+struct ReorderArguments {
+  std::string graph, output; ///< no output: only what it would bring is printed
+  std::string by = "metis";
+  std::vector<std::string> nodeTensors, edgeTensors;
+};
+
 int runCompile(const CompileArguments &arguments);
 /// Uses `input`, `defines`, `model` and `werror`.
 int runImport(const ImportArguments &arguments);
@@ -101,6 +107,7 @@ int runTrain(const TrainArguments &arguments);
 int runInspect(const InspectArguments &arguments);
 int runTune(const TuneArguments &arguments);
 int runBench(const BenchArguments &arguments);
+int runReorder(const ReorderArguments &arguments);
 
 } // namespace gnnc
 

@@ -225,6 +225,7 @@ void Inspector::printText() {
   }
   table.print(out);
   printShared();
+  printLocality();
 }
 
 /// A number for a graph, else a formula.
@@ -339,6 +340,12 @@ int gnnc::runInspect(const InspectArguments &arguments) {
     if (!graph)
       return fail(graph.takeError());
     plans.graphPath = arguments.graph;
+    if (llvm::all_of(llvm::ArrayRef{"src", "dst"}, [&](llvm::StringRef map) { return model->info().findMap(map); })) {
+      if (llvm::Expected<GraphEdges> edges = GraphEdges::read(*file))
+        plans.edges = std::move(*edges);
+      else
+        llvm::consumeError(edges.takeError()); // The maps came from elsewhere in the file.
+    }
     if (llvm::Error error = makePlans(*model, *graph, arguments.tuning, plans))
       return fail(llvm::createStringError("'" + arguments.model + "' on '" + arguments.graph +
                                           "': " + llvm::toString(std::move(error))));

@@ -144,3 +144,10 @@ void Inspector::printShared() {
   out << "maps that share an index on this graph\n";
   table.print(out);
 }
+
+void Inspector::printLocality() {
+  if (!plans->edges || plans->edges->src.empty())
+    return;
+  out << "gathers along edges that find the row of one of the last gathers (gnnc reorder)\n";
+  gnnc::printLocality(plans->edges->list());
+}

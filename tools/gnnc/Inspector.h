@@ -9,6 +9,7 @@
 #define GNNC_TOOLS_GNNC_INSPECTOR_H
 
 #include "Commands.h"
+#include "gnnc/Graphs/GraphEdges.h"
 #include "gnnc/Host/GraphInfo.h"
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/PlanInfo.h"
@@ -24,6 +25,7 @@ namespace gnnc {
 /// A model prepared for a graph, without anything that could be run: for CPUs, and for GPUs if it has code for them.
 struct Plans {
   std::string graphPath;
+  std::optional<GraphEdges> edges; ///< if the file has them, and the model reads them as `src` and `dst`
   std::vector<Session> sessions;
   std::vector<GraphInfo> infos; ///< parallel
 
@@ -51,6 +53,7 @@ private:
   void printSchedules();
   void printChosen(const GraphInfo &graph);
   void printShared();
+  void printLocality();
   void printPlan();
   std::optional<int64_t> extentOf(const std::optional<std::string> &space) const;
   std::string costOf(const SymbolicExpr &expression) const;

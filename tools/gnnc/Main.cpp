@@ -301,6 +301,31 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
       "Print everything: also states, derived spaces and maps, the kernels of all programs, and --memory");
 }
 
+static void addReorder(CLI::App &app, ReorderArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "reorder", "Give a graph's nodes other numbers, so that rows that are gathered together lie close together");
+  command->add_option("GRAPH", arguments.graph, "Graph (.safetensors) with edge_index and metadata num_nodes")
+      ->required();
+  command
+      ->add_option("--by", arguments.by,
+                   "metis: by the parts of a partition that cuts few edges; rcm: reverse Cuthill-McKee, breadth first; "
+                   "degree: nodes of many edges first")
+      ->check(CLI::IsMember({"metis", "rcm", "degree"}))
+      ->capture_default_str();
+  command->add_option(
+      "-o,--output", arguments.output,
+      "File to write: all tensors and metadata, and node_order, the old number of each node; without it, "
+      "only what the order would bring is printed");
+  command
+      ->add_option("--nodes", arguments.nodeTensors,
+                   "Tensors with a row for each node, where there are as many edges as nodes; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+}
+
 static void addTune(CLI::App &app, TuneArguments &arguments) {
   CLI::App *command = app.add_subcommand(
       "tune",
@@ -360,6 +385,7 @@ int main(int argc, char **argv) {
   InspectArguments inspectArguments;
   BenchArguments benchArguments;
   TuneArguments tuneArguments;
+  ReorderArguments reorderArguments;
   addCompile(app, compileArguments);
   addImport(app, importArguments);
   addCheck(app, checkArguments);
@@ -368,6 +394,7 @@ int main(int argc, char **argv) {
   addInspect(app, inspectArguments);
   addBench(app, benchArguments);
   addTune(app, tuneArguments);
+  addReorder(app, reorderArguments);
   // The parser would only say that it found no command.
   std::vector<std::string> commands;
   for (const CLI::App *command : app.get_subcommands({}))
@@ -402,5 +429,7 @@ int main(int argc, char **argv) {
     return finish(runInspect(inspectArguments));
   if (app.got_subcommand("tune"))
     return finish(runTune(tuneArguments));
+  if (app.got_subcommand("reorder"))
+    return finish(runReorder(reorderArguments));
   return finish(runBench(benchArguments));
 }

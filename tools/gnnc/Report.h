@@ -8,6 +8,7 @@
 #ifndef GNNC_TOOLS_GNNC_REPORT_H
 #define GNNC_TOOLS_GNNC_REPORT_H
 
+#include "gnnc/Graphs/GraphEdges.h"
 #include "gnnc/Host/ModelInfo.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -29,6 +30,9 @@ std::string formatSeconds(double seconds);
 std::string formatCount(int64_t count);
 /// "node[heads = 8, out = 8]"; shared values have no space.
 std::string formatType(const TensorInfo &tensor);
+
+/// How local the gathers of sweeps along edges are, both ways; with `after`, of the same edges in another order too.
+void printLocality(const EdgeList &edges, const EdgeList *after = nullptr);
 
 /// Lines of columns, each as wide as its widest cell; the last one is not padded.
 class Table {

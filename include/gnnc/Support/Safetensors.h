@@ -49,8 +49,10 @@ struct FileTensor {
   std::optional<ElementType> type; ///< none for types gnnc does not know (BOOL, U8, ...)
   std::vector<int64_t> shape;
   int64_t elements = 0;
+  int64_t width = 0; ///< bytes of an element
   const void *data = nullptr;
 
+  int64_t bytes() const { return elements * width; }
   template <typename T> llvm::ArrayRef<T> as() const {
     return llvm::ArrayRef<T>(static_cast<const T *>(data), static_cast<size_t>(elements));
   }
@@ -95,17 +97,20 @@ class SafetensorsWriter {
 public:
   void addMetadata(llvm::StringRef key, llvm::StringRef value) { metadata[key.str()] = value.str(); }
   llvm::Error add(llvm::StringRef name, ElementType type, llvm::ArrayRef<int64_t> shape, const void *data);
+  /// A tensor like that of a file, which may be of a type that gnnc does not know, with other numbers in it.
+  llvm::Error addLike(const FileTensor &tensor, const void *data);
   /// Writes a temporary file beside `path` and renames it: `path` is never half-written.
   llvm::Error write(llvm::StringRef path) const;
 
 private:
   struct Entry {
-    std::string name;
-    ElementType type;
+    std::string name, typeName;
+    int64_t width;
     std::vector<int64_t> shape;
     const void *data;
     uint64_t bytes;
   };
+  llvm::Error addEntry(Entry entry);
   std::vector<Entry> entries;
   std::map<std::string, std::string> metadata;
 };

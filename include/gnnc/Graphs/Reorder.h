@@ -1,0 +1,78 @@
+//===- Reorder.h - A graph file with its nodes in another order -*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Gives the nodes of a graph file new numbers. Every tensor and all metadata are kept:
+//
+// * `edge_index` and other `…edge_index` [2, M], and `…_idx` [M]: numbers of nodes (-1 stays) become the new ones.
+// * Tensors with a row for each node, and `x_indptr`, `x_indices`, `x_values` with rows of nodes: rows move.
+// * If `edge_index` is sorted by its second row, so is the result (by the first row within); then tensors with a row
+// for
+//   each edge move likewise. Otherwise edges stay where they are.
+// * The rest stays as it is.
+//
+// The result also has `node_order` [N]: the old number of each node. A file that has one already gets that of the first
+// file, so that a result can always be brought back to where it came from.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_GRAPHS_REORDER_H
+#define GNNC_GRAPHS_REORDER_H
+
+#include "gnnc/Graphs/NodeOrder.h"
+#include "gnnc/Support/Safetensors.h"
+
+#include <deque>
+
+namespace gnnc {
+
+struct ReorderOptions {
+  NodeOrderKind kind = NodeOrderKind::Metis;
+  /// Tensors, by name, of which it cannot be told whether they have rows of nodes or of edges (as many edges as nodes).
+  std::vector<std::string> nodeTensors, edgeTensors;
+};
+
+/// A graph with its nodes in another order. Points into the file it was made from.
+class ReorderedGraph {
+public:
+  /// The error names the file and the tensor, what was expected and what was found. Graphs that are divided by
+  /// `graph_ptr` are refused, since their nodes must stay together.
+  static llvm::Expected<ReorderedGraph> create(const SafetensorsFile &file, const ReorderOptions &options);
+
+  /// Nothing is written unless all is.
+  llvm::Error write(llvm::StringRef path) const;
+
+  /// Edges before and after.
+  EdgeList before() const { return old.list(); }
+  EdgeList after() const { return {old.nodes, newSrc, newDst}; }
+  llvm::ArrayRef<int32_t> order() const { return oldNumbers; }
+
+private:
+  explicit ReorderedGraph(const SafetensorsFile &file) : file(&file) {}
+
+  llvm::Error renumber(const ReorderOptions &options);
+  llvm::Error place(const FileTensor &tensor, const ReorderOptions &options);
+  llvm::Error placeNumbers(const FileTensor &tensor);
+  /// Whether NAME_indptr and NAME_indices are rows of nodes.
+  bool isSparse(llvm::StringRef name) const;
+  llvm::Error placeSparseRows(llvm::StringRef name);
+  void placeRows(const FileTensor &tensor, llvm::ArrayRef<int32_t> order);
+  llvm::Error wrong(const llvm::Twine &what) const;
+  /// Memory for a tensor of the result.
+  char *allocate(const FileTensor &tensor);
+
+  const SafetensorsFile *file;
+  GraphEdges old;
+  std::vector<int32_t> newSrc, newDst;
+  std::vector<int32_t> oldNumbers, newNumbers; ///< of nodes
+  std::vector<int32_t> edgeOrder;              ///< the old place of each edge; empty: as before
+  std::deque<std::vector<char>> memory;
+  SafetensorsWriter writer;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_GRAPHS_REORDER_H
