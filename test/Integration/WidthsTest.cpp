@@ -210,6 +210,10 @@ INSTANTIATE_TEST_SUITE_P(
                                  "let t = tanh(s) * degree(src)\n"
                                  "output y = concat(x, t, relu(t), axis: features)\n"
                                  "output z = t[features: 11..50] * sum(sum(x.src[features: 2..6], over: features)) }"},
+        // Numbers that lie apart in their rows, since others of theirs are between them.
+        Wide{"Places", "model M { input x: node[features = 8, place = 4], z: node[features]\n"
+                       "output y = sum(x[place: 0].src * x[place: 3].dst * z.src)\n"
+                       "output t = concat(x[place: 2..3], tanh(x[place: 0..1]), axis: place) * 2 }"},
         // Weights that are joined, cut and multiplied with each other.
         Wide{"Weights", "model M { input x: node[in = 24]\n"
                         "param A[in, out = 36], B[in, out], C[out, last = 20]\n"

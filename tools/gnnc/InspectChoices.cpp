@@ -7,6 +7,7 @@
 
 #include "Inspector.h"
 #include "Report.h"
+#include "gnnc/Graphs/NodeOrder.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -146,7 +147,8 @@ void Inspector::printShared() {
 }
 
 void Inspector::printLocality() {
-  if (!plans->edges || plans->edges->src.empty())
+  // The rows of few nodes stay in a cache in any order.
+  if (!plans->edges || plans->edges->nodes <= kLocalityWindows[0])
     return;
   out << "gathers along edges that find the row of one of the last gathers (gnnc reorder)\n";
   gnnc::printLocality(plans->edges->list());

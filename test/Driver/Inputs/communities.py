@@ -1,4 +1,4 @@
-"""Writes a graph of 4096 nodes in communities of 256 whose numbers are shuffled: communities.py FILE.
+"""Writes a graph of 16384 nodes in communities of 256 whose numbers are shuffled: communities.py FILE.
 
 With --compare FIRST SECOND GRAPH: whether the outputs y in SECOND, of GRAPH, are those in FIRST, each node's in its new row
 by GRAPH's node_order."""
@@ -34,7 +34,7 @@ if sys.argv[1] == "--compare":
     print("equal")
     sys.exit()
 
-nodes, numbers = 4096, random.Random(1)
+nodes, numbers = 16384, random.Random(1)
 shuffled = list(range(nodes))
 numbers.shuffle(shuffled)
 edges = []

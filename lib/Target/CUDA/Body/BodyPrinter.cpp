@@ -198,7 +198,14 @@ static std::string addressOf(const std::string &registers) { return "&" + regist
 /// The atom whose neighbours are one access to a part of a row; -1: none.
 int BodyPrinter::vectorOf(const AxisList &shape, const RowPart &place) const {
   int atom = layout.vectorAtom;
-  return atom >= 0 && innermost(shape) == atom && isAligned(place, axes[atom].vector) ? atom : -1;
+  if (atom < 0 || innermost(shape) != atom || !isAligned(place, axes[atom].vector))
+    return -1;
+  // Of an axis further in the value may have one number where its row has more: what is next to that in memory is
+  // another part of the row.
+  for (size_t axis = shape.size(); axis-- > 0 && shape[axis].empty();)
+    if (place.dims[axis] != 1)
+      return -1;
+  return atom;
 }
 
 void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef defined, double fill, Part part) {
