@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PlannedModel.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/ModelFormat/ModelTable.h"
 #include "llvm/Support/JSON.h"
 
@@ -48,7 +49,7 @@ TEST_F(EmbeddedTest, IsWhatTheModelHas) {
 
 TEST_F(EmbeddedTest, DependsOnNoGraph) {
   auto function = *model.module->getOps<mlir::func::FuncOp>().begin();
-  function.setArgAttr(0, "mpdfg.role", mlir::StringAttr::get(&model.context, "param"));
+  function.setArgAttr(0, kRoleAttr, mpdfg::RoleAttr::get(&model.context, mpdfg::Role::Param));
   EXPECT_EQ(errorOf({{"x", {4, 2, 4}, 32, false, std::string(128, 0)}}),
             "cannot embed 'x': it has a row for each element of 'node', whose extent a graph gives");
 }
