@@ -346,7 +346,7 @@ private:
       return wrong("expected a name, a number or '[', found '" + rest + "'");
     rest = rest.drop_front(name.size());
     if (consume('('))
-      return name == "size" ? size() : call(name, depth);
+      return name == "size" ? size() : name == "column" ? column() : call(name, depth);
     return tensor(name);
   }
 
@@ -371,20 +371,54 @@ private:
     return std::move(*found);
   }
 
-  Result size() {
+  /// `x, 1)`: a tensor and a number.
+  llvm::Expected<std::pair<StringRef, int64_t>> tensorAndNumber(std::optional<SourceTensor> &found) {
     rest = rest.ltrim();
     StringRef name = rest.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
     rest = rest.drop_front(name.size());
-    llvm::Expected<SourceTensor> found = named(name);
-    if (!found)
-      return found.takeError();
+    llvm::Expected<SourceTensor> tensor = named(name);
+    if (!tensor)
+      return tensor.takeError();
+    found = std::move(*tensor);
     if (llvm::Error error = expect(','))
       return std::move(error);
-    llvm::Expected<int64_t> axis = integer();
-    if (!axis)
-      return axis.takeError();
+    llvm::Expected<int64_t> value = integer();
+    if (!value)
+      return value.takeError();
     if (llvm::Error error = expect(')'))
       return std::move(error);
+    return std::pair(name, *value);
+  }
+
+  /// The elements of a tensor of two axes that have one place along the second.
+  Result column() {
+    std::optional<SourceTensor> found;
+    auto arguments = tensorAndNumber(found);
+    if (!arguments)
+      return arguments.takeError();
+    auto [name, at] = *arguments;
+    if (found->shape.size() != 2)
+      return wrong("tensor '" + name + "': expected 2 axes, found " + Twine(found->shape.size()));
+    if (at < 0 || at >= found->shape[1])
+      return wrong("tensor '" + name + "': expected more than " + Twine(at) + " columns, found " +
+                   Twine(found->shape[1]));
+    llvm::Expected<std::vector<int64_t>> all = found->read();
+    if (!all)
+      return all.takeError();
+    std::vector<int64_t> result;
+    result.reserve(size_t(found->shape[0]));
+    for (size_t i = size_t(at); i < all->size(); i += size_t(found->shape[1]))
+      result.push_back((*all)[i]);
+    return listOf(std::move(result));
+  }
+
+  Result size() {
+    std::optional<SourceTensor> found;
+    auto arguments = tensorAndNumber(found);
+    if (!arguments)
+      return arguments.takeError();
+    StringRef name = arguments->first;
+    int64_t *axis = &arguments->second;
     if (*axis < 0 || *axis >= int64_t(found->shape.size()))
       return wrong("tensor '" + name + "': expected at least " + Twine(*axis + 1) + " axes, found " +
                    Twine(found->shape.size()));

@@ -133,6 +133,14 @@ def _take(values: Any, at: Any) -> Any:
     return _wide(values)[_wide(at)] if _is_list(at) else int(values[at])
 
 
+def _column(array: Any, at: int) -> Any:
+    if len(array.shape) != 2:
+        raise Error(f"column: expected 2 axes, found {len(array.shape)}", 2)
+    if not 0 <= at < array.shape[1]:
+        raise Error(f"column: expected more than {at} columns, found {array.shape[1]}", 2)
+    return array[:, at]
+
+
 def _nonzero(values: Any) -> Any:
     return values.nonzero().reshape(-1) if is_tensor(values) else np.nonzero(values)[0]
 
@@ -229,6 +237,7 @@ def _diff(values: Any) -> Any:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "column": _column,
     "add": _elementwise("add", operator.add),
     "sub": _elementwise("sub", operator.sub),
     "mul": _elementwise("mul", operator.mul),

@@ -131,6 +131,14 @@ private:
   // Names
   //===--------------------------------------------------------------------===//
 
+  static bool isKeyword(StringRef word) {
+    for (const char *each : {"import", "space", "map", "relation", "layer", "model", "let", "param", "state", "input",
+                             "output", "repeat", "on", "as", "and", "or", "not", "true", "false"})
+      if (word == each)
+        return true;
+    return false;
+  }
+
   static std::string identifier(const std::string &text) {
     std::string result;
     for (char c : text)
@@ -177,7 +185,7 @@ private:
         if (operation.text != identifier(operation.text))
           throw Refusal{"input '" + operation.text + "' has a name that cannot be written"};
         taken.insert(operation.text);
-        names[int(i)] = operation.text;
+        names[int(i)] = isKeyword(operation.text) ? "`" + operation.text + "`" : operation.text;
       }
     }
     nameSpaces();

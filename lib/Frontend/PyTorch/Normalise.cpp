@@ -13,6 +13,8 @@
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <set>
+
 using namespace gnnc::frontend::pytorch;
 using llvm::StringRef;
 
@@ -113,7 +115,9 @@ private:
     for (auto &[view, base] : views)
       if (base == root && view != changed && view != result)
         frozen.emplace(view, node.name);
-    if (root != changed)
+    if (wholes.count(changed))
+      current[root] = result;
+    else if (root != changed)
       frozen.emplace(root, node.name);
     current[changed] = result;
     if (auto known = views.find(changed); known != views.end())
@@ -126,11 +130,12 @@ private:
   }
 
   /// Remembers what shares memory with what, and refuses uses of what has been changed through something else.
-  void noteView(const NormalNode &node, const std::string &changed) {
+  void noteView(NormalNode &node, const std::string &changed) {
     auto check = [&](const std::string &name) {
       if (auto known = frozen.find(name); known != frozen.end())
-        throw Refusal{"'" + name + "' shares its memory with what '" + known->second +
-                      "' changes in place, and is used afterwards; change a copy instead"};
+        node.refusal = "'" + name + "' shares its memory with what node '" + known->second +
+                       "' changed in place before, which gnnc does not follow; compute a new tensor instead, for "
+                       "instance with torch.where, or write to the whole tensor by its own name";
     };
     for (auto &[argument, value] : node.arguments) {
       if (auto *name = std::get_if<ValueName>(&value))
@@ -147,8 +152,24 @@ private:
     if (!viewing.contains(node.op) || self == node.arguments.end())
       return;
     if (auto *base = std::get_if<ValueName>(&self->second))
-      for (const std::string &output : node.outputs)
+      for (const std::string &output : node.outputs) {
         views[output] = rootOf(base->name);
+        if (isWhole(node) && (base->name == rootOf(base->name) || wholes.count(base->name)))
+          wholes.insert(output);
+      }
+  }
+
+  /// `x[:]`: all of a tensor, in its shape.
+  static bool isWhole(const NormalNode &node) {
+    auto number = [&](const char *name, int64_t absent) {
+      auto found = node.arguments.find(name);
+      if (found == node.arguments.end() || std::holds_alternative<NoArgument>(found->second))
+        return absent;
+      auto *value = std::get_if<int64_t>(&found->second);
+      return value ? *value : int64_t(-1);
+    };
+    return node.op == "alias" || (node.op == "slice" && number("start", 0) == 0 &&
+                                  number("end", INT64_MAX) == INT64_MAX && number("step", 1) == 1);
   }
 
   void detach(const std::string &output, const Node &node) {
@@ -293,6 +314,7 @@ private:
   NormalProgram program;
   std::map<std::string, std::string> current; ///< names that now stand for others
   std::map<std::string, std::string> views;   ///< what a view looks at
+  std::set<std::string> wholes;               ///< views of all of it, in its shape
   std::map<std::string, std::string> frozen;  ///< what was changed through another name, and by which node
 };
 

@@ -23,6 +23,7 @@
 namespace gnnc::frontend::pytorch {
 
 struct NormalNode {
+  std::string refusal;          ///< why it has no meaning; empty for most
   const Node *origin = nullptr; ///< for messages and names
   std::string op;               ///< `index_add`: without namespace, overload and the underscore of in-place forms
   std::string overload;         ///< `Tensor`
@@ -35,7 +36,7 @@ struct NormalProgram {
   std::map<std::string, TensorMeta> tensors;
   std::map<std::string, Size> integers;
   std::vector<Argument> outputs;
-  std::vector<std::string> changed; ///< what operations in place change: the tensor whose memory it is
+  std::vector<std::string> changed;               ///< what operations in place change: the tensor whose memory it is
   std::map<std::string, std::string> sameSymbols; ///< symbols that equal another
 };
 

@@ -272,6 +272,21 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
   return true;
 }
 
+/// Where a parameter's numbers lie, the same for all names of one; empty where nothing lies.
+std::string Recover::placeOf(const std::string &name) const {
+  auto found = exported.tensors.find(name);
+  if (found == exported.tensors.end() || found->second.entry.empty())
+    return "";
+  const StoredTensor &stored = found->second;
+  std::string text = stored.entry + "|" + std::to_string(stored.offset);
+  for (auto [size, stride] : llvm::zip(stored.meta.sizes, stored.strides)) {
+    if (size.literal() == 0)
+      return "";
+    text += "|" + size.text + "," + std::to_string(stride);
+  }
+  return text;
+}
+
 /// `conv1.lin.weight`: what is left of a placeholder's name says what an axis is.
 static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
   StringRef last = StringRef(name).rsplit('.').second;
@@ -305,6 +320,7 @@ RecoveredProgram Recover::run() {
     for (auto [i, size] : llvm::enumerate(meta->second.sizes))
       learnSymbol(expression(size), "size(" + input.value + ", " + std::to_string(i) + ")");
   }
+  std::map<std::string, Tensor> stored; // by where they lie
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);
     if (meta == normal.tensors.end())
@@ -340,7 +356,7 @@ RecoveredProgram Recover::run() {
           longest = longest == shape.size() ? i : shape.size() + 1;
       if (longest == shape.size() && !shape.empty())
         longest = shape.size() - 1;
-      if (longest > shape.size() || (longest + 1 < shape.size() && !shape.empty()) || shape.size() > 2)
+      if (longest > shape.size() || shape.size() > 2)
         continue; // without a meaning as maps; refused where it is used
       for (auto [i, size] : llvm::enumerate(shape))
         tensor.dims.push_back({i == longest              ? IndexDim::Kind::Long
@@ -352,8 +368,10 @@ RecoveredProgram Recover::run() {
       else if (shape.size() == 1)
         add(input.value, shape[0], true);
       else
-        for (int64_t row = 0; row < shape[0].getNumber(); ++row)
-          add(input.value + "[" + std::to_string(row) + "]", shape[1], true);
+        for (int64_t i = 0; i < shape[1 - longest].getNumber(); ++i)
+          add(longest == 1 ? input.value + "[" + std::to_string(i) + "]"
+                           : "column(" + input.value + ", " + std::to_string(i) + ")",
+              shape[longest], true);
       indices[input.value] = std::move(tensor);
       continue;
     }
@@ -362,6 +380,12 @@ RecoveredProgram Recover::run() {
                    : input.kind == ProgramInput::Kind::Parameter ? Op::Param
                                                                  : Op::State;
     bool isUser = operation.op == Op::Input;
+    // Tied parameters are one, called by the first of their names, and its gradient is the sum of all uses'.
+    std::string place = operation.op == Op::Param ? placeOf(input.target) : "";
+    if (auto first = stored.find(place); !place.empty() && first != stored.end()) {
+      tensors[input.value] = first->second;
+      continue;
+    }
     operation.text = isUser ? input.value : input.target;
     Tensor tensor;
     std::vector<size_t> units;
@@ -390,10 +414,14 @@ RecoveredProgram Recover::run() {
         dim = Dim();
       }
     tensors[input.value] = tensor;
+    if (!place.empty())
+      stored.emplace(place, tensor);
   }
   for (const NormalNode &node : normal.nodes) {
     current = &node;
     program.node = node.origin;
+    if (!node.refusal.empty())
+      throw Refusal{node.refusal};
     if (node.op == "sym_size" || node.op == "sym_numel" || node.overload == "scalar")
       continue; // sizes are in the file
     if (onlyIntegers(node)) {
@@ -416,8 +444,16 @@ RecoveredProgram Recover::run() {
         throw Refusal{"the model changes '" + output.target + "' in place; return the new value instead"};
       continue;
     }
-    if (!name || !tensors.count(name->name))
-      throw Refusal{"output " + std::to_string(number) + " is not a tensor of computed numbers"};
+    // What is None or a number of Python's is no output of the object.
+    bool isTensor = name && normal.tensors.count(name->name);
+    if (!isTensor && (i >= normal.outputs.size() || !name))
+      continue;
+    if (!isTensor)
+      throw Refusal{"output " + std::to_string(number) + " ('" + name->name + "') is a size; return tensors"};
+    if (!tensors.count(name->name))
+      throw Refusal{"output " + std::to_string(number) + " ('" + name->name +
+                    "') has integers or truth values, of which no gradient is; return tensors of floating-point "
+                    "numbers, for instance by '.float()'"};
     Tensor tensor = tensors[name->name];
     std::vector<int> order;
     for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {

@@ -85,6 +85,7 @@ private:
   SymbolicExpr expression(const Size &size) const;
   SymbolicExpr expression(const Argument &argument) const;
   bool onlyIntegers(const NormalNode &node) const;
+  std::string placeOf(const std::string &name) const;
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
   int spaceOf(const SymbolicExpr &extent, const std::string &hint = "");
@@ -155,6 +156,7 @@ private:
   IndexTensor shaped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes);
   IndexTensor elementwise(const std::string &function, std::vector<IndexTensor> operands, bool isTruth,
                           const std::vector<SymbolicExpr> &sizes);
+  void writeColumns(const NormalNode &node);
   IndexTensor filledIndex(int64_t value, const std::vector<SymbolicExpr> &sizes, bool isTruth);
   IndexTensor selected(const IndexTensor &tensor, size_t dim, int64_t element);
   IndexTensor mapped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes,
@@ -203,7 +205,22 @@ private:
   void opDropout(const NormalNode &node);
   void opCrossEntropy(const NormalNode &node);
   void opGRUCell(const NormalNode &node);
-  void opLSTM(const NormalNode &node);
+  void opLSTMCell(const NormalNode &node);
+  void opRecurrent(const NormalNode &node);
+  struct CellWeights;
+  CellWeights cellWeights(const NormalNode &node);
+  Tensor stepGRU(const Tensor &x, const Tensor &h, const CellWeights &weights);
+  std::pair<Tensor, Tensor> stepLSTM(const Tensor &x, const Tensor &h, const Tensor &c, const CellWeights &weights);
+  void opDistanceLoss(const NormalNode &node);
+  void opBinaryCrossEntropy(const NormalNode &node);
+  void opDivergence(const NormalNode &node);
+  void opMarginLoss(const NormalNode &node);
+  void defineLoss(const NormalNode &node, Tensor each);
+  void opInstanceNorm(const NormalNode &node);
+  void opPReLU(const NormalNode &node);
+  void opCross(const NormalNode &node);
+  void opCosine(const NormalNode &node);
+  void opBroadcastTensors(const NormalNode &node);
   void opFlip(const NormalNode &node);
 
   const ExportedProgram &exported;

@@ -341,6 +341,29 @@ IndexTensor Recover::indexArgument(const NormalNode &node, const std::string &na
 // Operators
 //===----------------------------------------------------------------------===//
 
+/// A number written to one column of each row: every column is written where the index is its number.
+void Recover::writeColumns(const NormalNode &node) {
+  const IndexTensor &base = index(node, "self"), &at = index(node, "index");
+  bool fits = axisNumber(node, "dim", 0, 2) == 1 && at.dims.size() == 2 && at.dims[0].kind == Kind::Long &&
+              at.dims[1].kind == Kind::Unit && at.components.size() == 1 && base.dims[0].kind == Kind::Long &&
+              base.dims[0].size == at.dims[0].size && base.dims[1].size.getFactors().empty() && has(node, "value");
+  if (!fits || has(node, "reduce"))
+    throw Refusal{"it writes integers in a way that has no meaning in gnnc"};
+  int64_t size = base.dims[1].size.getNumber();
+  if (size > 256)
+    throw Refusal{"it writes one of " + std::to_string(size) + " columns, more than 256; use torch.nn.Embedding"};
+  IndexTensor result;
+  result.dims = {base.dims[0], {size == 1 ? Kind::Unit : Kind::Small, base.dims[1].size}};
+  Index value = indexArgument(node, "value").components.at(0);
+  for (int64_t i = 0; i < size; ++i) {
+    const Index &old = base.components[base.dims[1].kind == Kind::Small ? size_t(i) : 0];
+    const SymbolicExpr &length = at.dims[0].size;
+    Index isHere = call("eq", {at.components[0], constant(i)}, length, true);
+    result.components.push_back(call("where", {isHere, value, old}, length, old->isTruth));
+  }
+  define(node, result);
+}
+
 void Recover::runIntegers(const NormalNode &node) {
   const std::string &op = node.op;
   static const std::map<std::string, std::string> binaries = {{"add", "add"},
@@ -730,6 +753,8 @@ void Recover::runIntegers(const NormalNode &node) {
         node, {{{Kind::Long, length}},
                {call("scatter_sum", {index(node, "self").components.at(0), constant(1), sizeIndex(length)}, length)}});
   }
+  if (op == "scatter" && index(node, "self").dims.size() == 2)
+    return writeColumns(node);
   if (op == "index_put" || op == "scatter" || op == "index_copy" || op == "index_fill") {
     IndexTensor base = index(node, "self");
     IndexTensor at = op == "index_put" ? indexOf(names(node, "indices").at(0)) : index(node, "index");

@@ -15,10 +15,16 @@ using namespace gnnc::frontend::pytorch;
 using Kind = Dim::Kind;
 
 void Recover::opLinear(const NormalNode &node) {
-  if (node.op == "addmm") {
-    if (number(node, "alpha", 1) != 1 || number(node, "beta", 1) != 1)
-      throw Refusal{"addmm with alpha or beta; scale its operands instead"};
-    return define(node, binary("+", matmul(tensor(node, "mat1"), tensor(node, "mat2")), tensor(node, "self")));
+  if (node.op == "addmm" || node.op == "baddbmm" || node.op == "addmv") {
+    static const std::map<std::string, std::pair<const char *, const char *>> factors = {
+        {"addmm", {"mat1", "mat2"}}, {"baddbmm", {"batch1", "batch2"}}, {"addmv", {"mat", "vec"}}};
+    auto [left, right] = factors.at(node.op);
+    Tensor product = binary("*", matmul(tensor(node, left), tensor(node, right)), number(node, "alpha", 1));
+    double beta = number(node, "beta", 1);
+    // By the definition, with beta 0 not even infinite numbers of the summand count.
+    if (beta == 0)
+      return define(node, product);
+    return define(node, binary("+", product, binary("*", tensor(node, "self"), beta)));
   }
   std::optional<Tensor> bias;
   if (has(node, "bias"))
@@ -170,6 +176,14 @@ void Recover::opIndexAdd(const NormalNode &node) {
     throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
   if (node.op == "index_copy")
     return define(node, put(base, dim, list, source));
+  if (node.op == "index_reduce") {
+    static const std::map<std::string, std::string> functions = {
+        {"amax", "max"}, {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
+    auto function = functions.find(string(node, "reduce", ""));
+    if (function == functions.end())
+      throw Refusal{"a reduction by '" + string(node, "reduce", "") + "'"};
+    return define(node, scatter(base, dim, list, source, function->second, flag(node, "include_self", true)));
+  }
   double alpha = number(node, "alpha", 1);
   if (alpha != 1)
     source = binary("*", source, alpha);
@@ -207,7 +221,7 @@ void Recover::opIndexPut(const NormalNode &node) {
 }
 
 //===----------------------------------------------------------------------===//
-// Norms and losses
+// Norms
 //===----------------------------------------------------------------------===//
 
 void Recover::opBatchNorm(const NormalNode &node) {
@@ -233,6 +247,37 @@ void Recover::opBatchNorm(const NormalNode &node) {
   define(node, y);
 }
 
+/// Each channel of each instance is normalised over all the axes after the channels'.
+void Recover::opInstanceNorm(const NormalNode &node) {
+  Tensor x = tensor(node, "input");
+  if (x.dims.size() < 3)
+    throw Refusal{"instance_norm of a tensor with " + std::to_string(x.dims.size()) +
+                  " axes; expected instances, channels, and axes to normalise over"};
+  auto perChannel = [&](const char *name) {
+    Tensor each = tensor(node, name);
+    while (each.dims.size() + 1 < x.dims.size())
+      each = unsqueezed(each, each.dims.size());
+    return each;
+  };
+  Tensor centred, variance;
+  if (flag(node, "use_input_stats", true)) {
+    std::vector<size_t> dims;
+    for (size_t i = 2; i < x.dims.size(); ++i)
+      dims.push_back(i);
+    centred = binary("-", x, fold("mean", x, dims, true));
+    variance = fold("mean", unary("square", centred), dims, true);
+  } else {
+    centred = binary("-", x, perChannel("running_mean"));
+    variance = perChannel("running_var");
+  }
+  Tensor y = binary("*", centred, unary("rsqrt", binary("+", variance, number(node, "eps", 1e-5))));
+  if (has(node, "weight"))
+    y = binary("*", y, perChannel("weight"));
+  if (has(node, "bias"))
+    y = binary("+", y, perChannel("bias"));
+  define(node, y);
+}
+
 void Recover::opLayerNorm(const NormalNode &node) {
   Tensor x = tensor(node, "input");
   std::vector<size_t> dims;
@@ -250,115 +295,8 @@ void Recover::opLayerNorm(const NormalNode &node) {
 }
 
 void Recover::opDropout(const NormalNode &node) {
-  if (flag(node, "train", false) && number(node, "p", 0.5) != 0)
+  // Forward and gradient programs are those of inference: numbers would silently not be dropped.
+  if (flag(node, "train", node.op == "native_dropout") && number(node, "p", 0.5) != 0)
     throw Refusal{"dropout in training mode; export the model after eval()"};
   define(node, tensor(node, "input"));
-}
-
-void Recover::opCrossEntropy(const NormalNode &node) {
-  Tensor x = tensor(node, "self");
-  bool fromLogits = node.op == "cross_entropy_loss";
-  if (has(node, "weight") || number(node, "label_smoothing", 0) != 0 || x.dims.size() != 2)
-    throw Refusal{"cross entropy with class weights, smoothing or several targets a row"};
-  if (fromLogits) {
-    if (x.dims[1].kind != Kind::Axis)
-      throw Refusal{"cross entropy over one class"};
-    x.value = program.over("log_softmax", x.value, {x.dims[1].id});
-  }
-  const IndexTensor &target = index(node, "target");
-  if (target.dims.size() != 1 || target.components.size() != 1 || x.dims[0].kind != Kind::Space)
-    throw Refusal{"cross entropy: expected one integer for each row"};
-  int space = spaceOf(SymbolicExpr(x.dims[1].size));
-  // Rows whose target is ignore_index count for nothing.
-  int64_t ignored = integer(node, "ignore_index", -100);
-  Index list = target.components[0];
-  Index isKept = call("ne", {list, constant(ignored)}, list->length, true);
-  Index safe = call("where", {isKept, list, constant(-1)}, list->length);
-  int chosen = program.oneHot(mapOf(safe, x.dims[0].id, space, /*partial=*/true), x.dims[1].id);
-  Tensor loss{{x.dims[0]}, program.binary("-", program.number(0), program.dot(x.value, chosen, {x.dims[1].id}))};
-  int64_t reduction = integer(node, "reduction", 1);
-  if (reduction == 0)
-    return define(node, loss);
-  Tensor sum = fold("sum", loss, {0}, false);
-  if (reduction == 1) {
-    Tensor kept = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
-    sum = binary("/", sum, fold("sum", kept, {0}, false));
-  }
-  define(node, sum);
-}
-
-//===----------------------------------------------------------------------===//
-// Recurrent cells
-//===----------------------------------------------------------------------===//
-
-void Recover::opGRUCell(const NormalNode &node) {
-  Tensor x = tensor(node, "input"), h = tensor(node, "hx");
-  std::optional<Tensor> biasIn, biasHidden;
-  if (has(node, "b_ih"))
-    biasIn = tensor(node, "b_ih");
-  if (has(node, "b_hh"))
-    biasHidden = tensor(node, "b_hh");
-  Tensor a = linear(x, tensor(node, "w_ih"), biasIn), b = linear(h, tensor(node, "w_hh"), biasHidden);
-  size_t last = a.dims.size() - 1;
-  int64_t size = a.dims[last].size / 3;
-  auto part = [&](const Tensor &of, int64_t i) { return slice(of, last, i * size, (i + 1) * size, 1); };
-  Tensor reset = unary("sigmoid", binary("+", part(a, 0), part(b, 0)));
-  Tensor update = unary("sigmoid", binary("+", part(a, 1), part(b, 1)));
-  Tensor fresh = unary("tanh", binary("+", part(a, 2), binary("*", reset, part(b, 2))));
-  define(node, binary("+", fresh, binary("*", update, binary("-", h, fresh))));
-}
-
-void Recover::opLSTM(const NormalNode &node) {
-  Tensor input = tensor(node, "input");
-  std::vector<std::string> states = names(node, "hx"), weights = names(node, "params");
-  bool bias = flag(node, "has_biases", true), both = flag(node, "bidirectional", false);
-  bool batchFirst = flag(node, "batch_first", false);
-  int64_t layers = integer(node, "num_layers", 1);
-  if (flag(node, "train", false) && number(node, "dropout", 0) != 0)
-    throw Refusal{"dropout in training mode; export the model after eval()"};
-  if (input.dims.size() != 3 || states.size() != 2)
-    throw Refusal{"lstm: expected three axes and two states"};
-  size_t time = batchFirst ? 1 : 0;
-  if (input.dims[time].kind == Kind::Space)
-    throw Refusal{"lstm over a number of steps that is not fixed"};
-  int64_t steps = input.dims[time].size;
-  size_t directions = both ? 2 : 1, each = bias ? 4 : 2;
-  if (weights.size() != size_t(layers) * directions * each)
-    throw Refusal{"lstm with projections"};
-  for (size_t output = 1; output < node.outputs.size(); ++output)
-    (void)output; // the last states; their use is refused
-  std::vector<Tensor> row;
-  for (int64_t t = 0; t < steps; ++t)
-    row.push_back(pick(input, time, t));
-  for (int64_t layer = 0; layer < layers; ++layer) {
-    std::vector<std::vector<Tensor>> results(directions);
-    for (size_t direction = 0; direction < directions; ++direction) {
-      size_t at = (size_t(layer) * directions + direction);
-      Tensor h = pick(tensorOf(states[0]), 0, int64_t(at)), c = pick(tensorOf(states[1]), 0, int64_t(at));
-      auto weight = [&](size_t i) { return tensorOf(weights[at * each + i]); };
-      results[direction].resize(size_t(steps));
-      for (int64_t k = 0; k < steps; ++k) {
-        size_t t = size_t(direction ? steps - 1 - k : k);
-        std::optional<Tensor> inBias, hiddenBias;
-        if (bias) {
-          inBias = weight(2);
-          hiddenBias = weight(3);
-        }
-        Tensor gates = binary("+", linear(row[t], weight(0), inBias), linear(h, weight(1), hiddenBias));
-        size_t last = gates.dims.size() - 1;
-        int64_t size = gates.dims[last].size / 4;
-        auto gate = [&](int64_t i) { return slice(gates, last, i * size, (i + 1) * size, 1); };
-        c = binary("+", binary("*", unary("sigmoid", gate(1)), c),
-                   binary("*", unary("sigmoid", gate(0)), unary("tanh", gate(2))));
-        h = binary("*", unary("sigmoid", gate(3)), unary("tanh", c));
-        results[direction][t] = h;
-      }
-    }
-    for (int64_t t = 0; t < steps; ++t)
-      row[size_t(t)] = both ? concat({results[0][size_t(t)], results[1][size_t(t)]}, row[size_t(t)].dims.size() - 1)
-                            : results[0][size_t(t)];
-  }
-  for (Tensor &step : row)
-    step = unsqueezed(step, time);
-  define(node, concat(row, time));
 }

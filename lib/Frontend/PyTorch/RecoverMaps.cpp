@@ -245,6 +245,17 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
   if (source.dims[dim].id != from)
     throw Refusal{"the index has length " + index->length.str() + ", but the source " +
                   program.spaces[source.dims[dim].id].key};
+  // Of a single element every index is 0: all rows go there.
+  if (base.dims[dim].kind == Kind::Unit && function != "prod") {
+    Tensor whole = fold(function, source, {dim}, true), size{{}, sizeAsNumber(index->length)};
+    if (function == "sum")
+      return isNumber(program, base.value, 0) ? whole : binary("+", base, whole);
+    if (!includeSelf)
+      return where(binary("==", size, 0), base, whole);
+    if (function == "mean")
+      return binary("/", binary("+", base, binary("*", whole, size)), binary("+", size, 1));
+    return where(binary("==", size, 0), base, binary(function == "max" ? "maximum" : "minimum", base, whole));
+  }
   // What the result has along `dim`.
   int to;
   if (base.dims[dim].kind == Kind::Space) {

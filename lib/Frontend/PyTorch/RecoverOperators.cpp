@@ -74,7 +74,24 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"nll_loss_forward", &R::opCrossEntropy},
         {"nll_loss", &R::opCrossEntropy},
         {"gru_cell", &R::opGRUCell},
-        {"lstm", &R::opLSTM},
+        {"lstm_cell", &R::opLSTMCell},
+        {"lstm", &R::opRecurrent},
+        {"gru", &R::opRecurrent},
+        {"nll_loss_nd", &R::opCrossEntropy},
+        {"binary_cross_entropy", &R::opBinaryCrossEntropy},
+        {"binary_cross_entropy_with_logits", &R::opBinaryCrossEntropy},
+        {"kl_div", &R::opDivergence},
+        {"margin_ranking_loss", &R::opMarginLoss},
+        {"instance_norm", &R::opInstanceNorm},
+        {"prelu", &R::opPReLU},
+        {"_prelu_kernel", &R::opPReLU},
+        {"cross", &R::opCross},
+        {"linalg_cross", &R::opCross},
+        {"cosine_similarity", &R::opCosine},
+        {"broadcast_tensors", &R::opBroadcastTensors},
+        {"baddbmm", &R::opLinear},
+        {"addmv", &R::opLinear},
+        {"index_reduce", &R::opIndexAdd},
     };
     auto add = [&](Handler handler, std::initializer_list<const char *> names) {
       for (const char *name : names)
@@ -88,6 +105,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
                        "gt", "ge", "logical_and", "logical_or", "bitwise_and", "bitwise_or"});
     add(&R::opSame, {"alias", "clone", "contiguous", "to", "_to_copy", "lift_fresh_copy", "lift_fresh", "type_as",
                      "float", "positive"});
+    add(&R::opDistanceLoss, {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"});
     add(&R::opFull, {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
                      "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill"});
     add(&R::opReshape, {"view", "reshape", "flatten", "unflatten", "_unsafe_view"});
@@ -256,6 +274,58 @@ void Recover::opAddcmul(const NormalNode &node) {
   Tensor both = binary(node.op == "addcmul" ? "*" : "/", tensor(node, "tensor1"), tensor(node, "tensor2"));
   double value = number(node, "value", 1);
   define(node, binary("+", tensor(node, "self"), value == 1 ? both : binary("*", both, value)));
+}
+
+/// x where it is not negative, else x times a slope that is learnt, one for all or one for each channel.
+void Recover::opPReLU(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), slope = tensor(node, "weight");
+  // Channels are the second axis.
+  if (node.op == "prelu" && slope.dims.size() == 1 && x.dims.size() > 1)
+    while (slope.dims.size() + 1 < x.dims.size())
+      slope = unsqueezed(slope, slope.dims.size());
+  if (node.op == "prelu" && slope.dims.size() == 1 && x.dims.size() <= 1)
+    slope = squeezed(slope, 0);
+  define(node, where(binary(">", x, 0), x, binary("*", x, slope)));
+}
+
+void Recover::opCross(const NormalNode &node) {
+  Tensor a = tensor(node, "self"), b = tensor(node, "other");
+  size_t rank = sizes(node).size();
+  size_t dim = axisNumber(node, "dim", -1, rank);
+  // Without `dim`, cross takes the first axis of size 3.
+  if (node.op == "cross" && !has(node, "dim"))
+    for (dim = 0; dim + 1 < rank && !(sizes(node)[dim] == SymbolicExpr(3));)
+      ++dim;
+  for (Tensor *each : {&a, &b})
+    while (each->dims.size() < rank)
+      *each = unsqueezed(*each, 0);
+  auto part = [&](const Tensor &of, int64_t i) { return slice(of, dim, i % 3, i % 3 + 1, 1); };
+  std::vector<Tensor> parts;
+  for (int64_t i = 0; i < 3; ++i)
+    parts.push_back(
+        binary("-", binary("*", part(a, i + 1), part(b, i + 2)), binary("*", part(a, i + 2), part(b, i + 1))));
+  define(node, concat(parts, dim));
+}
+
+/// The product of two directions; lengths below eps count as eps.
+void Recover::opCosine(const NormalNode &node) {
+  std::vector<Tensor> both = {tensor(node, "x1"), tensor(node, "x2")};
+  size_t rank = std::max(both[0].dims.size(), both[1].dims.size());
+  size_t dim = axisNumber(node, "dim", 1, rank);
+  for (Tensor &each : both) {
+    while (each.dims.size() < rank)
+      each = unsqueezed(each, 0);
+    Tensor length = safeRoot(fold("sum", unary("square", each), {dim}, true));
+    each = binary("/", each, binary("maximum", length, number(node, "eps", 1e-8)));
+  }
+  define(node, fold("sum", binary("*", both[0], both[1]), {dim}, false));
+}
+
+void Recover::opBroadcastTensors(const NormalNode &node) {
+  std::vector<std::string> operands = names(node, "tensors");
+  for (size_t i = 0; i < node.outputs.size(); ++i)
+    if (!node.outputs[i].empty())
+      define(node, broadcast(tensorOf(operands.at(i)), sizes(node, i)), i);
 }
 
 void Recover::opFull(const NormalNode &node) {

@@ -212,6 +212,16 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
   for (const Dim &dim : x.dims)
     if (dim.kind != Kind::Unit)
       in.push_back(dim);
+  auto misfit = [&] {
+    std::string found, wanted;
+    for (const Dim &dim : x.dims)
+      found += (found.empty() ? "" : ", ") +
+               (dim.kind == Kind::Space ? program.spaces[dim.id].key : std::to_string(dim.size));
+    for (const SymbolicExpr &size : sizes)
+      wanted += (wanted.empty() ? "" : ", ") + size.str();
+    return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape [" + found +
+                   "]: each axis has to be a product of neighbouring ones"};
+  };
   auto sizeOf = [&](const Dim &dim) { return dim.size; };
   size_t i = 0;
   for (size_t o = 0; o < sizes.size();) {
@@ -222,7 +232,7 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
       continue;
     }
     if (i >= in.size())
-      throw Refusal{"the view does not fit its operand"};
+      throw misfit();
     if (!size.getFactors().empty() || in[i].kind == Kind::Space) {
       bool same = in[i].kind == Kind::Space &&
                   (program.spaces[in[i].id].key == size.str() || program.spaces[in[i].id].extent == size.getNumber());
@@ -247,7 +257,7 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
         right *= sizes[o].getNumber();
         to.push_back(sizes[o++].getNumber());
       } else {
-        throw Refusal{"the view does not fit its operand"};
+        throw misfit();
       }
     }
     size_t units = llvm::count(to, 1);
@@ -290,7 +300,7 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
       out.push_back(each == 1 ? Dim() : Dim{Kind::Axis, into[next++], each});
   }
   if (i != in.size())
-    throw Refusal{"the view does not fit its operand"};
+    throw misfit();
   x.dims = out;
   return x;
 }
@@ -517,14 +527,54 @@ Tensor Recover::linear(Tensor x, Tensor weight, std::optional<Tensor> bias) {
   return bias ? binary("+", result, *bias) : result;
 }
 
+/// The equation with letters for the axes that `...` stands for, counted from the last, and with a result: without
+/// one it has the axes that occur once, in alphabetical order.
+static std::string withoutEllipsis(const std::string &equation, const std::vector<Tensor> &operands) {
+  size_t arrow = equation.find("->");
+  std::string left = equation.substr(0, arrow), letters, result;
+  for (char c = 'A'; c <= 'Z'; ++c)
+    if (equation.find(c) == std::string::npos)
+      letters += c;
+  size_t most = 0, operand = 0, begin = 0;
+  std::string labels;
+  while (begin <= left.size() && operand < operands.size()) {
+    size_t end = std::min(left.find(',', begin), left.size());
+    std::string own = left.substr(begin, end - begin);
+    begin = end + 1;
+    if (size_t at = own.find("..."); at != std::string::npos) {
+      size_t rank = operands[operand].dims.size(), named = own.size() - 3;
+      size_t count = rank > named ? rank - named : 0;
+      if (count > letters.size())
+        throw Refusal{"einsum '" + equation + "' has too many axes"};
+      own.replace(at, 3, letters.substr(letters.size() - count));
+      most = std::max(most, count);
+    }
+    labels += (operand++ ? "," : "") + own;
+  }
+  std::string all = letters.substr(letters.size() - std::min(most, letters.size()));
+  if (arrow != std::string::npos) {
+    result = equation.substr(arrow + 2);
+    if (size_t at = result.find("..."); at != std::string::npos)
+      result.replace(at, 3, all);
+  } else {
+    result = all;
+    for (char c = 'A'; c <= 'z'; ++c)
+      if (all.find(c) == std::string::npos && llvm::count(labels, c) == 1)
+        result += c;
+  }
+  // What is missing of the operands is found by the caller.
+  return operand == operands.size() && begin > left.size() ? labels + "->" + result : equation;
+}
+
 Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands) {
   std::string text;
   for (char c : equation)
     if (c != ' ')
       text += c;
+  text = withoutEllipsis(text, operands);
   size_t arrow = text.find("->");
   if (arrow == std::string::npos || text.find('.') != std::string::npos)
-    throw Refusal{"einsum '" + equation + "': expected explicit axes and a result"};
+    throw Refusal{"einsum '" + equation + "': expected an axis for each of its operands'"};
   std::string result = text.substr(arrow + 2);
   std::vector<std::string> labels(1);
   for (char c : text.substr(0, arrow))

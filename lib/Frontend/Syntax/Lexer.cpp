@@ -139,6 +139,8 @@ private:
         token.kind = Token::Kind::Keyword;
       return token;
     }
+    if (c == '`')
+      return quotedName();
     if (llvm::isDigit(c) || (c == '.' && llvm::isDigit(peek(1))))
       return number();
     if (c == '"')
@@ -180,6 +182,19 @@ private:
       }
     }
     return take(isFloat ? Token::Kind::Float : Token::Kind::Integer, length);
+  }
+
+  /// A name in back quotes may be a keyword.
+  Token quotedName() {
+    size_t length = 1;
+    while (llvm::isAlnum(peek(length)) || peek(length) == '_')
+      ++length;
+    bool isName = length > 1 && !llvm::isDigit(peek(1)) && peek(length) == '`';
+    if (!isName)
+      diagnostics.error(here(length), "expected a name and '`' after '`'");
+    Token token = take(Token::Kind::Name, length + (peek(length) == '`'));
+    token.text = isName ? token.text.substr(1, length - 1) : "_";
+    return token;
   }
 
   Token string() {

@@ -37,6 +37,16 @@ TEST(Lexer, Tokens) {
   EXPECT_EQ(tokens("import \"a b.gnn\""), "import a b.gnn");
 }
 
+TEST(Lexer, QuotedNamesMayBeKeywords) {
+  EXPECT_EQ(tokens("input `input` `a_1`"), "input input a_1");
+  for (const char *text : {"``", "`1`", "`a", "`a b`"}) {
+    std::vector<Diagnostic> diagnostics;
+    tokens(text, &diagnostics);
+    ASSERT_FALSE(diagnostics.empty()) << text;
+    EXPECT_EQ(diagnostics[0].message, "expected a name and '`' after '`'") << text;
+  }
+}
+
 TEST(Lexer, Comments) {
   EXPECT_EQ(tokens("a // b\nc /* d\n e */ f"), "a ; c ; f");
   EXPECT_EQ(tokens("\xEF\xBB\xBFlet"), "let");

@@ -44,6 +44,9 @@ TEST(GraphSourceTest, ReadsTensorsAndSizes) {
   EXPECT_EQ(evaluate("size(x, 0)"), "5");
   EXPECT_EQ(evaluate("e[1]"), "[1 1 0 2]");
   EXPECT_EQ(evaluate("e[1][2]"), "0");
+  EXPECT_EQ(evaluate("column(e, 1)"), "[1 1]");
+  EXPECT_EQ(evaluate("column(e, 4)"), "tensor 'e': expected more than 4 columns, found 4");
+  EXPECT_EQ(evaluate("column(t, 0)"), "tensor 't': expected 2 axes, found 1");
   EXPECT_EQ(evaluate("t"), "[2 0 1 0]");
   EXPECT_EQ(evaluate("s"), "7");
   EXPECT_EQ(evaluate("[3, -1]"), "[3 -1]");

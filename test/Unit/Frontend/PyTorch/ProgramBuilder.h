@@ -75,6 +75,22 @@ public:
     program.graph.integers[name] = size(value);
     return *this;
   }
+  /// Another result of the last node.
+  ProgramBuilder &second(const std::string &name, const std::vector<std::string> &sizes) {
+    program.graph.nodes.back().outputs.push_back(name);
+    program.graph.tensors[name] = meta(sizes);
+    return *this;
+  }
+  /// A parameter's numbers are in an entry of the archive.
+  ProgramBuilder &lies(const std::string &target, const std::string &entry) {
+    program.tensors[target].entry = entry;
+    return *this;
+  }
+  ProgramBuilder &outputNone() {
+    program.graph.outputs.push_back(NoArgument());
+    program.outputs.emplace_back();
+    return *this;
+  }
   ProgramBuilder &output(const std::string &name) {
     program.graph.outputs.push_back(ValueName{name});
     ProgramOutput output;

@@ -139,8 +139,9 @@ TEST(RecoverTest, ViewsOfWhatIsChangedInPlaceAreRefused) {
   b.node("changed", "relu_.default", {arg("self", "c")}, {"N", "4"});
   b.node("y", "exp.default", {arg("self", "v")}, {"N", "2", "2"});
   EXPECT_EQ(b.output("y").text(),
-            "refused: 'v' shares its memory with what 'changed' changes in place, and is used afterwards; change a "
-            "copy instead");
+            "refused: 'v' shares its memory with what node 'changed' changed in place before, which gnnc does not "
+            "follow; compute a new tensor instead, for instance with torch.where, or write to the whole tensor by its "
+            "own name");
 }
 
 TEST(RecoverTest, InputsThatAreChangedInPlaceAreRefused) {
@@ -271,6 +272,195 @@ TEST(RecoverTest, ASpaceWithAMapThatHasNoFormIsGiven) {
   std::string text = b.output("y").text();
   EXPECT_EQ(text.find(" = union("), std::string::npos) << text;
   EXPECT_NE(text.find(" from flip(cat("), std::string::npos) << text;
+}
+
+/// x: [N, 4], W: [4, 4] and b: [4].
+ProgramBuilder layer() {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).param("p_w", "w", {"4", "4"}).param("p_b", "b", {"4"});
+  return b;
+}
+
+TEST(RecoverTest, ProductsAreScaled) {
+  ProgramBuilder b = layer();
+  b.node("y", "addmm.default",
+         {arg("self", "p_b"), arg("mat1", "x"), arg("mat2", "p_w"), arg("beta", 0.5), arg("alpha", 2)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = x @ w * 2 + b * 0.5"}), "");
+  ProgramBuilder without = layer();
+  without.node("y", "addmm.default", {arg("self", "p_b"), arg("mat1", "x"), arg("mat2", "p_w"), arg("beta", 0)},
+               {"N", "4"});
+  EXPECT_EQ(without.output("y").missing({"  output y = x @ w"}), "");
+}
+
+TEST(RecoverTest, TiedParametersAreOne) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"})
+      .param("p_a", "a.w", {"4", "4"})
+      .param("p_b", "b.w", {"4", "4"})
+      .param("p_c", "c.w", {"4", "4"});
+  b.lies("a.w", "weight_0").lies("b.w", "weight_0").lies("c.w", "weight_1");
+  b.node("h", "mm.default", {arg("self", "x"), arg("mat2", "p_b")}, {"N", "4"});
+  b.node("y", "mm.default", {arg("self", "h"), arg("mat2", "p_c")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find(" as \"a.w\""), std::string::npos) << text;
+  EXPECT_EQ(text.find("b.w"), std::string::npos) << text;
+  EXPECT_NE(text.find(" as \"c.w\""), std::string::npos) << text;
+}
+
+TEST(RecoverTest, AllRowsOfASpaceReachASingleElement) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).integer("n", "N");
+  b.integerNode("batch", "new_zeros.default", {arg("self", "x")}, {"N"});
+  b.integerNode("column", "view.default", {arg("self", "batch")}, {"N", "1"});
+  b.integerNode("wide", "expand_as.default", {arg("self", "column"), arg("other", "x")}, {"N", "4"});
+  b.node("zeros", "new_zeros.default", {arg("self", "x"), ints("size", {1, 4})}, {"1", "4"});
+  b.node("sum", "scatter_add_.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "wide"), arg("src", "x")},
+         {"1", "4"});
+  b.node("v", "view.default", {arg("self", "sum")}, {"1", "2", "2"});
+  b.node("w", "view.default", {arg("self", "v")}, {"1", "4"});
+  b.node("y", "index_select.default", {arg("self", "w"), arg("dim", 0), arg("index", "batch")}, {"N", "4"});
+  b.node("z", "sub.Tensor", {arg("self", "x"), arg("other", "y")}, {"N", "4"});
+  std::string text = b.output("z").text();
+  EXPECT_NE(text.find("sum(x, along: all)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("static"), std::string::npos) << text;
+}
+
+TEST(RecoverTest, SlopesThatAreLearnt) {
+  ProgramBuilder b = layer();
+  b.node("y", "prelu.default", {arg("self", "x"), arg("weight", "p_b")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = where(x > 0, x, x * b)"}), "");
+}
+
+TEST(RecoverTest, InstancesAreNormalisedOverTheirRows) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"});
+  b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
+  b.node("u", "unsqueeze.default", {arg("self", "t"), arg("dim", 0)}, {"1", "4", "N"});
+  b.node("i", "instance_norm.default", {arg("input", "u"), arg("use_input_stats", true), arg("eps", 0.25)},
+         {"1", "4", "N"});
+  b.node("s", "squeeze.dim", {arg("self", "i"), arg("dim", 0)}, {"4", "N"});
+  b.node("y", "t.default", {arg("self", "s")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing(
+                {"  let h = x - mean(x, along: all)", "  output y = h * rsqrt(mean(square(h), along: all) + 0.25)"}),
+            "");
+}
+
+TEST(RecoverTest, ASecondResultOfACellIsItsOwn) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).input("h", {"N", "1"}).input("c", {"N", "1"});
+  b.param("p_i", "i", {"4", "4"}).param("p_h", "hh", {"4", "1"});
+  b.node("n", "lstm_cell.default", {arg("input", "x"), list("hx", {"h", "c"}), arg("w_ih", "p_i"), arg("w_hh", "p_h")},
+         {"N", "1"});
+  b.second("m", {"N", "1"});
+  EXPECT_EQ(b.output("m").text().find("refused"), std::string::npos) << b.text();
+  // The state c goes through no gate of the output.
+  std::string text = b.text();
+  size_t tanhs = 0;
+  for (size_t at = text.find("tanh("); at != std::string::npos; at = text.find("tanh(", at + 1))
+    ++tanhs;
+  EXPECT_EQ(tanhs, 1u) << text;
+}
+
+TEST(RecoverTest, InputsAndNothingMayBeReturned) {
+  ProgramBuilder b = layer();
+  b.node("y", "relu.default", {arg("self", "x")}, {"N", "4"});
+  b.output("y").outputNone().output("x");
+  EXPECT_EQ(b.missing({"  output y = relu(x)", "  output x2 = x"}), "");
+}
+
+TEST(RecoverTest, IntegersAreNoOutputs) {
+  ProgramBuilder b = graph();
+  EXPECT_EQ(b.output("s").text(), "refused: output 0 ('s') has integers or truth values, of which no gradient is; "
+                                  "return tensors of floating-point numbers, for instance by '.float()'");
+}
+
+TEST(RecoverTest, DotsOfAnEinsumAreTheFirstAxes) {
+  ProgramBuilder b;
+  b.input("x", {"N", "2", "4"}).input("z", {"N", "2", "4"});
+  b.node("y", "einsum.default", {text("equation", "...l,...l->..."), list("tensors", {"x", "z"})}, {"N", "2"});
+  std::string dots = b.output("y").text();
+  ProgramBuilder c;
+  c.input("x", {"N", "2", "4"}).input("z", {"N", "2", "4"});
+  c.node("y", "einsum.default", {text("equation", "nhl,nhl->nh"), list("tensors", {"x", "z"})}, {"N", "2"});
+  EXPECT_EQ(dots, c.output("y").text());
+  EXPECT_EQ(dots.find("refused"), std::string::npos) << dots;
+}
+
+TEST(RecoverTest, CrossProductsAreSlices) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3"}).input("z", {"N", "3"});
+  b.node("y", "linalg_cross.default", {arg("self", "x"), arg("other", "z")}, {"N", "3"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("let h = x[in: 1]\n  let h2 = z[in2: 2]\n  let h3 = x[in: 2]\n  let h4 = z[in2: 1]\n"
+                      "  let h5 = z[in2: 0]\n  let h6 = x[in: 0]\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("concat(flatten(h * h2 - h3 * h4, one), flatten(h3 * h5 - h6 * h2, one2), "
+                      "flatten(h6 * h4 - h * h5, one3), axis: f3)"),
+            std::string::npos)
+      << text;
+}
+
+TEST(RecoverTest, ColumnsOfIntegersAreMaps) {
+  ProgramBuilder b;
+  b.integers("x", {"N", "3"}).param("p_w", "w", {"7", "4"});
+  b.integerNode("i", "select.int", {arg("self", "x"), arg("dim", 1), arg("index", 2)}, {"N"});
+  b.node("y", "embedding.default", {arg("weight", "p_w"), arg("indices", "i")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find(" from column(x, 2)\n"), std::string::npos) << text;
+}
+
+TEST(RecoverTest, AColumnOfEachRowIsWritten) {
+  ProgramBuilder b;
+  b.input("x", {"N", "2"}).integers("label", {"N"});
+  b.integerNode("zeros", "zeros.default", {}, {"N", "2"});
+  b.integerNode("at", "unsqueeze.default", {arg("self", "label"), arg("dim", 1)}, {"N", "1"});
+  b.integerNode("one", "scatter.value", {arg("self", "zeros"), arg("dim", 1), arg("index", "at"), arg("value", 1)},
+                {"N", "2"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "one")}, {"N", "2"});
+  std::string text = b.output("y").text();
+  for (const char *part :
+       {"where(eq(label, 0), 1, full(size(x, 0), 0))", "where(eq(label, 1), 1, full(size(x, 0), 0))"})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(RecoverTest, DropoutInTrainingIsRefused) {
+  ProgramBuilder b = layer();
+  b.node("y", "dropout.default", {arg("input", "x"), arg("p", 0.5), arg("train", true)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text(), "refused: dropout in training mode; export the model after eval()");
+}
+
+TEST(RecoverTest, KeywordsAreQuoted) {
+  ProgramBuilder b;
+  b.input("input", {"N", "4"});
+  b.node("y", "relu.default", {arg("self", "input")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  input `input`: input_row[in = 4]", "  output y = relu(`input`)"}), "");
+}
+
+TEST(RecoverTest, WritesToAllOfATensorReachIt) {
+  ProgramBuilder b = layer();
+  b.node("c", "mul.Tensor", {arg("self", "x"), arg("other", 2)}, {"N", "4"});
+  b.node("all", "slice.Tensor", {arg("self", "c"), arg("dim", 0), arg("start", 0)}, {"N", "4"});
+  b.node("changed", "relu_.default", {arg("self", "all")}, {"N", "4"});
+  b.node("y", "exp.default", {arg("self", "c")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = exp(relu(x * 2))"}), "");
+}
+
+TEST(RecoverTest, LossesOfDifferences) {
+  auto text = [](const char *op, int reduction) {
+    ProgramBuilder b;
+    b.input("x", {"N", "4"}).input("t", {"N", "4"});
+    std::vector<std::string> shape = reduction ? std::vector<std::string>() : std::vector<std::string>{"N", "4"};
+    b.node("y", op, {arg("self", "x"), arg("target", "t"), arg("reduction", reduction)}, shape);
+    return b.output("y").text();
+  };
+  EXPECT_NE(text("mse_loss.default", 0).find("output y = square(x - t)\n"), std::string::npos);
+  EXPECT_NE(text("l1_loss.default", 0).find("output y = abs(x - t)\n"), std::string::npos);
+  EXPECT_NE(text("mse_loss.default", 2).find("output y = sum(sum(square(x - t), over: in), along: all)\n"),
+            std::string::npos)
+      << text("mse_loss.default", 2);
+  EXPECT_NE(text("mse_loss.default", 1).find("output y = mean(mean(square(x - t), over: in), along: all)\n"),
+            std::string::npos);
 }
 
 } // namespace

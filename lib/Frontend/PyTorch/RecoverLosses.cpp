@@ -1,0 +1,129 @@
+//===- RecoverLosses.cpp - What training minimises ----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+/// A number for each element, or their mean or sum, as the argument `reduction` says.
+void Recover::defineLoss(const NormalNode &node, Tensor each) {
+  int64_t reduction = integer(node, "reduction", 1);
+  std::vector<size_t> dims;
+  for (size_t i = 0; i < each.dims.size(); ++i)
+    dims.push_back(i);
+  if (reduction != 0)
+    each = fold(reduction == 1 ? "mean" : "sum", each, dims, false);
+  define(node, each);
+}
+
+/// The losses of a difference d: d², |d|, and those that are square near 0 and linear elsewhere.
+void Recover::opDistanceLoss(const NormalNode &node) {
+  Tensor d = binary("-", tensor(node, "self"), tensor(node, "target"));
+  bool isHuber = node.op == "huber_loss";
+  double width = isHuber ? number(node, "delta", 1) : number(node, "beta", 1);
+  if (node.op == "mse_loss")
+    return defineLoss(node, unary("square", d));
+  Tensor size = unary("abs", d);
+  if (node.op == "l1_loss" || (!isHuber && width == 0))
+    return defineLoss(node, size);
+  Tensor near = binary("*", unary("square", d), 0.5), far = binary("-", size, width / 2);
+  if (isHuber)
+    far = binary("*", far, width);
+  else
+    near = binary("/", near, width);
+  defineLoss(node, where(binary("<", size, width), near, far));
+}
+
+void Recover::opBinaryCrossEntropy(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), target = tensor(node, "target"), loss;
+  Tensor other = binary("-", scalar(1), target);
+  if (node.op == "binary_cross_entropy") {
+    // PyTorch bounds the logarithms from below by -100.
+    auto bounded = [&](Tensor p) { return binary("maximum", unary("log", p), -100); };
+    Tensor sum = binary("+", binary("*", target, bounded(x)), binary("*", other, bounded(binary("-", scalar(1), x))));
+    loss = binary("-", scalar(0), sum);
+  } else {
+    // log(1 + exp(-x)) is softplus(-x).
+    Tensor rest = unary("softplus", binary("-", scalar(0), x));
+    if (has(node, "pos_weight")) {
+      Tensor factor = binary("+", binary("*", binary("-", tensor(node, "pos_weight"), scalar(1)), target), 1);
+      rest = binary("*", rest, factor);
+    }
+    loss = binary("+", binary("*", other, x), rest);
+  }
+  if (has(node, "weight"))
+    loss = binary("*", loss, tensor(node, "weight"));
+  defineLoss(node, loss);
+}
+
+void Recover::opDivergence(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), target = tensor(node, "target");
+  if (flag(node, "log_target", false))
+    return defineLoss(node, binary("*", unary("exp", target), binary("-", target, x)));
+  // 0 log 0 is 0.
+  Tensor isPositive = binary(">", target, 0);
+  Tensor own = binary("*", target, unary("log", where(isPositive, target, scalar(1))));
+  defineLoss(node, binary("-", own, binary("*", target, x)));
+}
+
+void Recover::opMarginLoss(const NormalNode &node) {
+  Tensor d = binary("-", tensor(node, "input1"), tensor(node, "input2"));
+  Tensor wrong = binary("*", binary("-", scalar(0), tensor(node, "target")), d);
+  defineLoss(node, unary("relu", binary("+", wrong, number(node, "margin", 0))));
+}
+
+void Recover::opCrossEntropy(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  bool fromLogits = node.op == "cross_entropy_loss";
+  if (x.dims.size() != 2)
+    throw Refusal{"cross entropy of a tensor with " + std::to_string(x.dims.size()) +
+                  " axes; expected rows and classes"};
+  if (fromLogits) {
+    if (x.dims[1].kind != Kind::Axis)
+      throw Refusal{"cross entropy over one class"};
+    x.value = program.over("log_softmax", x.value, {x.dims[1].id});
+  }
+  const IndexTensor &target = index(node, "target");
+  if (target.dims.size() != 1 || target.components.size() != 1 || x.dims[0].kind != Kind::Space)
+    throw Refusal{"cross entropy: expected one integer for each row"};
+  int space = spaceOf(SymbolicExpr(x.dims[1].size));
+  // Rows whose target is ignore_index count for nothing.
+  int64_t ignored = integer(node, "ignore_index", -100);
+  Index list = target.components[0];
+  Index isKept = call("ne", {list, constant(ignored)}, list->length, true);
+  Index safe = call("where", {isKept, list, constant(-1)}, list->length);
+  int chosen = program.oneHot(mapOf(safe, x.dims[0].id, space, /*partial=*/true), x.dims[1].id);
+  Tensor loss{{x.dims[0]}, program.binary("-", program.number(0), program.dot(x.value, chosen, {x.dims[1].id}))};
+  Tensor kept = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
+  // With class weights each row counts as much as its class.
+  if (has(node, "weight")) {
+    Tensor weight = tensor(node, "weight");
+    Tensor rows{{x.dims[0]}, program.oneHot(mapOf(safe, x.dims[0].id, space, /*partial=*/true), x.dims[1].id)};
+    rows.dims.push_back(x.dims[1]);
+    kept = contract(rows, weight, {{1, 0}}, {});
+    loss = binary("*", loss, kept);
+  }
+  if (double smoothing = number(node, "label_smoothing", 0); smoothing != 0) {
+    Tensor all = binary("-", scalar(0), x), isCounted = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
+    if (has(node, "weight"))
+      all = binary("*", all, tensor(node, "weight"));
+    Tensor even = binary("*", fold("sum", all, {1}, false), isCounted);
+    loss = binary("+", binary("*", loss, 1 - smoothing), binary("*", even, smoothing / double(x.dims[1].size)));
+  }
+  int64_t reduction = integer(node, "reduction", 1);
+  if (reduction == 0)
+    return define(node, loss);
+  Tensor sum = fold("sum", loss, {0}, false);
+  if (reduction == 1)
+    sum = binary("/", sum, fold("sum", kept, {0}, false));
+  define(node, sum);
+}
