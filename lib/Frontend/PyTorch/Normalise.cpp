@@ -22,6 +22,8 @@ namespace {
 
 class Normaliser {
 public:
+  explicit Normaliser(bool isTraining) : isTraining(isTraining) {}
+
   NormalProgram run(const Graph &graph) {
     inlineGraph(graph, "", {}, /*detached=*/false);
     for (const Argument &output : graph.outputs)
@@ -82,6 +84,9 @@ private:
     } else {
       normal.op = node.target;
     }
+    // Decompositions leave `alias` where `detach` was, and nowhere else.
+    if (!isTraining && normal.op == "alias")
+      normal.op = "detach";
     StringRef op = normal.op;
     if (op.starts_with("_assert") || op.starts_with("sym_constrain_range"))
       return;
@@ -311,6 +316,7 @@ private:
       same(i->second, j->second);
   }
 
+  const bool isTraining;
   NormalProgram program;
   std::map<std::string, std::string> current; ///< names that now stand for others
   std::map<std::string, std::string> views;   ///< what a view looks at
@@ -320,4 +326,6 @@ private:
 
 } // namespace
 
-NormalProgram gnnc::frontend::pytorch::normalise(const Graph &graph) { return Normaliser().run(graph); }
+NormalProgram gnnc::frontend::pytorch::normalise(const Graph &graph, bool isTraining) {
+  return Normaliser(isTraining).run(graph);
+}

@@ -40,8 +40,8 @@ struct NormalProgram {
   std::map<std::string, std::string> sameSymbols; ///< symbols that equal another
 };
 
-/// Throws a Refusal.
-NormalProgram normalise(const Graph &graph);
+/// `isTraining`: the program is as it was before decompositions. Throws a Refusal.
+NormalProgram normalise(const Graph &graph, bool isTraining);
 
 } // namespace gnnc::frontend::pytorch
 

@@ -304,7 +304,7 @@ static bool isFloatType(ScalarType type) {
 }
 
 RecoveredProgram Recover::run() {
-  normal = normalise(exported.graph);
+  normal = normalise(exported.graph, exported.isTraining);
   sameSymbols = normal.sameSymbols;
   // A call leaves what it is given as it was.
   for (const ProgramInput &input : exported.inputs)

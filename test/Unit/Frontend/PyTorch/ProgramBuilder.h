@@ -43,6 +43,11 @@ public:
                         ScalarType type = ScalarType::Float32) {
     return given(ProgramInput::Kind::User, name, "", sizes, type);
   }
+  /// As `run_decompositions` leaves it, or, as otherwise, the training IR.
+  ProgramBuilder &decomposed(bool is) {
+    program.isTraining = !is;
+    return *this;
+  }
   ProgramBuilder &integers(const std::string &name, const std::vector<std::string> &sizes) {
     return input(name, sizes, ScalarType::Int64);
   }

@@ -203,6 +203,17 @@ TEST(RecoverTest, IntegersAsNumbersHaveNoGradient) {
   EXPECT_EQ(b.output("y").missing({"  input mask: node[] from keep", "  output y = x * mask"}), "");
 }
 
+// What `detach` was comes out of decompositions as `alias`.
+TEST(RecoverTest, AliasesOfDecomposedProgramsHaveNoGradient) {
+  for (bool isTraining : {false, true}) {
+    ProgramBuilder b;
+    b.decomposed(!isTraining).input("x", {"N", "4"});
+    b.node("a", "alias.default", {arg("self", "x")}, {"N", "4"});
+    b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "a")}, {"N", "4"});
+    EXPECT_EQ(b.output("y").missing({isTraining ? "  output y = x * x" : "  output y = x * detach(x)"}), "");
+  }
+}
+
 TEST(RecoverTest, InputsOfAllPairsAreRefused) {
   ProgramBuilder b;
   b.input("adj", {"N", "N"});
