@@ -95,8 +95,8 @@ llvm::Error ReorderedGraph::place(const FileTensor &tensor, const ReorderOptions
       if (name.ends_with(suffix) && isSparse(name.drop_back(suffix.size())))
         return suffix == "_indptr" ? placeSparseRows(name.drop_back(suffix.size())) : llvm::Error::success();
     if (rows == old.nodes && rows == edges && !edgeOrder.empty())
-      return wrong("tensor '" + name + "': expected fewer or more edges than nodes, found " +
-                   llvm::Twine(old.nodes) + " of both; say of which it has rows");
+      return wrong("tensor '" + name + "': expected fewer or more edges than nodes, found " + llvm::Twine(old.nodes) +
+                   " of both; say of which it has rows");
     ofNodes = rows == old.nodes;
     ofEdges = rows == edges && !ofNodes;
   }

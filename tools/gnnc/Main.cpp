@@ -55,7 +55,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   std::vector<std::string> phases;
   for (llvm::StringRef phase : phaseNames())
     phases.push_back(phase.str());
-  command->add_option("MODEL", arguments.input, "Model file: text (.gnn), its JSON form (.json), or a program that PyTorch has exported (.pt2)")
+  command
+      ->add_option("MODEL", arguments.input,
+                   "Model file: text (.gnn), its JSON form (.json), or a program that PyTorch has exported (.pt2)")
       ->required();
   command->add_option("-m,--model", arguments.model, "Which model of the file to compile; default: the last one");
   addDefines(*command, arguments);

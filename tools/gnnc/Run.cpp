@@ -134,7 +134,8 @@ static llvm::Error writeOutputs(const std::string &path, const Job &job) {
   SafetensorsWriter writer;
   writer.addMetadata("model", job.model().info().name);
   for (const HostTensor &tensor : job.program().outputs())
-    if (llvm::Error error = writer.add(nameInFile(job.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
+    if (llvm::Error error =
+            writer.add(nameInFile(job.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
 }

@@ -32,7 +32,7 @@ inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< Argume
 /// from (see gnnc/Host/GraphSource.h).
 inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
 inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
-inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse"; ///< array of SparseInputAttr
+inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";     ///< array of SparseInputAttr
 
 // On operations of functions.
 /// Unit, on operations that belong to the backward half although they could run before gradients of outputs are given

@@ -33,8 +33,8 @@ struct ImportedModel {
   std::vector<ImportedTensor> parameters; ///< those that the text declares
 };
 
-/// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what to
-/// change.
+/// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what
+/// to change.
 llvm::Expected<ImportedModel> importExportedProgram(const std::string &path);
 
 } // namespace gnnc::frontend

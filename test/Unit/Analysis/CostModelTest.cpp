@@ -215,8 +215,8 @@ TEST(CostModel, TrafficOfAggregateAsOperations) {
 }
 
 // The same paper, section 6, and "IO-aware layers", section 3.2: the backward pass reads the softmax's statistics, 2 h
-// numbers for each node, and no weights of edges: O(|V| h) instead of O(|E| h). Forward sweeps write shift and scale for
-// it.
+// numbers for each node, and no weights of edges: O(|V| h) instead of O(|E| h). Forward sweeps write shift and scale
+// for it.
 TEST(CostModel, StatisticsInsteadOfWeights) {
   constexpr int64_t h = 8;
   auto sweep = [](const char *kept, const char *access, const char *result) {

@@ -60,8 +60,8 @@ double localityIn(const Edges &edges, const std::vector<int32_t> &order, int64_t
 class NodeOrder : public testing::TestWithParam<NodeOrderKind> {};
 
 TEST_P(NodeOrder, IsAPermutationAndAlwaysTheSame) {
-  for (const Edges &edges : {communities(4096, 40000), Edges{5, {0, 1, 1}, {0, 2, 2}}, Edges{3, {}, {}}, Edges{0, {}, {}},
-                             Edges{1, {0}, {0}}}) {
+  for (const Edges &edges : {communities(4096, 40000), Edges{5, {0, 1, 1}, {0, 2, 2}}, Edges{3, {}, {}},
+                             Edges{0, {}, {}}, Edges{1, {0}, {0}}}) {
     auto first = findNodeOrder(GetParam(), edges.list());
     ASSERT_TRUE(bool(first)) << llvm::toString(first.takeError());
     EXPECT_TRUE(isPermutation(*first, edges.nodes)) << edges.nodes;

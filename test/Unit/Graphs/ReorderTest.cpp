@@ -133,7 +133,8 @@ TEST_F(Reorder, SaysWhatIsWrong) {
   llvm::cantFail(writer.add("graph_ptr", ElementType::I32, {3}, graphs.data()));
   EXPECT_NE(error().find("tensor 'graph_ptr': the nodes of a graph must stay together"), std::string::npos);
   writer.addMetadata("num_nodes", "some");
-  EXPECT_NE(error().find("metadata 'num_nodes': expected a number of nodes below 2^31, found 'some'"), std::string::npos);
+  EXPECT_NE(error().find("metadata 'num_nodes': expected a number of nodes below 2^31, found 'some'"),
+            std::string::npos);
 }
 
 } // namespace
