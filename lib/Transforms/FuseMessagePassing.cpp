@@ -274,12 +274,17 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   }
 
   /// What is multiplied may turn out to be the owner's in a sweep over its members, or shared: then there is one row to
-  /// multiply, not a tile of rows. In another sweep the same contraction may have them.
+  /// multiply, not a tile of rows. In another sweep the same contraction may have them. Blocks of tiles do not merge
+  /// whose a largest number of all is, so a contraction that such a sweep makes for itself has no tiles either.
   static void dropTilesOfOneRow(mpk::SweepOp sweep) {
     if (llvm::none_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); }))
       return;
     DenseMap<Value, mpk::Level> levels = mpk::computeLevels(sweep);
     mpk::Level rows = sweep.getAlongAttr() ? mpk::Level::Member : mpk::Level::Owner;
+    bool namesSharedWinner =
+        llvm::any_of(sweep.getBody().front().getOps<mpk::AccumulateOp>(), [](mpk::AccumulateOp op) {
+          return op.getShared() && llvm::is_contained({ReduceKind::ArgMax, ReduceKind::ArgMin}, op.getKind());
+        });
     for (Operation &op : sweep.getBody().front()) {
       auto contract = dyn_cast<ContractOp>(op);
       if (!contract || !mpk::isTiled(&op))
@@ -287,12 +292,16 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
       ArrayRef<int64_t> out = contract.getOutLabels();
       bool isProduct = llvm::any_of(contract.getLhsLabels(), [&](int64_t l) { return !llvm::is_contained(out, l); });
       // An outer product takes rows from both sides.
-      if (levels.lookup(contract.getLhs()) == rows && (isProduct || levels.lookup(contract.getRhs()) == rows))
+      if (!namesSharedWinner && levels.lookup(contract.getLhs()) == rows &&
+          (isProduct || levels.lookup(contract.getRhs()) == rows))
         continue;
       op.removeAttr(mpk::kTileAttr);
       remarkMissed(
           &op, DEBUG_TYPE, "tile", [] { return "product is made of one row"; },
-          [] { return "its row is the owner's, or the same for all"; });
+          [&] {
+            return namesSharedWinner ? "tiles do not say whose the largest number is"
+                                     : "its row is the owner's, or the same for all";
+          });
     }
   }
 

@@ -108,3 +108,22 @@ func.func @of_all(%g: tensor<4xf32>, %w: tensor<4x4xf32>, %x: !node)
   %2 = mpdfg.reduce sum %q along @all : tensor<?x4x4xf32, #mpdfg.on<@node>> -> tensor<4x4xf32>
   return %0, %1, %2 : !node, tensor<4x4xf32>, tensor<4x4xf32>
 }
+
+// -----
+
+mpdfg.space @node root
+
+!node = tensor<?x4xf32, #mpdfg.on<@node>>
+
+// Blocks of tiles do not merge whose the largest number of all is.
+// CHECK-LABEL: func @whose_is_largest
+// CHECK: mpdfg.contract
+// CHECK-NOT: mpk.tile
+// CHECK: mpk.accumulate argmax {{.*}} shared
+// REMARK: [Missed] tile | Category:fuse-message-passing | Function=whose_is_largest{{.*}}tiles do not say whose the largest number is
+func.func @whose_is_largest(%x: !node, %w: tensor<4x4xf32>) -> tensor<4xf32> {
+  %p = mpdfg.contract %x [0], %w [0, 1] -> [1] {mpk.tile} : !node, tensor<4x4xf32> -> !node
+  %r = mpdfg.unary relu %p : !node -> !node
+  %0 = mpdfg.reduce argmax %r along @all : !node -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
