@@ -6,19 +6,19 @@
 
 The cells are those of gpu.grid. Each program of a cell is recorded as a CUDA graph for both compilers, and rounds of
 replays alternate between them, so that clocks and caches treat both alike. Reported are the ratio of the medians (new over
-old; below 1 is faster), and the spread of each: the middle half of its rounds over its median.
+old; below 1 is faster), the spread of each: the middle half of its rounds over its median, and how much an output differs
+at most, as a part of its largest number (all of it where that is 0 but for rounding, as the gradient of a bias of keys).
 """
 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import statistics
 import time
 from pathlib import Path
 
-from gpu.grid import GRAPHS, PROGRAMS, TYPED, cells
+from gpu.grid import GRAPHS, PROGRAMS, TYPED, cells, on_graphs
 from harness.places import data_folders
 from harness.program import Program
 
@@ -99,32 +99,19 @@ def measure(old: Path, new: Path, graph: object, arguments: argparse.Namespace) 
 def run(arguments: argparse.Namespace) -> None:
     import torch
 
-    from gpu import graphs
-
     results: dict = {"machine": torch.cuda.get_device_name(), "date": time.strftime("%Y-%m-%d"), "cells": []}
-    made: tuple[str, object] = ("", None)
-    for graph_name, row, name in cells(arguments.graphs):
-        old, new = (folder / f"{name}.so" for folder in (arguments.objects, arguments.new))
-        if not (old.exists() and new.exists()):
-            continue
-        if made[0] != graph_name:
-            made = (graph_name, None)
-            gc.collect()
-            torch.cuda.empty_cache()
-            try:
-                made = (graph_name, graphs.load(graph_name, arguments.data))
-            except FileNotFoundError as error:
-                print(error, flush=True)
-        if made[1] is None:
-            continue
-        cell = {"graph": graph_name, "row": row}
+    folders = (arguments.objects, arguments.new)
+    wanted = [cell for cell in cells(arguments.graphs) if all((folder / f"{cell[2]}.so").exists() for folder in folders)]
+    for graph, row, name in on_graphs(wanted, arguments.data):
+        old, new = (folder / f"{name}.so" for folder in folders)
+        cell = {"graph": graph.name, "row": row}
         try:
-            cell["programs"] = measure(old, new, made[1], arguments)
+            cell["programs"] = measure(old, new, graph, arguments)
         except Exception as error:  # One cell less, and the reason in its place.
             cell["error"] = f"{type(error).__name__}: {error}"
         results["cells"].append(cell)
         ratios = [f"{PROGRAMS[name]} {entry['ratio']:.3f}" for name, entry in cell.get("programs", {}).items()]
-        print(f"{row:18} {graph_name:10}", *ratios, cell.get("error", ""), flush=True)
+        print(f"{row:18} {graph.name:10}", *ratios, cell.get("error", ""), flush=True)
         arguments.out.write_text(json.dumps(results, indent=1))
 
 

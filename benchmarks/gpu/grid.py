@@ -29,7 +29,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from harness.places import MODELS, data_folders
@@ -277,10 +277,28 @@ def version_of(package: str) -> str:
         return "none"
 
 
-def run(arguments: argparse.Namespace) -> None:
+def on_graphs(wanted: list[tuple[str, str, str]], data: list[Path]) -> Iterator[tuple[object, str, str]]:
+    """Cells with their graphs, each of which is made once; those without a file are left out."""
     import torch
 
     from gpu import graphs
+
+    made: tuple[str, object] = ("", None)
+    for graph_name, row, name in wanted:
+        if made[0] != graph_name:
+            made = (graph_name, None)
+            gc.collect()
+            torch.cuda.empty_cache()
+            try:
+                made = (graph_name, graphs.load(graph_name, data))
+            except FileNotFoundError as error:
+                print(error, flush=True)
+        if made[1] is not None:
+            yield made[1], row, name
+
+
+def run(arguments: argparse.Namespace) -> None:
+    import torch
 
     def give_up(*_) -> None:
         raise TimeoutError(f"not done in {arguments.patience} s")
@@ -297,24 +315,15 @@ def run(arguments: argparse.Namespace) -> None:
         "ceilings": rates,
         "cells": [],
     }
-    made: tuple[str, object] = ("", None)
     by_hand = kernels_by_hand(arguments)
-    for graph_name, row, name in cells(arguments.graphs):
+    wanted = [
+        cell
+        for cell in cells(arguments.graphs)
+        if (arguments.objects / f"{cell[2]}.so").exists() and not (arguments.only and cell[1] not in arguments.only)
+    ]
+    for graph, row, name in on_graphs(wanted, arguments.data):
         path = arguments.objects / f"{name}.so"
-        if not path.exists() or (arguments.only and row not in arguments.only):
-            continue
-        if made[0] != graph_name:
-            made = (graph_name, None)
-            gc.collect()
-            torch.cuda.empty_cache()
-            try:
-                made = (graph_name, graphs.load(graph_name, arguments.data))
-            except FileNotFoundError as error:
-                print(error, flush=True)
-        graph = made[1]
-        if graph is None:
-            continue
-        cell = {"graph": graph_name, "row": row, "nodes": graph.nodes, "edges": graph.edges}
+        cell = {"graph": graph.name, "row": row, "nodes": graph.nodes, "edges": graph.edges}
         kept: dict = {}
         try:
             cell["gnnc"] = measure_gnnc(path, graph, arguments, rates, kept)

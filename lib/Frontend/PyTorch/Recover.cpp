@@ -313,13 +313,23 @@ RecoveredProgram Recover::run() {
       throw Refusal{"the model changes '" + (input.target.empty() ? input.value : input.target) +
                     "' in place; return the new value instead"};
   // What sizes follow from: the shapes of inputs.
+  bool isAnySizeOpen = false;
+  std::string shapes;
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);
     if (input.kind != ProgramInput::Kind::User || meta == normal.tensors.end())
       continue;
-    for (auto [i, size] : llvm::enumerate(meta->second.sizes))
+    std::string shape;
+    for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
       learnSymbol(expression(size), "size(" + input.value + ", " + std::to_string(i) + ")");
+      isAnySizeOpen |= !expression(size).getFactors().empty();
+      shape += (i ? ", " : "") + size.text;
+    }
+    shapes += (shapes.empty() ? "'" : ", '") + input.value + "' [" + shape + "]";
   }
+  if (!shapes.empty() && !isAnySizeOpen)
+    throw Refusal{"the sizes of all inputs are fixed: " + shapes +
+                  "; export with dynamic_shapes, which say what differs from graph to graph"};
   std::map<std::string, Tensor> stored; // by where they lie
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);

@@ -527,13 +527,17 @@ static std::vector<size_t> allDims(size_t rank) {
   return dims;
 }
 
+/// The dimensions that `dim` lists, counted from the end where negative; all if it lists none.
+static std::vector<size_t> foldedDims(const std::vector<int64_t> &listed, size_t rank) {
+  std::vector<size_t> dims;
+  for (int64_t dim : listed)
+    dims.push_back(size_t(dim < 0 ? dim + int64_t(rank) : dim));
+  return dims.empty() ? allDims(rank) : dims;
+}
+
 void Recover::opFold(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  std::vector<size_t> dims;
-  for (int64_t dim : integers(node, "dim"))
-    dims.push_back(size_t(dim < 0 ? dim + int64_t(x.dims.size()) : dim));
-  if (dims.empty())
-    dims = allDims(x.dims.size());
+  std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.dims.size());
   std::string function = node.op == "amax" ? "max" : node.op == "amin" ? "min" : node.op;
   define(node, fold(function, x, dims, flag(node, "keepdim", false)));
 }
@@ -551,11 +555,7 @@ void Recover::opMaxDim(const NormalNode &node) {
 
 void Recover::opVariance(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  std::vector<size_t> dims;
-  for (int64_t dim : integers(node, "dim"))
-    dims.push_back(size_t(dim < 0 ? dim + int64_t(x.dims.size()) : dim));
-  if (dims.empty())
-    dims = allDims(x.dims.size());
+  std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.dims.size());
   double correction = has(node, "unbiased") ? double(flag(node, "unbiased", true)) : number(node, "correction", 1);
   Tensor mean = fold("mean", x, dims, true), squares = unary("square", binary("-", x, mean));
   bool keep = flag(node, "keepdim", false);
