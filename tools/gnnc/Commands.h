@@ -98,6 +98,14 @@ struct ReorderArguments {
   std::vector<std::string> nodeTensors, edgeTensors;
 };
 
+struct PartitionArguments {
+  std::string graph, output, model; ///< no output: only what the parts would be is printed
+  int parts = 2;
+  std::string by = "metis";
+  std::vector<std::string> along, nodeTensors, edgeTensors;
+  int64_t features = 64; ///< of the values whose exchange is priced
+};
+
 int runCompile(const CompileArguments &arguments);
 /// Uses `input`, `defines`, `model` and `werror`.
 int runImport(const ImportArguments &arguments);
@@ -108,6 +116,7 @@ int runInspect(const InspectArguments &arguments);
 int runTune(const TuneArguments &arguments);
 int runBench(const BenchArguments &arguments);
 int runReorder(const ReorderArguments &arguments);
+int runPartition(const PartitionArguments &arguments);
 
 } // namespace gnnc
 

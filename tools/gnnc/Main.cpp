@@ -328,6 +328,42 @@ static void addReorder(CLI::App &app, ReorderArguments &arguments) {
       ->allow_extra_args(false);
 }
 
+static void addPartition(CLI::App &app, PartitionArguments &arguments) {
+  CLI::App *command = app.add_subcommand(
+      "partition", "Cut a graph into parts for several ranks, each with what it exchanges with the others");
+  command->add_option("GRAPH", arguments.graph, "Graph (.safetensors) with edge_index and metadata num_nodes")
+      ->required();
+  command->add_option("-k,--parts", arguments.parts, "Number of parts")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  command->add_option("-o,--output", arguments.output,
+                      "Folder to write, new or empty: part.0.safetensors, part.1.safetensors, …; without it, only "
+                      "how even the parts would be is printed");
+  command
+      ->add_option("--by", arguments.by,
+                   "metis: few connections between parts; contiguous: ranges of numbers; random: each by itself")
+      ->check(CLI::IsMember({"metis", "contiguous", "random"}))
+      ->capture_default_str();
+  command->add_option("--model", arguments.model,
+                      "Compiled model: what its maps and inputs are, and which map most of its sweeps go along");
+  command
+      ->add_option("--along", arguments.along,
+                   "Maps whose elements are to be where the map leads, instead of dst; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--nodes", arguments.nodeTensors,
+                   "Tensors with a row for each node, where there are as many edges as nodes; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--features", arguments.features, "float32 numbers an element, to say what a layer exchanges")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
+      ->capture_default_str();
+}
+
 static void addTune(CLI::App &app, TuneArguments &arguments) {
   CLI::App *command = app.add_subcommand(
       "tune",
@@ -388,6 +424,7 @@ int main(int argc, char **argv) {
   BenchArguments benchArguments;
   TuneArguments tuneArguments;
   ReorderArguments reorderArguments;
+  PartitionArguments partitionArguments;
   addCompile(app, compileArguments);
   addImport(app, importArguments);
   addCheck(app, checkArguments);
@@ -397,6 +434,7 @@ int main(int argc, char **argv) {
   addBench(app, benchArguments);
   addTune(app, tuneArguments);
   addReorder(app, reorderArguments);
+  addPartition(app, partitionArguments);
   // The parser would only say that it found no command.
   std::vector<std::string> commands;
   for (const CLI::App *command : app.get_subcommands({}))
@@ -433,5 +471,7 @@ int main(int argc, char **argv) {
     return finish(runTune(tuneArguments));
   if (app.got_subcommand("reorder"))
     return finish(runReorder(reorderArguments));
+  if (app.got_subcommand("partition"))
+    return finish(runPartition(partitionArguments));
   return finish(runBench(benchArguments));
 }

@@ -1,0 +1,281 @@
+//===- Partition.cpp - A graph's elements, divided among ranks ------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Spaces that go along no map are divided together: each of their elements is a vertex, whose weight is one and one
+// more for each element that goes along to it, and an element with several maps connects the vertices that these lead
+// to. The rest follows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Graphs/Partition.h"
+#include "Neighbours.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/xxhash.h"
+
+#include <metis.h>
+
+#include <algorithm>
+#include <limits>
+
+using namespace gnnc;
+
+std::optional<PartitionKind> gnnc::parsePartitionKind(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<PartitionKind>>(name)
+      .Case("metis", PartitionKind::Metis)
+      .Case("contiguous", PartitionKind::Contiguous)
+      .Case("random", PartitionKind::Random)
+      .Default(std::nullopt);
+}
+
+void GraphStructure::chooseAlong() {
+  std::vector<bool> isTarget(spaces.size());
+  for (const Map &map : maps)
+    isTarget[map.to] = isTarget[map.to] || map.to != map.from;
+  for (auto [number, space] : llvm::enumerate(spaces)) {
+    if (isTarget[number] || space.along)
+      continue;
+    for (auto [m, map] : llvm::enumerate(maps)) {
+      llvm::StringRef name = map.name;
+      bool isDst = name == "dst" || name.ends_with(".dst");
+      if (map.from == number && map.to != number && (!space.along || isDst))
+        space.along = m;
+      if (map.from == number && map.to != number && isDst)
+        break;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Owners
+//===----------------------------------------------------------------------===//
+
+/// Vertices a part from which on METIS is asked.
+constexpr int64_t kLeastVertices = 4;
+
+/// METIS on a graph of weighted vertices.
+static llvm::Expected<std::vector<int32_t>> divideByMetis(Neighbours &graph, std::vector<int32_t> &weights, int parts) {
+  idx_t vertices = idx_t(weights.size()), constraints = 1, count = parts, cut = 0;
+  std::vector<int32_t> owner(weights.size(), 0);
+  if (parts == 1 || weights.empty())
+    return owner;
+  idx_t options[METIS_NOPTIONS];
+  METIS_SetDefaultOptions(options);
+  options[METIS_OPTION_SEED] = 0;
+  // Recursive bisection cuts less where parts are few, as METIS' manual has it.
+  auto *partGraph = parts <= 8 ? METIS_PartGraphRecursive : METIS_PartGraphKway;
+  int status = partGraph(&vertices, &constraints, graph.pointers.data(), graph.nodes.data(), weights.data(), nullptr,
+                         nullptr, &count, nullptr, nullptr, options, &cut, owner.data());
+  if (status != METIS_OK)
+    return llvm::createStringError(status == METIS_ERROR_MEMORY ? "METIS has not enough memory for this graph"
+                                                                : "METIS does not partition this graph");
+  return owner;
+}
+
+/// A number that looks random and depends on nothing else (the finaliser of splitmix64).
+static uint64_t scramble(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+llvm::Expected<std::vector<size_t>> GraphPartition::findOrder() const {
+  std::vector<size_t> order;
+  std::vector<bool> done(spaces.size());
+  for (size_t space = 0; space < spaces.size(); ++space) {
+    std::vector<size_t> way;
+    for (size_t at = space; !done[at];) {
+      if (llvm::is_contained(way, at))
+        return llvm::createStringError("space '" + structure->spaces[at].name + "' goes along maps to itself");
+      way.push_back(at);
+      if (!structure->spaces[at].along)
+        break;
+      at = structure->maps[*structure->spaces[at].along].to;
+    }
+    for (size_t at : llvm::reverse(way)) {
+      done[at] = true;
+      order.push_back(at);
+    }
+  }
+  return order;
+}
+
+llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind kind) {
+  // The vertex of each element: its own, or that of the element that it goes along to. -1: none.
+  std::vector<std::vector<int32_t>> vertex(spaces.size());
+  std::vector<int32_t> weights;
+  std::vector<std::pair<size_t, size_t>> ranges; // of the vertices of each space that goes along none
+  int64_t total = 0;
+  for (const GraphStructure::Space &space : structure->spaces)
+    total += space.extent;
+  for (const GraphStructure::Map &map : structure->maps)
+    total += int64_t(map.targets.size());
+  if (total > std::numeric_limits<int32_t>::max())
+    return llvm::createStringError("expected fewer than 2^31 elements and targets of maps, found " +
+                                   llvm::Twine(total));
+  for (size_t number : order) {
+    const GraphStructure::Space &space = structure->spaces[number];
+    std::vector<int32_t> &own = vertex[number];
+    own.assign(size_t(space.extent), -1);
+    if (!space.along) {
+      size_t begin = weights.size();
+      for (int32_t &v : own) {
+        v = int32_t(weights.size());
+        weights.push_back(1);
+      }
+      ranges.emplace_back(begin, weights.size());
+      continue;
+    }
+    const GraphStructure::Map &map = structure->maps[*space.along];
+    for (auto [v, target] : llvm::zip_equal(own, map.targets))
+      if (target >= 0) {
+        v = vertex[map.to][size_t(target)];
+        if (v >= 0)
+          ++weights[size_t(v)];
+      }
+  }
+
+  std::vector<int32_t> owner(weights.size(), 0);
+  // With so few vertices METIS leaves parts empty, and says so on standard output.
+  if (kind == PartitionKind::Metis && weights.size() < size_t(kLeastVertices) * size_t(count))
+    kind = PartitionKind::Contiguous;
+  switch (kind) {
+  case PartitionKind::Metis: {
+    std::vector<int32_t> a, b;
+    for (const GraphStructure::Map &map : structure->maps)
+      for (auto [from, target] : llvm::zip_equal(vertex[map.from], map.targets))
+        if (target >= 0 && from >= 0 && vertex[map.to][size_t(target)] >= 0) {
+          a.push_back(from);
+          b.push_back(vertex[map.to][size_t(target)]);
+        }
+    llvm::Expected<Neighbours> graph = Neighbours::create({int64_t(weights.size()), a, b});
+    if (!graph)
+      return graph.takeError();
+    llvm::Expected<std::vector<int32_t>> found = divideByMetis(*graph, weights, count);
+    if (!found)
+      return found.takeError();
+    owner = std::move(*found);
+    break;
+  }
+  case PartitionKind::Contiguous:
+    // A vertex belongs where the middle of its weight is.
+    for (auto [begin, end] : ranges) {
+      double all = 0, before = 0;
+      for (size_t v = begin; v < end; ++v)
+        all += weights[v];
+      for (size_t v = begin; v < end; ++v) {
+        owner[v] = std::min(count - 1, int32_t((before + weights[v] / 2.0) / all * count));
+        before += weights[v];
+      }
+    }
+    break;
+  case PartitionKind::Random:
+    for (auto [v, part] : llvm::enumerate(owner))
+      part = int32_t(scramble(v) % uint64_t(count));
+    break;
+  }
+
+  for (size_t number : order) {
+    std::vector<int32_t> &own = spaces[number].owner;
+    own.resize(vertex[number].size());
+    // Elements that go along to nothing are spread evenly.
+    for (auto [i, v] : llvm::enumerate(vertex[number]))
+      own[i] = v >= 0 ? owner[size_t(v)] : int32_t(int64_t(i) * count / int64_t(own.size()));
+  }
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// Parts
+//===----------------------------------------------------------------------===//
+
+void GraphPartition::collect(size_t space) {
+  Space &of = spaces[space];
+  of.parts.resize(size_t(count));
+  of.place.resize(of.owner.size());
+  for (auto [element, rank] : llvm::enumerate(of.owner)) {
+    std::vector<int32_t> &own = of.parts[size_t(rank)].own;
+    of.place[element] = int32_t(own.size());
+    own.push_back(int32_t(element));
+  }
+}
+
+void GraphPartition::collectHalo(size_t space) {
+  Space &of = spaces[space];
+  for (auto [m, map] : llvm::enumerate(structure->maps)) {
+    if (map.to != space || structure->spaces[map.from].along == m)
+      continue;
+    of.hasHalo = true;
+    for (int rank = 0; rank < count; ++rank)
+      for (int32_t element : part(map.from, rank).own)
+        if (int32_t target = map.targets[size_t(element)]; target >= 0 && of.owner[size_t(target)] != rank)
+          of.parts[size_t(rank)].halo.push_back(target);
+  }
+  for (PartOfSpace &part : of.parts)
+    part.sentCounts.assign(size_t(count), 0);
+  for (auto [rank, part] : llvm::enumerate(of.parts)) {
+    llvm::sort(part.halo, [&](int32_t a, int32_t b) {
+      return std::pair(of.owner[size_t(a)], a) < std::pair(of.owner[size_t(b)], b);
+    });
+    part.halo.erase(std::unique(part.halo.begin(), part.halo.end()), part.halo.end());
+    part.haloCounts.assign(size_t(count), 0);
+    // By rising receiver, as the lists of senders are.
+    for (int32_t element : part.halo) {
+      int32_t owner = of.owner[size_t(element)];
+      ++part.haloCounts[size_t(owner)];
+      ++of.parts[size_t(owner)].sentCounts[rank];
+      of.parts[size_t(owner)].sent.push_back(of.place[size_t(element)]);
+    }
+  }
+}
+
+llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind) {
+  GraphPartition partition(structure, parts);
+  llvm::Expected<std::vector<size_t>> order = partition.findOrder();
+  if (!order)
+    return order.takeError();
+  if (llvm::Error error = partition.divide(*order, kind))
+    return std::move(error);
+  for (size_t space = 0; space < partition.spaces.size(); ++space)
+    partition.collect(space);
+  for (size_t space = 0; space < partition.spaces.size(); ++space)
+    partition.collectHalo(space);
+  return std::move(partition);
+}
+
+int32_t GraphPartition::localNumber(size_t space, int rank, int32_t element) const {
+  const Space &of = spaces[space];
+  if (of.owner[size_t(element)] == rank)
+    return of.place[size_t(element)];
+  const PartOfSpace &part = of.parts[size_t(rank)];
+  auto key = [&](int32_t e) { return std::pair(of.owner[size_t(e)], e); };
+  auto it = llvm::lower_bound(part.halo, element, [&](int32_t a, int32_t b) { return key(a) < key(b); });
+  return int32_t(part.own.size()) + int32_t(it - part.halo.begin());
+}
+
+std::vector<int32_t> GraphPartition::localTargets(size_t map, int rank) const {
+  const GraphStructure::Map &of = structure->maps[map];
+  std::vector<int32_t> targets;
+  for (int32_t element : part(of.from, rank).own) {
+    int32_t target = of.targets[size_t(element)];
+    targets.push_back(target < 0 ? -1 : localNumber(of.to, rank, target));
+  }
+  return targets;
+}
+
+std::string GraphPartition::digest() const {
+  uint64_t hash = uint64_t(count);
+  for (const Space &space : spaces) {
+    uint64_t own = llvm::xxh3_64bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(space.owner.data()),
+                                                             space.owner.size() * sizeof(int32_t)));
+    hash = scramble(hash ^ own);
+  }
+  return llvm::utohexstr(hash, /*LowerCase=*/true, /*Width=*/16);
+}

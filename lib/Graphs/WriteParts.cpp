@@ -1,0 +1,170 @@
+//===- WriteParts.cpp - The files of a graph's parts ----------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One part after the other, so that memory holds one at a time, into a new folder beside the one that is asked for,
+// which takes its name in the end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "gnnc/Graphs/PartitionFiles.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <cstring>
+#include <deque>
+
+using namespace gnnc;
+namespace fs = llvm::sys::fs;
+
+namespace {
+
+/// The tensors of one part, with their memory.
+class PartWriter {
+public:
+  SafetensorsWriter writer;
+
+  llvm::Error addNumbers(llvm::StringRef name, llvm::ArrayRef<int32_t> numbers) {
+    return writer.add(name, ElementType::I32, {int64_t(numbers.size())}, keep(numbers.vec()));
+  }
+  /// Integers of the type that they have in `like`.
+  llvm::Error addTargets(const FileTensor &like, std::vector<int64_t> shape, llvm::ArrayRef<int32_t> targets) {
+    if (like.type != ElementType::I64)
+      return writer.add(like.name, ElementType::I32, shape, keep(targets.vec()));
+    std::vector<int64_t> &wide = wides.emplace_back(targets.begin(), targets.end());
+    return writer.add(like.name, ElementType::I64, shape, wide.data());
+  }
+  /// Rows of `from`, which has as many as its first axis says.
+  llvm::Error addRows(const FileTensor &from, llvm::ArrayRef<int32_t> rows) {
+    FileTensor cut = from;
+    size_t bytes = from.shape[0] ? size_t(from.bytes() / from.shape[0]) : 0;
+    cut.shape[0] = int64_t(rows.size());
+    cut.elements = from.shape[0] ? from.elements / from.shape[0] * cut.shape[0] : 0;
+    std::vector<char> &to = bytesOfRows.emplace_back(rows.size() * bytes);
+    for (auto [place, row] : llvm::enumerate(rows))
+      std::memcpy(to.data() + place * bytes, static_cast<const char *>(from.data) + size_t(row) * bytes, bytes);
+    return writer.addLike(cut, to.data());
+  }
+
+private:
+  const int32_t *keep(std::vector<int32_t> numbers) { return narrows.emplace_back(std::move(numbers)).data(); }
+  std::deque<std::vector<int32_t>> narrows;
+  std::deque<std::vector<int64_t>> wides;
+  std::deque<std::vector<char>> bytesOfRows;
+};
+
+} // namespace
+
+static llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
+  return llvm::createStringError(code, "cannot write '%s': %s", path.str().c_str(), code.message().c_str());
+}
+
+llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank) const {
+  PartWriter part;
+  for (const auto &[key, value] : file->metadata())
+    part.writer.addMetadata(key, value);
+  part.writer.addMetadata("parts", std::to_string(parted->parts()));
+  part.writer.addMetadata("rank", std::to_string(rank));
+  part.writer.addMetadata("partition", parted->digest());
+  for (auto [number, space] : llvm::enumerate(graph->spaces)) {
+    const PartOfSpace &of = parted->part(number, rank);
+    std::string key = "num_" + space.name + "s";
+    part.writer.addMetadata(key, std::to_string(of.own.size()));
+    part.writer.addMetadata(key + ".global", std::to_string(space.extent));
+    if (space.along)
+      part.writer.addMetadata("along." + space.name, graph->maps[*space.along].name);
+    if (llvm::Error e = part.addNumbers(space.name + ".global", of.own))
+      return e;
+    if (!parted->hasHalo(number))
+      continue;
+    part.writer.addMetadata("num_" + space.name + ".halos", std::to_string(of.halo.size()));
+    part.writer.addMetadata("num_" + space.name + ".sends", std::to_string(of.sent.size()));
+    for (auto [name, numbers] : {std::pair(".halo.global", &of.halo), std::pair(".sent", &of.sent),
+                                 std::pair(".send.counts", &of.sentCounts), std::pair(".halo.counts", &of.haloCounts)})
+      if (llvm::Error e = part.addNumbers(space.name + name, *numbers))
+        return e;
+  }
+
+  for (const FileTensor &tensor : file->tensors()) {
+    const Role &role = roles.at(tensor.name);
+    llvm::Error failed = [&]() -> llvm::Error {
+      switch (role.kind) {
+      case Kind::Whole:
+        // Extents are those of the whole graph: metadata has the part's.
+        return llvm::StringRef(tensor.name).ends_with(".extent") ? llvm::Error::success()
+                                                                 : part.writer.addLike(tensor, tensor.data);
+      case Kind::Rows:
+        return part.addRows(tensor, parted->part(role.number, rank).own);
+      case Kind::Map: {
+        std::vector<int32_t> targets = parted->localTargets(role.number, rank);
+        return part.addTargets(tensor, {int64_t(targets.size())}, targets);
+      }
+      case Kind::Relation: {
+        std::vector<int32_t> targets = parted->localTargets(role.number, rank);
+        int64_t count = int64_t(targets.size());
+        llvm::append_range(targets, parted->localTargets(role.number + 1, rank));
+        return part.addTargets(tensor, {2, count}, targets);
+      }
+      case Kind::GraphPointers:
+        return file->find("batch") ? llvm::Error::success()
+                                   : part.addNumbers("batch", parted->localTargets(role.number, rank));
+      case Kind::RowPointers: {
+        const std::vector<int32_t> &begins = rowPointers.at(role.sparse);
+        std::vector<int32_t> pointers{0};
+        for (int32_t row : parted->part(role.number, rank).own)
+          pointers.push_back(pointers.back() + begins[size_t(row) + 1] - begins[size_t(row)]);
+        return part.addTargets(tensor, {int64_t(pointers.size())}, pointers);
+      }
+      case Kind::Entries: {
+        const std::vector<int32_t> &begins = rowPointers.at(role.sparse);
+        std::vector<int32_t> entries;
+        for (int32_t row : parted->part(role.number, rank).own)
+          for (int32_t i = begins[size_t(row)]; i < begins[size_t(row) + 1]; ++i)
+            entries.push_back(i);
+        return part.addRows(tensor, entries);
+      }
+      }
+      llvm_unreachable("unknown kind of tensor");
+    }();
+    if (failed)
+      return failed;
+  }
+  return part.writer.write(path);
+}
+
+llvm::Error PartitionedGraph::write(llvm::StringRef folder) const {
+  // A folder of that name may be there if it is empty: the rename replaces it.
+  std::error_code code;
+  if (fs::exists(folder)) {
+    if (!fs::is_directory(folder))
+      return cannotWrite(folder, std::make_error_code(std::errc::not_a_directory));
+    if (fs::directory_iterator(folder, code) != fs::directory_iterator())
+      return llvm::createStringError("cannot write '" + folder + "': expected a folder that is new or empty");
+    if (code)
+      return cannotWrite(folder, code);
+  }
+  llvm::SmallString<256> name(folder), temporary;
+  while (name.size() > 1 && llvm::sys::path::is_separator(name.back()))
+    name.pop_back();
+  fs::createUniquePath(name + ".%%%%%%.tmp", temporary, /*MakeAbsolute=*/false);
+  if ((code = fs::create_directory(temporary, /*IgnoreExisting=*/false)))
+    return cannotWrite(folder, code);
+  llvm::scope_exit remove([&] { fs::remove_directories(temporary); });
+  for (int rank = 0; rank < parted->parts(); ++rank) {
+    llvm::SmallString<256> path = temporary;
+    llvm::sys::path::append(path, "part." + llvm::Twine(rank) + ".safetensors");
+    if (llvm::Error error = writePart(path, rank))
+      return error;
+  }
+  if ((code = fs::rename(temporary, name)))
+    return cannotWrite(folder, code);
+  remove.release();
+  return llvm::Error::success();
+}
