@@ -483,15 +483,21 @@ template <typename T> static void exchange(T &a, T &b) {
 }
 
 gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device) {
-  if (!graph.capacities)
+  // Without spaces there is nothing that a caller could name a capacity of, and nothing that changes.
+  bool isFixed = graph.model.header().numSpaces == 0;
+  if (!graph.capacities && !isFixed)
     return fail(error, GNNC_INVALID_ARGUMENT, "update: the graph was prepared without capacities");
   if (desc.struct_size == sizeof desc && desc.num_capacities != 0)
     return fail(error, GNNC_INVALID_ARGUMENT, "update: expected no capacities beside those of prepare, found %d",
                 desc.num_capacities);
   gnnc_graph *fresh;
   const gnnc_allocator &allocator = graph.memory.getAllocator();
-  if (gnnc_status status = prepareAs(graph.model, allocator, desc, fresh, &graph, error, device))
+  if (gnnc_status status = prepareAs(graph.model, allocator, desc, fresh, isFixed ? nullptr : &graph, error, device))
     return status;
+  if (isFixed) {
+    destroy(fresh, gnnc_allocator(allocator));
+    return GNNC_OK;
+  }
   graph.memory.exchange(fresh->memory);
   exchange(graph.extents, fresh->extents);
   exchange(graph.capacities, fresh->capacities);

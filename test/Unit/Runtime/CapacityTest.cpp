@@ -187,6 +187,26 @@ TEST(CapacityTest, Errors) {
   api->close(context);
 }
 
+TEST(CapacityTest, WithoutSpacesThereIsNothingToUpdate) {
+  ModelBuilder b;
+  int64_t sum = b.output("sum", -1, {1});
+  b.step({nullptr, StepKind::Rows, -1, {sum}, {}, {}});
+  Model model = b.build();
+  GraphData data;
+  gnnc_error error = {};
+  gnnc_context *context = open(model);
+  const gnnc_api *api = gnnc_model();
+  gnnc_graph *graph = nullptr;
+  ASSERT_EQ(api->prepare(context, &data.desc(), &graph, &error), GNNC_OK) << error.message;
+  EXPECT_EQ(api->update(context, graph, &data.desc(), &error), GNNC_OK) << error.message;
+  gnnc_graph_desc wrong = data.desc();
+  wrong.num_extents = -1;
+  EXPECT_EQ(api->update(context, graph, &wrong, &error), GNNC_INVALID_ARGUMENT);
+  EXPECT_STREQ(error.message, "graph description: num_extents is -1, but extents is null");
+  api->free_graph(graph);
+  api->close(context);
+}
+
 TEST(WorklistTest, WhatIsLongFollowsFromAllMembers) {
   using cuda::longFrom;
   EXPECT_EQ(longFrom(300000, 150000), 32);      // few members each: those of several rounds
