@@ -32,18 +32,19 @@ static bool fillsEveryTile(Block &body, Value value) {
          llvm::all_of(body, [&](Operation &op) { return llvm::all_of(op.getResults(), fits); });
 }
 
-/// Whether a row is written as it was read, or a sum over everything is made of it: maybe when it has been written
-/// over.
+/// Whether numbers of a row are written as they were read, also as parts of another row, or a sum over everything is
+/// made of them: maybe when they have been written over.
 static bool isReadLate(mpk::SweepOp sweep, Value argument) {
-  auto isArgument = [&](Value value) {
-    while (isa_and_nonnull<mpdfg::ReshapeOp, mpdfg::DetachOp>(value.getDefiningOp()))
-      value = value.getDefiningOp()->getOperand(0);
+  auto isArgument = [&](auto &&self, Value value) -> bool {
+    if (isa_and_nonnull<mpdfg::ReshapeOp, mpdfg::DetachOp, mpdfg::SliceOp, mpdfg::ConcatOp>(value.getDefiningOp()))
+      return llvm::any_of(value.getDefiningOp()->getOperands(), [&](Value part) { return self(self, part); });
     return value == argument;
   };
   Block &body = sweep.getBody().front();
-  return llvm::any_of(body.getTerminator()->getOperands(), isArgument) ||
+  return llvm::any_of(body.getTerminator()->getOperands(),
+                      [&](Value value) { return isArgument(isArgument, value); }) ||
          llvm::any_of(body.getOps<mpk::AccumulateOp>(),
-                      [&](mpk::AccumulateOp op) { return op.getShared() && isArgument(op.getInput()); });
+                      [&](mpk::AccumulateOp op) { return op.getShared() && isArgument(isArgument, op.getInput()); });
 }
 
 /// Whether the axes of an operand are those of a result, which lacks none of those that may be cut into tiles.

@@ -183,3 +183,32 @@ func.func @joined(%w: tensor<4xf32>) -> tensor<4xf32> {
   } : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %3 : tensor<4xf32>
 }
+
+// What is joined of parts of a row is written when another result may have been: not over that row.
+// CHECK-LABEL: func @joined_parts
+// CHECK-NEXT: mpk.arena [@node, @node] bytes [8, 8]
+// CHECK: {mpk.places = [#mpk.place<arena 0>]}
+// CHECK: {mpk.places = [#mpk.place<arena 1>, #mpk.place<none>]}
+func.func @joined_parts(%x: tensor<?x2xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<2xf32>) {
+  %0 = mpk.sweep over @node (%x) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<2xf32>):
+    %3 = mpdfg.unary exp %a : tensor<2xf32> -> tensor<2xf32>
+    mpk.yield %3 : tensor<2xf32>
+  } : (tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<?x2xf32, #mpdfg.on<@node>>
+  %1:2 = mpk.sweep over @node along @dst (%0, %x) access [#mpk.access<owner>, #mpk.access<gather_member @dst>]
+      yields [#mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%a: tensor<2xf32>, %b: tensor<2xf32>):
+    %3 = mpk.accumulate sum %b : tensor<2xf32>
+    %4 = mpdfg.binary mul %a, %3 : tensor<2xf32>, tensor<2xf32> -> tensor<2xf32>
+    %5 = mpdfg.concat %3, %a axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+    mpk.yield %4, %5 : tensor<2xf32>, tensor<4xf32>
+  } : (tensor<?x2xf32, #mpdfg.on<@node>>, tensor<?x2xf32, #mpdfg.on<@node>>)
+    -> (tensor<?x2xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>)
+  %2 = mpk.sweep over @node (%1#0) access [#mpk.access<owner>] yields [#mpk.access<shared>] {
+  ^bb0(%a: tensor<2xf32>):
+    %3 = mpk.accumulate sum %a shared : tensor<2xf32>
+    mpk.yield %3 : tensor<2xf32>
+  } : (tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<2xf32>
+  return %1#1, %2 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<2xf32>
+}
