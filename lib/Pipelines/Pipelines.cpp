@@ -155,6 +155,8 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   narrow.storage = options.storage;
   if (options.storage != Storage::AsComputed)
     phase.require(createNarrowStorage(narrow));
+  // Rows that are alike in memory.
+  phase.add(1, createPackRows(), options.packRows);
 }
 
 void gnnc::populatePlanMemoryPipeline(OpPassManager &pm, const PlanMemoryPipelineOptions &options) {
@@ -189,7 +191,7 @@ static constexpr PassPhase kPhases[] = {
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {
        populateFusePipeline(pm, {options.passes, options.save, options.storage, options.target.tilesInBlocks,
-                                 options.target.spreadEpilogues, options.statements});
+                                 options.target.spreadEpilogues, options.target.packRows, options.statements});
      }},
     {"plan-memory", "give intermediate tensors slots of one arena",
      [](OpPassManager &pm, const PhaseOptions &options) {

@@ -113,6 +113,11 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Deep", "model M { input x: node[in = 16]\n param A[in, u = 20], B[u, v = 36], C[v, w = 36]\n"
                      "let b = relu(relu(relu(x.src + x.dst) @ A) @ B)\n"
                      "output y = min(b @ C) + rename(max(b), v: w) }"},
+        // Narrow rows that are gathered through one map (pack-rows): two sums of one sweep, of which one is an output,
+        // and what this sweep reads of its own element; in rows of odd length.
+        Wide{"Packed", "model M { input x: node[in = 16]\n param A[in, heads = 3]\n let u = x @ A\n"
+                       "let a = sum(tanh(u.src * u.dst))\n let b = max(u.src)\n output kept = b\n"
+                       "output y = sum(exp(tanh(a.dst * u.dst + b.dst)), along: src) }"},
         // Rows of owners that are added in the end lie where the result goes (plan-memory).
         Wide{"Root", "model M { input x: node[in = 16]\n"
                      "param A[in, out = 64], B[in, out]\n"

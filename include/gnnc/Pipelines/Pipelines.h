@@ -73,9 +73,9 @@ void populateFormProductsPipeline(mlir::OpPassManager &pm, const FormProductsPip
 struct FusePipelineOptions {
   PassSelection passes;
   SaveMode save = SaveMode::Auto;
-  Storage storage = Storage::AsComputed;               ///< what rows of spaces are kept as in memory
-  bool tilesInBlocks = false, spreadEpilogues = false; ///< see TargetCapabilities
-  int64_t statements = kMostStatements;                ///< that a sweep may have
+  Storage storage = Storage::AsComputed;                                 ///< what rows of spaces are kept as in memory
+  bool tilesInBlocks = false, spreadEpilogues = false, packRows = false; ///< see TargetCapabilities
+  int64_t statements = kMostStatements;                                  ///< that a sweep may have
 };
 /// fuse: gathers everything between products into sweeps; only kernels remain.
 void populateFusePipeline(mlir::OpPassManager &pm, const FusePipelineOptions &options);

@@ -26,6 +26,8 @@ struct TargetCapabilities {
   bool tilesInBlocks = false;
   /// Starting a kernel takes longer than a small one works, so small ones share launches.
   bool joinLaunches = false;
+  /// Memory is fetched in pieces that are longer than narrow rows, and a row's slices are read where they lie.
+  bool packRows = false;
   /// Whether there are kernels for all sweeps with products in tiles of a module past fusion: what fits a block is only
   /// known of whole sweeps. Empty: there always are.
   std::function<bool(mlir::ModuleOp)> hasTileKernels;

@@ -749,6 +749,57 @@ def NarrowStorage : Pass<"narrow-storage", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def PackRows : Pass<"pack-rows", "::mlir::ModuleOp"> {
+  let summary = "Put narrow rows that are gathered together side by side";
+  let description = [{
+    Applies to rows of at most 32 bytes that the members of a sweep gather through one map. The last sweep that makes
+    one of them writes it and what else of them it makes, or reads by owner, as one joined row; readers take slices of
+    it, which are addresses on GPUs. A member then fetches one piece of memory instead of several. A value that only
+    such readers and readers by owner need is not written by itself any more.
+
+    ```mlir
+    func.func @f(%x: !node4) -> !node4 {
+      %0:2 = mpk.sweep over @node along @dst (%x) access [#mpk.access<gather_member @src>]
+          yields [#mpk.access<owner>, #mpk.access<owner>] {
+      ^bb0(%a: tensor<4xf32>):
+        %s = mpk.accumulate sum %a : tensor<4xf32>
+        %m = mpk.accumulate max %a : tensor<4xf32>
+        mpk.yield %s, %m : tensor<4xf32>, tensor<4xf32>
+      } : (!node4) -> (!node4, !node4)
+      %1 = mpk.sweep over @node along @src (%0#0, %0#1)
+          access [#mpk.access<gather_member @dst>, #mpk.access<gather_member @dst>] yields [#mpk.access<owner>] {
+      ^bb0(%s: tensor<4xf32>, %m: tensor<4xf32>):
+        %p = mpdfg.binary mul %s, %m : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+        %t = mpk.accumulate sum %p : tensor<4xf32>
+        mpk.yield %t : tensor<4xf32>
+      } : (!node4, !node4) -> !node4
+      return %1 : !node4
+    }
+    // becomes
+    func.func @f(%x: !node4) -> !node4 {
+      %0 = mpk.sweep over @node along @dst(%x) access [#mpk.access<gather_member @src>] yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<4xf32>):
+        %2 = mpk.accumulate sum %a : tensor<4xf32>
+        %3 = mpk.accumulate max %a : tensor<4xf32>
+        %4 = mpdfg.concat %2, %3 axis 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+        mpk.yield %4 : tensor<8xf32>
+      } : (!node4) -> tensor<?x8xf32, #mpdfg.on<@node>>
+      %1 = mpk.sweep over @node along @src(%0) access [#mpk.access<gather_member @dst>] yields [#mpk.access<owner>] {
+      ^bb0(%r: tensor<8xf32>):
+        %2 = mpdfg.slice %r axis 0 from 0 : tensor<8xf32> -> tensor<4xf32>
+        %3 = mpdfg.slice %r axis 0 from 4 : tensor<8xf32> -> tensor<4xf32>
+        %4 = mpdfg.binary mul %2, %3 : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+        %5 = mpk.accumulate sum %4 : tensor<4xf32>
+        mpk.yield %5 : tensor<4xf32>
+      } : (tensor<?x8xf32, #mpdfg.on<@node>>) -> !node4
+      return %1 : !node4
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numPacked", "packed", "Joined rows">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def PlaceUpdates : Pass<"place-updates", "::mlir::ModuleOp"> {
   let summary = "Make it possible to update parameters and states in place";
   let description = [{

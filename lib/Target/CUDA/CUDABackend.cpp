@@ -60,7 +60,7 @@ PrintOptions PrintOptions::forArchitectures(ProductArithmetic products, llvm::Ar
 }
 
 TargetCapabilities cuda::capabilities(const PrintOptions &options) {
-  return {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true,
+  return {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true, /*packRows=*/true,
           [options](ModuleOp module) { return hasTileKernels(module, options); }};
 }
 

@@ -40,7 +40,7 @@ TEST(PassSelection, TakesByLevelAndName) {
 
 TEST(PassSelection, EachOptionalPassCanBeLeftOut) {
   PhaseOptions all;
-  all.target = {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true, {}};
+  all.target = {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true, /*packRows=*/true, {}};
   ASSERT_FALSE(optionalPasses().empty());
   for (llvm::StringRef name : optionalPasses()) {
     PhaseOptions without = all;
