@@ -137,3 +137,28 @@ module {
     return %1 : tensor<?x3xf32, #mpdfg.on<@node>>
   }
 }
+
+// -----
+
+// The slope of a leaky_relu whose result a row of attention multiplies goes to that row, where all elements share it.
+// CHECK: func.func @gradient(%[[X:[^:]*]]: {{.*}}"x"{{.*}}, %[[A:[^:]*]]: {{.*}}"a"{{.*}}, %[[W:[^:]*]]: {{.*}}"w"{{.*}}, %[[GY:[^:]*]]: {{.*}}"grad.y"{{.*}}, %[[GZ:[^:]*]]: {{.*}}"grad.z"
+// CHECK-DAG: %[[AS:.*]] = mpdfg.binary mul %[[A]], %{{.*}} : tensor<2x4xf32>
+// CHECK-DAG: %[[SA:.*]] = mpdfg.select %{{.*}}, %[[A]], %[[AS]]
+// CHECK-DAG: mpdfg.contract %[[GY]] [0], %[[SA]] [0, 1] -> [0, 1]
+// CHECK-DAG: %[[WS:.*]] = mpdfg.binary mul %[[W]], %{{.*}} : tensor<2x4xf32>
+// CHECK-DAG: %[[SW:.*]] = mpdfg.select %{{.*}}, %[[W]], %[[WS]]
+// CHECK-DAG: mpdfg.binary mul %[[GZ]], %[[SW]]
+// PARAMS: func.func @gradient
+module {
+  mpdfg.space @edge root
+  func.func @forward(%x: tensor<?x2x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
+                     %a: tensor<2x4xf32> {mpdfg.name = "a", mpdfg.role = #mpdfg.role<param>},
+                     %w: tensor<2x4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
+      -> (tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "y"}, tensor<?x2x4xf32, #mpdfg.on<@edge>> {mpdfg.name = "z"}) {
+    %0 = mpdfg.unary leaky_relu %x {alpha = 2.0e-01 : f64} : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+    %1 = mpdfg.contract %0 [0, 1], %a [0, 1] -> [0] : tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<2x4xf32> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+    %2 = mpdfg.unary leaky_relu %x {alpha = 3.0e-01 : f64} : tensor<?x2x4xf32, #mpdfg.on<@edge>> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+    %3 = mpdfg.binary mul %2, %w : tensor<?x2x4xf32, #mpdfg.on<@edge>>, tensor<2x4xf32> -> tensor<?x2x4xf32, #mpdfg.on<@edge>>
+    return %1, %3 : tensor<?x2xf32, #mpdfg.on<@edge>>, tensor<?x2x4xf32, #mpdfg.on<@edge>>
+  }
+}

@@ -20,6 +20,28 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// g where `positive` holds, else g times `slope`. Where g is a product with what all elements share, that takes the
+/// slope: the choice is between two numbers that are known before any element is seen. (The order of an adjoint's
+/// products is written nowhere.)
+Value withSlope(Rules &r, Value positive, Value g, double slope) {
+  auto choose = [&](Value x) { return r.select(positive, x, r.scale(x, slope)); };
+  auto isShared = [](Value x) { return !getResidency(x.getType()) && !x.getDefiningOp<ConstantOp>(); };
+  if (getResidency(g.getType())) {
+    if (auto product = g.getDefiningOp<BinaryOp>(); product && product.getKind() == BinaryKind::Mul)
+      for (auto [x, other] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}})
+        if (isShared(x))
+          return r.mul(other, choose(x));
+    // A row that several numbers multiply, as a vector of attention.
+    if (auto product = g.getDefiningOp<ContractOp>();
+        product && isShared(product.getRhs()) && product.getRhsLabels() == product.getOutLabels() &&
+        llvm::all_of(product.getLhsLabels(),
+                     [&](int64_t label) { return llvm::is_contained(product.getOutLabels(), label); }))
+      return ContractOp::create(r.b, r.loc, g.getType(), product.getLhs(), product.getLhsLabels(),
+                                choose(product.getRhs()), product.getRhsLabels(), product.getOutLabels());
+  }
+  return choose(g);
+}
+
 Value adjointOf(UnaryOp op, Rules &r, Value g) {
   Value x = op.getInput(), y = op.getResult();
   double alpha = op.getAlpha().convertToDouble();
@@ -55,7 +77,7 @@ Value adjointOf(UnaryOp op, Rules &r, Value g) {
   case UnaryKind::Relu:
     return r.select(positive(), g, number(0));
   case UnaryKind::LeakyRelu:
-    return r.select(positive(), g, r.scale(g, alpha));
+    return withSlope(r, positive(), g, alpha);
   case UnaryKind::Elu: // alpha (e^x - 1) + alpha = alpha e^x
     return r.select(positive(), g, r.mul(g, r.add(y, number(alpha))));
   case UnaryKind::Gelu: {
