@@ -82,6 +82,7 @@ class GraphCache:
         self.nbytes = 0
         self.hits = self.misses = 0
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._pinned: dict[int, Prepared] = {}
         self._lock = threading.RLock()
 
     def __len__(self) -> int:
@@ -115,8 +116,11 @@ class GraphCache:
         return prepared
 
     def pin(self, prepared: Prepared) -> None:
-        """Never to be evicted: a CUDA graph that was captured reads it."""
+        """Never to be freed: a CUDA graph that was captured reads it, even after the indices have changed."""
+        if id(prepared) in self._pinned:
+            return
         with self._lock:
+            self._pinned[id(prepared)] = prepared
             for entry in self._entries.values():
                 if entry.prepared is prepared:
                     entry.pinned = True

@@ -104,10 +104,14 @@ class ResolvedExport(Resolved):
                 value = _sources.evaluate(source, given, known)
             except Error as error:
                 raise Error(f"{what}: {error}", error.status) from error
-            if isinstance(value, np.ndarray) and device is not None and device[0] != _abi.CPU:
-                torch = sys.modules["torch"]  # made of sizes alone, for a graph on a device
-                value = torch.as_tensor(value, device=torch.device("cuda", device[1]))
-            return value
+            return placed(value) if isinstance(value, np.ndarray) else value
+
+        def placed(value: np.ndarray) -> Any:
+            """What is made of sizes alone, where the graph is."""
+            if device is None or device[0] == _abi.CPU:
+                return value
+            torch = sys.modules["torch"]
+            return torch.as_tensor(value, device=torch.device("cuda", device[1]))
 
         extents = dict(self.extents)
         for name, source in self.arguments.spaces.items():
@@ -122,14 +126,13 @@ class ResolvedExport(Resolved):
         values = {}
         for name, source in self.arguments.computed.items():
             value: Value = self.arguments.description.inputs[name]
-            values[name] = _reshaped(evaluate(f"input '{name}'", source), value, name)
+            numbers = evaluate(f"input '{name}'", source)
+            values[name] = _reshaped(placed(np.array(numbers)) if isinstance(numbers, int) else numbers, value, name)
         return Data(extents, indices, values)
 
 
 def _reshaped(numbers: Any, value: Value, name: str) -> View:
     """A list of integers as what an input is on: a number for each element, in the input's shape."""
-    if isinstance(numbers, int):
-        numbers = np.array(numbers)
     shape = ((-1,) if value.space is not None else ()) + value.dims
     return as_floats(view(numbers.reshape(shape), name), value.dtype, name)
 

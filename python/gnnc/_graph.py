@@ -150,12 +150,12 @@ _NO_BYTES = c_size_t(0)
 
 
 def _free(library: Library, device: tuple[int, int], handle: c_void_p, streams: set[int]) -> None:
-    for stream in streams:
-        try:
-            library.check(library.api.synchronize, library.context(device).handle, c_void_p(stream or None))
-        except Error:
-            break  # the device has failed; whoever uses it next is told
-    library.api.free_graph(handle)
+    if not streams:
+        library.api.free_graph(handle)
+        return
+    from .torch._device import retire
+
+    retire(library, device, handle, streams)
 
 
 class Prepared:

@@ -34,8 +34,10 @@ class Call(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-        # Only where a graph of the derivative is made: what says that it cannot be differentiated again takes time.
-        return _backward_once(ctx, *cotangents) if torch.is_grad_enabled() else _backward(ctx, *cotangents)
+        if not torch.is_grad_enabled():
+            return _backward(ctx, *cotangents)
+        # A graph of the derivative is made.
+        return _backward_once(ctx, *cotangents) if ctx.executor.pull_back is None else _backward_again(ctx, *cotangents)
 
 
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
@@ -50,6 +52,15 @@ def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     for gradient, wanted in zip(gradients, ctx.needs_input_grad[2:]):
         results.append(gradient if wanted else None)
     return tuple(results)
+
+
+def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
+    """With gradients that can be differentiated."""
+    operands, bound = ctx.saved_tensors[: ctx.count], ctx.bound
+    bound.check_unchanged()
+    gradients = ctx.executor.pull_back(bound, operands, cotangents)
+    wanted = ctx.needs_input_grad[2:]
+    return (None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 
 
 _backward_once = once_differentiable(_backward)
@@ -68,8 +79,8 @@ def pull_back(
     for cotangent, (shape, dtype) in zip(cotangents, bound.site(executor.forward).shapes):
         if cotangent is None:
             cotangent = torch.zeros(shape, dtype=dtype, device=bound.torch_device)
-        elif cotangent.dtype is not dtype or not cotangent.is_contiguous():  # sums have cotangents of stride 0
-            cotangent = cotangent.to(dtype).contiguous()
+        else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
+            cotangent = bound.dense(cotangent if cotangent.dtype is dtype else cotangent.to(dtype))
         dense.append(cotangent)
     found = executor.run_second_half(bound, operands, [dense[i] for i in executor.seeds], outputs or {}, lease)
     return [found[name] if name is not None else None for name in executor.gradient_names]

@@ -29,11 +29,15 @@ torch._dynamo.config.capture_dynamic_output_shape_ops = True
 torch._dynamo.config.capture_scalar_outputs = True
 
 
+_OF_SIZES = {getattr(operator, name) for name in ("eq", "ne", "ge", "gt", "le", "lt", "and_", "add", "sub", "mul", "mod")}
+_OF_SIZES |= {torch.sym_not, torch.sym_sum, torch.sym_max, torch.sym_min}
+
+
 def _plain(graph: fx.GraphModule) -> fx.GraphModule:
     """Without assertions about sizes, and with sums of sizes as additions, which torch.export can save."""
     for node in list(graph.graph.nodes):
         if node.target is torch.ops.aten._assert_scalar.default:
-            graph.graph.erase_node(node)
+            _erase(graph.graph, node)
         elif node.target is torch.sym_sum:
             with graph.graph.inserting_before(node):
                 total, *rest = node.args[0]
@@ -41,9 +45,18 @@ def _plain(graph: fx.GraphModule) -> fx.GraphModule:
                     total = graph.graph.call_function(operator.add, (total, term))
             node.replace_all_uses_with(total)
             graph.graph.erase_node(node)
-    graph.graph.eliminate_dead_code()
     graph.recompile()
     return graph
+
+
+def _erase(graph: fx.Graph, node: fx.Node) -> None:
+    """With the comparisons of sizes that only it reads. (torch.fx's own elimination of dead code also takes methods that
+    change a tensor in place, such as `scatter_add_`.)"""
+    read = node.all_input_nodes
+    graph.erase_node(node)
+    for other in read:
+        if not other.users and other.op == "call_function" and other.target in _OF_SIZES:
+            _erase(graph, other)
 
 
 class _Captured(nn.Module):

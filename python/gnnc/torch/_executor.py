@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from .. import _abi, _cache
 from .._arguments import Arguments
+from .._arrays import View
 from .._description import Description, Program, Value
 from .._errors import Error
 from .._exported import ExportedArguments, make_arguments
@@ -25,13 +26,19 @@ from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device
 
+if TYPE_CHECKING:
+    from ._second import PullBack
+
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
 class Plan:
-    """A program as calls see it: which operand, cotangent, output or computed input goes to each of its bindings."""
+    """A program as calls see it: which operand, cotangent, output or computed input goes to each of its bindings.
 
-    def __init__(self, executor: Executor, program: Program) -> None:
+    `earlier`: the program that it goes on from. Its inputs are passed again: which of them are read may differ from graph
+    to graph."""
+
+    def __init__(self, executor: Executor, program: Program, earlier: Program | None = None) -> None:
         self.program = program
         self.name = program.name
         operands = {name: i for i, name in enumerate(executor.operand_names)}
@@ -39,7 +46,7 @@ class Plan:
         self.cotangents: list[int] = []
         self.computed: list[str] = []
         order = []
-        for name in program.inputs:
+        for name in dict.fromkeys([*(earlier.inputs if earlier else ()), *program.inputs]):
             if name in operands:
                 self.operands.append(operands[name])
             elif name in executor.cotangent_names:
@@ -67,9 +74,9 @@ class Site:
 
     __slots__ = ("calls", "computed", "plan", "prepared", "shapes", "workspace_bytes")
 
-    def __init__(self, plan: Plan, prepared: Prepared, computed: dict[str, Tensor]) -> None:
+    def __init__(self, plan: Plan, prepared: Prepared, computed: dict[str, View]) -> None:
         self.plan, self.prepared = plan, prepared
-        self.computed = [computed[name].data_ptr() for name in plan.computed]
+        self.computed = [computed[name].pointer for name in plan.computed]
         self.shapes = [(value.shape(prepared.extent), TYPES[value.dtype]) for value in plan.outputs]
         self.workspace_bytes = prepared.workspace_bytes(plan.name)
         self.calls = prepared.calls(plan.name, plan.names)
@@ -89,6 +96,7 @@ class Bound:
     device: tuple[int, int]
     torch_device: torch.device
     on_cpu: bool
+    number: int  #: of the CUDA device; -1 for the CPU
     #: Index tensors, by the number of the leaf: the tensor, its version, address, shape and strides.
     guards: list[tuple[int, Tensor, int, int, torch.Size, tuple[int, ...]]]
     #: What is no tensor.
@@ -96,7 +104,9 @@ class Bound:
     #: Shapes and types of inputs and parameters.
     operands: list[tuple[tuple[int, ...], torch.dtype]]
     #: Inputs that were computed with the graph.
-    computed: dict[str, Tensor]
+    computed: dict[str, View]
+    #: Leaves that are no inputs; None where one is.
+    leaves: list[Any]
     #: Aliases of the index tensors: their own memory could be exchanged through `.data`.
     kept: list[Tensor]
     sites: dict[str, Site]
@@ -114,6 +124,11 @@ class Bound:
                 return False
         return True
 
+    def check_unchanged(self) -> None:
+        """Raises Error if an index tensor is not what the graph was prepared from any longer."""
+        if any(held._version != version for _, held, version, *_ in self.guards):
+            raise Error("an index tensor was changed in place between a forward and a backward pass")
+
     def site(self, plan: Plan) -> Site:
         found = self.sites.get(plan.name)
         if found is None:
@@ -122,13 +137,19 @@ class Bound:
 
     def fits(self, operands: Sequence[Tensor]) -> bool:
         """Whether inputs and parameters can be passed as they are."""
-        on_cpu = self.on_cpu
+        number = self.number
         for tensor, (shape, dtype) in zip(operands, self.operands):
-            if tensor.shape != shape or tensor.dtype is not dtype or tensor.is_cpu is not on_cpu:
+            if tensor.shape != shape or tensor.dtype is not dtype or tensor.get_device() != number:
                 return False
-            if not tensor.is_contiguous():
+            if not tensor.is_contiguous() or (number >= 0 and tensor.data_ptr() % _device.ALIGNMENT):
                 return False
         return True
+
+    def dense(self, tensor: Tensor) -> Tensor:
+        """The tensor, or a copy that is as the model reads it: without gaps, and on a GPU at an aligned address."""
+        if not tensor.is_contiguous():
+            return tensor.contiguous()
+        return tensor.clone() if self.number >= 0 and tensor.data_ptr() % _device.ALIGNMENT else tensor
 
 
 class Executor:
@@ -156,18 +177,20 @@ class Executor:
         self.forward = Plan(self, forward)
         self.gradient = self._plan("gradient")
         self.first_half = self._plan("gradient.forward")
-        self.second_half = self._plan("gradient.backward")
+        self.second_half = self._plan("gradient.backward", after="gradient.forward")
         self.again = self._needed_again()
         #: Of each operand, what its gradient is called in the model.
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
         #: Of each `grad.y` of the model, the number of output y.
         self.seeds = [self.output_names.index(name[len("grad.") :]) for name in self.cotangent_names]
+        #: The derivative as something that can be differentiated again; None: it cannot.
+        self.pull_back: PullBack | None = None
         self._last: Bound | None = None
         self._checks = _cache.checks_contents()
 
-    def _plan(self, name: str) -> Plan | None:
-        program = self.library.description.programs.get(name)
-        return Plan(self, program) if program is not None else None
+    def _plan(self, name: str, after: str = "") -> Plan | None:
+        programs = self.library.description.programs
+        return Plan(self, programs[name], programs.get(after)) if name in programs else None
 
     def _gradient_name(self, name: str) -> str | None:
         found = [] if self.gradient is None else [value.name for value in self.gradient.outputs]
@@ -213,15 +236,19 @@ class Executor:
             device=device,
             torch_device=torch.device("cpu") if device[0] == _abi.CPU else torch.device("cuda", device[1]),
             on_cpu=device[0] == _abi.CPU,
+            number=-1 if device[0] == _abi.CPU else device[1],
             guards=[],
             others=[],
             operands=[(value.shape(extent), TYPES[value.dtype]) for value in self.operand_values],
+            leaves=list(leaves),
             kept=[],
             sites={},
-            computed={name: given.owner for name, given in prepared.values.items()},
+            computed=prepared.values,
         )
         values = set(self.value_leaves)
         inference = False
+        for i in values:
+            bound.leaves[i] = None
         for i, leaf in enumerate(leaves):
             if not isinstance(leaf, Tensor):
                 bound.others.append((i, leaf))
@@ -254,9 +281,8 @@ class Executor:
             if tensor.device != bound.torch_device:
                 raise Error(f"'{name}': expected a tensor on {bound.torch_device}, found {tensor.device}", 1)
             if tensor.dtype is not dtype:
-                result[i] = _converted(tensor, self.operand_values[i])
-            if not tensor.is_contiguous():
-                result[i] = result[i].contiguous()
+                tensor = _converted(tensor, self.operand_values[i])
+            result[i] = bound.dense(tensor)
         return result
 
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:

@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
 from .._library import Library
-from . import _autograd, _export, _operator
+from . import _autograd, _export, _operator, _second
 from ._executor import Bound, Executor
 
 
@@ -70,7 +70,9 @@ class Example:
 class Specialization:
     """A module compiled for one mode, one structure of arguments and one set of sizes that are compiled in."""
 
-    def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, library: Library) -> None:
+    def __init__(
+        self, module: nn.Module, example: Example, artifact: _export.Artifact, library: Library, options: Options
+    ) -> None:
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
         self.training, self.on_device = example.training, example.device.type == "cuda"
@@ -98,6 +100,7 @@ class Specialization:
             self.params.append((owner._parameters if last in owner._parameters else owner._buffers, last))
             names.append(name)
         self.executor = Executor(library, artifact.leaf_names, names)
+        self.executor.pull_back = _second.PullBack(module, self, options)
 
     def accepts(self, training: bool, leaves: Sequence[Any]) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ."""
@@ -182,7 +185,8 @@ class CompiledModule(nn.Module):
         memo[id(self)] = result
         # Objects are shared: they hold no parameters.
         for known in self.__dict__["_specializations"]:
-            copied = Specialization(result.__dict__["_module"], known.example, known.artifact, known.executor.library)
+            library, options = known.executor.library, self.__dict__["_options"]
+            copied = Specialization(result.__dict__["_module"], known.example, known.artifact, library, options)
             result.__dict__["_specializations"].append(copied)
         return result
 
@@ -264,7 +268,7 @@ class CompiledModule(nn.Module):
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = _export.build(module, args, kwargs, flags, progress=options.progress)
-        return Specialization(module, Example.of(module, args, kwargs), artifact, Library(artifact.path))
+        return Specialization(module, Example.of(module, args, kwargs), artifact, Library(artifact.path), options)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
         """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,

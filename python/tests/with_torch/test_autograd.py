@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import unittest
+import warnings
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import gnnc
 from torch_modules import Conv, Pair, TorchTest, graph
@@ -100,10 +101,119 @@ class AutogradTest(TorchTest):
         bias = module.bias.detach().requires_grad_()
         self.assertTrue(torch.autograd.gradcheck(run, (x, weight, bias)))
 
-    def test_second_derivatives_are_refused(self) -> None:
-        (gradient,) = torch.autograd.grad(self.fast(self.x, self.edges).sum(), self.x, create_graph=True)
-        with self.assertRaises(RuntimeError):
-            gradient.sum().backward()
+    def test_inputs_of_the_first_half_are_passed_to_the_second(self) -> None:
+        """Which of them it reads differs from graph to graph: here the mean is taken before or after the product."""
+
+        class Bipartite(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.left, self.right = nn.Linear(8, 4), nn.Linear(8, 4, bias=False)
+
+            def forward(self, sources: Tensor, targets: Tensor, edge_index: Tensor) -> Tensor:
+                messages = sources.index_select(0, edge_index[0])
+                sums = messages.new_zeros(targets.shape[0], 8).index_add(0, edge_index[1], messages)
+                counts = messages.new_zeros(targets.shape[0]).index_add(0, edge_index[1], messages.new_ones(len(messages)))
+                return self.left(sums / counts.clamp(min=1).view(-1, 1)) + self.right(targets)
+
+        module = Bipartite()
+        fast = None
+        for sources, targets, count in ((9, 12, 30), (300, 303, 2000), (20, 400, 50)):
+            edges = torch.stack([torch.randint(0, sources, (count,)), torch.randint(0, targets, (count,))])
+            inputs = (torch.randn(sources, 8).requires_grad_(), torch.randn(targets, 8).requires_grad_())
+            fast = gnnc.compile(module, (*inputs, edges)) if fast is None else fast
+            wanted = [*inputs, *module.parameters()]
+            found = torch.autograd.grad(fast(*inputs, edges).square().sum(), wanted)
+            expected = torch.autograd.grad(module(*inputs, edges).square().sum(), wanted)
+            self.assertClose(found, expected, 1e-3)
+
+
+class Detached(nn.Module):
+    """Sums of products with numbers that count as constants: a part that a trace of derivatives would not know."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        messages = (x * x * x.detach()).index_select(0, edge_index[0])
+        return torch.zeros_like(x).index_add(0, edge_index[1], messages)
+
+
+class Pairs(nn.Module):
+    """An energy: a sum over edges of a function of the distance of its ends."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+
+    def forward(self, pos: Tensor, edge_index: Tensor) -> Tensor:
+        distance = ((pos[edge_index[0]] - pos[edge_index[1]]) ** 2).sum(-1, keepdim=True).add(0.1).sqrt()
+        return self.layers(torch.cat([distance, 1 / distance], -1)).sum()
+
+
+class SecondDerivativesTest(TorchTest):
+    def check(self, module: nn.Module, fast: nn.Module, third: bool = False) -> None:
+        for nodes, count in ((5, 9), (8, 20)):
+            x, edges = graph(nodes, count, seed=count)
+            x.requires_grad_()
+            wanted = [x, *module.parameters()]
+            results = []
+            for run in (module, fast):
+                first = torch.autograd.grad(run(x, edges).square().sum(), wanted, create_graph=True)
+                loss = sum((gradient.square().sum() for gradient in first), torch.zeros(()))
+                second = torch.autograd.grad(loss, wanted, create_graph=third)
+                results.append([*first, *second])
+                if third:
+                    loss = sum((gradient.square().sum() for gradient in second), torch.zeros(()))
+                    results[-1] += torch.autograd.grad(loss, x)
+            for found, expected in zip(results[1], results[0]):
+                self.assertClose(found / expected.abs().max(), expected / expected.abs().max())
+
+    def test_compiled(self) -> None:
+        for make in (Conv, Pairs):
+            with self.subTest(make.__name__), warnings.catch_warnings():
+                warnings.simplefilter("error", UserWarning)
+                module = make()
+                self.check(module, gnnc.compile(module, graph(6, 12)))
+
+    def test_by_pytorch(self) -> None:
+        module = Detached()
+        fast = gnnc.compile(module, graph(6, 12))
+        with self.assertWarnsRegex(UserWarning, "second derivatives of Detached to PyTorch: parts of it are detached"):
+            self.check(module, fast, third=True)
+
+    def test_third_derivatives(self) -> None:
+        module = Conv()
+        self.check(module, gnnc.compile(module, graph(6, 12)), third=True)
+
+    def test_forces_are_trained(self) -> None:
+        """Parameters get the gradient of a loss of forces by `backward`."""
+        module = Pairs()
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x, edges))
+        found = []
+        for run in (module, fast):
+            pos = x.clone().requires_grad_()
+            module.zero_grad()
+            (forces,) = torch.autograd.grad(run(pos, edges), pos, create_graph=True)
+            (forces - 1).square().mean().backward()
+            found.append([pos.grad, *[parameter.grad for parameter in module.parameters()]])
+        for gradient, expected in zip(found[1], found[0]):
+            self.assertEqual(gradient is None, expected is None)
+            if expected is not None:
+                self.assertClose(gradient, expected)
+
+    def test_gradgradcheck(self) -> None:
+        module = Conv(dtype=torch.float64)
+        x, edges = graph(4, 7, dtype=torch.float64)
+        fast = gnnc.compile(module, (x, edges))
+        self.assertTrue(torch.autograd.gradgradcheck(lambda x: fast(x, edges), x.requires_grad_()))
+
+    def test_changed_indices_are_refused(self) -> None:
+        module = Pairs()
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x, edges))
+        x.requires_grad_()
+        output = fast(x, edges)
+        edges.zero_()
+        with self.assertRaisesRegex(gnnc.Error, "an index tensor was changed in place"):
+            torch.autograd.grad(output, x, create_graph=True)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,11 @@
 from __future__ import annotations
 
 import copy
+import gc
 import os
 import pickle
 import unittest
+import weakref
 from unittest import mock
 
 import torch
@@ -123,6 +125,21 @@ class GraphsTest(TorchTest):
         self.check()
         self.fast(self.x, self.edges.view(2, 9))
         self.assertEqual(_cache.graphs.misses, misses)
+
+    def test_a_captured_graph_stays_when_its_indices_change(self) -> None:
+        """A CUDA graph reads it whatever becomes of its entry."""
+        self.check()
+        (prepared,) = [entry.prepared for entry in _cache.graphs._entries.values()]
+        _cache.graphs.pin(prepared)
+        self.edges.zero_()
+        self.check()
+        gnnc.clear_graphs()
+        self.assertTrue(prepared._free.alive)
+        alive = weakref.ref(prepared)
+        del prepared
+        self.fast.__dict__["_last"].executor._last = None
+        gc.collect()
+        self.assertIsNotNone(alive())
 
     def test_hidden_changes_are_found_by_the_debug_switch(self) -> None:
         with mock.patch.dict(os.environ, {"GNNC_CHECK_GRAPHS": "1"}):

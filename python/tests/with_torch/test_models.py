@@ -137,6 +137,23 @@ class BackendTest(TorchTest):
                 self.assertClose(found, expected)
                 self.assertClose(torch.autograd.grad(found.sum(), wanted), torch.autograd.grad(expected.sum(), wanted))
 
+    def test_changes_in_place_whose_results_are_not_used(self) -> None:
+        class Mean(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                messages = x.index_select(0, edge_index[0])
+                counts = messages.new_zeros(x.shape[0])
+                counts.scatter_add_(0, edge_index[1], messages.new_ones(edge_index.shape[1]))
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], messages)
+                return sums / counts.clamp(min=1).view(-1, 1)
+
+        module = Mean()
+        fast = torch.compile(module, backend=self.backend, dynamic=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            for nodes, edges in ((5, 19), (30, 100)):
+                x, index = graph(nodes, edges)
+                self.assertClose(fast(x, index), module(x, index))
+
     def test_refused_graphs_run_in_pytorch(self) -> None:
         module = Nearest()
         fast = torch.compile(module, backend=self.backend, dynamic=True)

@@ -1,0 +1,269 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Derivatives that can be differentiated again (`create_graph=True`).
+
+The pull-back of a module, which takes its arguments and cotangents to gradients, is a function of tensors as the module
+itself is. It is traced operator by operator, exported and compiled with its own gradient; that gives second derivatives,
+and the same again third ones. What cannot be traced or compiled is computed by PyTorch from the module, with a warning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch._decomp import core_aten_decompositions
+from torch.export import ExportedProgram
+from torch.fx.experimental.proxy_tensor import make_fx
+from torch.utils import _pytree as pytree
+
+from .._errors import Error
+from .._library import Library
+from . import _autograd, _export
+
+if TYPE_CHECKING:
+    from ._executor import Bound
+    from ._module import Options, Specialization
+
+#: What decompositions and derivatives leave where a tensor is kept for later. In modules without a `detach` of their own
+#: they are the tensor itself.
+_ALIASES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
+
+
+class PullBack:
+    """Of one specialization of a module."""
+
+    def __init__(self, module: nn.Module, known: Specialization, options: Options) -> None:
+        self.module, self.known, self.options = module, known, options
+        self._compiled: _Compiled | None = None
+        self._is_refused = False
+
+    def __call__(
+        self, bound: Bound, operands: Sequence[Tensor], cotangents: Sequence[Tensor | None]
+    ) -> list[Tensor | None]:
+        """Gradients with respect to the operands, as differentiable functions of operands and cotangents."""
+        executor = self.known.executor
+        leaves = list(bound.leaves)
+        for i, operand in zip(executor.value_leaves, operands):
+            dtype = self.known.types[i]
+            is_number = dtype is not None and dtype.is_floating_point
+            leaves[i] = operand if is_number or dtype is None else operand.detach().to(dtype)
+        params = dict(zip(executor.operand_names[len(executor.value_leaves) :], operands[len(executor.value_leaves) :]))
+        given = [
+            torch.zeros(shape, dtype=dtype, device=bound.torch_device) if cotangent is None else cotangent
+            for cotangent, (shape, dtype) in zip(cotangents, bound.site(executor.forward).shapes)
+        ]
+        if self._compiled is None and not self._is_refused:
+            try:
+                self._compiled = _Compiled(self)
+            except Exception as error:  # tracing derivatives may fail in any way
+                self._is_refused = True
+                name = type(self.module).__name__
+                reason = str(error).strip().partition("\n")[0] or type(error).__name__
+                message = f"gnnc leaves second derivatives of {name} to PyTorch: {reason}"
+                warnings.warn(message, stacklevel=2)
+        if self._compiled is not None:
+            return self._compiled(leaves, params, given)
+        return self._by_pytorch(leaves, params, given)
+
+    @property
+    def differentiated(self) -> list[int]:
+        """The operands that have gradients."""
+        return [i for i, name in enumerate(self.known.executor.gradient_names) if name is not None]
+
+    def _by_pytorch(
+        self, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]
+    ) -> list[Tensor | None]:
+        executor = self.known.executor
+        # Aliases: one operand may be made from another, and these are gradients with respect to each by itself.
+        leaves = [leaf.view_as(leaf) if _is_float(leaf) else leaf for leaf in leaves]
+        aliases = {name or "": tensor.view_as(tensor) for name, tensor in params.items()}
+        operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
+        args, kwargs = pytree.tree_unflatten(leaves, self.known.example.tree)
+        with _mode(self.module, self.known.training):
+            result = pytree.tree_leaves(torch.func.functional_call(self.module, aliases, args, kwargs))
+        outputs: list[Any] = [None] * len(cotangents)
+        for leaf, number in zip(result, self.known.artifact.outputs):
+            if number is not None:
+                outputs[number] = leaf
+        wanted = [i for i in self.differentiated if operands[i].requires_grad]
+        pairs = [(output, given) for output, given in zip(outputs, cotangents) if output.requires_grad]
+        found = torch.autograd.grad(
+            [output for output, _ in pairs],
+            [operands[i] for i in wanted],
+            [given for _, given in pairs],
+            create_graph=True,
+            allow_unused=True,
+        )
+        gradients: list[Tensor | None] = [None] * len(operands)
+        for i, gradient in zip(wanted, found):
+            gradients[i] = gradient
+        return gradients
+
+
+class _Compiled:
+    """The pull-back as an object of its own."""
+
+    def __init__(self, pull_back: PullBack) -> None:
+        from ._module import Example, Specialization, compiler_options
+
+        self.pull_back, known = pull_back, pull_back.known
+        args, kwargs = known.example.arguments()
+        with _mode(pull_back.module, known.training), torch.enable_grad():
+            program = _export.export_program(pull_back.module, args, kwargs)
+        leaves, cotangents = _examples(program, known)
+        graph, self.used, self.names = _trace(program, known, pull_back.differentiated, leaves, cotangents)
+        tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
+        module = Gradient(pull_back.module, graph, self.names)
+        module.train(known.training)
+        flags = compiler_options(pull_back.module, tensors, pull_back.options)
+        artifact = _export.build(module, tensors, {}, flags, progress=pull_back.options.progress)
+        example, library = Example.of(module, tensors, {}), Library(artifact.path)
+        self.known = Specialization(module, example, artifact, library, pull_back.options)
+
+    def __call__(
+        self, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]
+    ) -> list[Tensor | None]:
+        executor = self.known.executor
+        tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + cotangents
+        if not self.known.accepts(self.known.training, tensors):
+            raise Error("second derivatives were compiled for other arguments")
+        now = self.known.parameters()
+        names = executor.operand_names[len(executor.value_leaves) :]
+        own = [params.get((name or "").removeprefix("module."), tensor) for name, tensor in zip(names, now)]
+        bound = executor.bind(tensors)
+        found = self.known.result(_autograd.call(executor, bound, executor.operands(bound, tensors, own)))
+        gradients: list[Tensor | None] = [None] * len(self.pull_back.known.executor.operand_names)
+        for i, gradient in zip(self.used, found):
+            gradients[i] = gradient
+        return gradients
+
+
+class Gradient(nn.Module):
+    """A traced pull-back, with the parameters of the module that it was traced from."""
+
+    def __init__(self, module: nn.Module, graph: fx.GraphModule, names: list[str]) -> None:
+        super().__init__()
+        self.module, self.graph, self.names = module, graph, names
+
+    def forward(self, *tensors: Tensor) -> tuple[Tensor, ...]:
+        found = _tensors_of(self.module)
+        return tuple(self.graph(*tensors, *[found[name] for name in self.names]))
+
+
+def _tensors_of(module: nn.Module) -> dict[str, Tensor]:
+    return {**dict(module.named_parameters()), **dict(module.named_buffers())}
+
+
+def _is_float(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.is_floating_point()
+
+
+@contextlib.contextmanager
+def _mode(module: nn.Module, training: bool) -> Iterator[None]:
+    """The module in the mode that it was compiled in."""
+    if module.training is training:
+        yield
+        return
+    before = [(each, each.training) for each in module.modules()]
+    module.train(training)
+    try:
+        yield
+    finally:
+        for each, mode in before:
+            each.training = mode
+
+
+def _examples(program: ExportedProgram, known: Specialization) -> tuple[list[Any], list[Tensor]]:
+    """Arguments of an exported program and cotangents of its results, all zero. Sizes that may differ do, so that a
+    trace does not take two for one."""
+    placeholders = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    inputs = [placeholders[name] for name in program.graph_signature.user_inputs if name in placeholders]
+    values = [node.meta["val"] for node in output.args[0] if isinstance(node, fx.Node)]
+    known_tensors = [each for each in placeholders.values() if isinstance(each, Tensor)]
+    fixed = {size for tensor in known_tensors for size in tensor.shape if isinstance(size, int)}
+    free = (size for size in itertools.count(101, 2) if size not in fixed)
+    sizes: dict[Any, int] = {}
+
+    def shape(tensor: Tensor) -> list[int]:
+        result = []
+        for size in tensor.shape:
+            if isinstance(size, int):
+                result.append(size)
+                continue
+            expression = size.node.expr
+            for symbol in sorted(expression.free_symbols, key=str):
+                if str(symbol).startswith("u"):
+                    raise Error("a result's size depends on numbers")
+                sizes.setdefault(symbol, next(free))
+            result.append(int(expression.subs(sizes)))
+        return result
+
+    device = known.example.device
+    zeros = iter([torch.zeros(shape(each), dtype=each.dtype, device=device) for each in inputs if isinstance(each, Tensor)])
+    leaves = [next(zeros) if dtype is not None else constant for dtype, constant in zip(known.types, known.constants)]
+    return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in values]
+
+
+def _trace(
+    program: ExportedProgram,
+    known: Specialization,
+    differentiated: list[int],
+    leaves: list[Any],
+    cotangents: list[Tensor],
+) -> tuple[fx.GraphModule, list[int], list[str]]:
+    """The pull-back's operators, the operands whose gradients it returns, and the parameters that come last among its
+    arguments."""
+    for node in program.graph.nodes:
+        if node.target in _ALIASES or "no_grad" in str(node.target) or "set_grad" in str(node.target):
+            raise Error("parts of it are detached")
+    module = program.module()
+    assert isinstance(module, nn.Module)
+    tensors = {name: tensor for name, tensor in _tensors_of(module).items()}
+    names = list(tensors)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    executor = known.executor
+    used: list[int] = []
+
+    def run(*given: Tensor) -> list[Tensor]:
+        own = list(leaves)
+        for place, tensor in zip(places, given):
+            own[place] = tensor
+        seeds = given[len(places) : len(places) + len(cotangents)]
+        by_name = dict(zip(names, given[len(places) + len(cotangents) :]))
+        operands = [own[i] for i in executor.value_leaves]
+        operands += [by_name[name or ""] for name in executor.operand_names[len(operands) :]]
+        args, kwargs = pytree.tree_unflatten(own, known.example.tree)
+        outputs = [
+            each for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs)) if each is not None
+        ]
+        pairs = [(output, seed) for output, seed in zip(outputs, seeds) if output.requires_grad]
+        found = torch.autograd.grad(
+            [output for output, _ in pairs],
+            [operands[i] for i in differentiated],
+            [seed for _, seed in pairs],
+            allow_unused=True,
+        )
+        used[:] = [i for i, gradient in zip(differentiated, found) if gradient is not None]
+        return [gradient for gradient in found if gradient is not None]
+
+    given = [leaves[i].detach() for i in places] + [each.detach() for each in cotangents]
+    given += [tensor.detach().clone() for tensor in tensors.values()]
+    for tensor in given[: len(places)] + given[len(places) + len(cotangents) :]:
+        tensor.requires_grad_(tensor.is_floating_point())
+    with _export._quietly(), torch.enable_grad():
+        graph = make_fx(
+            run, core_aten_decompositions(), tracing_mode="symbolic", _allow_non_fake_inputs=True
+        )(*given)
+    for node in list(graph.graph.nodes):
+        if node.target in _ALIASES:
+            node.replace_all_uses_with(node.args[0])
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return graph, used, names
