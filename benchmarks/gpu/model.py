@@ -37,7 +37,7 @@ def random_tensors(graph: Graph, program: str, seed: int = 0) -> dict[str, Tenso
     """Inputs and parameters of a program, parameters so small that activations stay of order 1."""
     info = graph.model.info
     names = next(entry for entry in info["programs"] if entry["name"] == program)["inputs"]
-    known = {value["name"]: (value, kind) for kind in ("inputs", "params") for value in info[kind]}
+    known = {value["name"]: (value, kind) for kind in ("inputs", "params", "states") for value in info[kind]}
     results = {f"grad.{value['name']}": value for value in info["outputs"]}
     generator = torch.Generator(device="cuda").manual_seed(seed)
     tensors = {}

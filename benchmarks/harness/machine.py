@@ -10,12 +10,15 @@ import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness.measure import estimate
 from harness.model import aligned
-from peers.native import MKL
+
+if TYPE_CHECKING:
+    from peers.native import MKL
 
 
 @dataclass

@@ -35,8 +35,10 @@ class Program:
         action.add_argument("objects", type=Path)
         return action
 
-    def table(self, call: Call, what: str = "print results as Markdown") -> None:
-        self.action("table", call, what).add_argument("results", type=Path, nargs="+")
+    def table(self, call: Call, what: str = "print results as Markdown") -> argparse.ArgumentParser:
+        action = self.action("table", call, what)
+        action.add_argument("results", type=Path, nargs="+")
+        return action
 
     def main(self) -> None:
         arguments = self.parser.parse_args()

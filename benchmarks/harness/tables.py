@@ -3,8 +3,8 @@
     python3 benchmarks harness.tables            # after adding or replacing a file in benchmarks/results
     python3 benchmarks harness.tables --check    # exit status 1 where a table is not what the results say
 
-A file of benchmarks/results is what one run wrote: grid.json of `gpu.grid run`, or results.json of `./dev bench`. In a
-document the lines between `<!-- table: FILE.json -->` and `<!-- end of table -->` are replaced.
+A file of benchmarks/results is what one run wrote: grid.json of `gpu.grid run`, results.json of `./dev bench`, or what
+`cpu.formulas run` or `gpu.formulas run` wrote. In a document the lines between `<!-- table: FILE.json -->` and `<!-- end of table -->` are replaced.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import re
 import statistics
 
 from gpu import grid
+from harness import fuzzing
 from harness.places import BENCHMARKS, ROOT
 
 RESULTS = BENCHMARKS / "results"
@@ -79,7 +80,18 @@ def machine_of(results: dict) -> list[str]:
 
 
 def summary(results: dict) -> list[str]:
+    if "formulas" in results:
+        return fuzzing.distribution(results["formulas"])
     return grid_summary(results) if "cells" in results else sections(results)
+
+
+def everything(results: dict) -> list[str]:
+    if "formulas" in results:
+        records, rates = results["formulas"], results["rates"]
+        reached = f"copy {rates['copy'] / 1e9:.0f} GB/s, cache {rates['cache'] / 1e9:.0f} GB/s"
+        reached += f", product {rates['product'] / 1e9:.0f} GFLOP/s"
+        return [f"Rates: {reached}.", "", *fuzzing.table(records), "", *fuzzing.by_part(records)]
+    return grid.lines_of_table(results["cells"]) if "cells" in results else sections(results)
 
 
 def sections(results: dict) -> list[str]:
@@ -100,7 +112,7 @@ def whole(files: dict[str, dict]) -> str:
     lines.append("Runs of which only tables are left are in [history](history).")
     for name, results in files.items():
         lines += ["", f"## {name.removesuffix('.json')}", "", *machine_of(results), ""]
-        lines += grid.lines_of_table(results["cells"]) if "cells" in results else sections(results)
+        lines += everything(results)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 

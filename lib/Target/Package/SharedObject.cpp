@@ -213,10 +213,10 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
       return std::move(failure);
   const std::string &output = files.front().path();
   std::vector<std::string> arguments{"ld.lld", "-o", output};
-  if (shared)
+  if (shared) // Names of functions stay, for profilers.
     llvm::append_values(arguments, std::string("-shared"), std::string("--gc-sections"), std::string("-O1"),
                         std::string("--hash-style=gnu"), std::string("-z"), std::string("noexecstack"),
-                        std::string("-s"), std::string("--as-needed"));
+                        std::string("--strip-debug"), std::string("--discard-all"), std::string("--as-needed"));
   else
     arguments.push_back("-r");
   for (const TemporaryFile &file : llvm::drop_begin(files))
