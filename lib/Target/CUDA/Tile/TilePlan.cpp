@@ -77,6 +77,17 @@ int64_t TilePlan::bytesWith(int64_t count) const {
   return llvm::alignTo(places, 4) * elementBytes + (numArrays + 1) * count * 4 + 64;
 }
 
+/// Whether each of several numbers would compute the value's number anew: the mean of a norm, for the row's features.
+bool TilePlan::isRepeated(Value value) const {
+  int64_t numbers = getFeatureElements(value.getType());
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (user->getNumResults() != 1 || isa<mpk::AccumulateOp>(user))
+      return false;
+    int64_t after = getFeatureElements(user->getResult(0).getType());
+    return after > numbers || (after == numbers && isRepeated(user->getResult(0)));
+  });
+}
+
 /// Rows of a value are made, if they are not there already.
 void TilePlan::makeRows(Value value) {
   value = root(value);
@@ -174,6 +185,8 @@ void TilePlan::findSteps() {
         if (isOfTile(operand) && !isa<BlockArgument>(root(operand)) &&
             !isa<ConstantOp, IotaOp>(root(operand).getDefiningOp()))
           makeRows(operand);
+    if (sums && isRepeated(op.getResult(0)))
+      makeRows(op.getResult(0));
   }
   // Results come last: they may take the place of an operand.
   for (auto [i, value] : llvm::enumerate(yield.getValues())) {

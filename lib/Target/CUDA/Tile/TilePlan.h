@@ -76,6 +76,7 @@ private:
   bool isOfTile(mlir::Value value) const { return levels.lookup(value) == tileLevel; }
   void findSteps();
   void delaySums();
+  bool isRepeated(mlir::Value value) const;
   void makeRows(mlir::Value value);
   bool allocate(int64_t rows);
   int64_t bytesWith(int64_t rows) const;
