@@ -232,6 +232,16 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"OneWideHead", "model M { input x: node[in = 10]\n"
                             "param Q[in, out = 520], K[in, out], V[in, out]\n"
                             "output y = sum(softmax(dot((x @ Q).dst, (x @ K).src, over: out) / 9) * (x @ V).src) }"},
+        // Rows that nothing sees together, of widths that have nothing to do with each other, with sums of all rows.
+        Wide{"Apart", "model M { input k: node[in = 75], v: node[out = 89], u: node[side = 33]\n param g[side], c[in]\n"
+                      "let s = dot(k.src * c, k.dst, over: in)\n"
+                      "output y = concat(min(sigmoid(s) * v.src), sum(sigmoid(s) * v.src), axis: both)\n"
+                      "output z = sum(softmax(s) * sum((u.src + u.dst) * g, over: side)) }"},
+        // A norm between two products of members.
+        Wide{"EdgeNorms", "model M { input x: node[in = 24]\n param A[in, mid = 36], B[mid, out = 20], g[mid]\n"
+                          "let h = silu((x.src + 2 * x.dst) @ A)\n let c = h - mean(h, over: mid)\n"
+                          "let n = c * rsqrt(mean(square(c), over: mid) + 0.5) * g\n"
+                          "output y = sum(tanh(n @ B)) }"},
         Wide{"EdgeHeads", "model M { input q: node[heads = 16, out = 48], k: node[heads, out], v: node[heads, out]\n"
                           "input a: edge[attr = 11]\n param W[attr, heads, out]\n"
                           "let qw = dot(q, W, over: out)\n"

@@ -275,11 +275,11 @@ BodyAxes::BodyAxes(mpk::SweepOp sweep, bool ties) {
 /// Two atoms of equal size that no operation sees together may be the same lanes: a node's own features and those of
 /// its neighbours, say. Then what the owner computes of its row is spread like what it computes of its members'.
 void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
-  SmallVector<llvm::SmallSet<int, 8>> meets(atoms.size());
+  SmallVector<llvm::SmallSet<int, 8>> met(atoms.size());
   auto together = [&](ArrayRef<int> list) {
     for (int a : list)
       for (int b : list)
-        meets[a].insert(b);
+        met[a].insert(b);
   };
   for (Value operand : operandsOf(sweep))
     together(atomsOf(of(operand)));
@@ -305,13 +305,13 @@ void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
     target[b] = b;
     for (int a = 0; a < b && target[b] == b; ++a) {
       bool fits = ties || atoms[a].isParallel == atoms[b].isParallel;
-      if (target[a] != a || atoms[a].extent != atoms[b].extent || meets[a].contains(b) || !fits)
+      if (target[a] != a || atoms[a].extent != atoms[b].extent || met[a].contains(b) || !fits)
         continue;
       target[b] = a;
       atoms[a].isParallel &= atoms[b].isParallel;
-      for (int c : meets[b]) {
-        meets[a].insert(c);
-        meets[c].insert(a);
+      for (int c : met[b]) {
+        met[a].insert(c);
+        met[c].insert(a);
       }
     }
   }
@@ -322,6 +322,10 @@ void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
       numbers[a] = kept.size();
       kept.push_back(atoms[a]);
     }
+  meets.assign(kept.size(), llvm::BitVector(kept.size()));
+  for (int a = 0; a < int(atoms.size()); ++a)
+    for (int b : met[a])
+      meets[numbers[target[a]]].set(numbers[target[b]]);
   auto rename = [&](AxisList &list) {
     for (AtomList &axis : list)
       for (int &atom : axis)

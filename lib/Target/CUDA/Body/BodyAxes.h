@@ -21,6 +21,7 @@
 #define GNNC_LIB_TARGET_CUDA_BODYAXES_H
 
 #include "gnnc/Analysis/SweepPlan.h"
+#include "llvm/ADT/BitVector.h"
 
 namespace gnnc::cuda {
 
@@ -30,7 +31,7 @@ struct Atom {
   bool isParallel = true;
   // The cut.
   int64_t tiles = 1, registers = 1, lanes = 1, vector = 1;
-  int64_t firstLane = 1; ///< lane number is (thread / firstLane) % lanes
+  int64_t firstLane = 1; ///< lane number is (thread / firstLane) % lanes; atoms have the same lanes or none in common
 
   int64_t held() const { return registers * vector; } ///< indices in one lane
   /// Some lanes or registers stand for no index.
@@ -60,6 +61,9 @@ public:
   /// The result is put together in shared memory: a join, a part of an axis, a change of shape that splits otherwise.
   bool isRearrangement(mlir::Operation *op) const { return rearranged.contains(op); }
 
+  /// Whether some operation or operand has both atoms. Where none has, the same lanes may hold indices of both.
+  bool meet(int a, int b) const { return meets[a].test(b); }
+
   /// All atoms of a value, ascending.
   static llvm::SmallVector<int> atomsOf(const AxisList &axes);
 
@@ -67,6 +71,7 @@ private:
   void shareLanes(mpk::SweepOp sweep, bool ties);
 
   llvm::SmallVector<Atom> atoms;
+  llvm::SmallVector<llvm::BitVector> meets; ///< by atom
   llvm::DenseMap<mlir::Value, AxisList> axes;
   llvm::DenseMap<mlir::OpOperand *, AxisList> staged;
   llvm::DenseSet<mlir::Operation *> rearranged;

@@ -169,10 +169,17 @@ std::string BodyPrinter::isFirstCopy(const AxisList &shape, bool inTile) const {
     const Atom &atom = axes[i];
     if (atom.lanes * (inTile ? 1 : atom.tiles) == 1 || llvm::is_contained(own, int(i)))
       continue;
+    int64_t inOne = atom.registers * atom.lanes * atom.vector; // of a tile
+    // Lanes that hold the value's own indices are all wanted.
+    if (atom.lanes > 1 && llvm::any_of(own, [&](int other) {
+          return axes[other].lanes > 1 && axes[other].firstLane == atom.firstLane;
+        })) {
+      if (!inTile && atom.tiles > 1)
+        text += (text.empty() ? "" : " && ") + ("at_" + atomName(i) + " < " + std::to_string(inOne));
+      continue;
+    }
     // Tiles begin at multiples of what one of them has.
-    std::string first = inTile && atom.tiles > 1
-                            ? " % " + std::to_string(atom.registers * atom.lanes * atom.vector) + " == 0"
-                            : " == 0";
+    std::string first = inTile && atom.tiles > 1 ? " % " + std::to_string(inOne) + " == 0" : " == 0";
     text += (text.empty() ? "" : " && ") + ("at_" + atomName(i) + first);
   }
   return text;

@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The widest row that a member brings (without members: the widest value) decides: its innermost atom gets accesses of
-// 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Atoms that it lacks stay
-// in registers, where folding them costs no exchange. What does not fit the registers then is cut into tiles, if its
-// indices have nothing to do with each other; else it spills, which is slow and right.
+// 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Short atoms that it
+// lacks stay in registers, where folding them costs no exchange. Long ones get what lanes are left, or the lanes of
+// atoms that no operation sees together with them (the values' of an attention for its keys, if these are narrower).
+// What does not fit the registers then is cut into tiles, if its indices have nothing to do with each other; else it
+// spills, which is slow and right.
 //
 // Every tile walks over the members again. That costs little where all rows that a walk reads are cut (the heads of an
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
@@ -57,6 +59,8 @@ public:
   double readOfMember();
   /// What the layout costs, in numbers that a lane loads of one member, in all tiles together.
   double cost();
+  /// Some atom has the lanes of another.
+  bool sharesLanes() const { return hasSharedLanes; }
   /// Nothing had to be cut, and nothing is held that should have been.
   bool fits() { return layout.tiles == 1 && widestHeld() <= kWidestHeld; }
 
@@ -65,6 +69,7 @@ private:
   int64_t heldBits(Value value);
   void cut(ArrayRef<int> order, int64_t accessBits);
   void giveLanes(int atom);
+  const Atom *findLanesOf(int atom);
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
@@ -77,6 +82,7 @@ private:
   const SweepPlan &plan;
   BodyAxes &axes;
   LaneLayout layout;
+  bool hasSharedLanes = false;
 };
 
 } // namespace
@@ -128,9 +134,32 @@ void Chooser::giveLanes(int number) {
   Atom &atom = axes[number];
   int64_t chunks = llvm::divideCeil(atom.extent, atom.vector);
   atom.lanes = std::min<int64_t>(32 / layout.lanes, llvm::PowerOf2Ceil(chunks));
-  atom.registers = llvm::divideCeil(chunks, atom.lanes);
   atom.firstLane = layout.lanes;
-  layout.lanes *= atom.lanes;
+  if (const Atom *other = findLanesOf(number)) {
+    atom.lanes = other->lanes;
+    atom.firstLane = other->firstLane;
+    hasSharedLanes = true;
+  } else {
+    layout.lanes *= atom.lanes;
+  }
+  atom.registers = llvm::divideCeil(chunks, atom.lanes);
+}
+
+/// An atom whose lanes can hold another's indices too, since nothing meets both, and are more than the other has; null:
+/// none.
+const Atom *Chooser::findLanesOf(int number) {
+  const Atom *best = nullptr;
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    const Atom &other = axes[i];
+    if (other.lanes <= (best ? best->lanes : axes[number].lanes) || int(i) == number)
+      continue;
+    bool meets = false;
+    for (unsigned j = 0; j < axes.size(); ++j)
+      meets |= axes[j].lanes > 1 && axes[j].firstLane == other.firstLane && int(j) != number && axes.meet(number, j);
+    if (!meets)
+      best = &other;
+  }
+  return best;
 }
 
 /// Atoms that must not be cut because rows are written over operands: each tile would write what lacks one, and read
@@ -244,6 +273,7 @@ int64_t Chooser::walkRegisters() {
 /// Cuts the atoms for accesses of so many bits.
 void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
   layout = LaneLayout();
+  hasSharedLanes = false;
   for (unsigned i = 0; i < axes.size(); ++i) {
     Atom fresh;
     fresh.extent = axes[i].extent, fresh.isParallel = axes[i].isParallel;
@@ -299,6 +329,8 @@ BodyLayout cuda::layOut(mpk::SweepOp sweep, const SweepPlan &plan) {
   BodyLayout apart{BodyAxes(sweep, /*ties=*/false), LaneLayout()};
   Chooser other(sweep, plan, apart.axes);
   apart.lanes = other.run();
-  // Where no more is read, rows that can be cut into tiles hold fewer numbers in a lane.
-  return other.cost() <= chooser.cost() ? std::move(apart) : std::move(together);
+  // Where no more is read, rows that can be cut into tiles hold fewer numbers in a lane. Those that are neighbours in
+  // memory are one access only in the atom that both rows have in common.
+  bool isLess = other.cost() < chooser.cost() || (other.cost() == chooser.cost() && !other.sharesLanes());
+  return isLess ? std::move(apart) : std::move(together);
 }

@@ -143,14 +143,21 @@ GNNC_DEVICE void mergeLanes(const Body &body, S &sums) {
 // Totals: sums over all owners. Each block leaves one partial total.
 //===----------------------------------------------------------------------===//
 
+/// Shared memory for a block's totals. All ways of a kernel have the same, since a block goes one way alone: what each
+/// had of its own would add up.
+template <typename Real, int Count> GNNC_DEVICE Real *placeOfTotals() {
+  __shared__ Real numbers[Count];
+  return numbers;
+}
+
 template <int Threads, class Body, typename Totals>
 GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Real *partials, int64 block) {
   if constexpr (!Totals::kNone) {
     using Real = typename Body::Real;
     constexpr int kWords = wordsOf<Real, Totals> * Body::kLanes, kWarps = Threads / 32;
     mergeLanes<Real, Body::kLanes, 32>(body, totals);
-    __shared__ Real shared[kWarps > 1 ? kWords * kWarps : 1];
     if constexpr (kWarps > 1) {
+      Real *const shared = placeOfTotals<Real, kWords * kWarps>();
       int warp = threadIdx.x / 32;
       if (lane() < Body::kLanes)
         saveWords<Real, Body::kLanes>(shared + warp * kWords, totals, lane());
