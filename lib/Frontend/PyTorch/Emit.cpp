@@ -52,6 +52,7 @@ public:
       if (liveSpaces.count(int(i)) && space.extent >= 0)
         formals += (formals.empty() ? "" : ", ") + spaceNames[int(i)] + ": int = " + std::to_string(space.extent);
     text += "model " + unique(identifier(name)) + (formals.empty() ? "" : "(" + formals + ")") + " exported {\n";
+    text += declareInfinity();
     for (size_t i = 0; i < program.operations.size(); ++i)
       if (live[i])
         text += statement(int(i));
@@ -61,6 +62,7 @@ public:
   }
 
   std::vector<std::string> tensors;
+  std::vector<RecoveredProgram::Constant> constants() const { return program.constants; }
 
 private:
   //===--------------------------------------------------------------------===//
@@ -354,6 +356,19 @@ private:
   // Statements and expressions
   //===--------------------------------------------------------------------===//
 
+  /// The language has no infinite numbers: a state has one.
+  std::string declareInfinity() {
+    bool isUsed = false;
+    for (size_t i = 0; i < program.operations.size(); ++i)
+      isUsed |= live[i] && program.operations[i].op == Op::Number && std::isinf(program.operations[i].number);
+    if (!isUsed)
+      return "";
+    infinity = unique("infinity");
+    tensors.push_back(infinity);
+    program.constants.push_back({infinity, {}, {HUGE_VALF}});
+    return "  state " + infinity + "[] as \"" + infinity + "\"\n";
+  }
+
   std::string statement(int value) {
     const Operation &operation = program.operations[value];
     if (operation.op == Op::Number)
@@ -378,19 +393,51 @@ private:
       inlined[value] = text;
       return "";
     }
-    names[value] = unique(suggestion(operation));
+    names[value] = unique(suggestion(value));
     return "  let " + names[value] + " = " + text.text + "\n";
   }
 
-  static std::string suggestion(const Operation &operation) {
+  /// `convs.0.lin` as `convs_0_lin`, or the last part of it where that is too long.
+  static std::string moduleName(const Operation &operation) {
+    StringRef path = modulePath(operation);
+    while (path.size() > 24 && path.contains('.'))
+      path = path.split('.').second;
+    if (path.empty() || path.size() > 24 || llvm::isDigit(path.front()))
+      return "";
+    std::string name = identifier(path.str());
+    return isKeyword(name) ? "" : name;
+  }
+
+  static StringRef modulePath(const Operation &operation) {
+    return operation.node && !operation.node->modules.empty() ? StringRef(operation.node->modules.back().path) : "";
+  }
+
+  /// Whether a value is a result of the module that makes it: something outside of the module uses it.
+  bool leavesModule(int value) const {
+    StringRef own = modulePath(program.operations[value]);
+    auto isOutside = [&](StringRef path) { return path != own && !path.starts_with((own + ".").str()); };
+    for (size_t i = 0; i < program.operations.size(); ++i)
+      if (live[i] && llvm::is_contained(program.operations[i].operands, value) &&
+          isOutside(modulePath(program.operations[i])))
+        return true;
+    return llvm::any_of(program.outputs, [&](const RecoveredProgram::Output &output) { return output.value == value; });
+  }
+
+  /// What a value is called: after the module that it is the result of, if the file says which.
+  std::string suggestion(int value) const {
+    const Operation &operation = program.operations[value];
+    if (std::string module = moduleName(operation); !module.empty() && leavesModule(value))
+      return module;
     if (operation.op == Op::Binary && (operation.text == "==" || operation.text == "!="))
       return "is";
     return operation.space < 0 ? "s" : "h";
   }
 
-  static std::string numberText(double number) {
-    if (!std::isfinite(number))
-      throw Refusal{"an infinite number, or one that is not a number, cannot be written; use a large one"};
+  std::string numberText(double number) const {
+    if (std::isnan(number))
+      throw Refusal{"a constant that is not a number (NaN)"};
+    if (std::isinf(number))
+      return number < 0 ? "-" + infinity : infinity;
     char buffer[64];
     auto [end, error] = std::to_chars(buffer, buffer + sizeof buffer, number);
     (void)error;
@@ -535,6 +582,7 @@ private:
   std::set<int> liveSpaces, liveMaps, declared;
   std::vector<std::pair<bool, int>> declarations; ///< of maps and spaces, in order
   std::set<std::string> taken, prelude;
+  std::string infinity; ///< the state that has this number
   std::map<int, std::string> names, spaceNames, mapNames, axisNames;
   std::map<int, Text> inlined;
 };
@@ -546,5 +594,6 @@ Emitted gnnc::frontend::pytorch::emit(RecoveredProgram program, const std::strin
   Emitted result;
   result.text = emitter.run(name, comment);
   result.tensors = emitter.tensors;
+  result.constants = emitter.constants();
   return result;
 }

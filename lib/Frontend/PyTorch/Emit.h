@@ -15,6 +15,7 @@ namespace gnnc::frontend::pytorch {
 struct Emitted {
   std::string text;
   std::vector<std::string> tensors; ///< the parameters and buffers that the text declares, by full name
+  std::vector<RecoveredProgram::Constant> constants;
 };
 
 /// The model `name` as a person would write it: names from the program's own, expressions that are used once in their

@@ -96,6 +96,9 @@ llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::s
     for (const std::string &name : emitted.tensors)
       if (auto stored = exported->tensors.find(name); stored != exported->tensors.end())
         model.parameters.push_back(readTensor(name, stored->second));
+    for (RecoveredProgram::Constant &constant : emitted.constants)
+      if (llvm::is_contained(emitted.tensors, constant.name))
+        model.parameters.push_back({constant.name, constant.shape, std::move(constant.numbers)});
     return model;
   } catch (const Refusal &refusal) {
     return llvm::createStringError(explain(*exported, recover.current, refusal.reason));

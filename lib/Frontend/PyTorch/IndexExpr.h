@@ -16,6 +16,7 @@
 #include "gnnc/Support/SymbolicExpr.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,6 +52,13 @@ struct IndexTensor {
   std::vector<IndexDim> dims;
   std::vector<Index> components;
 };
+
+/// A number that is known now; and that of a list whose elements are all the same.
+std::optional<int64_t> literalOf(const Index &index);
+std::optional<int64_t> constantOf(const Index &index);
+/// How many components there are along a dim, and how far apart those lie that differ by one.
+size_t smallSize(const IndexDim &dim);
+size_t strideOf(const IndexTensor &tensor, size_t dim);
 
 } // namespace gnnc::frontend::pytorch
 

@@ -122,11 +122,58 @@ private:
         frozen.emplace(view, node.name);
     if (wholes.count(changed))
       current[root] = result;
-    else if (root != changed)
+    else if (root != changed && !writeBack(changed, result, node))
       frozen.emplace(root, node.name);
     current[changed] = result;
     if (auto known = views.find(changed); known != views.end())
       views[result] = known->second;
+  }
+
+  /// What was written into a part of a tensor is a part of the tensor from then on: `x[:, 0] = v` gives x another
+  /// value. `part` is a view that is made of views which can be turned round.
+  bool writeBack(const std::string &part, const std::string &result, const Node &node) {
+    static const llvm::StringSet<> shapes = {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten"};
+    std::string own = part, value = result;
+    const std::string root = rootOf(part);
+    while (own != root) {
+      auto maker = makers.find(own);
+      if (maker == makers.end())
+        return false;
+      const NormalNode &view = maker->second;
+      std::string base = std::get<ValueName>(view.arguments.at("self")).name;
+      NormalNode back;
+      back.origin = &node;
+      back.arguments["self"] = ValueName{nameOf(base, "")};
+      back.arguments["src"] = ValueName{value};
+      if (view.op == "select" || view.op == "slice") {
+        back.op = view.op + "_scatter";
+        for (const char *name : {"dim", "index", "start", "end", "step"})
+          if (auto found = view.arguments.find(name); found != view.arguments.end())
+            back.arguments[name] = found->second;
+      } else if (shapes.contains(view.op)) {
+        back.op = "view";
+        back.arguments = {{"self", ValueName{value}}};
+      } else if (view.op == "t" || view.op == "transpose") {
+        back.op = view.op;
+        back.arguments = view.arguments;
+        back.arguments["self"] = ValueName{value};
+      } else {
+        return false;
+      }
+      auto meta = program.tensors.find(base);
+      if (meta == program.tensors.end())
+        return false;
+      std::string written = base + ".written" + std::to_string(++writes);
+      program.tensors.emplace(written, TensorMeta(meta->second));
+      back.outputs = {written};
+      program.nodes.push_back(back);
+      value = written;
+      own = base;
+    }
+    current[root] = value;
+    if (auto known = views.find(root); known != views.end())
+      views[value] = known->second;
+    return true;
   }
 
   const std::string &rootOf(const std::string &name) const {
@@ -149,16 +196,34 @@ private:
         for (const std::string &name : names->names)
           check(name);
     }
-    static const llvm::StringSet<> viewing = {"view",    "reshape",   "expand",    "expand_as", "select", "slice",
-                                              "squeeze", "unsqueeze", "transpose", "t",         "detach", "permute",
-                                              "flatten", "unflatten", "alias",     "narrow",    "unbind", "split",
-                                              "chunk",   "to",        "contiguous"};
+    static const llvm::StringSet<> viewing = {"view",         "reshape",
+                                              "expand",       "expand_as",
+                                              "select",       "slice",
+                                              "squeeze",      "unsqueeze",
+                                              "transpose",    "t",
+                                              "detach",       "permute",
+                                              "flatten",      "unflatten",
+                                              "alias",        "narrow",
+                                              "unbind",       "split",
+                                              "chunk",        "to",
+                                              "contiguous",   "split_with_sizes",
+                                              "numpy_T",      "view_as",
+                                              "reshape_as",   "type_as",
+                                              "diagonal",     "unfold",
+                                              "ravel",        "swapaxes",
+                                              "movedim",      "mT",
+                                              "adjoint",      "float",
+                                              "double",       "lift_fresh",
+                                              "tensor_split", "unsafe_split",
+                                              "broadcast_to", "expand_copy"};
     auto self = node.arguments.find("self");
     if (!viewing.contains(node.op) || self == node.arguments.end())
       return;
     if (auto *base = std::get_if<ValueName>(&self->second))
       for (const std::string &output : node.outputs) {
         views[output] = rootOf(base->name);
+        if (node.outputs.size() == 1)
+          makers[output] = node;
         if (isWhole(node) && (base->name == rootOf(base->name) || wholes.count(base->name)))
           wholes.insert(output);
       }
@@ -179,7 +244,9 @@ private:
 
   void detach(const std::string &output, const Node &node) {
     auto meta = program.tensors.find(output);
-    if (meta == program.tensors.end() || meta->second.type != ScalarType::Float32)
+    bool isFloat = meta != program.tensors.end() &&
+                   (meta->second.type == ScalarType::Float32 || meta->second.type == ScalarType::Float64);
+    if (!isFloat)
       return;
     NormalNode normal;
     normal.origin = &node;
@@ -321,7 +388,9 @@ private:
   std::map<std::string, std::string> current; ///< names that now stand for others
   std::map<std::string, std::string> views;   ///< what a view looks at
   std::set<std::string> wholes;               ///< views of all of it, in its shape
-  std::map<std::string, std::string> frozen;  ///< what was changed through another name, and by which node
+  std::map<std::string, NormalNode> makers;   ///< the node of each view
+  int writes = 0;
+  std::map<std::string, std::string> frozen; ///< what was changed through another name, and by which node
 };
 
 } // namespace

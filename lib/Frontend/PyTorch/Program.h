@@ -118,6 +118,13 @@ public:
     int value;
   };
   std::vector<Output> outputs;
+  /// Tensors that the program has itself, such as those of linspace: states of the text, by name.
+  struct Constant {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<float> numbers;
+  };
+  std::vector<Constant> constants;
 
   int newAxis(int64_t size, const std::string &hint = "");
   int axis(int variable) const;

@@ -193,38 +193,22 @@ std::vector<SymbolicExpr> Recover::sizes(const NormalNode &node, size_t output) 
   return sizesOf(node.outputs[output]);
 }
 
-/// Whether the file and the importer agree on a shape: a check of every rule.
-static bool agrees(const Dim &dim, const SymbolicExpr &size, const RecoveredProgram &program) {
-  bool literal = size.getFactors().empty();
-  switch (dim.kind) {
-  case Dim::Kind::Space:
-    return program.spaces[dim.id].key == size.str() || program.spaces[dim.id].extent == size.getNumber();
-  case Dim::Kind::Axis:
-  case Dim::Kind::Repeat:
-    return literal && size.getNumber() == dim.size;
-  case Dim::Kind::Unit:
-    return literal && size.getNumber() == 1;
-  }
-  return false;
-}
-
 void Recover::define(const NormalNode &node, Tensor tensor, size_t output) {
   if (output >= node.outputs.size())
     throw Refusal{"expected an output"};
   std::vector<SymbolicExpr> wanted = sizes(node, output);
+  // The file and the importer agree on a shape: a check of every rule.
   bool fits = wanted.size() == tensor.dims.size();
   for (auto [dim, size] : llvm::zip(tensor.dims, wanted))
-    fits &= agrees(dim, size, program);
+    fits &= sizeOf(dim) == size;
   if (!fits) {
-    std::string found;
-    for (const Dim &dim : tensor.dims)
-      found += (found.empty() ? "" : ", ") +
-               (dim.kind == Dim::Kind::Space ? program.spaces[dim.id].key : std::to_string(dim.size));
     std::string expected;
     for (const SymbolicExpr &size : wanted)
       expected += (expected.empty() ? "" : ", ") + size.str();
-    throw Refusal{"the file says that the result has shape [" + expected + "], but its operands give [" + found + "]"};
+    throw Refusal{"the file says that the result has shape [" + expected + "], but its operands give " +
+                  shapeText(tensor.dims)};
   }
+  checkPairs(tensor);
   tensors[node.outputs[output]] = std::move(tensor);
 }
 
@@ -258,9 +242,11 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
     }
   // Only the type of these is asked for.
   static const std::set<std::string> likes = {"new_zeros", "new_ones",  "new_full",   "new_empty", "zeros_like",
-                                              "ones_like", "full_like", "empty_like", "sym_size",  "expand_as"};
+                                              "ones_like", "full_like", "empty_like", "sym_size",  "expand_as",
+                                              "type_as",   "view_as",   "reshape_as"};
   for (auto &[name, argument] : node.arguments) {
-    if (likes.count(node.op) && (node.op != "expand_as" || name == "other"))
+    bool onlyOther = node.op.size() > 3 && node.op.compare(node.op.size() - 3, 3, "_as") == 0;
+    if (likes.count(node.op) && (!onlyOther || name == "other"))
       continue;
     if (auto *value = std::get_if<ValueName>(&argument); value && tensors.count(value->name))
       return false;
@@ -270,6 +256,18 @@ bool Recover::onlyIntegers(const NormalNode &node) const {
           return false;
   }
   return true;
+}
+
+bool Recover::isUsed(const std::string &name) const {
+  auto names = [&](const Argument &argument) {
+    if (auto *value = std::get_if<ValueName>(&argument))
+      return value->name == name;
+    auto *list = std::get_if<ValueNames>(&argument);
+    return list && llvm::is_contained(list->names, name);
+  };
+  return llvm::any_of(normal.outputs, names) || llvm::any_of(normal.nodes, [&](const NormalNode &node) {
+           return llvm::any_of(node.arguments, [&](auto &argument) { return names(argument.second); });
+         });
 }
 
 /// Where a parameter's numbers lie, the same for all names of one; empty where nothing lies.
@@ -301,6 +299,32 @@ static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
 static bool isFloatType(ScalarType type) {
   return type == ScalarType::Float32 || type == ScalarType::Float64 || type == ScalarType::Float16 ||
          type == ScalarType::BFloat16;
+}
+
+/// Python's numbers that are made of sizes. Where one has no meaning here, its use is refused.
+void Recover::computeScalar(const NormalNode &node) {
+  if (node.outputs.size() != 1 || normal.integers.count(node.outputs[0]))
+    return;
+  static const std::map<std::string, std::string> functions = {
+      {"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"truediv", "/"}, {"pow", "^"}};
+  std::vector<Tensor> operands;
+  for (const char *name : {"a", "b"}) {
+    if (!has(node, name))
+      continue;
+    const Argument *argument = find(node, name);
+    auto *value = std::get_if<ValueName>(argument);
+    if (value && !tensors.count(value->name) && !normal.integers.count(value->name))
+      return;
+    if (!value && !number(node, name))
+      return;
+    operands.push_back(tensor(node, name));
+  }
+  if (auto function = functions.find(node.op); function != functions.end() && operands.size() == 2)
+    tensors[node.outputs[0]] = binary(function->second, operands[0], operands[1]);
+  else if (node.op == "sym_float" && operands.size() == 1)
+    tensors[node.outputs[0]] = operands[0];
+  else if ((node.op == "_sym_sqrt" || node.op == "sym_sqrt") && operands.size() == 1)
+    tensors[node.outputs[0]] = unary("sqrt", operands[0]);
 }
 
 RecoveredProgram Recover::run() {
@@ -344,11 +368,18 @@ RecoveredProgram Recover::run() {
       };
       if (input.kind != ProgramInput::Kind::User) {
         auto stored = exported.tensors.find(input.target);
-        if (stored == exported.tensors.end() || shape.size() > 1)
+        int64_t count = 1;
+        for (const SymbolicExpr &size : shape)
+          count *= size.getNumber();
+        if (stored == exported.tensors.end() || count > 4096)
           continue;
         std::vector<int64_t> numbers = constantIntegers(input.target);
-        if (shape.empty()) {
-          tensor.components.push_back(constant(numbers.at(0)));
+        if (shape.size() != 1) {
+          for (const SymbolicExpr &size : shape)
+            tensor.dims.push_back({size == SymbolicExpr(1) ? IndexDim::Kind::Unit : IndexDim::Kind::Small, size});
+          for (int64_t value : numbers)
+            tensor.components.push_back(std::make_shared<IndexExpr>(
+                IndexExpr{std::to_string(value), false, 0, meta->second.type == ScalarType::Bool, "", {}}));
         } else {
           std::string text = "[";
           for (int64_t value : numbers)
@@ -432,6 +463,8 @@ RecoveredProgram Recover::run() {
     program.node = node.origin;
     if (!node.refusal.empty())
       throw Refusal{node.refusal};
+    if (node.overload == "scalar")
+      computeScalar(node);
     if (node.op == "sym_size" || node.op == "sym_numel" || node.overload == "scalar")
       continue; // sizes are in the file
     if (onlyIntegers(node)) {
@@ -460,19 +493,19 @@ RecoveredProgram Recover::run() {
       continue;
     if (!isTensor)
       throw Refusal{"output " + std::to_string(number) + " ('" + name->name + "') is a size; return tensors"};
-    if (!tensors.count(name->name))
-      throw Refusal{"output " + std::to_string(number) + " ('" + name->name +
-                    "') has integers or truth values, of which no gradient is; return tensors of floating-point "
-                    "numbers, for instance by '.float()'"};
-    Tensor tensor = tensors[name->name];
+    // Integers and truth values are given as numbers, which have no gradient.
+    Tensor tensor = tensorOf(name->name);
     std::vector<int> order;
     for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
       Dim &each = tensor.dims[dim];
+      if (each.kind == Dim::Kind::Group)
+        throw Refusal{"output " + std::to_string(number) + " has an axis of size " + sizeOf(each).str() +
+                      ", which a view made of others; return it in the shape before the view"};
       if (each.kind == Dim::Kind::Space) {
         if (dim != 0)
-          throw Refusal{"output " + std::to_string(number) + ": expected the axis of " + program.spaces[each.id].name +
+          throw Refusal{"output " + std::to_string(number) + ": expected the axis of size " + sizeOf(each).str() +
                         " to be the first"};
-        if (program.operations[tensor.value].space < 0)
+        if (!resides(tensor, each))
           throw Refusal{"output " + std::to_string(number) + " is the same on all elements of '" +
                         program.spaces[each.id].name + "'; return it once"};
         continue;

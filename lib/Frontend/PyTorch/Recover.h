@@ -31,10 +31,12 @@ struct Dim {
     Axis,   ///< `id`: the feature axis
     Unit,   ///< of size 1; the value has no axis for it
     Repeat, ///< of `size`, the same all along; the value has no axis for it
+    Group,  ///< several neighbouring dims that a view has made one: all of `parts`
   };
   Kind kind = Kind::Unit;
   int id = -1;
-  int64_t size = 1; ///< Axis, Repeat
+  int64_t size = 1;            ///< Axis, Repeat
+  std::vector<Dim> parts = {}; ///< Group: at least two, none of them of size 1 or a group
 };
 
 /// A tensor of numbers: its axes, in PyTorch's order, and the value that has them.
@@ -116,9 +118,16 @@ private:
 
   //===--- Shapes and alignment (RecoverShapes.cpp) ------------------------===//
   Dim dimOf(const SymbolicExpr &size, const std::string &hint = "");
+  SymbolicExpr sizeOf(const Dim &dim) const;
+  std::string shapeText(const std::vector<Dim> &dims) const;
+  /// Whether the elements of a space have numbers of their own, which is not so if all have the same.
+  bool resides(const Tensor &x, const Dim &dim) const;
+  void checkPairs(const Tensor &x) const;
   Tensor filled(double value, const std::vector<SymbolicExpr> &sizes);
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
+  std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
+  bool splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first);
   Tensor reshape(Tensor x, const std::vector<SymbolicExpr> &sizes);
   Tensor broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes);
   Tensor concat(std::vector<Tensor> parts, size_t dim);
@@ -139,6 +148,8 @@ private:
   Tensor replaced(Tensor condition, Tensor value, Tensor x);
   Tensor where(Tensor condition, Tensor a, Tensor b);
   Tensor scalar(double value);
+  /// Numbers that are written into the program, row-major.
+  Tensor constantTensor(const std::vector<double> &numbers, const std::vector<int64_t> &sizes);
   int sizeAsNumber(const SymbolicExpr &size);
   Tensor squeezed(Tensor x, size_t dim);
   Tensor unsqueezed(Tensor x, size_t dim);
@@ -152,6 +163,22 @@ private:
   Index sizeIndex(const SymbolicExpr &size) const;
   Index nonzero(const Index &mask, const SymbolicExpr &length);
   Index takeFrom(const Index &list, const Index &at);
+  Index elementOf(const Index &list, int64_t at);
+  Index listOf(const std::vector<Index> &numbers);
+  IndexTensor unrolled(const IndexTensor &tensor, size_t dim);
+  IndexTensor withComponents(const IndexTensor &tensor, size_t dim);
+  IndexTensor withoutCopies(IndexTensor tensor);
+  IndexTensor chosen(const IndexTensor &tensor, size_t dim, const std::vector<int64_t> &places);
+  std::optional<std::vector<int64_t>> constantsOf(IndexTensor tensor);
+  std::optional<Tensor> asOneHot(const IndexTensor &index);
+  bool givesTruth(const NormalNode &node) const;
+  bool isUsed(const std::string &name) const;
+  static std::vector<SymbolicExpr> sizesOfIndex(const IndexTensor &tensor) {
+    std::vector<SymbolicExpr> sizes;
+    for (const IndexDim &dim : tensor.dims)
+      sizes.push_back(dim.size);
+    return sizes;
+  }
   IndexTensor indexArgument(const NormalNode &node, const std::string &name);
   IndexTensor shaped(const IndexTensor &tensor, const std::vector<SymbolicExpr> &sizes);
   IndexTensor elementwise(const std::string &function, std::vector<IndexTensor> operands, bool isTruth,
@@ -164,6 +191,33 @@ private:
   /// An integer tensor as numbers without a gradient.
   Tensor asNumbers(const IndexTensor &index);
   std::vector<int64_t> constantIntegers(const std::string &name) const;
+
+  //===--- Operators on integers (RecoverIntegerOperators.cpp) --------------===//
+  static const std::map<std::string, Handler> &integerHandlers();
+  void intItem(const NormalNode &node);
+  void intBinary(const NormalNode &node);
+  void intUnary(const NormalNode &node);
+  void intClamp(const NormalNode &node);
+  void intWhere(const NormalNode &node);
+  void intSame(const NormalNode &node);
+  void intFill(const NormalNode &node);
+  void intOneHot(const NormalNode &node);
+  void intTriangle(const NormalNode &node);
+  void intSelect(const NormalNode &node);
+  void intView(const NormalNode &node);
+  void intExpand(const NormalNode &node);
+  void intTranspose(const NormalNode &node);
+  void intRepeat(const NormalNode &node);
+  void intCat(const NormalNode &node);
+  void intSlice(const NormalNode &node);
+  void intFlip(const NormalNode &node);
+  void intIndex(const NormalNode &node);
+  void intNonzero(const NormalNode &node);
+  void intPut(const NormalNode &node);
+  void intList(const NormalNode &node);
+  void intReduce(const NormalNode &node);
+  void intScatter(const NormalNode &node);
+  void intInterleave(const NormalNode &node);
 
   //===--- Operators --------------------------------------------------------===//
   void opUnary(const NormalNode &node);
@@ -209,6 +263,8 @@ private:
   void opRecurrent(const NormalNode &node);
   struct CellWeights;
   CellWeights cellWeights(const NormalNode &node);
+  Tensor stepRNN(const std::string &function, const Tensor &x, const Tensor &h, const CellWeights &weights);
+  void computeScalar(const NormalNode &node);
   Tensor stepGRU(const Tensor &x, const Tensor &h, const CellWeights &weights);
   std::pair<Tensor, Tensor> stepLSTM(const Tensor &x, const Tensor &h, const Tensor &c, const CellWeights &weights);
   void opDistanceLoss(const NormalNode &node);
@@ -222,6 +278,41 @@ private:
   void opCosine(const NormalNode &node);
   void opBroadcastTensors(const NormalNode &node);
   void opFlip(const NormalNode &node);
+  void opPair(const NormalNode &node);
+  void opAngle(const NormalNode &node);
+  Tensor angle(const Tensor &y, const Tensor &x);
+  void opSequence(const NormalNode &node);
+  void opEye(const NormalNode &node);
+  void opTriangle(const NormalNode &node);
+  void opPad(const NormalNode &node);
+  void opCumulative(const NormalNode &node);
+  void opProduct(const NormalNode &node);
+  void opRoll(const NormalNode &node);
+  void opReplacePart(const NormalNode &node);
+  void opCopy(const NormalNode &node);
+  void opGLU(const NormalNode &node);
+  void opArgExtremum(const NormalNode &node);
+  void opTopK(const NormalNode &node);
+  void opRepeatInterleave(const NormalNode &node);
+  void opDiagonal(const NormalNode &node);
+  void opAttention(const NormalNode &node);
+  void opGroupNorm(const NormalNode &node);
+  void opRMSNorm(const NormalNode &node);
+  void opWeightNorm(const NormalNode &node);
+  void opInner(const NormalNode &node);
+  void opDistance(const NormalNode &node);
+  void opBilinear(const NormalNode &node);
+  void opConv1d(const NormalNode &node);
+  void opAny(const NormalNode &node);
+  std::optional<Tensor> madeOfOthers(const NormalNode &node, const Tensor &x);
+  Tensor truth(const NormalNode &node, const std::string &name);
+  std::optional<ScalarType> typeOf(const std::string &name) const;
+  Tensor pattern(int64_t rows, int64_t columns, const std::function<bool(int64_t, int64_t)> &condition);
+  Tensor firstBest(const Tensor &x, size_t dim, bool largest, bool keep);
+  Tensor softmax(Tensor x, size_t dim, bool isLog);
+  Tensor perChannel(const NormalNode &node, const std::string &name, size_t rank);
+  Tensor normalised(const Tensor &x, const std::vector<size_t> &dims, double eps);
+  Tensor scaled(const NormalNode &node, Tensor y, bool channels);
 
   const ExportedProgram &exported;
   NormalProgram normal;

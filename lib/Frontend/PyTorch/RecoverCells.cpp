@@ -41,6 +41,12 @@ Tensor Recover::stepGRU(const Tensor &x, const Tensor &h, const CellWeights &wei
   return binary("+", fresh, binary("*", update, binary("-", h, fresh)));
 }
 
+/// The new state of a plain recurrent cell.
+Tensor Recover::stepRNN(const std::string &function, const Tensor &x, const Tensor &h, const CellWeights &weights) {
+  return unary(function,
+               binary("+", linear(x, weights.input, weights.inputBias), linear(h, weights.hidden, weights.hiddenBias)));
+}
+
 /// The new states h and c of a long short-term memory.
 std::pair<Tensor, Tensor> Recover::stepLSTM(const Tensor &x, const Tensor &h, const Tensor &c,
                                             const CellWeights &weights) {
@@ -55,6 +61,9 @@ std::pair<Tensor, Tensor> Recover::stepLSTM(const Tensor &x, const Tensor &h, co
 }
 
 void Recover::opGRUCell(const NormalNode &node) {
+  if (node.op != "gru_cell")
+    return define(node, stepRNN(node.op == "rnn_tanh_cell" ? "tanh" : "relu", tensor(node, "input"), tensor(node, "hx"),
+                                cellWeights(node)));
   define(node, stepGRU(tensor(node, "input"), tensor(node, "hx"), cellWeights(node)));
 }
 
@@ -113,8 +122,10 @@ void Recover::opRecurrent(const NormalNode &node) {
         size_t t = size_t(direction ? steps - 1 - k : k);
         if (isLSTM)
           std::tie(h, c) = stepLSTM(row[t], h, c, own);
-        else
+        else if (node.op == "gru")
           h = stepGRU(row[t], h, own);
+        else
+          h = stepRNN(node.op == "rnn_tanh" ? "tanh" : "relu", row[t], h, own);
         results[direction][t] = h;
       }
       lastH.push_back(unsqueezed(h, 0));

@@ -1,4 +1,4 @@
-//===- RecoverLayers.cpp - Products, gathers, scatters, norms and cells ---===//
+//===- RecoverLayers.cpp - Products, gathers and scatters -----------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -53,6 +53,8 @@ void Recover::opEinsum(const NormalNode &node) {
 
 void Recover::opGather(const NormalNode &node) {
   if (node.op == "embedding") {
+    if (flag(node, "scale_grad_by_freq", false))
+      throw Refusal{"an embedding whose gradient is scaled by frequency; leave scale_grad_by_freq out"};
     Tensor rows = gather(tensor(node, "weight"), 0, index(node, "indices"));
     // The row of padding is learnt by nobody.
     if (int64_t padding = integer(node, "padding_idx", -1); padding >= 0) {
@@ -93,7 +95,10 @@ void Recover::opGather(const NormalNode &node) {
 
 void Recover::opIndex(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  std::vector<std::string> places = names(node, "indices");
+  bool byMask = node.op == "masked_select";
+  if (byMask && x.dims.size() != 1)
+    throw Refusal{"masked_select of a tensor with several axes"};
+  std::vector<std::string> places = byMask ? std::vector<std::string>{nameOf(node, "mask")} : names(node, "indices");
   std::vector<size_t> dims;
   for (size_t i = 0; i < places.size(); ++i)
     if (!places[i].empty())
@@ -115,7 +120,7 @@ void Recover::opIndex(const NormalNode &node) {
   if (dims.size() != 1)
     throw Refusal{"it is indexed along two axes at once"};
   size_t dim = dims[0];
-  IndexTensor at = indexOf(places[dim]);
+  IndexTensor at = withoutCopies(indexOf(places[dim]));
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)
     return define(node, gather(x, dim, at));
@@ -130,9 +135,10 @@ void Recover::opScatter(const NormalNode &node) {
   Tensor base = tensor(node, "self");
   const IndexTensor &at = index(node, "index");
   size_t dim = axisNumber(node, "dim", 0, base.dims.size());
-  if (node.op == "scatter" && has(node, "reduce"))
-    throw Refusal{"scatter with reduce; use scatter_reduce"};
-  if (node.op == "scatter") {
+  std::string old = node.op == "scatter" ? string(node, "reduce", "") : "";
+  if (!old.empty() && old != "add")
+    throw Refusal{"scatter with reduce='" + old + "'; use scatter_reduce"};
+  if (node.op == "scatter" && old.empty()) {
     Tensor values = has(node, "value") ? tensor(node, "value") : tensor(node, "src");
     if (at.dims.at(dim).kind == IndexDim::Kind::Long)
       return define(node, put(base, dim, listAlong(at, dim, has(node, "value") ? nullptr : &values), values));
@@ -154,8 +160,11 @@ void Recover::opScatter(const NormalNode &node) {
     chosen.dims[dim] = {Kind::Axis, axis, size};
     return define(node, where(chosen, values, base));
   }
-  Tensor source = tensor(node, "src");
-  std::string reduce = node.op == "scatter_add" ? "sum" : string(node, "reduce", "");
+  Tensor source = has(node, "src") ? tensor(node, "src") : tensor(node, "value");
+  if (!has(node, "src"))
+    for (const IndexDim &each : at.dims)
+      source.dims.push_back(dimOf(each.size));
+  std::string reduce = node.op == "scatter_add" || old == "add" ? "sum" : string(node, "reduce", "");
   static const std::map<std::string, std::string> functions = {
       {"sum", "sum"}, {"amax", "max"}, {"amin", "min"}, {"mean", "mean"}, {"prod", "prod"}};
   auto function = functions.find(reduce);
@@ -166,15 +175,21 @@ void Recover::opScatter(const NormalNode &node) {
 }
 
 void Recover::opIndexAdd(const NormalNode &node) {
-  Tensor base = tensor(node, "self"), source = tensor(node, "source");
-  const IndexTensor &at = index(node, "index");
+  Tensor base = tensor(node, "self"), source = tensor(node, node.op == "index_fill" ? "value" : "source");
+  IndexTensor at = index(node, "index");
   size_t dim = axisNumber(node, "dim", 0, base.dims.size());
-  if (at.dims.size() != 1 || at.components.size() != 1)
+  if (at.dims.size() != 1)
+    throw Refusal{"the index has several axes"};
+  // Repeated numbers, and numbers one by one, as a list.
+  if (at.dims[0].kind != IndexDim::Kind::Long && at.dims[0].size.getFactors().empty())
+    at = {{{IndexDim::Kind::Long, at.dims[0].size}}, {listOf(withComponents(at, 0).components)}};
+  if (at.dims[0].kind == IndexDim::Kind::Repeat)
+    at = {{{IndexDim::Kind::Long, at.dims[0].size}},
+          {call("full", {sizeIndex(at.dims[0].size), at.components.at(0)}, at.dims[0].size)}};
+  if (at.components.size() != 1)
     throw Refusal{"the index has several axes"};
   Index list = at.components[0];
-  if (at.dims[0].kind != IndexDim::Kind::Long)
-    throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
-  if (node.op == "index_copy")
+  if (node.op == "index_copy" || node.op == "index_fill")
     return define(node, put(base, dim, list, source));
   if (node.op == "index_reduce") {
     static const std::map<std::string, std::string> functions = {
@@ -199,7 +214,11 @@ void Recover::opIndexPut(const NormalNode &node) {
   if (at.components.size() != 1 || at.dims.size() != 1)
     throw Refusal{"it writes by an index with several axes"};
   Index list = at.components[0];
+  if (!list->isList)
+    throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
   if (list->isTruth) {
+    if (flag(node, "accumulate", false))
+      throw Refusal{"it adds to the elements that a mask selects; use torch.where"};
     // One value wherever the mask is true.
     if (llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind != Kind::Space; })) {
       Tensor mask = asNumbers(at);
@@ -218,85 +237,4 @@ void Recover::opIndexPut(const NormalNode &node) {
   while (values.dims.size() < base.dims.size())
     values = unsqueezed(values, 0);
   define(node, scatter(base, 0, list, values, "sum", true));
-}
-
-//===----------------------------------------------------------------------===//
-// Norms
-//===----------------------------------------------------------------------===//
-
-void Recover::opBatchNorm(const NormalNode &node) {
-  Tensor x = tensor(node, node.arguments.count("input") ? "input" : "self");
-  bool training = node.op == "batch_norm" ? flag(node, "training", false) : node.op == "_native_batch_norm_legit";
-  double eps = number(node, "eps", 1e-5);
-  if (x.dims.size() != 2)
-    throw Refusal{"batch_norm of a tensor with " + std::to_string(x.dims.size()) + " axes; expected 2"};
-  Tensor mean, variance;
-  if (training || !has(node, "running_mean")) {
-    mean = fold("mean", x, {0}, false);
-    variance = fold("mean", unary("square", binary("-", x, mean)), {0}, false);
-  } else {
-    mean = tensor(node, "running_mean");
-    variance = tensor(node, "running_var");
-  }
-  Tensor scale = unary("rsqrt", binary("+", variance, eps));
-  if (has(node, "weight"))
-    scale = binary("*", scale, tensor(node, "weight"));
-  Tensor y = binary("*", binary("-", x, mean), scale);
-  if (has(node, "bias"))
-    y = binary("+", y, tensor(node, "bias"));
-  define(node, y);
-}
-
-/// Each channel of each instance is normalised over all the axes after the channels'.
-void Recover::opInstanceNorm(const NormalNode &node) {
-  Tensor x = tensor(node, "input");
-  if (x.dims.size() < 3)
-    throw Refusal{"instance_norm of a tensor with " + std::to_string(x.dims.size()) +
-                  " axes; expected instances, channels, and axes to normalise over"};
-  auto perChannel = [&](const char *name) {
-    Tensor each = tensor(node, name);
-    while (each.dims.size() + 1 < x.dims.size())
-      each = unsqueezed(each, each.dims.size());
-    return each;
-  };
-  Tensor centred, variance;
-  if (flag(node, "use_input_stats", true)) {
-    std::vector<size_t> dims;
-    for (size_t i = 2; i < x.dims.size(); ++i)
-      dims.push_back(i);
-    centred = binary("-", x, fold("mean", x, dims, true));
-    variance = fold("mean", unary("square", centred), dims, true);
-  } else {
-    centred = binary("-", x, perChannel("running_mean"));
-    variance = perChannel("running_var");
-  }
-  Tensor y = binary("*", centred, unary("rsqrt", binary("+", variance, number(node, "eps", 1e-5))));
-  if (has(node, "weight"))
-    y = binary("*", y, perChannel("weight"));
-  if (has(node, "bias"))
-    y = binary("+", y, perChannel("bias"));
-  define(node, y);
-}
-
-void Recover::opLayerNorm(const NormalNode &node) {
-  Tensor x = tensor(node, "input");
-  std::vector<size_t> dims;
-  size_t count = integers(node, "normalized_shape").size();
-  for (size_t i = x.dims.size() - std::min(count, x.dims.size()); i < x.dims.size(); ++i)
-    dims.push_back(i);
-  Tensor centred = binary("-", x, fold("mean", x, dims, true));
-  Tensor variance = fold("mean", unary("square", centred), dims, true);
-  Tensor y = binary("*", centred, unary("rsqrt", binary("+", variance, number(node, "eps", 1e-5))));
-  if (has(node, "weight"))
-    y = binary("*", y, tensor(node, "weight"));
-  if (has(node, "bias"))
-    y = binary("+", y, tensor(node, "bias"));
-  define(node, y);
-}
-
-void Recover::opDropout(const NormalNode &node) {
-  // Forward and gradient programs are those of inference: numbers would silently not be dropped.
-  if (flag(node, "train", node.op == "native_dropout") && number(node, "p", 0.5) != 0)
-    throw Refusal{"dropout in training mode; export the model after eval()"};
-  define(node, tensor(node, "input"));
 }

@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
@@ -90,6 +92,9 @@ Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
       throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
     x.value = program.spread(x.value, each.id, space);
   }
+  if (each.kind == Kind::Group ||
+      (each.kind == Kind::Repeat && !(SymbolicExpr(each.size) == program.spaces[space].size)))
+    throw Refusal{"an axis of size " + sizeOf(each).str() + " meets one of size " + program.spaces[space].key};
   each = {Kind::Space, space, 0};
   return x;
 }
@@ -100,7 +105,7 @@ Tensor Recover::toAxis(Tensor x, size_t dim) {
   int64_t extent = program.spaces[space].extent;
   if (extent < 0)
     throw Refusal{"the elements of '" + program.spaces[space].name + "' cannot become features"};
-  if (program.operations[x.value].space < 0) {
+  if (!resides(x, x.dims[dim])) {
     x.dims[dim] = extent == 1 ? Dim() : Dim{Kind::Repeat, -1, extent};
     return x;
   }
@@ -127,14 +132,23 @@ Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
   }
   if (x.dims[dim].kind == Kind::Axis)
     x = toSpace(x, dim, spaceOf(SymbolicExpr(x.dims[dim].size)));
+  if (x.dims[dim].kind == Kind::Group)
+    throw Refusal{"it indexes an axis that a view made of others"};
   int to = x.dims[dim].id, from = spaceOf(index->length);
-  if (program.operations[x.value].space >= 0)
+  if (resides(x, x.dims[dim]))
     x.value = program.move(x.value, mapOf(index, from, to));
   x.dims[dim] = {Kind::Space, from, 0};
   return x;
 }
 
-Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &index) {
+Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &given) {
+  IndexTensor index = withoutCopies(given);
+  // Places that are known now are those of an axis, not of a space.
+  bool onAxis = x.dims.at(dim).kind != Kind::Space;
+  if (onAxis && constantsOf(index))
+    for (size_t i = 0; i < index.dims.size(); ++i)
+      if (index.dims[i].kind == IndexDim::Kind::Long)
+        index = unrolled(index, i);
   std::vector<Tensor> parts;
   std::vector<Dim> around;
   // The index's own axes stand in the place of the axis it indexes.
@@ -188,7 +202,8 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &index) {
   return parts[0];
 }
 
-Index Recover::listAlong(const IndexTensor &index, size_t dim, const Tensor *source) {
+Index Recover::listAlong(const IndexTensor &given, size_t dim, const Tensor *source) {
+  IndexTensor index = withoutCopies(given);
   for (size_t i = 0; i < index.dims.size(); ++i) {
     const IndexDim &each = index.dims[i];
     bool fits = i == dim ? each.kind == IndexDim::Kind::Long
@@ -198,9 +213,7 @@ Index Recover::listAlong(const IndexTensor &index, size_t dim, const Tensor *sou
     if (i == dim || !source)
       continue;
     // A smaller index would leave a part of the source out.
-    const Dim &other = source->dims.at(i);
-    SymbolicExpr size = other.kind == Kind::Space ? program.spaces[other.id].size : SymbolicExpr(other.size);
-    if (!(size == each.size))
+    if (!(sizeOf(source->dims.at(i)) == each.size))
       throw Refusal{"the index covers only a part of the rows"};
   }
   if (index.components.size() != 1)
@@ -248,7 +261,7 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
   // Of a single element every index is 0: all rows go there.
   if (base.dims[dim].kind == Kind::Unit && function != "prod") {
     Tensor whole = fold(function, source, {dim}, true), size{{}, sizeAsNumber(index->length)};
-    if (function == "sum")
+    if (function == "sum" && (includeSelf || isNumber(program, base.value, 0)))
       return isNumber(program, base.value, 0) ? whole : binary("+", base, whole);
     if (!includeSelf)
       return where(binary("==", size, 0), base, whole);
@@ -268,7 +281,7 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
   Tensor reduced = source;
   reduced.value = function == "prod" ? product(source.value, map) : program.reduce(function, source.value, map);
   reduced.dims[dim] = {Kind::Space, to, 0};
-  if (function == "sum")
+  if (function == "sum" && includeSelf)
     return isNumber(program, base.value, 0) ? reduced : binary("+", base, reduced);
   if (function == "prod" && includeSelf)
     return isNumber(program, base.value, 1) ? reduced : binary("*", base, reduced);
@@ -310,7 +323,8 @@ Tensor Recover::put(Tensor base, size_t dim, const Index &index, Tensor values) 
     throw Refusal{"as many values as places are expected"};
   if (values.dims[dim].kind == Kind::Axis || values.dims[dim].kind == Kind::Repeat)
     values = toSpace(values, dim, from);
-  bool isConstant = program.operations[base.value].op == Op::Number;
+  bool isConstant =
+      program.operations[base.value].op == Op::Number && std::isfinite(program.operations[base.value].number);
   double fill = program.operations[base.value].number;
   Tensor moved = values;
   moved.dims[dim] = {Kind::Space, to, 0};

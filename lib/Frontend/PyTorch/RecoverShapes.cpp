@@ -27,13 +27,70 @@ static void renameAxes(RecoveredProgram &program, Tensor &x, const std::vector<s
   if (x.value == before)
     return;
   std::vector<int> renamed = program.axesOf(x.value);
-  for (Dim &dim : x.dims)
-    if (dim.kind == Kind::Axis)
-      for (size_t i = 0; i < old.size(); ++i)
-        if (old[i] == program.axis(dim.id)) {
-          dim.id = renamed[i];
-          break;
-        }
+  auto rename = [&](Dim &dim) {
+    for (size_t i = 0; i < old.size(); ++i)
+      if (dim.kind == Kind::Axis && old[i] == program.axis(dim.id)) {
+        dim.id = renamed[i];
+        break;
+      }
+  };
+  for (Dim &dim : x.dims) {
+    rename(dim);
+    llvm::for_each(dim.parts, rename);
+  }
+}
+
+/// The dims in order, each group as its parts.
+static std::vector<Dim> opened(const std::vector<Dim> &dims) {
+  std::vector<Dim> result;
+  for (const Dim &dim : dims)
+    if (dim.kind == Kind::Group)
+      llvm::append_range(result, dim.parts);
+    else
+      result.push_back(dim);
+  return result;
+}
+
+SymbolicExpr Recover::sizeOf(const Dim &dim) const {
+  switch (dim.kind) {
+  case Kind::Space:
+    return program.spaces[dim.id].size;
+  case Kind::Unit:
+    return 1;
+  case Kind::Axis:
+  case Kind::Repeat:
+    return dim.size;
+  case Kind::Group: {
+    SymbolicExpr size = 1; // at most one of the parts is a space whose size is not fixed
+    int64_t factor = 1;
+    for (const Dim &part : dim.parts)
+      if (SymbolicExpr own = sizeOf(part); own.getFactors().empty())
+        factor *= own.getNumber();
+      else
+        size = own;
+    return size * factor;
+  }
+  }
+  return 1;
+}
+
+std::string Recover::shapeText(const std::vector<Dim> &dims) const {
+  std::string text = "[";
+  for (const Dim &dim : dims)
+    text += (text.size() > 1 ? ", " : "") + sizeOf(dim).str();
+  return text + "]";
+}
+
+bool Recover::resides(const Tensor &x, const Dim &dim) const {
+  return dim.kind == Kind::Space && program.operations[x.value].space == dim.id;
+}
+
+/// A value is on one space. If two axes of a tensor go along that space, nothing says which of them is meant.
+void Recover::checkPairs(const Tensor &x) const {
+  std::vector<Dim> all = opened(x.dims);
+  if (llvm::count_if(all, [&](const Dim &dim) { return resides(x, dim); }) > 1)
+    throw Refusal{"a tensor of shape " + shapeText(x.dims) +
+                  " has numbers for all pairs of elements; give the pairs that matter as a list of edges"};
 }
 
 Dim Recover::dimOf(const SymbolicExpr &size, const std::string &hint) {
@@ -45,6 +102,55 @@ Dim Recover::dimOf(const SymbolicExpr &size, const std::string &hint) {
 }
 
 Tensor Recover::scalar(double value) { return {{}, program.number(value)}; }
+
+Tensor Recover::constantTensor(const std::vector<double> &numbers, const std::vector<int64_t> &sizes) {
+  if (numbers.size() > 65536)
+    throw Refusal{"a constant of " + std::to_string(numbers.size()) +
+                  " numbers, more than 65536; make it a buffer of the model"};
+  Tensor result;
+  if (llvm::all_equal(numbers) && !numbers.empty()) {
+    result = scalar(numbers[0]);
+    for (int64_t size : sizes)
+      result.dims.push_back(dimOf(size));
+    return result;
+  }
+  RecoveredProgram::Constant constant;
+  auto isTaken = [&](const std::string &name) {
+    return exported.tensors.count(name) != 0 ||
+           llvm::any_of(program.constants, [&](auto &other) { return other.name == name; });
+  };
+  constant.name = "constant";
+  for (int number = 2; isTaken(constant.name); ++number)
+    constant.name = "constant" + std::to_string(number);
+  Operation operation;
+  operation.op = Op::State;
+  operation.text = constant.name;
+  for (int64_t size : sizes) {
+    if (size == 1) {
+      result.dims.emplace_back();
+      continue;
+    }
+    constant.shape.push_back(size);
+    operation.axes.push_back(program.newAxis(size));
+    result.dims.push_back({Kind::Axis, operation.axes.back(), size});
+  }
+  constant.numbers.assign(numbers.begin(), numbers.end());
+  // The same numbers are one constant.
+  for (const RecoveredProgram::Constant &known : program.constants)
+    if (known.shape == constant.shape && known.numbers == constant.numbers)
+      for (int value = 0; value < int(program.operations.size()); ++value)
+        if (program.operations[size_t(value)].op == Op::State && program.operations[size_t(value)].text == known.name) {
+          result.value = value;
+          size_t next = 0;
+          for (Dim &dim : result.dims)
+            if (dim.kind == Kind::Axis)
+              dim.id = program.operations[size_t(value)].axes[next++];
+          return result;
+        }
+  program.constants.push_back(constant);
+  result.value = program.add(operation);
+  return result;
+}
 
 Tensor Recover::filled(double value, const std::vector<SymbolicExpr> &sizes) {
   Tensor result = scalar(value);
@@ -60,7 +166,64 @@ int Recover::sizeAsNumber(const SymbolicExpr &size) {
   return count(size);
 }
 
+/// Where one tensor has a group of dims, the others have the same group, or are the same all along it.
 std::vector<Dim> Recover::align(std::vector<Tensor> &all) {
+  size_t rank = 0;
+  for (const Tensor &each : all)
+    rank = std::max(rank, each.dims.size());
+  std::vector<size_t> widths(rank, 1); // how many dims there are at each place, from the last
+  for (size_t back = 1; back <= rank; ++back) {
+    std::vector<Dim> parts;
+    for (const Tensor &each : all)
+      if (back <= each.dims.size() && each.dims[each.dims.size() - back].kind == Kind::Group && parts.empty())
+        parts = each.dims[each.dims.size() - back].parts;
+    widths[back - 1] = std::max<size_t>(parts.size(), 1);
+  }
+  for (Tensor &each : all) {
+    std::vector<Dim> dims;
+    for (size_t i = 0; i < each.dims.size(); ++i) {
+      const Dim &dim = each.dims[i];
+      size_t back = each.dims.size() - i;
+      if (widths[back - 1] == 1) {
+        dims.push_back(dim);
+        continue;
+      }
+      std::vector<Dim> parts(widths[back - 1]);
+      for (const Tensor &other : all)
+        if (back <= other.dims.size() && other.dims[other.dims.size() - back].kind == Kind::Group) {
+          const Dim &group = other.dims[other.dims.size() - back];
+          bool same = dim.kind == Kind::Unit || (sizeOf(dim) == sizeOf(group) && !resides(each, dim));
+          if (dim.kind == Kind::Group)
+            same = dim.parts.size() == group.parts.size() &&
+                   llvm::all_of(llvm::zip(dim.parts, group.parts),
+                                [&](auto pair) { return sizeOf(std::get<0>(pair)) == sizeOf(std::get<1>(pair)); });
+          if (!same)
+            throw Refusal{"an axis of size " + sizeOf(dim).str() + " is aligned with one that a view made of others"};
+          if (dim.kind == Kind::Group)
+            parts = dim.parts;
+          else if (dim.kind != Kind::Unit)
+            for (size_t k = 0; k < parts.size(); ++k)
+              parts[k] = dimOf(sizeOf(group.parts[k]));
+        }
+      llvm::append_range(dims, parts);
+    }
+    each.dims = dims;
+  }
+  std::vector<Dim> flat = alignOpened(all), result;
+  auto next = flat.begin();
+  for (size_t width : llvm::reverse(widths)) {
+    if (width == 1)
+      result.push_back(*next);
+    else
+      result.push_back({Kind::Group, -1, 0, std::vector<Dim>(next, next + ptrdiff_t(width))});
+    next += ptrdiff_t(width);
+  }
+  for (Tensor &each : all)
+    checkPairs({result, each.value});
+  return result;
+}
+
+std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
     rank = std::max(rank, each.dims.size());
@@ -166,6 +329,9 @@ Tensor Recover::safeRoot(Tensor x) {
 
 Tensor Recover::withAxis(Tensor x, size_t dim) {
   Dim &each = x.dims[dim];
+  if (each.kind == Kind::Group)
+    throw Refusal{"an axis of size " + sizeOf(each).str() +
+                  ", which a view made of others, cannot be taken apart here"};
   if (each.kind == Kind::Unit) {
     int one = program.newAxis(1, "one");
     std::vector<int> own = program.axesOf(x.value);
@@ -206,23 +372,37 @@ Tensor Recover::unsqueezed(Tensor x, size_t dim) {
   return x;
 }
 
-/// Axes of size 1 come and go; the others fall into groups of equal products, which are merged and split.
+/// Splits one of the dims that a view is made of into one of size `first` and the rest.
+bool Recover::splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first) {
+  Dim atom = atoms[at];
+  if ((atom.kind != Kind::Axis && atom.kind != Kind::Repeat) || first < 2 || atom.size <= first ||
+      atom.size % first != 0)
+    return false;
+  std::vector<Dim> pieces = {{Kind::Repeat, -1, first}, {Kind::Repeat, -1, atom.size / first}};
+  if (atom.kind == Kind::Axis) {
+    for (Dim &piece : pieces)
+      piece = {Kind::Axis, program.newAxis(piece.size), piece.size};
+    x.value = program.split(x.value, atom.id, {pieces[0].id, pieces[1].id});
+  }
+  atoms.erase(atoms.begin() + ptrdiff_t(at));
+  atoms.insert(atoms.begin() + ptrdiff_t(at), pieces.begin(), pieces.end());
+  return true;
+}
+
+/// Axes of size 1 come and go; the others fall into groups of equal products. Fixed sizes are merged and split; an axis
+/// that holds a space and others stays a group of them.
 Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
   std::vector<Dim> in, out;
-  for (const Dim &dim : x.dims)
+  for (const Dim &dim : opened(x.dims))
     if (dim.kind != Kind::Unit)
       in.push_back(dim);
   auto misfit = [&] {
-    std::string found, wanted;
-    for (const Dim &dim : x.dims)
-      found += (found.empty() ? "" : ", ") +
-               (dim.kind == Kind::Space ? program.spaces[dim.id].key : std::to_string(dim.size));
+    std::string wanted;
     for (const SymbolicExpr &size : sizes)
       wanted += (wanted.empty() ? "" : ", ") + size.str();
-    return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape [" + found +
-                   "]: each axis has to be a product of neighbouring ones"};
+    return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape " + shapeText(x.dims) +
+                   ": it would regroup elements of a space"};
   };
-  auto sizeOf = [&](const Dim &dim) { return dim.size; };
   size_t i = 0;
   for (size_t o = 0; o < sizes.size();) {
     const SymbolicExpr &size = sizes[o];
@@ -233,25 +413,52 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     }
     if (i >= in.size())
       throw misfit();
-    if (!size.getFactors().empty() || in[i].kind == Kind::Space) {
-      bool same = in[i].kind == Kind::Space &&
-                  (program.spaces[in[i].id].key == size.str() || program.spaces[in[i].id].extent == size.getNumber());
-      if (!same)
-        throw Refusal{"the view mixes the axis of size " +
-                      (in[i].kind == Kind::Space ? program.spaces[in[i].id].key : size.str()) +
-                      " with other axes; elements of spaces cannot be regrouped"};
+    bool isStatic = in[i].kind == Kind::Space && program.spaces[in[i].id].extent >= 0;
+    if (isStatic) {
+      if (!(size == sizeOf(in[i])))
+        throw misfit();
       out.push_back(in[i++]);
+      ++o;
+      continue;
+    }
+    if (!size.getFactors().empty() || in[i].kind == Kind::Space) {
+      // A space, perhaps with axes before and after it.
+      std::vector<Dim> parts;
+      SymbolicExpr product = 1;
+      while (!(product == size)) {
+        if (i >= in.size())
+          throw misfit();
+        SymbolicExpr own = sizeOf(in[i]);
+        if (product.getFactors().empty()) {
+          product = own * product.getNumber();
+        } else {
+          // What is still missing is a number.
+          auto &[symbol, factor] = *product.getFactors().begin();
+          auto wanted = size.getFactors().find(symbol);
+          int64_t rest = wanted == size.getFactors().end() ? 0 : wanted->second / factor;
+          if (!own.getFactors().empty() || rest < 2 || !(product * rest == size))
+            throw misfit();
+          if (rest % own.getNumber() != 0) {
+            if (!splitAtom(x, in, i, rest))
+              throw misfit();
+            own = sizeOf(in[i]);
+          }
+          product = product * own.getNumber();
+        }
+        parts.push_back(in[i++]);
+      }
+      out.push_back(parts.size() == 1 ? parts[0] : Dim{Kind::Group, -1, 0, parts});
       ++o;
       continue;
     }
     // The least group of axes on each side with the same product.
     std::vector<Dim> from = {in[i++]};
     std::vector<int64_t> to = {size.getNumber()};
-    int64_t left = sizeOf(from[0]), right = to[0];
+    int64_t left = from[0].size, right = to[0];
     ++o;
     while (left != right) {
       if (left < right && i < in.size() && in[i].kind != Kind::Space) {
-        left *= sizeOf(in[i]);
+        left *= in[i].size;
         from.push_back(in[i++]);
       } else if (right < left && o < sizes.size() && sizes[o].getFactors().empty()) {
         right *= sizes[o].getNumber();
@@ -277,7 +484,6 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     whole.dims = from;
     for (size_t k = 0; k < from.size(); ++k)
       whole = withAxis(whole, k);
-    // An axis of size 1 that was made may have renamed others.
     x.value = whole.value;
     int axis = whole.dims[0].id;
     if (from.size() > 1) {
@@ -342,7 +548,7 @@ Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
   for (size_t i = 0; i < parts.size(); ++i) {
     bool clash = false;
     for (const Tensor &other : others)
-      for (const Dim &each : other.dims)
+      for (const Dim &each : opened(other.dims))
         clash |= each.kind == Kind::Axis && program.axis(each.id) == program.axis(joined[i]);
     if (clash) {
       int fresh = program.newAxis(program.sizeOf(joined[i]));
@@ -358,7 +564,7 @@ Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
     operands.push_back(others[i].value);
   // Every operand has all the other axes: one that lacks an axis is repeated along it.
   for (size_t i = 0; i < operands.size(); ++i)
-    for (const Dim &each : dims)
+    for (const Dim &each : opened(dims))
       if (each.kind == Kind::Axis && !program.hasAxis(operands[i], each.id)) {
         size_t other = 0;
         while (!program.hasAxis(operands[other], each.id))
@@ -373,6 +579,8 @@ Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
 
 Tensor Recover::slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t step) {
   Dim &each = x.dims[dim];
+  if (each.kind == Kind::Group || each.kind == Kind::Space)
+    throw Refusal{"it takes a part of an axis of size " + sizeOf(each).str() + " by numbers"};
   int64_t size = each.size;
   auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
   begin = bound(begin);
@@ -407,14 +615,23 @@ Tensor Recover::slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t 
 }
 
 Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
+  if (x.dims[dim].kind == Kind::Group)
+    throw Refusal{"it takes one element of an axis of size " + sizeOf(x.dims[dim]).str() + " by its number"};
   if (x.dims[dim].kind == Kind::Space) {
     int space = x.dims[dim].id;
-    if (program.operations[x.value].space < 0) {
+    if (!resides(x, x.dims[dim])) {
       x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
       return x;
     }
-    throw Refusal{"it takes one element of '" + program.spaces[space].name +
-                  "' by its number; select it by an integer input"};
+    // The rows of one element are a sum over that element alone.
+    SymbolicExpr at = element < 0 ? program.spaces[space].size + SymbolicExpr(element) : SymbolicExpr(element);
+    Index place = call("add", {call("full", {constant(1), constant(0)}, 1), sizeIndex(at)}, 1);
+    if (at.getFactors().empty())
+      place = listOf({constant(at.getNumber())});
+    x = gatherList(x, dim, place);
+    x.value = program.reduce("sum", x.value, -1);
+    x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+    return x;
   }
   int64_t size = x.dims[dim].size;
   if (element < -size || element >= size)
@@ -427,22 +644,32 @@ Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
 
 Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> dims, bool keep) {
   llvm::sort(dims);
+  dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+  std::vector<Dim> gone;
+  for (size_t dim : dims)
+    gone.push_back(x.dims.at(dim));
+  gone = opened(gone);
+  // What is the same all along counts as often as it is there.
+  auto repeated = [&](const SymbolicExpr &size) {
+    if (function == "sum")
+      x.value = program.binary("*", x.value, sizeAsNumber(size));
+    else if (function == "logsumexp")
+      x.value = program.binary("+", x.value, program.unary("log", sizeAsNumber(size)));
+  };
   std::vector<int> axes;
-  for (size_t dim : dims) {
-    const Dim &each = x.dims[dim];
+  for (const Dim &each : gone)
     if (each.kind == Kind::Axis)
       axes.push_back(each.id);
-    else if (each.kind == Kind::Repeat && function == "sum")
-      x.value = program.binary("*", x.value, program.number(double(each.size)));
-  }
+    else if (each.kind == Kind::Repeat)
+      repeated(each.size);
   if (!axes.empty())
     x.value = program.over(function, x.value, axes);
-  for (size_t dim : dims)
-    if (x.dims[dim].kind == Kind::Space) {
-      if (program.operations[x.value].space >= 0)
+  for (const Dim &each : gone)
+    if (each.kind == Kind::Space) {
+      if (resides(x, each))
         x.value = program.reduce(function, x.value, -1);
-      else if (function == "sum")
-        x.value = program.binary("*", x.value, sizeAsNumber(program.spaces[x.dims[dim].id].size));
+      else
+        repeated(sizeOf(each));
     }
   for (size_t dim : dims)
     x.dims[dim] = Dim();
@@ -450,179 +677,4 @@ Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> 
     for (size_t dim : llvm::reverse(dims))
       x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
   return x;
-}
-
-//===----------------------------------------------------------------------===//
-// Products
-//===----------------------------------------------------------------------===//
-
-/// Sums over pairs of dims of the product; the result has the batch dims, then the others of a, then those of b.
-Tensor Recover::contract(Tensor a, Tensor b, const std::vector<std::pair<size_t, size_t>> &summed,
-                         const std::vector<std::pair<size_t, size_t>> &batched) {
-  // As tensors of one rank: batch, the rest of a, the rest of b, what is summed.
-  auto isIn = [](const std::vector<std::pair<size_t, size_t>> &pairs, size_t dim, bool second) {
-    return llvm::any_of(pairs, [&](auto &pair) { return (second ? pair.second : pair.first) == dim; });
-  };
-  Tensor left{{}, a.value}, right{{}, b.value};
-  auto add = [&](const Dim &l, const Dim &r) {
-    left.dims.push_back(l);
-    right.dims.push_back(r);
-  };
-  for (auto [i, j] : batched)
-    add(a.dims[i], b.dims[j]);
-  for (size_t i = 0; i < a.dims.size(); ++i)
-    if (!isIn(summed, i, false) && !isIn(batched, i, false))
-      add(a.dims[i], Dim());
-  for (size_t j = 0; j < b.dims.size(); ++j)
-    if (!isIn(summed, j, true) && !isIn(batched, j, true))
-      add(Dim(), b.dims[j]);
-  size_t first = left.dims.size();
-  for (auto [i, j] : summed)
-    add(a.dims[i], b.dims[j]);
-  std::vector<Tensor> both = {left, right};
-  std::vector<Dim> dims = align(both);
-  std::vector<int> over;
-  std::vector<size_t> rest;
-  for (size_t dim = first; dim < dims.size(); ++dim) {
-    bool onBoth = dims[dim].kind == Kind::Axis && program.hasAxis(both[0].value, dims[dim].id) &&
-                  program.hasAxis(both[1].value, dims[dim].id);
-    if (onBoth)
-      over.push_back(dims[dim].id);
-    else
-      rest.push_back(dim);
-  }
-  Tensor result{dims, over.empty() ? program.binary("*", both[0].value, both[1].value)
-                                   : program.dot(both[0].value, both[1].value, over)};
-  result = fold("sum", result, rest, /*keep=*/true);
-  result.dims.resize(first);
-  return result;
-}
-
-Tensor Recover::matmul(Tensor a, Tensor b) {
-  bool row = a.dims.size() == 1, column = b.dims.size() == 1;
-  if (a.dims.empty() || b.dims.empty())
-    throw Refusal{"a product needs operands with axes"};
-  if (row)
-    a = unsqueezed(a, 0);
-  if (column)
-    b = unsqueezed(b, 1);
-  size_t batch = std::max(a.dims.size(), b.dims.size()) - 2;
-  while (a.dims.size() < batch + 2)
-    a = unsqueezed(a, 0);
-  while (b.dims.size() < batch + 2)
-    b = unsqueezed(b, 0);
-  std::vector<std::pair<size_t, size_t>> batched;
-  for (size_t i = 0; i < batch; ++i)
-    batched.push_back({i, i});
-  Tensor result = contract(a, b, {{batch + 1, batch}}, batched);
-  if (column)
-    result.dims.pop_back();
-  if (row)
-    result.dims.erase(result.dims.begin() + ptrdiff_t(batch));
-  return result;
-}
-
-Tensor Recover::linear(Tensor x, Tensor weight, std::optional<Tensor> bias) {
-  Tensor result = contract(x, weight, {{x.dims.size() - 1, weight.dims.size() - 1}}, {});
-  return bias ? binary("+", result, *bias) : result;
-}
-
-/// The equation with letters for the axes that `...` stands for, counted from the last, and with a result: without
-/// one it has the axes that occur once, in alphabetical order.
-static std::string withoutEllipsis(const std::string &equation, const std::vector<Tensor> &operands) {
-  size_t arrow = equation.find("->");
-  std::string left = equation.substr(0, arrow), letters, result;
-  for (char c = 'A'; c <= 'Z'; ++c)
-    if (equation.find(c) == std::string::npos)
-      letters += c;
-  size_t most = 0, operand = 0, begin = 0;
-  std::string labels;
-  while (begin <= left.size() && operand < operands.size()) {
-    size_t end = std::min(left.find(',', begin), left.size());
-    std::string own = left.substr(begin, end - begin);
-    begin = end + 1;
-    if (size_t at = own.find("..."); at != std::string::npos) {
-      size_t rank = operands[operand].dims.size(), named = own.size() - 3;
-      size_t count = rank > named ? rank - named : 0;
-      if (count > letters.size())
-        throw Refusal{"einsum '" + equation + "' has too many axes"};
-      own.replace(at, 3, letters.substr(letters.size() - count));
-      most = std::max(most, count);
-    }
-    labels += (operand++ ? "," : "") + own;
-  }
-  std::string all = letters.substr(letters.size() - std::min(most, letters.size()));
-  if (arrow != std::string::npos) {
-    result = equation.substr(arrow + 2);
-    if (size_t at = result.find("..."); at != std::string::npos)
-      result.replace(at, 3, all);
-  } else {
-    result = all;
-    for (char c = 'A'; c <= 'z'; ++c)
-      if (all.find(c) == std::string::npos && llvm::count(labels, c) == 1)
-        result += c;
-  }
-  // What is missing of the operands is found by the caller.
-  return operand == operands.size() && begin > left.size() ? labels + "->" + result : equation;
-}
-
-Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands) {
-  std::string text;
-  for (char c : equation)
-    if (c != ' ')
-      text += c;
-  text = withoutEllipsis(text, operands);
-  size_t arrow = text.find("->");
-  if (arrow == std::string::npos || text.find('.') != std::string::npos)
-    throw Refusal{"einsum '" + equation + "': expected an axis for each of its operands'"};
-  std::string result = text.substr(arrow + 2);
-  std::vector<std::string> labels(1);
-  for (char c : text.substr(0, arrow))
-    if (c == ',')
-      labels.emplace_back();
-    else
-      labels.back() += c;
-  if (labels.size() != operands.size())
-    throw Refusal{"einsum '" + equation + "': expected " + std::to_string(labels.size()) + " operands"};
-  for (auto [label, operand] : llvm::zip(labels, operands))
-    if (label.size() != operand.dims.size() || std::set<char>(label.begin(), label.end()).size() != label.size())
-      throw Refusal{"einsum '" + equation + "' does not fit its operands"};
-  Tensor whole = operands[0];
-  std::string own = labels[0];
-  for (size_t k = 1; k < operands.size(); ++k) {
-    std::vector<std::pair<size_t, size_t>> summed, batched;
-    std::string next, rest, batch;
-    for (size_t i = 0; i < own.size(); ++i) {
-      size_t j = labels[k].find(own[i]);
-      bool later = result.find(own[i]) != std::string::npos;
-      for (size_t other = k + 1; other < labels.size(); ++other)
-        later |= labels[other].find(own[i]) != std::string::npos;
-      if (j == std::string::npos) {
-        next += own[i];
-      } else if (later) {
-        batched.push_back({i, j});
-        batch += own[i];
-      } else {
-        summed.push_back({i, j});
-      }
-    }
-    for (char c : labels[k])
-      if (own.find(c) == std::string::npos)
-        rest += c;
-    whole = contract(whole, operands[k], summed, batched);
-    own = batch + next + rest;
-  }
-  std::vector<size_t> gone;
-  for (size_t i = 0; i < own.size(); ++i)
-    if (result.find(own[i]) == std::string::npos)
-      gone.push_back(i);
-  whole = fold("sum", whole, gone, /*keep=*/true);
-  Tensor ordered{{}, whole.value};
-  for (char c : result) {
-    size_t at = own.find(c);
-    if (at == std::string::npos)
-      throw Refusal{"einsum '" + equation + "' has a result axis that no operand has"};
-    ordered.dims.push_back(whole.dims[at]);
-  }
-  return ordered;
 }

@@ -1,0 +1,51 @@
+//===- RecoverAttention.cpp - Attention over axes of fixed size -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+/// softmax(q kᵀ · scale + mask) v. The axis of the keys is of fixed size: attention of all elements to all has no
+/// meaning here.
+void Recover::opAttention(const NormalNode &node) {
+  Tensor query = tensor(node, "query"), key = tensor(node, "key"), value = tensor(node, "value");
+  if (query.dims.size() < 2 || key.dims.size() < 2 || value.dims.size() < 2)
+    throw Refusal{"attention: expected rows of queries, keys and values"};
+  if (number(node, "dropout_p", 0) != 0)
+    throw Refusal{"dropout in training mode; export the model after eval()"};
+  if (flag(node, "enable_gqa", false))
+    throw Refusal{"attention whose queries share keys (enable_gqa)"};
+  size_t rank = key.dims.size();
+  const Dim rows = query.dims[query.dims.size() - 2], columns = key.dims[rank - 2];
+  if (columns.kind == Kind::Space || columns.kind == Kind::Group)
+    throw Refusal{"attention of all elements to all '" + sizeOf(columns).str() +
+                  "' of them: all pairs; let it go along a list of edges"};
+  double scale = number(node, "scale", 1 / std::sqrt(double(sizeOf(query.dims.back()).getNumber())));
+  std::swap(key.dims[rank - 1], key.dims[rank - 2]);
+  Tensor scores = binary("*", matmul(query, key), scale);
+  double least = -std::numeric_limits<double>::infinity();
+  if (flag(node, "is_causal", false)) {
+    if (!sizeOf(rows).getFactors().empty())
+      throw Refusal{"causal attention over a number of steps that is not fixed"};
+    scores = where(
+        pattern(sizeOf(rows).getNumber(), sizeOf(columns).getNumber(), [](int64_t i, int64_t j) { return j <= i; }),
+        scores, scalar(least));
+  }
+  if (has(node, "attn_mask")) {
+    Tensor mask = tensor(node, "attn_mask");
+    scores = typeOf(nameOf(node, "attn_mask")) == ScalarType::Bool ? where(mask, scores, scalar(least))
+                                                                   : binary("+", scores, mask);
+  }
+  define(node, matmul(softmax(scores, scores.dims.size() - 1, false), value));
+}

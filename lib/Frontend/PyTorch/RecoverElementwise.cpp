@@ -1,0 +1,339 @@
+//===- RecoverElementwise.cpp - Functions of numbers ------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Each number of the result depends on the numbers at its own place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+/// The largest finite number of 32 bits.
+static constexpr double largestFloat = 3.4028234663852886e38;
+
+/// Functions of one number that the language has no name for.
+std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor &x) {
+  const std::string &op = node.op;
+  auto exponential = [&](double sign) { return unary("exp", sign > 0 ? x : binary("-", scalar(0), x)); };
+  if (op == "tan")
+    return binary("/", unary("sin", x), unary("cos", x));
+  if (op == "sinh" || op == "cosh")
+    return binary("*", binary(op == "sinh" ? "-" : "+", exponential(1), exponential(-1)), 0.5);
+  if (op == "asinh") // of |x|, which loses no digits
+    return binary("*", unary("sign", x),
+                  unary("log", binary("+", unary("abs", x), unary("sqrt", binary("+", unary("square", x), 1)))));
+  if (op == "acosh")
+    return unary("log", binary("+", x, unary("sqrt", binary("-", unary("square", x), 1))));
+  if (op == "atanh")
+    return binary("*", unary("log", binary("/", binary("+", x, 1), binary("-", scalar(1), x))), 0.5);
+  if (op == "exp2")
+    return unary("exp", binary("*", x, std::log(2.0)));
+  if (op == "log10")
+    return binary("/", unary("log", x), std::log(10.0));
+  if (op == "erfc")
+    return binary("-", scalar(1), unary("erf", x));
+  if (op == "softsign")
+    return binary("/", x, binary("+", unary("abs", x), 1));
+  if (op == "tanhshrink")
+    return binary("-", x, unary("tanh", x));
+  if (op == "hardshrink")
+    return where(binary(">", unary("abs", x), number(node, "lambd", 0.5)), x, scalar(0));
+  if (op == "softshrink")
+    return binary("*", unary("sign", x), unary("relu", binary("-", unary("abs", x), number(node, "lambd", 0.5))));
+  if (op == "threshold")
+    return where(binary(">", x, number(node, "threshold", 0)), x, scalar(number(node, "value", 0)));
+  if (op == "rrelu" && !flag(node, "training", false))
+    return unary("leaky_relu", x, (number(node, "lower", 0.125) + number(node, "upper", 1.0 / 3)) / 2);
+  if (op == "rrelu")
+    throw Refusal{"rrelu in training mode; export the model after eval()"};
+  if (op == "logit") {
+    Tensor p = x;
+    if (double eps = number(node, "eps", -1); eps >= 0)
+      p = binary("minimum", binary("maximum", x, eps), 1 - eps);
+    return unary("log", binary("/", p, binary("-", scalar(1), p)));
+  }
+  if (op == "sgn")
+    return unary("sign", x);
+  if (op == "deg2rad" || op == "rad2deg")
+    return binary("*", x, op == "deg2rad" ? 3.14159265358979323846 / 180 : 180 / 3.14159265358979323846);
+  if (op == "isinf")
+    return binary(">", unary("abs", x), largestFloat);
+  return std::nullopt;
+}
+
+void Recover::opUnary(const NormalNode &node) {
+  const std::string &op = node.op;
+  Tensor x = tensor(node, "self");
+  if (op == "gelu" && string(node, "approximate", "none") == "tanh") {
+    Tensor cubic = binary("+", x, binary("*", binary("*", x, unary("square", x)), 0.044715));
+    Tensor gate = binary("+", unary("tanh", binary("*", cubic, 0.7978845608028654)), 1);
+    return define(node, binary("*", binary("*", x, gate), 0.5));
+  }
+  // Above the threshold softplus is the identity, which from 15 on makes no difference.
+  if (op == "softplus" && number(node, "threshold", 20) < 15)
+    throw Refusal{"softplus with a threshold below 15"};
+  if (double beta = number(node, "beta", 1); op == "softplus" && beta != 1)
+    return define(node, binary("/", unary("softplus", binary("*", x, beta)), beta));
+  if (op == "neg")
+    return define(node, binary("-", scalar(0), x));
+  if (op == "log1p")
+    return define(node, unary("log", binary("+", x, 1)));
+  if (op == "expm1")
+    return define(node, binary("-", unary("exp", x), 1));
+  if (op == "log2")
+    return define(node, binary("/", unary("log", x), std::log(2.0)));
+  if (op == "log_sigmoid")
+    return define(node, binary("-", scalar(0), unary("softplus", binary("-", scalar(0), x))));
+  if (op == "relu6")
+    return define(node, binary("minimum", unary("relu", x), 6));
+  if (op == "hardsigmoid" || op == "hardswish") {
+    Tensor gate = binary("/", binary("minimum", unary("relu", binary("+", x, 3)), 6), 6);
+    return define(node, op == "hardswish" ? binary("*", x, gate) : gate);
+  }
+  if (std::optional<Tensor> made = madeOfOthers(node, x))
+    return define(node, *made);
+  if (op == "mish")
+    return define(node, binary("*", x, unary("tanh", unary("softplus", x))));
+  if (op == "leaky_relu")
+    return define(node, unary("leaky_relu", x, number(node, "negative_slope", 0.01)));
+  if (op == "elu" || op == "celu" || op == "selu") {
+    double alpha = op == "selu" ? 1.6732632423543772848170429916717 : number(node, "alpha", 1);
+    double scale = op == "selu" ? 1.0507009873554804934193349852946 : number(node, "scale", 1);
+    double inner = op == "celu" ? 1 / alpha : number(node, "input_scale", 1);
+    if (op == "celu" || inner != 1) {
+      if (op == "elu")
+        throw Refusal{"elu with input_scale"};
+      Tensor negative = binary("*", binary("-", unary("exp", binary("minimum", binary("*", x, inner), 0)), 1), alpha);
+      return define(node, binary("+", unary("relu", x), negative));
+    }
+    Tensor y = unary("elu", x, alpha);
+    return define(node, scale == 1 ? y : binary("*", y, scale));
+  }
+  define(node, unary(op == "reciprocal" ? "recip" : op, x));
+}
+
+void Recover::opBinary(const NormalNode &node) {
+  static const std::map<std::string, std::string> functions = {{"add", "+"},
+                                                               {"sub", "-"},
+                                                               {"mul", "*"},
+                                                               {"div", "/"},
+                                                               {"true_divide", "/"},
+                                                               {"eq", "=="},
+                                                               {"ne", "!="},
+                                                               {"lt", "<"},
+                                                               {"le", "<="},
+                                                               {"gt", ">"},
+                                                               {"ge", ">="},
+                                                               {"maximum", "maximum"},
+                                                               {"minimum", "minimum"},
+                                                               {"logical_and", "minimum"},
+                                                               {"bitwise_and", "minimum"},
+                                                               {"logical_or", "maximum"},
+                                                               {"bitwise_or", "maximum"},
+                                                               {"logical_xor", "!="},
+                                                               {"bitwise_xor", "!="},
+                                                               {"__and__", "minimum"},
+                                                               {"__or__", "maximum"},
+                                                               {"__xor__", "!="}};
+  bool isLogical = node.op.compare(0, 7, "logical") == 0;
+  bool isBitwise = node.op.compare(0, 7, "bitwise") == 0 || node.op.compare(0, 2, "__") == 0;
+  if (isBitwise && !givesTruth(node))
+    throw Refusal{"bits of integers have no meaning in gnnc"};
+  Tensor a = isLogical ? truth(node, "self") : tensor(node, "self");
+  Tensor b = isLogical ? truth(node, "other") : tensor(node, "other");
+  // Of truth values a sum is whether one is true.
+  if (node.op == "add" && givesTruth(node))
+    return define(node, binary("maximum", a, b));
+  if (has(node, "rounding_mode"))
+    throw Refusal{"division with rounding has no gradient; leave it out or do it with integers"};
+  double alpha = number(node, "alpha", 1);
+  const Operation &left = program.operations[a.value];
+  if ((node.op == "div" || node.op == "true_divide") && left.op == Op::Number && left.number == 1 && a.dims.empty())
+    return define(node, unary("recip", b));
+  if (alpha != 1 && node.op != "rsub")
+    b = binary("*", b, alpha);
+  if (node.op == "rsub")
+    return define(node, binary("-", b, alpha == 1 ? a : binary("*", a, alpha)));
+  // Numbers are infinite where they are above all that are finite; the language has no other name for it.
+  const Operation &right = program.operations[b.value];
+  if ((node.op == "eq" || node.op == "ne") && right.op == Op::Number && std::isinf(right.number)) {
+    bool above = right.number > 0;
+    Tensor isInfinite = binary(above ? ">" : "<", a, above ? largestFloat : -largestFloat);
+    return define(node, node.op == "eq" ? isInfinite : binary("==", isInfinite, 0));
+  }
+  define(node, binary(functions.at(node.op), a, b));
+}
+
+std::optional<ScalarType> Recover::typeOf(const std::string &name) const {
+  auto meta = normal.tensors.find(name);
+  return meta == normal.tensors.end() ? std::nullopt : std::optional(meta->second.type);
+}
+
+/// A tensor as truth values, 0 and 1.
+Tensor Recover::truth(const NormalNode &node, const std::string &name) {
+  Tensor x = tensor(node, name);
+  const Argument *argument = find(node, name);
+  auto *value = argument ? std::get_if<ValueName>(argument) : nullptr;
+  return value && typeOf(value->name) == ScalarType::Bool ? x : binary("!=", x, 0);
+}
+
+static bool isFloat(std::optional<ScalarType> type) {
+  return type == ScalarType::Float32 || type == ScalarType::Float64;
+}
+
+/// The same numbers, perhaps in another type.
+void Recover::opSame(const NormalNode &node) {
+  std::string name = node.arguments.count("self") ? "self" : "input";
+  std::optional<ScalarType> from = typeOf(nameOf(node, name)), to = typeOf(node.outputs.at(0));
+  if (to == ScalarType::Bool)
+    return define(node, truth(node, name));
+  bool isWhole = !isFloat(to) && to != ScalarType::Float16 && to != ScalarType::BFloat16;
+  if (isFloat(from) && isWhole)
+    throw Refusal{"it rounds computed numbers to integers, which has no gradient; leave it out"};
+  if (isFloat(from) && !isFloat(to))
+    throw Refusal{"it narrows numbers to 16 bits inside the model; leave it out, and compile with --dtype"};
+  define(node, tensor(node, name));
+}
+
+void Recover::opDetach(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  x.value = program.detach(x.value);
+  define(node, x);
+}
+
+void Recover::opClamp(const NormalNode &node) {
+  bool hard = node.op == "hardtanh";
+  Tensor x = tensor(node, "self");
+  if (has(node, hard ? "min_val" : "min"))
+    x = binary("maximum", x, tensor(node, hard ? "min_val" : "min"));
+  else if (hard)
+    x = binary("maximum", x, -1);
+  if (has(node, hard ? "max_val" : "max"))
+    x = binary("minimum", x, tensor(node, hard ? "max_val" : "max"));
+  else if (hard)
+    x = binary("minimum", x, 1);
+  define(node, x);
+}
+
+void Recover::opPow(const NormalNode &node) {
+  if (node.op == "float_power" && !has(node, "exponent"))
+    throw Refusal{"argument 'exponent': expected a number or a tensor"};
+  Tensor base = tensor(node, "self");
+  std::optional<double> exponent = number(node, "exponent");
+  if (exponent && *exponent == 2)
+    return define(node, unary("square", base));
+  if (exponent && *exponent == 0.5)
+    return define(node, unary("sqrt", base));
+  if (exponent && *exponent == -0.5)
+    return define(node, unary("rsqrt", base));
+  define(node, binary("^", base, tensor(node, "exponent")));
+}
+
+/// `x` where the condition is 0, else `value`. Where a reciprocal of 0 is replaced its gradient is 0, not infinite.
+Tensor Recover::replaced(Tensor condition, Tensor value, Tensor x) {
+  const Operation test = program.operations[condition.value], made = program.operations[x.value];
+  bool testsInfinity = test.op == Op::Binary && test.text == ">" && test.operands[0] == x.value &&
+                       program.operations[test.operands[1]].op == Op::Number &&
+                       program.operations[test.operands[1]].number == largestFloat;
+  bool isReciprocal = made.op == Op::Unary && (made.text == "rsqrt" || made.text == "recip");
+  if (testsInfinity && isReciprocal) {
+    Tensor d{x.dims, made.operands[0]};
+    Tensor isZero = binary("==", d, 0);
+    return where(isZero, value, unary(made.text, where(isZero, scalar(1), d)));
+  }
+  return where(condition, value, x);
+}
+
+void Recover::opWhere(const NormalNode &node) {
+  define(node, replaced(tensor(node, "condition"), tensor(node, "self"), tensor(node, "other")));
+}
+
+void Recover::opMaskedFill(const NormalNode &node) {
+  define(node, replaced(tensor(node, "mask"), tensor(node, "value"), tensor(node, "self")));
+}
+
+void Recover::opNot(const NormalNode &node) {
+  if (node.op == "bitwise_not" && !givesTruth(node))
+    throw Refusal{"bits of integers have no meaning in gnnc"};
+  define(node, binary("==", tensor(node, "self"), 0));
+}
+
+/// The angle of the point (x, y). The smaller of |x| and |y| is divided by the larger; above tan(pi/8) the angle is
+/// counted from pi/4. The polynomial, of Cephes, is as exact as numbers of 32 bits.
+Tensor Recover::angle(const Tensor &y, const Tensor &x) {
+  const double pi = 3.14159265358979323846;
+  Tensor across = unary("abs", x), up = unary("abs", y);
+  Tensor larger = binary("maximum", across, up), isZero = binary("==", larger, 0);
+  Tensor ratio = binary("/", binary("minimum", across, up), where(isZero, scalar(1), larger));
+  Tensor isSteep = binary(">", ratio, 0.41421356237309503);
+  Tensor t = where(isSteep, binary("/", binary("-", ratio, 1), binary("+", ratio, 1)), ratio), z = unary("square", t);
+  Tensor sum = scalar(8.05374449538e-2);
+  for (double each : {-1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1})
+    sum = binary("+", binary("*", sum, z), each);
+  Tensor base = binary("+", t, binary("*", binary("*", sum, z), t));
+  base = binary("+", base, binary("*", isSteep, pi / 4));
+  base = where(binary(">", up, across), binary("-", scalar(pi / 2), base), base);
+  base = where(binary("<", x, 0), binary("-", scalar(pi), base), base);
+  return where(binary("<", y, 0), binary("-", scalar(0), base), base);
+}
+
+/// atan2 and what is made of it.
+void Recover::opAngle(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  const std::string &op = node.op;
+  if (op == "atan2" || op == "arctan2")
+    return define(node, angle(x, tensor(node, "other")));
+  if (op == "atan")
+    return define(node, angle(x, scalar(1)));
+  Tensor other = unary("sqrt", binary("*", binary("-", scalar(1), x), binary("+", x, 1)));
+  define(node, op == "asin" ? angle(x, other) : angle(other, x));
+}
+
+/// Functions of two numbers that are made of others.
+void Recover::opPair(const NormalNode &node) {
+  const std::string &op = node.op;
+  Tensor a = tensor(node, "self"), b = tensor(node, op == "lerp"                   ? "end"
+                                                    : op == "outer" || op == "ger" ? "vec2"
+                                                                                   : "other");
+  if (op == "lerp")
+    return define(node, binary("+", a, binary("*", binary("-", b, a), tensor(node, "weight"))));
+  if (op == "hypot")
+    return define(node, safeRoot(binary("+", unary("square", a), unary("square", b))));
+  if (op == "logaddexp")
+    return define(node, binary("+", a, unary("softplus", binary("-", b, a))));
+  if (op == "outer" || op == "ger")
+    return define(node, binary("*", unsqueezed(a, 1), unsqueezed(b, 0)));
+  // 0 log 0 is 0.
+  Tensor isZero = binary("==", a, 0);
+  define(node, where(isZero, scalar(0), binary("*", a, unary("log", where(isZero, scalar(1), b)))));
+}
+
+void Recover::opAddcmul(const NormalNode &node) {
+  Tensor both = binary(node.op == "addcmul" ? "*" : "/", tensor(node, "tensor1"), tensor(node, "tensor2"));
+  double value = number(node, "value", 1);
+  define(node, binary("+", tensor(node, "self"), value == 1 ? both : binary("*", both, value)));
+}
+
+/// x where it is not negative, else x times a slope that is learnt, one for all or one for each channel.
+void Recover::opPReLU(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), slope = tensor(node, "weight");
+  // Channels are the second axis.
+  if (node.op == "prelu" && slope.dims.size() == 1 && x.dims.size() > 1)
+    while (slope.dims.size() + 1 < x.dims.size())
+      slope = unsqueezed(slope, slope.dims.size());
+  if (node.op == "prelu" && slope.dims.size() == 1 && x.dims.size() <= 1)
+    slope = squeezed(slope, 0);
+  define(node, where(binary(">", x, 0), x, binary("*", x, slope)));
+}

@@ -1,0 +1,276 @@
+//===- RecoverProducts.cpp - Sums of products -------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whatever PyTorch calls them: each is a sum over some pairs of axes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+/// Sums over pairs of dims of the product; the result has the batch dims, then the others of a, then those of b.
+Tensor Recover::contract(Tensor a, Tensor b, const std::vector<std::pair<size_t, size_t>> &summed,
+                         const std::vector<std::pair<size_t, size_t>> &batched) {
+  // As tensors of one rank: batch, the rest of a, the rest of b, what is summed.
+  auto isIn = [](const std::vector<std::pair<size_t, size_t>> &pairs, size_t dim, bool second) {
+    return llvm::any_of(pairs, [&](auto &pair) { return (second ? pair.second : pair.first) == dim; });
+  };
+  Tensor left{{}, a.value}, right{{}, b.value};
+  auto add = [&](const Dim &l, const Dim &r) {
+    left.dims.push_back(l);
+    right.dims.push_back(r);
+  };
+  for (auto [i, j] : batched)
+    add(a.dims[i], b.dims[j]);
+  for (size_t i = 0; i < a.dims.size(); ++i)
+    if (!isIn(summed, i, false) && !isIn(batched, i, false))
+      add(a.dims[i], Dim());
+  for (size_t j = 0; j < b.dims.size(); ++j)
+    if (!isIn(summed, j, true) && !isIn(batched, j, true))
+      add(Dim(), b.dims[j]);
+  size_t first = left.dims.size();
+  for (auto [i, j] : summed)
+    add(a.dims[i], b.dims[j]);
+  std::vector<Tensor> both = {left, right};
+  std::vector<Dim> dims = align(both);
+  std::vector<int> over;
+  std::vector<size_t> rest;
+  for (size_t dim = first; dim < dims.size(); ++dim) {
+    bool onBoth = dims[dim].kind == Kind::Axis && program.hasAxis(both[0].value, dims[dim].id) &&
+                  program.hasAxis(both[1].value, dims[dim].id);
+    if (onBoth)
+      over.push_back(dims[dim].id);
+    else
+      rest.push_back(dim);
+  }
+  Tensor result{dims, over.empty() ? program.binary("*", both[0].value, both[1].value)
+                                   : program.dot(both[0].value, both[1].value, over)};
+  result = fold("sum", result, rest, /*keep=*/true);
+  result.dims.resize(first);
+  return result;
+}
+
+Tensor Recover::matmul(Tensor a, Tensor b) {
+  bool row = a.dims.size() == 1, column = b.dims.size() == 1;
+  if (a.dims.empty() || b.dims.empty())
+    throw Refusal{"a product needs operands with axes"};
+  if (row)
+    a = unsqueezed(a, 0);
+  if (column)
+    b = unsqueezed(b, 1);
+  size_t batch = std::max(a.dims.size(), b.dims.size()) - 2;
+  while (a.dims.size() < batch + 2)
+    a = unsqueezed(a, 0);
+  while (b.dims.size() < batch + 2)
+    b = unsqueezed(b, 0);
+  std::vector<std::pair<size_t, size_t>> batched;
+  for (size_t i = 0; i < batch; ++i)
+    batched.push_back({i, i});
+  Tensor result = contract(a, b, {{batch + 1, batch}}, batched);
+  if (column)
+    result.dims.pop_back();
+  if (row)
+    result.dims.erase(result.dims.begin() + ptrdiff_t(batch));
+  return result;
+}
+
+Tensor Recover::linear(Tensor x, Tensor weight, std::optional<Tensor> bias) {
+  Tensor result = contract(x, weight, {{x.dims.size() - 1, weight.dims.size() - 1}}, {});
+  return bias ? binary("+", result, *bias) : result;
+}
+
+/// The equation with letters for the axes that `...` stands for, counted from the last, and with a result: without
+/// one it has the axes that occur once, in alphabetical order.
+static std::string withoutEllipsis(const std::string &equation, const std::vector<Tensor> &operands) {
+  size_t arrow = equation.find("->");
+  std::string left = equation.substr(0, arrow), letters, result;
+  for (char c = 'A'; c <= 'Z'; ++c)
+    if (equation.find(c) == std::string::npos)
+      letters += c;
+  size_t most = 0, operand = 0, begin = 0;
+  std::string labels;
+  while (begin <= left.size() && operand < operands.size()) {
+    size_t end = std::min(left.find(',', begin), left.size());
+    std::string own = left.substr(begin, end - begin);
+    begin = end + 1;
+    if (size_t at = own.find("..."); at != std::string::npos) {
+      size_t rank = operands[operand].dims.size(), named = own.size() - 3;
+      size_t count = rank > named ? rank - named : 0;
+      if (count > letters.size())
+        throw Refusal{"einsum '" + equation + "' has too many axes"};
+      own.replace(at, 3, letters.substr(letters.size() - count));
+      most = std::max(most, count);
+    }
+    labels += (operand++ ? "," : "") + own;
+  }
+  std::string all = letters.substr(letters.size() - std::min(most, letters.size()));
+  if (arrow != std::string::npos) {
+    result = equation.substr(arrow + 2);
+    if (size_t at = result.find("..."); at != std::string::npos)
+      result.replace(at, 3, all);
+  } else {
+    result = all;
+    for (char c = 'A'; c <= 'z'; ++c)
+      if (all.find(c) == std::string::npos && llvm::count(labels, c) == 1)
+        result += c;
+  }
+  // What is missing of the operands is found by the caller.
+  return operand == operands.size() && begin > left.size() ? labels + "->" + result : equation;
+}
+
+Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands) {
+  std::string text;
+  for (char c : equation)
+    if (c != ' ')
+      text += c;
+  text = withoutEllipsis(text, operands);
+  size_t arrow = text.find("->");
+  if (arrow == std::string::npos || text.find('.') != std::string::npos)
+    throw Refusal{"einsum '" + equation + "': expected an axis for each of its operands'"};
+  std::string result = text.substr(arrow + 2);
+  std::vector<std::string> labels(1);
+  for (char c : text.substr(0, arrow))
+    if (c == ',')
+      labels.emplace_back();
+    else
+      labels.back() += c;
+  if (labels.size() != operands.size())
+    throw Refusal{"einsum '" + equation + "': expected " + std::to_string(labels.size()) + " operands"};
+  for (auto [label, operand] : llvm::zip(labels, operands))
+    if (label.size() != operand.dims.size() || std::set<char>(label.begin(), label.end()).size() != label.size())
+      throw Refusal{"einsum '" + equation + "' does not fit its operands"};
+  Tensor whole = operands[0];
+  std::string own = labels[0];
+  for (size_t k = 1; k < operands.size(); ++k) {
+    std::vector<std::pair<size_t, size_t>> summed, batched;
+    std::string next, rest, batch;
+    for (size_t i = 0; i < own.size(); ++i) {
+      size_t j = labels[k].find(own[i]);
+      bool later = result.find(own[i]) != std::string::npos;
+      for (size_t other = k + 1; other < labels.size(); ++other)
+        later |= labels[other].find(own[i]) != std::string::npos;
+      if (j == std::string::npos) {
+        next += own[i];
+      } else if (later) {
+        batched.push_back({i, j});
+        batch += own[i];
+      } else {
+        summed.push_back({i, j});
+      }
+    }
+    for (char c : labels[k])
+      if (own.find(c) == std::string::npos)
+        rest += c;
+    whole = contract(whole, operands[k], summed, batched);
+    own = batch + next + rest;
+  }
+  std::vector<size_t> gone;
+  for (size_t i = 0; i < own.size(); ++i)
+    if (result.find(own[i]) == std::string::npos)
+      gone.push_back(i);
+  whole = fold("sum", whole, gone, /*keep=*/true);
+  Tensor ordered{{}, whole.value};
+  for (char c : result) {
+    size_t at = own.find(c);
+    if (at == std::string::npos)
+      throw Refusal{"einsum '" + equation + "' has a result axis that no operand has"};
+    ordered.dims.push_back(whole.dims[at]);
+  }
+  return ordered;
+}
+
+/// The product of two directions; lengths below eps count as eps.
+void Recover::opCosine(const NormalNode &node) {
+  std::vector<Tensor> both = {tensor(node, "x1"), tensor(node, "x2")};
+  size_t rank = std::max(both[0].dims.size(), both[1].dims.size());
+  size_t dim = axisNumber(node, "dim", 1, rank);
+  for (Tensor &each : both) {
+    while (each.dims.size() < rank)
+      each = unsqueezed(each, 0);
+    Tensor length = safeRoot(fold("sum", unary("square", each), {dim}, true));
+    each = binary("/", each, binary("maximum", length, number(node, "eps", 1e-8)));
+  }
+  define(node, fold("sum", binary("*", both[0], both[1]), {dim}, false));
+}
+
+/// The products of all rows of a with all rows of b, over their last axes.
+void Recover::opInner(const NormalNode &node) {
+  Tensor a = tensor(node, "self"), b = tensor(node, node.op == "tensordot" ? "other" : "other");
+  if (node.op == "tensordot") {
+    std::vector<int64_t> left = integers(node, "dims_self"), right = integers(node, "dims_other");
+    if (left.size() != right.size())
+      throw Refusal{"tensordot: expected as many axes of each operand"};
+    std::vector<std::pair<size_t, size_t>> summed;
+    for (auto [i, j] : llvm::zip(left, right))
+      summed.push_back(
+          {size_t(i < 0 ? i + int64_t(a.dims.size()) : i), size_t(j < 0 ? j + int64_t(b.dims.size()) : j)});
+    return define(node, contract(a, b, summed, {}));
+  }
+  if (a.dims.empty() || b.dims.empty())
+    return define(node, binary("*", a, b));
+  define(node, contract(a, b, {{a.dims.size() - 1, b.dims.size() - 1}}, {}));
+}
+
+/// The distance of two rows.
+void Recover::opDistance(const NormalNode &node) {
+  Tensor d = binary("+", binary("-", tensor(node, "x1"), tensor(node, "x2")), number(node, "eps", 1e-6));
+  double order = number(node, "p", 2);
+  if (order != 1 && order != 2)
+    throw Refusal{"a distance of order " + std::to_string(order) + "; expected 1 or 2"};
+  std::vector<size_t> last = {d.dims.size() - 1};
+  bool keep = flag(node, "keepdim", false);
+  define(node,
+         order == 1 ? fold("sum", unary("abs", d), last, keep) : safeRoot(fold("sum", unary("square", d), last, keep)));
+}
+
+/// A bilinear form: x1ᵀ W x2 for each output.
+void Recover::opBilinear(const NormalNode &node) {
+  Tensor a = tensor(node, "input1"), b = tensor(node, "input2"), weight = tensor(node, "weight");
+  if (a.dims.size() != 2 || b.dims.size() != 2)
+    throw Refusal{"bilinear: expected rows"};
+  Tensor y = einsum("ni,oij,nj->no", {a, weight, b});
+  define(node, has(node, "bias") ? binary("+", y, tensor(node, "bias")) : y);
+}
+
+/// A convolution along the last axis, of fixed size: a sum over the places of the kernel.
+void Recover::opConv1d(const NormalNode &node) {
+  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
+  auto one = [&](const char *name, int64_t absent) {
+    std::vector<int64_t> numbers = integers(node, name);
+    return numbers.empty() ? absent : numbers[0];
+  };
+  int64_t stride = one("stride", 1), padding = one("padding", 0), dilation = one("dilation", 1);
+  if (node.op == "convolution" && (flag(node, "transposed", false) || x.dims.size() != 3))
+    throw Refusal{"a convolution other than along one axis"};
+  if (integer(node, "groups", 1) != 1 || x.dims.size() != 3)
+    throw Refusal{"a convolution in groups, or of a tensor that has not three axes"};
+  int64_t kernel = sizeOf(weight.dims.at(2)).getNumber(), steps = sizes(node).at(2).getNumber();
+  if (x.dims[2].kind == Kind::Space || x.dims[2].kind == Kind::Group || kernel > 64)
+    throw Refusal{"a convolution along an axis whose size is not fixed"};
+  if (padding > 0) {
+    Tensor zeros = scalar(0);
+    zeros.dims = {Dim(), Dim(), padding == 1 ? Dim() : Dim{Kind::Repeat, -1, padding}};
+    x = concat({zeros, x, zeros}, 2);
+  }
+  std::optional<Tensor> sum;
+  for (int64_t k = 0; k < kernel; ++k) {
+    Tensor part = slice(x, 2, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
+    Tensor own = pick(weight, 2, k);              // [out, in]
+    Tensor y = contract(part, own, {{1, 1}}, {}); // [n, step, out]
+    sum = sum ? binary("+", *sum, y) : y;
+  }
+  std::swap(sum->dims[1], sum->dims[2]);
+  if (has(node, "bias"))
+    sum = binary("+", *sum, unsqueezed(tensor(node, "bias"), 1));
+  define(node, *sum);
+}

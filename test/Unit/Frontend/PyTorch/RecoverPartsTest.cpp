@@ -1,0 +1,234 @@
+//===- RecoverPartsTest.cpp - More of the importer's rules ----------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constants, masks, views that join axes, parts that are written, attention, and integers that are known now.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include "gtest/gtest.h"
+
+#include <cmath>
+
+using namespace gnnc::frontend::pytorch;
+using namespace gnnc::frontend::pytorch::test;
+
+namespace {
+
+ProgramBuilder rows() {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"});
+  return b;
+}
+
+TEST(RecoverPartsTest, ClassesAreOneHotRows) {
+  ProgramBuilder b = rows();
+  b.integers("label", {"N"});
+  b.integerNode("rows", "one_hot.default", {arg("self", "label"), arg("num_classes", 4)}, {"N", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "rows")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"map node_kind: node -> kind partial from "
+                                   "where(both(ge(label, 0), lt(label, 4)), label, -1)",
+                                   "  output y = x * rename(onehot(node_kind), kind: in)"}),
+            "");
+}
+
+TEST(RecoverPartsTest, RowsOfAnEdgeListInAnotherOrder) {
+  for (const char *op : {"index.Tensor", "flip.default"}) {
+    ProgramBuilder b = rows();
+    b.integers("edge_index", {"2", "E"});
+    bool byList = op == std::string("index.Tensor");
+    if (byList) {
+      b.integerNode("first", "full.default", {ints("size", {1}), arg("fill_value", 1)}, {"1"});
+      b.integerNode("second", "full.default", {ints("size", {1}), arg("fill_value", 0)}, {"1"});
+      b.integerNode("order", "cat.default", {list("tensors", {"first", "second"})}, {"2"});
+      b.integerNode("back", op, {arg("self", "edge_index"), list("indices", {"order"})}, {"2", "E"});
+    } else {
+      b.integerNode("back", op, {arg("self", "edge_index"), ints("dims", {0})}, {"2", "E"});
+    }
+    b.integerNode("s", "select.int", {arg("self", "back"), arg("dim", 0), arg("index", 0)}, {"E"});
+    b.node("y", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "s")}, {"E", "4"});
+    EXPECT_EQ(b.output("y").missing({"map dst: edge -> node from edge_index[1]", "  output y = x.dst"}), "") << op;
+  }
+}
+
+TEST(RecoverPartsTest, CopiesOfAListAreOneList) {
+  ProgramBuilder b = rows();
+  b.integers("edge_index", {"2", "E"});
+  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.integerNode("column", "unsqueeze.default", {arg("self", "s"), arg("dim", 1)}, {"E", "1"});
+  b.integerNode("wide", "repeat.default", {arg("self", "column"), ints("repeats", {1, 4})}, {"E", "4"});
+  b.node("y", "gather.default", {arg("self", "x"), arg("dim", 0), arg("index", "wide")}, {"E", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = x.src"}), "");
+}
+
+TEST(RecoverPartsTest, SequencesAreStates) {
+  ProgramBuilder b = rows();
+  b.node("steps", "linspace.default", {arg("start", 0), arg("end", 3), arg("steps", 4)}, {"4"});
+  b.node("h", "add.Tensor", {arg("self", "x"), arg("other", "steps")}, {"N", "4"});
+  b.node("again", "arange.default", {arg("end", 4.0)}, {"4"});
+  b.node("y", "mul.Tensor", {arg("self", "h"), arg("other", "again")}, {"N", "4"});
+  // The same numbers are one state.
+  EXPECT_EQ(b.output("y").missing({"  state constant[in] as \"constant\"", "  output y = (x + constant) * constant"}),
+            "");
+  Recover recover(b.program);
+  RecoveredProgram program = recover.run();
+  ASSERT_EQ(program.constants.size(), 1u);
+  EXPECT_EQ(program.constants[0].numbers, (std::vector<float>{0, 1, 2, 3}));
+}
+
+TEST(RecoverPartsTest, MasksOfComputedNumbersAreJoined) {
+  ProgramBuilder b = rows();
+  b.maskNode("low", "gt.Scalar", {arg("self", "x"), arg("other", 0)}, {"N", "4"});
+  b.maskNode("high", "lt.Scalar", {arg("self", "x"), arg("other", 1)}, {"N", "4"});
+  b.maskNode("both", "__and__.Tensor", {arg("self", "low"), arg("other", "high")}, {"N", "4"});
+  b.maskNode("none", "bitwise_not.default", {arg("self", "both")}, {"N", "4"});
+  b.node("y", "where.ScalarOther", {arg("condition", "none"), arg("self", "x"), arg("other", 0.0)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = where(minimum(x > 0, x < 1) == 0, x, 0)"}), "");
+}
+
+TEST(RecoverPartsTest, LogicTakesNumbersForTruthValues) {
+  ProgramBuilder b = rows();
+  b.input("z", {"N", "4"});
+  b.maskNode("m", "logical_and.default", {arg("self", "x"), arg("other", "z")}, {"N", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "m")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = x * minimum(x != 0, z != 0)"}), "");
+}
+
+TEST(RecoverPartsTest, RoundingIsRefused) {
+  ProgramBuilder b = rows();
+  b.integerNode("i", "to.dtype", {arg("self", "x")}, {"N", "4"});
+  EXPECT_EQ(b.output("i").text(),
+            "refused: it rounds computed numbers to integers, which has no gradient; leave it out");
+}
+
+TEST(RecoverPartsTest, AllPairsAreRefused) {
+  ProgramBuilder b = rows();
+  b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
+  b.node("pairs", "matmul.default", {arg("self", "x"), arg("other", "t")}, {"N", "N"});
+  EXPECT_EQ(b.output("pairs").text(),
+            "refused: a tensor of shape [N, N, 4] has numbers for all pairs of elements; give the "
+            "pairs that matter as a list of edges");
+}
+
+// As torch.nn.MultiheadAttention does it: heads and rows are one axis while products are made.
+TEST(RecoverPartsTest, AViewMayJoinASpaceWithAxes) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3", "4"});
+  b.node("v", "view.default", {arg("self", "x")}, {"N", "3", "2", "2"});
+  b.program.graph.tensors["joined"] = ProgramBuilder::meta({"N+N+N", "2", "2"});
+  b.node("joined", "reshape.default", {arg("self", "v")}, {"N+N+N", "2", "2"});
+  b.node("h", "exp.default", {arg("self", "joined")}, {"N+N+N", "2", "2"});
+  b.node("y", "view.default", {arg("self", "h")}, {"N", "3", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find("refused"), std::string::npos) << text;
+  ProgramBuilder mixed;
+  mixed.input("x", {"N", "3", "4"});
+  mixed.node("y", "view.default", {arg("self", "x")}, {"3", "N", "4"});
+  EXPECT_NE(mixed.output("y").text().find("it would regroup elements of a space"), std::string::npos);
+}
+
+TEST(RecoverPartsTest, PartsThatAreWrittenBelongToTheWhole) {
+  ProgramBuilder b = rows();
+  b.node("c", "clone.default", {arg("self", "x")}, {"N", "4"});
+  b.node("all", "slice.Tensor", {arg("self", "c"), arg("dim", 0), arg("start", 0)}, {"N", "4"});
+  b.node("first", "select.int", {arg("self", "all"), arg("dim", 1), arg("index", 0)}, {"N"});
+  b.node("filled", "fill_.Scalar", {arg("self", "first"), arg("value", 2.0)}, {"N"});
+  b.node("y", "exp.default", {arg("self", "c")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_EQ(text.find("refused"), std::string::npos) << text;
+  EXPECT_NE(text.find("concat("), std::string::npos) << text;
+  EXPECT_NE(text.find("x[in: 1..4]"), std::string::npos) << text;
+}
+
+TEST(RecoverPartsTest, AttentionOverStepsIsProducts) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3", "4"});
+  b.node("y", "scaled_dot_product_attention.default", {arg("query", "x"), arg("key", "x"), arg("value", "x")},
+         {"N", "3", "4"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  ProgramBuilder all = rows();
+  all.node("y", "scaled_dot_product_attention.default", {arg("query", "x"), arg("key", "x"), arg("value", "x")},
+           {"N", "4"});
+  EXPECT_EQ(all.output("y").text(),
+            "refused: attention of all elements to all 'N' of them: all pairs; let it go along a "
+            "list of edges");
+}
+
+TEST(RecoverPartsTest, TheFirstOfTheLargestNumbers) {
+  ProgramBuilder b = rows();
+  b.integerNode("y", "argmax.default", {arg("self", "x"), arg("dim", 1)}, {"N"});
+  EXPECT_EQ(b.output("y").missing({"  output y = min(where(h == max(h, over: in), constant, 4), over: in)"}), "")
+      << b.text();
+}
+
+TEST(RecoverPartsTest, TheLastNumberOfAList) {
+  ProgramBuilder b = rows();
+  b.integers("batch", {"N"});
+  b.integerNode("last", "select.int", {arg("self", "batch"), arg("dim", 0), arg("index", -1)}, {});
+  b.integer("item", "u0");
+  b.node("unused", "item.default", {arg("self", "last")}, {});
+  b.program.graph.nodes.back().outputs = {"item"};
+  b.program.graph.tensors.erase("unused");
+  b.node("zeros", "zeros.default", {}, {"u0+1", "4"});
+  b.node("y", "index_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "batch"), arg("source", "x")},
+         {"u0+1", "4"});
+  EXPECT_EQ(b.output("y").missing({"space graph from add(take(batch, add(size(x, 0), -1)), 1)"}), "");
+}
+
+TEST(RecoverPartsTest, SumsUpToEachPlace) {
+  ProgramBuilder b = rows();
+  b.node("y", "cumsum.default", {arg("self", "x"), arg("dim", 1)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = x @ constant"}), "");
+  ProgramBuilder all = rows();
+  all.node("y", "cumsum.default", {arg("self", "x"), arg("dim", 0)}, {"N", "4"});
+  EXPECT_EQ(all.output("y").text(), "refused: 'cumsum' along 'N', whose size is not fixed");
+}
+
+TEST(RecoverPartsTest, AnInfiniteNumberIsAState) {
+  ProgramBuilder b = rows();
+  b.maskNode("m", "gt.Scalar", {arg("self", "x"), arg("other", 0)}, {"N", "4"});
+  b.node("y", "masked_fill.Scalar", {arg("self", "x"), arg("mask", "m"), arg("value", -HUGE_VAL)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  state infinity[] as \"infinity\"", "  output y = where(x > 0, (-infinity), x)"}),
+            "");
+}
+
+TEST(RecoverPartsTest, ASumWithoutWhatWasThereKeepsItWhereThereAreNoMembers) {
+  ProgramBuilder b = rows();
+  b.integers("edge_index", {"2", "E"});
+  b.integerNode("d", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 1)}, {"E"});
+  b.node("g", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "d")}, {"E", "4"});
+  b.integerNode("c", "view.default", {arg("self", "d")}, {"E", "1"});
+  b.integerNode("w", "expand_as.default", {arg("self", "c"), arg("other", "g")}, {"E", "4"});
+  b.node("ones", "ones.default", {}, {"N", "4"});
+  b.node("y", "scatter_reduce.two",
+         {arg("self", "ones"), arg("dim", 0), arg("index", "w"), arg("src", "g"), text("reduce", "sum"),
+          arg("include_self", false)},
+         {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = where(sum(1, along: dst) == 0, 1, sum(x.dst, along: dst))"}), "");
+}
+
+TEST(RecoverPartsTest, ResultsOfModulesAreCalledAfterThem) {
+  ProgramBuilder b = rows();
+  auto inModule = [&](const char *path) {
+    b.program.graph.nodes.back().modules = {{"", "Net", 0}, {path, "Module", 0}};
+  };
+  b.node("h", "exp.default", {arg("self", "x")}, {"N", "4"});
+  inModule("convs.0");
+  b.node("g", "mul.Tensor", {arg("self", "h"), arg("other", "h")}, {"N", "4"});
+  inModule("convs.0");
+  b.node("y", "mul.Tensor", {arg("self", "g"), arg("other", "g")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  let h = exp(x)", "  let convs_0 = h * h", "  output y = convs_0 * convs_0"}), "");
+}
+
+TEST(RecoverPartsTest, AnglesHaveAPolynomial) {
+  ProgramBuilder b = rows();
+  b.input("z", {"N", "4"});
+  b.node("y", "atan2.default", {arg("self", "x"), arg("other", "z")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+}
+
+} // namespace
