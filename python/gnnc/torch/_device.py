@@ -110,11 +110,7 @@ def launch(
     outputs: Sequence[int],
     workspace: Workspace,
 ) -> None:
-    """Launches a program on PyTorch's current stream, and does not wait for it."""
-    if any(pointer % ALIGNMENT for pointer in (*inputs, *outputs)):
-        raise Error(
-            f"expected tensors at multiples of {ALIGNMENT} bytes: pass clones of views that begin elsewhere", 1
-        )
+    """Launches a program on PyTorch's current stream, and does not wait for it. Tensors must be aligned."""
     # As an object of torch.cuda it would cost a microsecond more.
     stream: int = torch._C._cuda_getCurrentRawStream(prepared.device[1])
     if stream not in prepared.streams:
@@ -128,4 +124,8 @@ def run(
     call: Call, prepared: Prepared, context: Context, inputs: Sequence[int], outputs: Sequence[int], size: int
 ) -> None:
     """`launch` with a workspace of its own."""
+    if any(pointer % ALIGNMENT for pointer in (*inputs, *outputs)):
+        raise Error(
+            f"expected tensors at multiples of {ALIGNMENT} bytes: pass clones of views that begin elsewhere", 1
+        )
     launch(call, prepared, context, inputs, outputs, Workspace(size, torch.device("cuda", prepared.device[1])))

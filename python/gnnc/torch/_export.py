@@ -90,6 +90,24 @@ def _quietly() -> Iterator[None]:
                 logger.setLevel(level)
 
 
+_exports = 0
+
+
+def is_exporting() -> bool:
+    """Whether a module is being exported to be compiled: compiled modules in it are then what they were compiled from."""
+    return _exports > 0
+
+
+@contextlib.contextmanager
+def _exporting() -> Iterator[None]:
+    global _exports
+    _exports += 1
+    try:
+        yield
+    finally:
+        _exports -= 1
+
+
 @contextlib.contextmanager
 def _without_heuristics() -> Iterator[None]:
     """PyTorch Geometric chooses by sizes between two ways to multiply by each relation's weight."""
@@ -117,7 +135,7 @@ def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
-                with _quietly(), _without_heuristics():
+                with _quietly(), _without_heuristics(), _exporting():
                     return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
             except Exception as error:
                 refined = _refined(str(error), dimensions)

@@ -203,6 +203,8 @@ class CompiledModule(nn.Module):
         return "\n".join(lines)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
+        if _export.is_exporting():  # as a part of what is compiled
+            return self.__dict__["_module"](*args, **kwargs)
         if torch.compiler.is_compiling():
             return _operator.traced(self, pytree.tree_leaves((args, kwargs)))
         last: Specialization | None = self.__dict__["_last"]
@@ -230,13 +232,26 @@ class CompiledModule(nn.Module):
                     raise
                 module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
                 message = f"gnnc leaves {type(module).__name__} to PyTorch in {mode} mode: {error}"
-                warnings.warn(message, stacklevel=2)
                 self.__dict__["_refused"].add((self.training, len(leaves)))
-                return module(*args, **kwargs)
+                result, compiled = self._by_parts(args, kwargs)
+                message += f"; compiled in it: {', '.join(compiled)}" if compiled else ""
+                warnings.warn(message, stacklevel=2)
+                return result
             self.__dict__["_last"] = last
         bound = last.executor.bind(leaves)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands))
+
+    def _by_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[str]]:
+        """The module's own result, and the submodules that have been compiled in their places for the calls to come."""
+        from ._optimize import Parts, recorded_calls
+
+        module = self.__dict__["_module"]
+        with recorded_calls(module) as calls:
+            result = module(*args, **kwargs)
+        parts = Parts(calls, self.__dict__["_options"].progress)
+        parts.descend(module)
+        return result, parts.report.compiled
 
     def _under_autocast(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Computed in float32; outputs in the type that a linear layer's would have."""

@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,21 +51,60 @@ def _has_indices(leaves: list[Any]) -> bool:
     return any(isinstance(leaf, Tensor) and leaf.dtype in (torch.int32, torch.int64) for leaf in leaves)
 
 
-def _record_calls(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[nn.Module, tuple[Any, Any]]:
-    """The first arguments of each submodule in one call of the model."""
-    calls: dict[nn.Module, tuple[Any, Any]] = {}
+Calls = dict[nn.Module, tuple[tuple[Any, ...], dict[str, Any]]]
+
+
+@contextlib.contextmanager
+def recorded_calls(model: nn.Module) -> Iterator[Calls]:
+    """The first arguments of each module of the model, in what it is called with meanwhile."""
+    calls: Calls = {}
 
     def record(module: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> None:
         calls.setdefault(module, (given, named))
 
     hooks = [each.register_forward_pre_hook(record, with_kwargs=True) for each in model.modules()]
     try:
-        with torch.no_grad():
-            model(*args, **kwargs)
+        yield calls
     finally:
         for hook in hooks:
             hook.remove()
-    return calls
+
+
+class Parts:
+    """Compiles modules of a model in their places, as large as possible."""
+
+    def __init__(self, calls: Calls, progress: bool | None) -> None:
+        self.calls, self.progress = calls, progress
+        self.report = Report()
+        self._done: dict[nn.Module, CompiledModule | None] = {}
+
+    def attempt(self, module: nn.Module, path: str) -> CompiledModule | None:
+        if module in self._done:
+            return self._done[module]
+        self._done[module] = None
+        given, by_name = self.calls.get(module, (None, None))
+        if given is None or by_name is None or not _has_indices(pytree.tree_leaves((given, by_name))):
+            return None
+        if isinstance(module, CompiledModule):
+            return module
+        compiled = CompiledModule(module, Options(progress=self.progress, fall_back=True))
+        try:
+            compiled._specialization(pytree.tree_leaves((given, by_name)), given, by_name)
+        except Error as error:
+            self.report.outcomes.append(Outcome(path, type(module).__name__, False, str(error)))
+            return None
+        self.report.outcomes.append(Outcome(path, type(module).__name__, True))
+        self._done[module] = compiled
+        return compiled
+
+    def descend(self, module: nn.Module, path: str = "") -> None:
+        for name, child in list(module.named_children()):
+            below = f"{path}.{name}" if path else name
+            compiled = self.attempt(child, below)
+            if compiled is not None:
+                module._modules[name] = compiled
+            else:
+                self.descend(child, below)
 
 
 def optimize(
@@ -74,44 +114,16 @@ def optimize(
     places; the rest stays with PyTorch.
 
     `inputs` and `kwargs`: example arguments, as for `compile`. The model is called once with them. Modules that are
-    given no index tensor are left alone: PyTorch is good at those. What was compiled in one mode and is refused in the other
-    (dropout and running statistics in training) runs in PyTorch there, with a warning. Returns a `Report`; where the whole model was
-    compiled, `report.model` is what to call from now on.
+    given no index tensor are left alone: PyTorch is good at those. Where a module was compiled in one mode and is refused in
+    the other (dropout and running statistics in training), its submodules are compiled there, and a warning says so.
+    Returns a `Report`; where the whole model was compiled, `report.model` is what to call from now on.
     """
     args, named = _arguments(inputs, kwargs)
-    report = Report(model=model)
-    calls = _record_calls(model, args, named)
-    done: dict[nn.Module, CompiledModule | None] = {}
-
-    def attempt(module: nn.Module, path: str) -> CompiledModule | None:
-        if module in done:
-            return done[module]
-        done[module] = None
-        given, by_name = calls.get(module, (None, None))
-        if given is None or not _has_indices(pytree.tree_leaves((given, by_name))):
-            return None
-        compiled = CompiledModule(module, Options(progress=progress, fall_back=True))
-        try:
-            compiled._specialization(pytree.tree_leaves((given, by_name)), given, by_name)
-        except Error as error:
-            report.outcomes.append(Outcome(path, type(module).__name__, False, str(error)))
-            return None
-        report.outcomes.append(Outcome(path, type(module).__name__, True))
-        done[module] = compiled
-        return compiled
-
-    def descend(module: nn.Module, path: str) -> None:
-        for name, child in list(module.named_children()):
-            below = f"{path}.{name}" if path else name
-            compiled = attempt(child, below)
-            if compiled is not None:
-                module._modules[name] = compiled
-            else:
-                descend(child, below)
-
-    whole = attempt(model, "")
-    if whole is not None:
-        report.model = whole
-    else:
-        descend(model, "")
-    return report
+    with recorded_calls(model) as calls, torch.no_grad():
+        model(*args, **named)
+    parts = Parts(calls, progress)
+    whole = parts.attempt(model, "")
+    if whole is None:
+        parts.descend(model)
+    parts.report.model = whole if whole is not None else model
+    return parts.report

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import unittest
 import warnings
@@ -88,11 +89,25 @@ class EffectsTest(TorchTest):
         x, edges = graph(6, 12)
         fast = gnnc.optimize(model, (x, edges)).model
         self.assertIsInstance(fast, CompiledModule)
+        expected = copy.deepcopy(model).train()
         fast.train()
-        with self.assertWarnsRegex(UserWarning, "gnnc leaves Normalised to PyTorch in training mode"):
-            fast(x, edges)
-        fast(x, edges)
+        with self.assertWarnsRegex(UserWarning, "leaves Normalised to PyTorch in training mode: .*compiled in it: conv$"):
+            self.assertClose(fast(x, edges), expected(x, edges))
+        self.assertIsInstance(model.conv, CompiledModule)
+        self.assertClose(fast(x * 2, edges), expected(x * 2, edges))
         self.assertEqual(int(model.norm.num_batches_tracked), 2)
+        fast.eval()
+        expected.eval()
+        self.assertClose(fast(x, edges), expected(x, edges))
+
+    def test_compiled_parts_are_compiled_again_with_the_whole(self) -> None:
+        model = self.Normalised()
+        x, edges = graph(6, 12)
+        gnnc.optimize(model, (x, edges))
+        self.assertIsInstance(model.conv, CompiledModule)
+        model.eval()
+        fast = gnnc.compile(model, (x, edges))
+        self.assertClose(fast(x, edges), model(x, edges))
 
     def test_arguments_changed_in_place(self) -> None:
         class InPlace(nn.Module):

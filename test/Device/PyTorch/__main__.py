@@ -36,9 +36,11 @@ def work(args: argparse.Namespace) -> int:
 
     faulthandler.enable()
     warnings.filterwarnings("ignore")
-    logging.getLogger("torch").setLevel(logging.CRITICAL)
     import checks
     import registry
+
+    for name in ("torch", "torch._functorch", "torch._inductor", "torch._dynamo"):  # inductor fails at length
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
     registry.device, registry.data = args.device, args.data
     names = args.names
