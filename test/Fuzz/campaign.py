@@ -22,6 +22,7 @@ import sys
 import time
 
 SECONDS_A_PIECE = 30  # how long one process is to run, about
+MEMORY_A_PIECE = 256 << 20  # bytes of temporary files that one process may have, and far more than it has
 SECONDS_A_SEED = 900  # after which a process that says nothing hangs: a check may take 2 minutes, a reduction one
 
 
@@ -128,6 +129,22 @@ class State:
         return [failure for failure in self.failures if failure["kind"] == name and failure["open"]]
 
 
+def processors_of(slot, jobs):
+    """The processors for one of several processes: at least two, as models run on two threads. LLVM starts as many
+    threads as there are processors, which costs more than it gains where each has a process of its own."""
+    every = sorted(os.sched_getaffinity(0))
+    count = min(len(every), max(2, len(every) // jobs))
+    return {every[(slot * len(every) // jobs + i) % len(every)] for i in range(count)}
+
+
+def scratch_of(place, number, jobs):
+    """Where a process has its temporary files: in memory, if there is enough; each model is several."""
+    memory = "/dev/shm"
+    if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free >= jobs * MEMORY_A_PIECE:
+        return os.path.join(memory, f"gnnc-fuzz-{os.getpid()}-{number}")
+    return place
+
+
 class Piece:
     """A process that runs a few seeds, or a fuzz target for a while."""
 
@@ -137,9 +154,14 @@ class Piece:
         self.place = os.path.join(campaign.out, f"piece{number}")
         shutil.rmtree(self.place, ignore_errors=True)
         os.makedirs(self.place)
+        taken = {piece.slot for piece in campaign.pieces}
+        jobs = campaign.options.jobs
+        self.slot = next(slot for slot in range(jobs) if slot not in taken)
+        self.scratch = scratch_of(self.place, number, jobs)
+        os.makedirs(self.scratch, exist_ok=True)
         self.log = os.path.join(self.place, "log")
         self.output = os.path.join(self.place, "output")
-        environment = dict(os.environ, TMPDIR=self.place)
+        environment = dict(os.environ, TMPDIR=self.scratch, XDG_CACHE_HOME=self.scratch)
         if kind.is_fuzzer:
             corpus = os.path.join(campaign.out, "corpus", kind.name)
             command = [kind.program, corpus, os.path.join(campaign.fuzzers, "corpus", kind.name)]
@@ -168,6 +190,10 @@ class Piece:
             self.process = subprocess.Popen(
                 command, stdout=output, stderr=subprocess.STDOUT, env=environment, start_new_session=True
             )
+        try:
+            os.sched_setaffinity(self.process.pid, processors_of(self.slot, jobs))
+        except ProcessLookupError:  # It has ended already.
+            pass
 
     def outcomes(self):
         """Outcomes by seed, so far."""
@@ -298,6 +324,7 @@ class Campaign:
                 known["total"]["passed"] += int(executed[1])
         else:
             self.finish_seeds(piece, known, status, cut, seconds)
+        shutil.rmtree(piece.scratch, ignore_errors=True)
         shutil.rmtree(piece.place, ignore_errors=True)
         self.state.save()
 

@@ -67,13 +67,13 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(llvm::Str
   return recorder;
 }
 
-llvm::Error DeviceRecorder::addModel(llvm::StringRef object, const std::string &form) {
+llvm::Error DeviceRecorder::addModel(llvm::StringRef object, const std::string &form, bool isDouble) {
   const testing::TestInfo *test = testing::UnitTest::GetInstance()->current_test_info();
   std::string stem = test ? (llvm::Twine(test->test_suite_name()) + "." + test->name()).str() : "case";
   std::replace(stem.begin(), stem.end(), '/', '-');
   static std::atomic<unsigned> count{0};
-  models.push_back(stem + "." + std::to_string(count++) + "." + form);
-  return writeOutputFile(folder + "/" + models.back() + ".so", object);
+  models.push_back({stem + "." + std::to_string(count++) + "." + form, isDouble});
+  return writeOutputFile(folder + "/" + models.back().name + ".so", object);
 }
 
 llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const frontend::ModelSpec &model, bool gradient,
@@ -131,14 +131,14 @@ llvm::Expected<std::unique_ptr<DeviceRecorder>> DeviceRecorder::create(const fro
         compileForGPU(model, form.optLevel, gradient, form.doublePrecision, form.storage);
     if (!bytes)
       return bytes.takeError();
-    if (llvm::Error error = recorder->addModel(*bytes, name))
+    if (llvm::Error error = recorder->addModel(*bytes, name, form.doublePrecision || model.doublePrecision))
       return std::move(error);
   }
   return recorder;
 }
 
 llvm::Error DeviceRecorder::add(llvm::StringRef program, const Graph &graph, const Tensors &tensors,
-                                const Tensors &outputs, const Tensors &updates) {
+                                const Tensors &outputs, const Tensors &updates, bool doubleOnly) {
   std::string bytes;
   auto word = [&](int64_t value) { bytes.append(reinterpret_cast<const char *>(&value), sizeof value); };
   auto entry = [&](int64_t kind, llvm::StringRef name, llvm::ArrayRef<int64_t> shape, const void *data, size_t size) {
@@ -162,9 +162,10 @@ llvm::Error DeviceRecorder::add(llvm::StringRef program, const Graph &graph, con
     for (const auto &[name, tensor] : *list)
       entry(kind | int64_t(llvm::is_contained(shared, name) ? Storage::AsComputed : storage) << 8, name, tensor.shape,
             tensor.data.data(), tensor.data.size() * sizeof(double));
-  for (const std::string &model : models)
-    if (llvm::Error error = writeOutputFile(folder + "/" + model + "." + std::to_string(cases) + ".case", bytes))
-      return error;
+  for (const Recorded &model : models)
+    if (model.isDouble || !doubleOnly)
+      if (llvm::Error error = writeOutputFile(folder + "/" + model.name + "." + std::to_string(cases) + ".case", bytes))
+        return error;
   ++cases;
   return llvm::Error::success();
 }

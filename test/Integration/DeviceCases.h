@@ -49,9 +49,10 @@ public:
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(llvm::StringRef object, const std::string &form,
                                                                 Storage storage, std::vector<std::string> shared);
 
-  /// `outputs` of the program, and what it makes of parameters and states.
+  /// `outputs` of the program, and what it makes of parameters and states. `doubleOnly`: not for the forms in single
+  /// precision, whose rounding could decide on the outputs.
   llvm::Error add(llvm::StringRef program, const Graph &graph, const Tensors &tensors, const Tensors &outputs,
-                  const Tensors &updates = {});
+                  const Tensors &updates = {}, bool doubleOnly = false);
 
 private:
   struct Form {
@@ -62,12 +63,16 @@ private:
   static llvm::Expected<std::unique_ptr<DeviceRecorder>> create(const frontend::ModelSpec &model, bool gradient,
                                                                 llvm::ArrayRef<Form> forms);
 
-  llvm::Error addModel(llvm::StringRef object, const std::string &form);
+  llvm::Error addModel(llvm::StringRef object, const std::string &form, bool isDouble = false);
 
   std::string folder;
   Storage storage = Storage::AsComputed;
   std::vector<std::string> shared; ///< tensors that are not stored in 16 bits
-  std::vector<std::string> models;
+  struct Recorded {
+    std::string name;
+    bool isDouble;
+  };
+  std::vector<Recorded> models;
   unsigned cases = 0;
 };
 

@@ -28,7 +28,7 @@ using namespace gnnc::test;
 //===----------------------------------------------------------------------===//
 
 static std::shared_ptr<mlir::MLIRContext> makeContext() {
-  auto context = std::make_shared<mlir::MLIRContext>();
+  auto context = std::make_shared<mlir::MLIRContext>(mlir::MLIRContext::Threading::DISABLED);
   context->loadDialect<mpk::MPKDialect, mpdfg::MPDFGDialect, mlir::func::FuncDialect>();
   return context;
 }

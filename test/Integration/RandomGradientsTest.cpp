@@ -29,6 +29,11 @@ using namespace gnnc::test;
 using frontend::OpCode;
 
 static constexpr double kShrinkSeconds = 60;
+/// In single precision: how far gradients may be off, beside the magnitude of what they are computed from, and by how
+/// much inputs are moved to find out whether they jump.
+static constexpr double kSingleTolerance = 3e-5, kSingleNoise = 1e-6;
+/// The share of a difference by which gradients of moved inputs must move to explain it.
+static constexpr double kUnstableShare = 0.2;
 /// Begins what is said of a sample whose gradients jump within the rounding errors of its inputs.
 static constexpr llvm::StringLiteral kUnstable = "unstable: ";
 
@@ -190,7 +195,7 @@ static bool isUnstable(const Program &differentiated, const Graph &graph, const 
     }
     double change;
     compare(*results, sample, relative, change);
-    if (change > 0.2 * factor)
+    if (change > kUnstableShare * factor)
       return true;
   }
   return false;
@@ -215,7 +220,7 @@ static std::string checkWay(Oracle &oracle, const Way &way) {
       return "the phases fail";
   }
   bool single = way.compiled && !trial.model.doublePrecision;
-  double relative = single ? 3e-5 : 1e-9;
+  double relative = single ? kSingleTolerance : 1e-9;
   for (auto [sample, wanted] : llvm::zip_equal(trial.samples, oracle.samples)) {
     std::string graphName = nameOf(sample.shape);
     std::vector<Tensors> runs;
@@ -228,7 +233,7 @@ static std::string checkWay(Oracle &oracle, const Way &way) {
       double factor;
       if (std::string wrong = compare(*results, wanted, relative, factor); !wrong.empty()) {
         bool unstable =
-            isUnstable(*oracle.differentiated, sample.graph, wanted, single ? 1e-6 : 1e-13, relative, factor);
+            isUnstable(*oracle.differentiated, sample.graph, wanted, single ? kSingleNoise : 1e-13, relative, factor);
         return (unstable ? kUnstable.str() : "") + graphName + ": " + wrong;
       }
       runs.push_back(std::move(*results));
@@ -250,9 +255,14 @@ static llvm::Error recordGradients(const Trial &trial, bool unfused) {
   Oracle oracle(trial);
   if (std::string wrong = oracle.prepare(); !wrong.empty())
     return llvm::createStringError(wrong);
-  for (auto [sample, wanted] : llvm::zip_equal(trial.samples, oracle.samples))
-    if (llvm::Error error = (*recorder)->add("gradient", sample.graph, wanted.given, wanted.expected))
+  for (auto [sample, wanted] : llvm::zip_equal(trial.samples, oracle.samples)) {
+    // What differs is not known yet: more than a tolerance is too much.
+    bool unstable =
+        isUnstable(*oracle.differentiated, sample.graph, wanted, kSingleNoise, kSingleTolerance, 1 / kUnstableShare);
+    if (llvm::Error error = (*recorder)->add("gradient", sample.graph, wanted.given, wanted.expected, /*updates=*/{},
+                                             /*doubleOnly=*/unstable))
       return error;
+  }
   return llvm::Error::success();
 }
 

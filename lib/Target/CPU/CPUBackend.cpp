@@ -302,7 +302,8 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
   for (size_t i = 0; i < levels.size(); ++i)
     pool.async([&, i] {
       CrashStack stack;
-      emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText);
+      // Without optimisations a short unit takes less time than making LLVM ready for it.
+      emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText || !options.optimise);
     });
   pool.wait();
   if (llvm::any_of(emitted, [](const std::optional<Emitted> &of) { return !of; }))

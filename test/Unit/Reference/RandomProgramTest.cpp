@@ -48,20 +48,31 @@ std::string textOf(mlir::ModuleOp module) {
   return text;
 }
 
-/// Empty if all is the same but for the order of additions. Where the program gives no number, anything may come out.
-std::string difference(const std::vector<NamedTensor> &expected, const std::vector<NamedTensor> &found) {
+/// What differs most, in words; empty if all is the same but for the order of additions. Where the program gives no
+/// number, anything may come out. `factor`: by how many tolerances it differs.
+std::string difference(const std::vector<NamedTensor> &expected, const std::vector<NamedTensor> &found,
+                       double &factor) {
+  factor = INFINITY;
   if (expected.size() != found.size())
     return "number of results";
+  std::string wrong;
+  double most = 1;
   for (auto [a, b] : llvm::zip(expected, found)) {
     if (a.value.data.size() != b.value.data.size())
       return a.name + ": size";
     for (auto [i, pair] : llvm::enumerate(llvm::zip(a.value.data, b.value.data))) {
       auto [x, y] = pair;
-      if (!std::isnan(x) && x != y && !(std::fabs(x - y) <= 1e-9 * (1 + std::fabs(x))))
-        return llvm::formatv("{0}[{1}]: expected {2}, found {3}", a.name, i, x, y).str();
+      if (std::isnan(x) || x == y)
+        continue;
+      double off = std::fabs(x - y) / (1e-9 * (1 + std::fabs(x)));
+      if (off <= most)
+        continue;
+      most = std::isnan(off) ? INFINITY : off;
+      wrong = llvm::formatv("{0}[{1}]: expected {2:f12}, found {3:f12}", a.name, i, x, y);
     }
   }
-  return "";
+  factor = most;
+  return wrong;
 }
 
 class RandomProgramTest : public ::testing::Test {
@@ -75,8 +86,11 @@ protected:
     const testing::TestResult &result = *testing::UnitTest::GetInstance()->current_test_info()->result();
     while (std::optional<test::RandomSeed> seed = run.next()) {
       int before = result.total_part_count();
+      unstable = false;
       attempt(unsigned(seed->number));
-      run.report(result.total_part_count() == before ? test::Outcome::Passed : test::Outcome::Failed);
+      run.report(result.total_part_count() != before ? test::Outcome::Failed
+                 : unstable                          ? test::Outcome::Unstable
+                                                     : test::Outcome::Passed);
     }
     tried = run.tried();
     RecordProperty("Programs", std::to_string(tried));
@@ -86,9 +100,12 @@ protected:
   void make(unsigned seed, bool smooth, bool doublePrecision = false);
   /// Writes the program of a seed for GPUs, as phases for them make it, with what the interpreter makes of that.
   void record(unsigned seed, bool gradient);
-  /// Runs the phases of each level one by one; the outputs must stay `expected`.
-  void checkPhases(unsigned seed, bool gradient, const llvm::StringMap<RefTensor> &inputs,
+  /// Runs the phases of each level one by one; the outputs must stay `expected`, which are those of `original`.
+  void checkPhases(unsigned seed, bool gradient, mlir::ModuleOp original, const llvm::StringMap<RefTensor> &inputs,
                    const std::vector<NamedTensor> &expected);
+  /// Whether outputs move as far as they differ when inputs move by their last bits: a sine of millions, say.
+  bool isUnstable(llvm::StringRef function, mlir::ModuleOp original, const llvm::StringMap<RefTensor> &inputs,
+                  const std::vector<NamedTensor> &expected, double factor);
   void checkMeaning(unsigned seed);
   /// Whether the slope along a line was a number, so that it could be compared.
   void checkGradient(unsigned seed, bool &compared);
@@ -97,6 +114,7 @@ protected:
   test::RandomProgram program;
   GraphData graph;
   int64_t tried = 0;
+  bool unstable = false; ///< nothing can be said of the seed
 };
 
 void RandomProgramTest::make(unsigned seed, bool smooth, bool doublePrecision) {
@@ -109,7 +127,30 @@ void RandomProgramTest::make(unsigned seed, bool smooth, bool doublePrecision) {
   graph = std::move(*materialised);
 }
 
-void RandomProgramTest::checkPhases(unsigned seed, bool gradient, const llvm::StringMap<RefTensor> &inputs,
+bool RandomProgramTest::isUnstable(llvm::StringRef function, mlir::ModuleOp original,
+                                   const llvm::StringMap<RefTensor> &inputs, const std::vector<NamedTensor> &expected,
+                                   double factor) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> number(-1, 1);
+  for (int turn = 0; turn < 8; ++turn) {
+    llvm::StringMap<RefTensor> moved = inputs;
+    for (auto &[name, value] : moved)
+      for (double &x : value.data)
+        x += 1e-13 * number(random) * std::max(0.1, std::fabs(x));
+    auto results = interpret(original, graph, moved, function);
+    if (!results) {
+      llvm::consumeError(results.takeError());
+      return false;
+    }
+    double change;
+    if (!difference(expected, *results, change).empty() && change > 0.2 * factor)
+      return true;
+  }
+  return false;
+}
+
+void RandomProgramTest::checkPhases(unsigned seed, bool gradient, mlir::ModuleOp original,
+                                    const llvm::StringMap<RefTensor> &inputs,
                                     const std::vector<NamedTensor> &expected) {
   for (unsigned level = 0; level <= 2; ++level) {
     mlir::OwningOpRef<mlir::ModuleOp> module(program.module->clone());
@@ -131,7 +172,12 @@ void RandomProgramTest::checkPhases(unsigned seed, bool gradient, const llvm::St
       ASSERT_TRUE(bool(now)) << where << ": " << llvm::toString(now.takeError()) << "\n" << textOf(*module);
       auto found = interpret(*module, *now, inputs, gradient ? kGradient : kForward);
       ASSERT_TRUE(bool(found)) << where << ": " << llvm::toString(found.takeError()) << "\n" << textOf(*module);
-      ASSERT_EQ(difference(expected, *found), "") << where << "\n" << textOf(*before);
+      double factor;
+      std::string wrong = difference(expected, *found, factor);
+      unstable = !wrong.empty() && isUnstable(gradient ? kGradient : kForward, original, inputs, expected, factor);
+      if (unstable)
+        return;
+      ASSERT_EQ(wrong, "") << where << "\n" << textOf(*before);
     }
   }
 }
@@ -221,7 +267,7 @@ void RandomProgramTest::checkMeaning(unsigned seed) {
   ASSERT_NO_FATAL_FAILURE(make(seed, /*smooth=*/false));
   auto expected = interpret(*program.module, graph, program.inputs);
   ASSERT_TRUE(bool(expected)) << "seed " << seed << ": " << llvm::toString(expected.takeError());
-  checkPhases(seed, /*gradient=*/false, program.inputs, *expected);
+  checkPhases(seed, /*gradient=*/false, *program.module, program.inputs, *expected);
 }
 
 TEST_F(RandomProgramTest, KeepsItsMeaning) {
@@ -295,7 +341,7 @@ void RandomProgramTest::checkGradient(unsigned seed, bool &compared) {
         << textOf(*program.module);
     compared = true;
   }
-  checkPhases(seed, /*gradient=*/true, inputs, *expected);
+  checkPhases(seed, /*gradient=*/true, *module, inputs, *expected);
 }
 
 TEST_F(RandomProgramTest, HasItsGradient) {
