@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import shutil
@@ -42,12 +43,40 @@ def cache_folder() -> Path:
     return Path(base) / "gnnc" / "objects"
 
 
+def packaged_nvrtc() -> Path | None:
+    """The folder of NVIDIA's run-time compiler among this Python's packages, as PyTorch brings it."""
+    try:
+        found = importlib.util.find_spec("nvidia")
+    except (ImportError, ValueError):
+        return None
+    for root in (found.submodule_search_locations or ()) if found else ():
+        for pattern in ("cu*/lib", "cuda_nvrtc/lib"):
+            for folder in sorted(Path(root).glob(pattern), reverse=True):
+                if any(folder.glob("libnvrtc.so.1*")):
+                    return folder
+    return None
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Where the compiler finds no NVRTC by itself, with PyTorch's."""
+
+    def run(environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
+
+    done = run()
+    if done.returncode != 0 and "needs NVRTC" in done.stderr and "GNNC_NVRTC" not in os.environ:
+        folder = packaged_nvrtc()
+        if folder is not None:
+            done = run({**os.environ, "GNNC_NVRTC": str(folder)})
+    return done
+
+
 def run_compiler(model: Path, output: Path, options: Sequence[str]) -> None:
     """Compiles a file. Raises CompileError with the compiler's message."""
     compiler = find_compiler()
     command = [str(compiler), "compile", str(model), *options, "-o", str(output)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+        done = _run(command)
     except OSError as error:
         raise Error(f"'{compiler}' could not be run: {error}") from error
     if done.returncode != 0:

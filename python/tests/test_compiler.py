@@ -50,6 +50,27 @@ class CompilerTest(unittest.TestCase):
         self.assertIn("bad.gnn:1:", caught.exception.details)
         self.assertEqual(list(_compiler.cache_folder().iterdir()), [])
 
+    def test_the_nvrtc_of_pythons_packages_where_there_is_no_other(self) -> None:
+        script = self.write(
+            "compiler",
+            "#!/bin/sh\n"
+            'if [ -z "$GNNC_NVRTC" ]; then echo "error: compiling CUDA kernels needs NVRTC" >&2; exit 1; fi\n'
+            'for last; do :; done; echo "$GNNC_NVRTC" > "$last"\n',
+        )
+        script.chmod(0o755)
+        library = self.folder / "site" / "nvidia" / "cu13" / "lib" / "libnvrtc.so.13"
+        library.parent.mkdir(parents=True)
+        library.touch()
+        found = mock.Mock(submodule_search_locations=[str(self.folder / "site" / "nvidia")])
+        model, output = self.write("net.gnn", GCN), self.folder / "net.so"
+        environment = {name: value for name, value in os.environ.items() if name != "GNNC_NVRTC"}
+        with mock.patch.dict(os.environ, environment | {"GNNC_COMPILER": str(script)}, clear=True):
+            with mock.patch("importlib.util.find_spec", return_value=found):
+                _compiler.run_compiler(model, output, [])
+            self.assertEqual(output.read_text().strip(), str(library.parent))
+            with mock.patch("importlib.util.find_spec", return_value=None), self.assertRaises(gnnc.CompileError):
+                _compiler.run_compiler(model, output, [])
+
     def archive(self, **entries: str) -> Path:
         path = self.folder / "model.pt2"
         with zipfile.ZipFile(path, "w") as file:
