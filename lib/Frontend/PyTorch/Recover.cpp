@@ -156,8 +156,9 @@ size_t Recover::axisNumber(const NormalNode &node, const std::string &name, int6
 }
 
 SymbolicExpr Recover::expression(const Size &size) const {
+  // A size that is no sum of sizes, such as the half of one, is a symbol of its own.
   if (!size.linear)
-    throw Refusal{"the size " + size.text + " is not a sum of sizes"};
+    return SymbolicExpr::of(size.text);
   SymbolicExpr result(size.linear->getNumber());
   for (auto &[symbol, factor] : size.linear->getFactors()) {
     std::string name = symbol;

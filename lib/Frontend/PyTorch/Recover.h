@@ -292,7 +292,10 @@ private:
   void opCopy(const NormalNode &node);
   void opGLU(const NormalNode &node);
   void opArgExtremum(const NormalNode &node);
-  void opTopK(const NormalNode &node);
+  void opOrder(const NormalNode &node);
+  void opPool1d(const NormalNode &node);
+  void opTriplet(const NormalNode &node);
+  void opCosineLoss(const NormalNode &node);
   void opRepeatInterleave(const NormalNode &node);
   void opDiagonal(const NormalNode &node);
   void opAttention(const NormalNode &node);
@@ -308,6 +311,11 @@ private:
   Tensor truth(const NormalNode &node, const std::string &name);
   std::optional<ScalarType> typeOf(const std::string &name) const;
   Tensor pattern(int64_t rows, int64_t columns, const std::function<bool(int64_t, int64_t)> &condition);
+  int64_t oneOf(const NormalNode &node, const std::string &name, int64_t absent) const;
+  Tensor padded(const Tensor &x, int64_t amount, double value);
+  std::vector<Tensor> inOrder(const Tensor &x, size_t dim, bool descending);
+  Tensor cosine(std::vector<Tensor> both, size_t dim, double eps);
+  Tensor distance(const Tensor &a, const Tensor &b, double order, double eps, bool keep);
   Tensor firstBest(const Tensor &x, size_t dim, bool largest, bool keep);
   Tensor softmax(Tensor x, size_t dim, bool isLog);
   Tensor perChannel(const NormalNode &node, const std::string &name, size_t rank);

@@ -176,7 +176,7 @@ void Recover::intClamp(const NormalNode &node) {
 void Recover::intWhere(const NormalNode &node) {
   bool isFill = node.op == "masked_fill";
   if (!isFill && !has(node, "self"))
-    throw Refusal{"where of a mask alone; use nonzero"};
+    return intNonzero(node);
   IndexTensor mask = index(node, isFill ? "mask" : "condition");
   IndexTensor then = indexArgument(node, isFill ? "value" : "self"),
               other = indexArgument(node, isFill ? "self" : "other");
@@ -578,7 +578,7 @@ void Recover::intIndex(const NormalNode &node) {
 }
 
 void Recover::intNonzero(const NormalNode &node) {
-  const IndexTensor &x = index(node, "self");
+  const IndexTensor &x = index(node, node.op == "where" ? "condition" : "self");
   if (x.dims.size() != 1 || x.dims[0].kind != Kind::Long)
     throw Refusal{"nonzero of a tensor with several axes"};
   std::vector<SymbolicExpr> wanted = sizes(node);

@@ -103,18 +103,24 @@ void Recover::opIndex(const NormalNode &node) {
   for (size_t i = 0; i < places.size(); ++i)
     if (!places[i].empty())
       dims.push_back(i);
-  if (dims.size() == 2 && x.dims.size() == 2 && x.dims[0].kind == Kind::Space && x.dims[1].kind == Kind::Axis) {
-    // x[rows, columns]: one number for each pair of a row and a feature.
-    IndexTensor rows = indexOf(places[0]), columns = indexOf(places[1]);
-    if (rows.components.size() != 1 || columns.components.size() != 1 || !rows.components[0]->isList ||
-        !columns.components[0]->isList)
+  if (dims.size() == 2 && dims[1] == dims[0] + 1 && dims[1] < x.dims.size()) {
+    // x[rows, columns]: for each pair of a row and a feature what is there.
+    bool rowsFirst = x.dims[dims[0]].kind == Kind::Space && x.dims[dims[1]].kind == Kind::Axis;
+    bool rowsLast = x.dims[dims[1]].kind == Kind::Space && x.dims[dims[0]].kind == Kind::Axis;
+    IndexTensor rows = indexOf(places[dims[rowsLast ? 1 : 0]]), columns = indexOf(places[dims[rowsLast ? 0 : 1]]);
+    auto isList = [](const IndexTensor &index) {
+      return index.dims.size() == 1 && index.components.size() == 1 && index.components[0]->isList &&
+             !index.components[0]->isTruth;
+    };
+    if ((!rowsFirst && !rowsLast) || !isList(rows) || !isList(columns) || !(rows.dims[0].size == columns.dims[0].size))
       throw Refusal{"it is indexed along two axes at once"};
-    int axis = x.dims[1].id;
-    Tensor picked = gather(x, 0, rows);
-    int space = spaceOf(SymbolicExpr(x.dims[1].size));
-    int chosen = program.oneHot(mapOf(columns.components[0], picked.dims[0].id, space), axis);
+    size_t row = dims[rowsLast ? 1 : 0], column = dims[rowsLast ? 0 : 1];
+    Tensor picked = gather(x, row, rows);
+    int axis = picked.dims[column].id;
+    int space = spaceOf(SymbolicExpr(picked.dims[column].size));
+    int chosen = program.oneHot(mapOf(columns.components[0], picked.dims[row].id, space), axis);
     picked.value = program.dot(picked.value, chosen, {axis});
-    picked.dims.pop_back();
+    picked.dims.erase(picked.dims.begin() + ptrdiff_t(column));
     return define(node, picked);
   }
   if (dims.size() != 1)

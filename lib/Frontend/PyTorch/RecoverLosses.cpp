@@ -81,6 +81,29 @@ void Recover::opMarginLoss(const NormalNode &node) {
   defineLoss(node, unary("relu", binary("+", wrong, number(node, "margin", 0))));
 }
 
+/// How much nearer the positive has to be than the negative.
+void Recover::opTriplet(const NormalNode &node) {
+  double order = number(node, "p", 2), eps = number(node, "eps", 1e-6);
+  Tensor anchor = tensor(node, "anchor"), positive = tensor(node, "positive"), negative = tensor(node, "negative");
+  Tensor near = distance(anchor, positive, order, eps, false), far = distance(anchor, negative, order, eps, false);
+  if (flag(node, "swap", false))
+    far = binary("minimum", far, distance(positive, negative, order, eps, false));
+  defineLoss(node, unary("relu", binary("+", binary("-", near, far), number(node, "margin", 1))));
+}
+
+/// 1 - cos for pairs that belong together, the cosine above a margin for others.
+void Recover::opCosineLoss(const NormalNode &node) {
+  Tensor a = tensor(node, "input1"), b = tensor(node, "input2"), target = tensor(node, "target");
+  // PyTorch adds its eps to both squares, here 1e-12.
+  size_t dim = a.dims.size() - 1;
+  auto squares = [&](const Tensor &x) { return binary("+", fold("sum", unary("square", x), {dim}, false), 1e-12); };
+  Tensor product = fold("sum", binary("*", a, b), {dim}, false);
+  Tensor cosine = binary("/", product, unary("sqrt", binary("*", squares(a), squares(b))));
+  Tensor other = unary("relu", binary("-", cosine, number(node, "margin", 0)));
+  Tensor isSame = binary("==", target, 1), isOther = binary("==", target, -1);
+  defineLoss(node, where(isSame, binary("-", scalar(1), cosine), where(isOther, other, scalar(0))));
+}
+
 void Recover::opCrossEntropy(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool fromLogits = node.op == "cross_entropy_loss";

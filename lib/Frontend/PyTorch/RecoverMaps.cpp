@@ -252,6 +252,18 @@ Tensor Recover::scatter(Tensor base, size_t dim, const Index &index, Tensor sour
                         bool includeSelf) {
   if (source.dims.size() != base.dims.size())
     throw Refusal{"source and result have different numbers of axes"};
+  // By places that are known now, along an axis: a product with rows of zeros and ones.
+  std::optional<std::vector<int64_t>> known = constantsOf({{{IndexDim::Kind::Long, index->length}}, {index}});
+  bool onAxes = source.dims[dim].kind == Kind::Axis && base.dims[dim].kind != Kind::Space;
+  if (known && onAxes && function == "sum" && includeSelf && program.operations[source.value].space >= 0) {
+    Tensor places = pattern(int64_t(known->size()), sizeOf(base.dims[dim]).getNumber(),
+                            [&](int64_t i, int64_t j) { return (*known)[size_t(i)] == j; });
+    Tensor sums = contract(source, places, {{dim, 0}}, {});
+    Dim last = sums.dims.back();
+    sums.dims.pop_back();
+    sums.dims.insert(sums.dims.begin() + ptrdiff_t(dim), last);
+    return isNumber(program, base.value, 0) ? sums : binary("+", base, sums);
+  }
   int from = spaceOf(index->length);
   if (source.dims[dim].kind != Kind::Space)
     source = toSpace(source, dim, from);

@@ -106,7 +106,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"roll", &R::opRoll},
         {"copy", &R::opCopy},
         {"glu", &R::opGLU},
-        {"topk", &R::opTopK},
+        {"triplet_margin_loss", &R::opTriplet},
+        {"cosine_embedding_loss", &R::opCosineLoss},
         {"repeat_interleave", &R::opRepeatInterleave},
         {"rms_norm", &R::opRMSNorm},
         {"_fused_rms_norm", &R::opRMSNorm},
@@ -130,6 +131,9 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
                        "gt",         "ge",          "logical_and", "logical_or", "logical_xor", "bitwise_and",
                        "bitwise_or", "bitwise_xor", "__and__",     "__or__",     "__xor__"});
     add(&R::opPair, {"lerp", "hypot", "logaddexp", "xlogy", "outer", "ger"});
+    add(&R::opOrder, {"topk", "sort", "median"});
+    add(&R::opPool1d,
+        {"avg_pool1d", "max_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d", "max_pool1d_with_indices"});
     add(&R::opAngle, {"atan2", "arctan2", "atan", "asin", "acos"});
     add(&R::opSequence, {"arange", "linspace", "logspace"});
     add(&R::opTriangle, {"tril", "triu"});

@@ -275,18 +275,6 @@ void Recover::opArgExtremum(const NormalNode &node) {
   define(node, firstBest(reshape(x, {count}), 0, largest, false));
 }
 
-/// The k largest along an axis of fixed size; of one that is the maximum.
-void Recover::opTopK(const NormalNode &node) {
-  Tensor x = tensor(node, "self");
-  size_t dim = axisNumber(node, "dim", -1, x.dims.size());
-  bool largest = flag(node, "largest", true);
-  if (integer(node, "k", 1) != 1)
-    throw Refusal{"operator '" + node.origin->target + "' has no meaning in gnnc"};
-  define(node, fold(largest ? "max" : "min", x, {dim}, true), 0);
-  if (node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]))
-    define(node, firstBest(x, dim, largest, true), 1);
-}
-
 /// Each row of an axis several times.
 void Recover::opRepeatInterleave(const NormalNode &node) {
   Tensor x = tensor(node, "self");

@@ -190,17 +190,22 @@ Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands
 }
 
 /// The product of two directions; lengths below eps count as eps.
+Tensor Recover::cosine(std::vector<Tensor> both, size_t dim, double eps) {
+  for (Tensor &each : both) {
+    Tensor length = safeRoot(fold("sum", unary("square", each), {dim}, true));
+    each = binary("/", each, binary("maximum", length, eps));
+  }
+  return fold("sum", binary("*", both[0], both[1]), {dim}, false);
+}
+
 void Recover::opCosine(const NormalNode &node) {
   std::vector<Tensor> both = {tensor(node, "x1"), tensor(node, "x2")};
   size_t rank = std::max(both[0].dims.size(), both[1].dims.size());
   size_t dim = axisNumber(node, "dim", 1, rank);
-  for (Tensor &each : both) {
+  for (Tensor &each : both)
     while (each.dims.size() < rank)
       each = unsqueezed(each, 0);
-    Tensor length = safeRoot(fold("sum", unary("square", each), {dim}, true));
-    each = binary("/", each, binary("maximum", length, number(node, "eps", 1e-8)));
-  }
-  define(node, fold("sum", binary("*", both[0], both[1]), {dim}, false));
+  define(node, cosine(both, dim, number(node, "eps", 1e-8)));
 }
 
 /// The products of all rows of a with all rows of b, over their last axes.
@@ -222,15 +227,17 @@ void Recover::opInner(const NormalNode &node) {
 }
 
 /// The distance of two rows.
-void Recover::opDistance(const NormalNode &node) {
-  Tensor d = binary("+", binary("-", tensor(node, "x1"), tensor(node, "x2")), number(node, "eps", 1e-6));
-  double order = number(node, "p", 2);
+Tensor Recover::distance(const Tensor &a, const Tensor &b, double order, double eps, bool keep) {
+  Tensor d = binary("+", binary("-", a, b), eps);
   if (order != 1 && order != 2)
     throw Refusal{"a distance of order " + std::to_string(order) + "; expected 1 or 2"};
   std::vector<size_t> last = {d.dims.size() - 1};
-  bool keep = flag(node, "keepdim", false);
-  define(node,
-         order == 1 ? fold("sum", unary("abs", d), last, keep) : safeRoot(fold("sum", unary("square", d), last, keep)));
+  return order == 1 ? fold("sum", unary("abs", d), last, keep) : safeRoot(fold("sum", unary("square", d), last, keep));
+}
+
+void Recover::opDistance(const NormalNode &node) {
+  define(node, distance(tensor(node, "x1"), tensor(node, "x2"), number(node, "p", 2), number(node, "eps", 1e-6),
+                        flag(node, "keepdim", false)));
 }
 
 /// A bilinear form: x1ᵀ W x2 for each output.
@@ -240,37 +247,4 @@ void Recover::opBilinear(const NormalNode &node) {
     throw Refusal{"bilinear: expected rows"};
   Tensor y = einsum("ni,oij,nj->no", {a, weight, b});
   define(node, has(node, "bias") ? binary("+", y, tensor(node, "bias")) : y);
-}
-
-/// A convolution along the last axis, of fixed size: a sum over the places of the kernel.
-void Recover::opConv1d(const NormalNode &node) {
-  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
-  auto one = [&](const char *name, int64_t absent) {
-    std::vector<int64_t> numbers = integers(node, name);
-    return numbers.empty() ? absent : numbers[0];
-  };
-  int64_t stride = one("stride", 1), padding = one("padding", 0), dilation = one("dilation", 1);
-  if (node.op == "convolution" && (flag(node, "transposed", false) || x.dims.size() != 3))
-    throw Refusal{"a convolution other than along one axis"};
-  if (integer(node, "groups", 1) != 1 || x.dims.size() != 3)
-    throw Refusal{"a convolution in groups, or of a tensor that has not three axes"};
-  int64_t kernel = sizeOf(weight.dims.at(2)).getNumber(), steps = sizes(node).at(2).getNumber();
-  if (x.dims[2].kind == Kind::Space || x.dims[2].kind == Kind::Group || kernel > 64)
-    throw Refusal{"a convolution along an axis whose size is not fixed"};
-  if (padding > 0) {
-    Tensor zeros = scalar(0);
-    zeros.dims = {Dim(), Dim(), padding == 1 ? Dim() : Dim{Kind::Repeat, -1, padding}};
-    x = concat({zeros, x, zeros}, 2);
-  }
-  std::optional<Tensor> sum;
-  for (int64_t k = 0; k < kernel; ++k) {
-    Tensor part = slice(x, 2, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
-    Tensor own = pick(weight, 2, k);              // [out, in]
-    Tensor y = contract(part, own, {{1, 1}}, {}); // [n, step, out]
-    sum = sum ? binary("+", *sum, y) : y;
-  }
-  std::swap(sum->dims[1], sum->dims[2]);
-  if (has(node, "bias"))
-    sum = binary("+", *sum, unsqueezed(tensor(node, "bias"), 1));
-  define(node, *sum);
 }

@@ -231,4 +231,28 @@ TEST(RecoverPartsTest, AnglesHaveAPolynomial) {
   EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
 }
 
+TEST(RecoverPartsTest, OrdersOfAFewNumbers) {
+  ProgramBuilder b = rows();
+  b.node("y", "topk.default", {arg("self", "x"), arg("k", 2), arg("dim", 1)}, {"N", "2"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  ProgramBuilder all = rows();
+  all.node("y", "sort.default", {arg("self", "x"), arg("dim", 0)}, {"N", "4"});
+  EXPECT_EQ(all.output("y").text().substr(0, 54), "refused: numbers are ordered along an axis of size N, ");
+}
+
+TEST(RecoverPartsTest, WindowsAlongAnAxisAreSlices) {
+  ProgramBuilder b;
+  b.input("x", {"N", "2", "4"});
+  b.node("y", "max_pool1d.default", {arg("self", "x"), ints("kernel_size", {2})}, {"N", "2", "2"});
+  EXPECT_NE(b.output("y").text().find("maximum("), std::string::npos) << b.text();
+}
+
+TEST(RecoverPartsTest, RowsAndColumnsAreIndexedTogether) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3", "4"}).integers("edge_index", {"2", "E"}).integers("kind", {"E"});
+  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"s", "kind"})}, {"E", "4"});
+  EXPECT_NE(b.output("y").text().find("dot("), std::string::npos) << b.text();
+}
+
 } // namespace

@@ -1,0 +1,168 @@
+//===- RecoverSteps.cpp - Convolutions, pools and orders of an axis -------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The axis is of fixed size. What is computed from neighbouring places is written out, a slice for each place of a
+// window.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+/// The only number of a list of integers.
+int64_t Recover::oneOf(const NormalNode &node, const std::string &name, int64_t absent) const {
+  std::vector<int64_t> numbers = integers(node, name);
+  return numbers.empty() ? absent : numbers[0];
+}
+
+static void checkSteps(const Tensor &x, const SymbolicExpr &size) {
+  const Dim &last = x.dims.back();
+  if (last.kind == Kind::Space || last.kind == Kind::Group)
+    throw Refusal{"it goes along an axis of size " + size.str() + ", which is not fixed"};
+}
+
+/// `amount` times a number before and after the numbers along the last axis.
+Tensor Recover::padded(const Tensor &x, int64_t amount, double value) {
+  if (amount == 0)
+    return x;
+  Tensor more = scalar(value);
+  more.dims.resize(x.dims.size());
+  if (amount > 1)
+    more.dims.back() = {Kind::Repeat, -1, amount};
+  return concat({more, x, more}, x.dims.size() - 1);
+}
+
+/// A convolution along the last axis: a sum over the places of the kernel.
+void Recover::opConv1d(const NormalNode &node) {
+  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
+  int64_t stride = oneOf(node, "stride", 1), dilation = oneOf(node, "dilation", 1), groups = integer(node, "groups", 1);
+  if (node.op == "convolution" && flag(node, "transposed", false))
+    throw Refusal{"a transposed convolution"};
+  if (x.dims.size() != 3 || weight.dims.size() != 3)
+    throw Refusal{"a convolution other than along one axis"};
+  checkSteps(x, sizeOf(x.dims.back()));
+  int64_t kernel = sizeOf(weight.dims[2]).getNumber(), steps = sizes(node).at(2).getNumber();
+  int64_t outputs = sizeOf(weight.dims[0]).getNumber() / groups, inputs = sizeOf(weight.dims[1]).getNumber();
+  if (kernel > 64 || groups > 64)
+    throw Refusal{"a convolution with a kernel of more than 64 places, or in more than 64 groups"};
+  int64_t padding = 0;
+  if (const Argument *given = find(node, "padding"))
+    if (auto *word = std::get_if<std::string>(given)) {
+      if (*word != "valid" && (*word != "same" || dilation * (kernel - 1) % 2 != 0))
+        throw Refusal{"a convolution with padding='" + *word + "'"};
+      padding = *word == "same" ? dilation * (kernel - 1) / 2 : 0;
+    } else {
+      padding = oneOf(node, "padding", 0);
+    }
+  x = padded(x, padding, 0);
+  std::vector<Tensor> results;
+  for (int64_t group = 0; group < groups; ++group) {
+    Tensor own = groups == 1 ? x : slice(x, 1, group * inputs, (group + 1) * inputs, 1);
+    Tensor kernels = groups == 1 ? weight : slice(weight, 0, group * outputs, (group + 1) * outputs, 1);
+    std::optional<Tensor> sum;
+    for (int64_t k = 0; k < kernel; ++k) {
+      Tensor part = slice(own, 2, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
+      Tensor y = contract(part, pick(kernels, 2, k), {{1, 1}}, {}); // [n, step, out]
+      sum = sum ? binary("+", *sum, y) : y;
+    }
+    std::swap(sum->dims[1], sum->dims[2]);
+    results.push_back(*sum);
+  }
+  Tensor y = concat(results, 1);
+  if (has(node, "bias"))
+    y = binary("+", y, unsqueezed(tensor(node, "bias"), 1));
+  define(node, y);
+}
+
+/// The largest number, or the mean, of a window along the last axis.
+void Recover::opPool1d(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  checkSteps(x, sizeOf(x.dims.back()));
+  size_t last = x.dims.size() - 1;
+  bool isMax = node.op.find("max") != std::string::npos;
+  int64_t size = sizeOf(x.dims[last]).getNumber(), steps = sizes(node).at(last).getNumber();
+  if (node.op.compare(0, 8, "adaptive") == 0) {
+    std::vector<Tensor> windows;
+    for (int64_t i = 0; i < steps; ++i) {
+      int64_t begin = i * size / steps, end = ((i + 1) * size + steps - 1) / steps;
+      windows.push_back(fold(isMax ? "max" : "mean", slice(x, last, begin, end, 1), {last}, true));
+    }
+    return define(node, concat(windows, last));
+  }
+  int64_t window = oneOf(node, "kernel_size", 1), stride = oneOf(node, "stride", window);
+  int64_t padding = oneOf(node, "padding", 0), dilation = oneOf(node, "dilation", 1);
+  if (window > 64 || flag(node, "ceil_mode", false) ||
+      (padding != 0 && (isMax || !flag(node, "count_include_pad", true))))
+    throw Refusal{"a pool with ceil_mode, or with padding that does not count"};
+  x = padded(x, padding, 0);
+  std::optional<Tensor> whole;
+  for (int64_t k = 0; k < window; ++k) {
+    Tensor part = slice(x, last, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
+    whole = !whole ? part : binary(isMax ? "maximum" : "+", *whole, part);
+  }
+  define(node, isMax ? *whole : binary("/", *whole, double(window)));
+}
+
+/// The numbers along an axis in order, by comparing neighbours; at most 16 of them.
+std::vector<Tensor> Recover::inOrder(const Tensor &x, size_t dim, bool descending) {
+  const Dim each = x.dims.at(dim);
+  if (each.kind == Kind::Space || each.kind == Kind::Group)
+    throw Refusal{"numbers are ordered along an axis of size " + sizeOf(each).str() +
+                  ", so what comes first is known only when the model runs; a model's spaces must follow from its "
+                  "integer inputs"};
+  int64_t size = sizeOf(each).getNumber();
+  if (size > 16)
+    throw Refusal{"numbers are ordered along an axis of size " + std::to_string(size) + ", more than 16"};
+  std::vector<Tensor> rows;
+  for (int64_t i = 0; i < size; ++i)
+    rows.push_back(each.kind == Kind::Unit ? x : slice(x, dim, i, i + 1, 1));
+  for (int64_t end = size; end > 1; --end)
+    for (int64_t i = 0; i + 1 < end; ++i) {
+      Tensor low = binary("minimum", rows[size_t(i)], rows[size_t(i) + 1]);
+      rows[size_t(i) + 1] = binary("maximum", rows[size_t(i)], rows[size_t(i) + 1]);
+      rows[size_t(i)] = low;
+    }
+  if (descending)
+    std::reverse(rows.begin(), rows.end());
+  return rows;
+}
+
+/// Sorted numbers, the k largest of them, and the median, along an axis; their places only of the largest one.
+void Recover::opOrder(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  bool isTop = node.op == "topk", largest = flag(node, "largest", true), keep = flag(node, "keepdim", false);
+  if (!isTop && node.op != "sort" && !has(node, "dim"))
+    throw Refusal{"the median of all numbers of a tensor"};
+  size_t dim = axisNumber(node, "dim", -1, x.dims.size());
+  bool placesUsed = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
+  int64_t count = isTop ? integer(node, "k", 1) : 1;
+  if (placesUsed && !(isTop && count == 1))
+    throw Refusal{"the places of ordered numbers are used, which are known only when the model runs; a model's spaces "
+                  "must follow from its integer inputs"};
+  if (isTop && count == 1) {
+    define(node, fold(largest ? "max" : "min", x, {dim}, true), 0);
+    if (placesUsed)
+      define(node, firstBest(x, dim, largest, true), 1);
+    return;
+  }
+  std::vector<Tensor> rows = inOrder(x, dim, isTop ? largest : flag(node, "descending", false));
+  if (node.op == "median") {
+    Tensor middle = rows.at((rows.size() - 1) / 2);
+    if (!keep)
+      middle = pick(middle, dim, 0);
+    return define(node, middle);
+  }
+  if (isTop)
+    rows.resize(size_t(count));
+  define(node, concat(rows, dim));
+}
