@@ -147,6 +147,33 @@ TEST_P(ImportTest, GivesPyTorchsNumbers) {
   }
 }
 
+/// The text that `gnnc import` writes is the model: it is compiled to the same kernels as the program itself.
+class ImportedTextTest : public ImportTest {};
+
+TEST_P(ImportedTextTest, IsCompiledToTheSameKernels) {
+  auto [name, level] = GetParam();
+  std::string path = test::findSharedFile("goldens/pt2/" + name + ".pt2"), text = folder + "/" + name + ".gnn";
+  std::string flags = " --gradient --compile-to plan-memory -O " + std::to_string(level) + " -o " + folder;
+  ASSERT_EQ(gnnc("import " + path + " -o " + text + " --params-out " + folder + "/params"), 0) << log();
+  ASSERT_EQ(gnnc("compile " + path + flags + "/direct"), 0) << log();
+  ASSERT_EQ(gnnc("compile " + text + flags + "/from-text"), 0) << log();
+  std::string direct = read(folder + "/direct");
+  EXPECT_FALSE(direct.empty());
+  EXPECT_TRUE(direct == read(folder + "/from-text"));
+}
+
+/// Some of `names`, if there are any programs.
+std::vector<std::string> few(std::initializer_list<std::string> names) {
+  return cases()[0].empty() ? cases() : std::vector<std::string>(names);
+}
+
+INSTANTIATE_TEST_SUITE_P(Texts, ImportedTextTest,
+                         testing::Combine(testing::ValuesIn(few({"gcn", "gat", "pna", "rgcn", "gin"})),
+                                          testing::Values(0, 2)),
+                         [](const auto &info) {
+                           return std::get<0>(info.param) + "_O" + std::to_string(std::get<1>(info.param));
+                         });
+
 INSTANTIATE_TEST_SUITE_P(Programs, ImportTest, testing::Combine(testing::ValuesIn(cases()), testing::Values(0, 2)),
                          [](const auto &info) {
                            std::string name = std::get<0>(info.param);

@@ -308,6 +308,8 @@ void Recover::computeScalar(const NormalNode &node) {
     return;
   static const std::map<std::string, std::string> functions = {
       {"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"truediv", "/"}, {"pow", "^"}};
+  if (!functions.count(node.op) && node.op != "sym_float" && node.op != "_sym_sqrt" && node.op != "sym_sqrt")
+    return;
   std::vector<Tensor> operands;
   for (const char *name : {"a", "b"}) {
     if (!has(node, name))
@@ -318,6 +320,12 @@ void Recover::computeScalar(const NormalNode &node) {
       return;
     if (!value && !number(node, name))
       return;
+    // A size may be one that only the file knows.
+    if (auto size = value ? normal.integers.find(value->name) : normal.integers.end(); size != normal.integers.end()) {
+      SymbolicExpr own = expression(size->second);
+      if (!llvm::all_of(own.getFactors(), [&](auto &term) { return symbolSources.count(term.first) != 0; }))
+        return;
+    }
     operands.push_back(tensor(node, name));
   }
   if (auto function = functions.find(node.op); function != functions.end() && operands.size() == 2)

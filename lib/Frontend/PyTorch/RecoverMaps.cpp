@@ -62,12 +62,13 @@ std::string Recover::sourceOf(const SymbolicExpr &extent) const {
 
 /// A number that the graph gives: an input without a gradient.
 int Recover::count(const SymbolicExpr &extent) {
+  std::string source = sourceOf(extent);
   auto [known, isNew] = countInputs.try_emplace(extent.str(), -1);
   if (isNew) {
     Operation operation;
     operation.op = Op::Input;
     operation.text = "count";
-    operation.source = sourceOf(extent);
+    operation.source = source;
     known->second = program.add(operation);
   }
   return known->second;
