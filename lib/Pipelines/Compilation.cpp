@@ -17,7 +17,8 @@
 using namespace mlir;
 using namespace gnnc;
 
-static constexpr llvm::StringLiteral kSimplify = "simplify", kPlanMemory = "plan-memory";
+static constexpr llvm::StringLiteral kSimplify = "simplify", kFormProducts = "form-products",
+                                     kPlanMemory = "plan-memory";
 
 static std::string print(ModuleOp module) {
   std::string text;
@@ -70,6 +71,11 @@ PhaseOptions Compilation::phaseOptions() const {
   PhaseOptions phase(options.optLevel, options.gradient);
   phase.passes = PassSelection(options.optLevel, options.without);
   phase.storage = options.storage;
+  phase.distributed = options.distributed;
+  phase.along = options.along;
+  // Ranks would choose among them by what their parts are like, and then exchange other values.
+  if (options.distributed)
+    phase.passes.leaveOut("alternatives");
   if (options.statements)
     phase.statements = options.statements;
   phase.save = options.save == SaveKind::None  ? SaveMode::None
@@ -119,6 +125,9 @@ llvm::Expected<std::string> Compilation::run() {
 }
 
 llvm::Expected<std::string> Compilation::runStages() {
+  if (options.distributed)
+    if (llvm::Error failure = checkDistributed())
+      return std::move(failure);
   if (llvm::Error failure = diagnostics.enableRemarks())
     return std::move(failure);
   if (llvm::Error failure = importModel())
@@ -151,6 +160,15 @@ llvm::Expected<std::string> Compilation::runStages() {
 
   begin(kPackage);
   return package();
+}
+
+/// Kernels know of no exchange yet.
+llvm::Error Compilation::checkDistributed() const {
+  auto last = llvm::find(phaseNames(), lastPhase());
+  if (last != phaseNames().end() && last <= llvm::find(phaseNames(), kFormProducts))
+    return llvm::Error::success();
+  return makeError("a distributed model has no kernels yet: expected a phase to stop at, " + kFormProducts.str() +
+                   " at the latest");
 }
 
 llvm::Error Compilation::importModel() {

@@ -94,9 +94,16 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
 void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiatePipelineOptions &options) {
   // After rewriting: what moved before a broadcast has its adjoint there too. Before products are formed: rules are
   // about mpdfg, and the adjoint code is rewritten like any other.
+  PhaseBuilder phase(pm, options.passes);
+  if (options.distributed) {
+    // What moves is known now, and is as narrow as rewriting has made it.
+    DistributeOptions distribute;
+    distribute.along.assign(options.along.begin(), options.along.end());
+    phase.require(createDistribute(distribute));
+  }
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
-  PhaseBuilder(pm, options.passes).require(createDifferentiate(adjoint));
+  phase.require(createDifferentiate(adjoint));
   populateSimplifyPipeline(pm, {options.passes});
 }
 
@@ -174,11 +181,16 @@ static constexpr PassPhase kPhases[] = {
      [](OpPassManager &pm, const PhaseOptions &options) { populateSimplifyPipeline(pm, {options.passes}); }},
     {"rewrite", "move, split, group and reorder operations where that saves work",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateRewritePipeline(pm, {options.passes, options.extents, /*willDifferentiate=*/options.gradient});
+       PassSelection passes = options.passes;
+       // Pairs of a type and an element that several ranks lead to would be of several ranks. Afterwards, when programs
+       // are about one rank's elements, they are not.
+       if (options.distributed)
+         passes.leaveOut("group-types");
+       populateRewritePipeline(pm, {passes, options.extents, /*willDifferentiate=*/options.gradient});
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateDifferentiatePipeline(pm, {options.passes, options.gradient});
+       populateDifferentiatePipeline(pm, {options.passes, options.gradient, options.distributed, options.along});
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {

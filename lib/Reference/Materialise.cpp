@@ -28,7 +28,10 @@ namespace {
 
 class Materialiser {
 public:
-  Materialiser(ModuleOp module, const RootGraph &root) : symbols(module), root(root) {}
+  Materialiser(ModuleOp module, const RootGraph &root) : symbols(module), root(root) {
+    graph.counts = root.counts;
+    graph.collectives = root.collectives;
+  }
 
   Error needSpace(StringRef name);
   Error needMap(StringRef name);
@@ -231,6 +234,16 @@ Error Materialiser::computeMap(MapOp map, Targets &target) {
       if (j >= 0)
         target[j] = i;
     return Error::success();
+
+  case MapKind::Injection: {
+    int64_t before = 0;
+    ArrayRef<Attribute> parts = symbols.lookup<SpaceOp>(map.getTo()).getPartsAttr().getValue();
+    for (Attribute space : parts.take_front(size_t(part)))
+      before += extent(space);
+    for (int64_t i = 0; i < graph.extent(map.getFrom()); ++i)
+      target.push_back(before + i);
+    return Error::success();
+  }
 
   case MapKind::Compose:
     for (int64_t middle : targets(map.getPartsAttr()[0]))

@@ -187,6 +187,15 @@ gnnc_status Topology::deriveMap(int64_t map) {
         result[values[i]] = static_cast<int32_t>(i);
     break;
   }
+  case MapKind::Injection: {
+    const int64_t *spacesOfParts = model.list(model.space(record.to).partsAt);
+    int64_t before = 0;
+    for (int64_t part = 0; part < record.part; ++part)
+      before += extents[spacesOfParts[part]];
+    for (int64_t i = 0; i < count; ++i)
+      result[i] = static_cast<int32_t>(before + i);
+    break;
+  }
   default: { // MapKind::Compose
     Targets inner = targets(parts[0]), outer = targets(parts[1]);
     for (int64_t i = 0; i < count; ++i)

@@ -47,6 +47,10 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       if (auto forward = getOperation().lookupSymbol<func::FuncOp>(kForward))
         if (failed(addGradient(forward)))
           return signalPassFailure();
+    getOperation().walk([](VaryOp op) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    });
   }
 
   /// Replaces each mpdfg.gradient; those of one number share their reverse pass. In order, so that a later one goes

@@ -30,6 +30,8 @@ struct CompileArguments {
   std::string emit = "so";
   bool gradient = false;
   std::string save = "auto";
+  bool distributed = false;
+  std::vector<std::string> along;   ///< of a distributed model
   std::vector<std::string> without; ///< optimisations to leave out
   int64_t statements = 0;           ///< that a kernel may have; 0: the default
   bool remarks = false;

@@ -211,6 +211,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     return frontend::writeJSON(model);
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
+  options.distributed = arguments.distributed;
+  options.along = arguments.along;
   options.save = llvm::StringSwitch<SaveKind>(arguments.save)
                      .Case("none", SaveKind::None)
                      .Case("all", SaveKind::All)

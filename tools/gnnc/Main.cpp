@@ -90,6 +90,17 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       "--gradient", arguments.gradient,
       "Also compute gradients: adds an input grad.y for each output y, and an output grad.x for each parameter and "
       "input x");
+  CLI::Option *distributed = command->add_flag(
+      "--distributed", arguments.distributed,
+      "For ranks that have a part of the graph each (gnnc partition): exchanges become part of the program. So far "
+      "with --compile-to, form-products at the latest");
+  command
+      ->add_option(
+          "--along", arguments.along,
+          "With --distributed: maps whose elements are where the map leads, instead of dst; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(distributed);
   command
       ->add_option("--save", arguments.save,
                    "Which forward values to keep for the backward pass. none: only outputs, everything else is "

@@ -119,6 +119,27 @@ SmallVector<Value> NormOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
   return {r.mul(y, r.sub(g, r.broadcast(inner, along, x.getType())))};
 }
 
+SmallVector<Value> TransferOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
+  return {TransferOp::create(b, getLoc(), getInput().getType(), g)};
+}
+
+/// The result's gradient is the same on all ranks; what each makes of it is its own.
+SmallVector<Value> AllReduceOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
+  Rules r(b, getLoc());
+  if (getKind() != ReduceKind::Sum) {
+    Value wins = r.binary(BinaryKind::Eq, getInput(), getResult());
+    g = r.div(g, AllReduceOp::create(b, getLoc(), getType(), ReduceKind::Sum, wins));
+  }
+  Value own = VaryOp::create(b, getLoc(), getType(), g);
+  return {getKind() == ReduceKind::Sum
+              ? own
+              : r.select(r.binary(BinaryKind::Eq, getInput(), getResult()), own, r.number(0, own))};
+}
+
+SmallVector<Value> VaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
+  return {AllReduceOp::create(b, getLoc(), getType(), ReduceKind::Sum, g)};
+}
+
 SmallVector<Value> SpreadOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
   return {CollectOp::create(b, getLoc(), getInput().getType(), g)};
 }

@@ -82,7 +82,8 @@ def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">,
                                 I32EnumAttrCase<"Part", 2, "part">, I32EnumAttrCase<"Parts", 3, "parts">,
                                 I32EnumAttrCase<"Projection", 4, "projection">, I32EnumAttrCase<"Class", 5, "class">,
-                                I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">]>;
+                                I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">,
+                                I32EnumAttrCase<"Injection", 8, "injection">]>;
 
 def MPDFG_UnaryKind
     : MPDFG_Enum<"UnaryKind", "an elementwise function of one operand",

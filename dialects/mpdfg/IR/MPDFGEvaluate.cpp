@@ -283,6 +283,67 @@ FailureOr<RefTensor> CollectOp::evaluate(Operands operands, const GraphData &) {
   return result;
 }
 
+/// What each rank gives, by rank.
+static std::vector<std::vector<double>> gather(const GraphData &graph, std::vector<double> own) {
+  if (graph.collectives)
+    return graph.collectives->gather(std::move(own));
+  return {std::move(own)};
+}
+
+FailureOr<RefTensor> TransferOp::evaluate(Operands operands, const GraphData &graph) {
+  const RefTensor &x = *operands[0];
+  StringRef to = getResidency(getType()).getValue();
+  size_t rank = graph.collectives ? size_t(graph.collectives->rank()) : 0;
+  // The rows of each rank; all are its own where there is one rank.
+  auto counts = [&](StringRef space, int64_t rows) {
+    auto it = graph.counts.find(space);
+    return it == graph.counts.end() ? std::vector<int64_t>{rows} : it->second;
+  };
+  std::vector<int64_t> sent = counts(getResidency(getInput().getType()).getValue(), x.rows),
+                       expected = counts(to, graph.extent(to));
+  // Everyone gets everything, the number of rows for each rank first.
+  std::vector<double> own(sent.begin(), sent.end());
+  own.insert(own.end(), x.data.begin(), x.data.end());
+  std::vector<std::vector<double>> all = gather(graph, std::move(own));
+  RefTensor result(false, 0, x.dims);
+  if (all.empty())
+    return emitOpError() << "expected rows of all ranks, found that one has stopped";
+  if (all.size() != sent.size() || all.size() != expected.size())
+    return emitOpError() << "expected numbers of rows for " << int64_t(all.size()) << " ranks, found " << sent.size()
+                         << " and " << expected.size();
+  for (auto [from, given] : llvm::enumerate(all)) {
+    int64_t begin = 0, rows = int64_t(given[rank]);
+    for (size_t before = 0; before < rank; ++before)
+      begin += int64_t(given[before]);
+    if (rows != expected[from])
+      return emitOpError() << "expected " << expected[from] << " rows of rank " << from << ", found " << rows;
+    auto first = given.begin() + int64_t(all.size()) + begin * x.width();
+    result.data.insert(result.data.end(), first, first + rows * x.width());
+    result.rows += rows;
+  }
+  return result;
+}
+
+FailureOr<RefTensor> AllReduceOp::evaluate(Operands operands, const GraphData &graph) {
+  RefTensor result = *operands[0];
+  std::vector<std::vector<double>> all = gather(graph, result.data);
+  if (all.empty())
+    return emitOpError() << "expected numbers of all ranks, found that one has stopped";
+  for (auto [i, number] : llvm::enumerate(result.data)) {
+    Accumulator sum{getKind()};
+    for (auto [rank, given] : llvm::enumerate(all)) {
+      if (given.size() != result.data.size())
+        return emitOpError() << "expected " << result.data.size() << " numbers of rank " << rank << ", found "
+                             << given.size();
+      sum.add(given[i], int64_t(rank));
+    }
+    number = sum.finish();
+  }
+  return result;
+}
+
+FailureOr<RefTensor> VaryOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
+
 FailureOr<RefTensor> ElementOp::evaluate(Operands, const GraphData &graph) {
   FlatSymbolRefAttr space = getResidency(getType());
   RefTensor result(!space, space ? graph.extent(space.getValue()) : 1, getFeatureShape(getType()));

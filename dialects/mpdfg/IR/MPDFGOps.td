@@ -63,7 +63,7 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
     `parts` from a union along one map for each part (a unit entry is the identity, `undefined` nothing),
     `projection` from a distinct space to the codomain of its map number `part`, `class` from the base of a distinct space
     to it, `last` from the codomain of parts[0] to the last element that goes there, and `compose` follows
-    parts[0], then parts[1].
+    parts[0], then parts[1]. `injection` leads from part number `part` of a union into it.
 
     Example:
     ```mlir
@@ -200,6 +200,67 @@ def CollectOp : MPDFG_Op<"collect", [Pure, DeclareOpInterfaceMethods<EvaluateOpI
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Between ranks
+//===----------------------------------------------------------------------===//
+
+def TransferOp : MPDFG_Op<"transfer", [Pure, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                       DeclareOpInterfaceMethods<DifferentiableOpInterface>,
+                                       DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "rows of one rank become rows of another";
+  let description = [{
+    Operand and result are on root spaces of which the graph says how many rows are of which rank: first those for (of)
+    rank 0, then those for rank 1, and so on. What a rank has for another arrives there in the same order. So
+    the gradient is the transfer the other way. All ranks run the same transfers in the same order. One rank alone
+    keeps its rows.
+
+    Example: the rows that others read go there, those that are read here come
+    ```mlir
+    %1 = mpdfg.transfer %0 : tensor<?x64xf32, #mpdfg.on<@node.send>> -> tensor<?x64xf32, #mpdfg.on<@node.halo>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+}
+
+def AllReduceOp
+    : MPDFG_Op<"all_reduce", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                              DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "combines what each rank has of a value, for all of them";
+  let description = [{
+    `sum`, `max` or `min` of each number over all ranks, in their order, so that all get the same bits. The value is
+    shared or on a static space. The gradient of the sum is the result's, which is the same on all ranks, as `vary` has it; that of a
+    maximum or minimum goes to the ranks that have it, in equal parts.
+
+    Example: the sum over all nodes of all ranks
+    ```mlir
+    %1 = mpdfg.reduce sum %0 along @all : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<8xf32>
+    %2 = mpdfg.all_reduce sum %1 : tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_ReduceKind:$kind, MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def VaryOp : MPDFG_Op<"vary", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                               DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "the identity, where a value that all ranks have meets what each has of its own";
+  let description = [{
+    Each rank computes a part of the gradient; that of the operand is their sum. The differentiate pass takes it away.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.vary %w : tensor<64x16xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
 //===----------------------------------------------------------------------===//

@@ -173,6 +173,10 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return wrong("maps that follow each other");
     return success(succeeded(verifyPartial(a)) && succeeded(verifyPartial(b)));
   }
+  case MapKind::Injection:
+    return to.getKind() == SpaceKind::Union && partAt(to.getParts(), part) == getFromAttr()
+               ? success()
+               : wrong("an injection to lead from a part of a union into it");
   }
   return success();
 }
@@ -231,6 +235,29 @@ LogicalResult ExtentOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getResidency(getResult().getType()) || !getFeatureShape(getResult().getType()).empty())
     return emitOpError() << "expected a shared result without feature axes, found " << getResult().getType();
   return success(bool(lookupSpace(*this, getSpaceAttr(), symbols)));
+}
+
+LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [type, what] : {std::pair(getInput().getType(), "operand"), std::pair(getType(), "result")}) {
+    FlatSymbolRefAttr name = getResidency(type);
+    if (!name)
+      return emitOpError() << "expected the " << what << " on a root space, found shared";
+    SpaceOp space = lookupSpace(*this, name, symbols);
+    if (!space || failed(verifyOn(*this, type, name, what, symbols)))
+      return failure();
+    if (space.getKind() != SpaceKind::Root)
+      return emitOpError() << "expected the " << what << " on a root space, found " << name;
+  }
+  return verifySameFeatures(*this, getInput().getType(), getType());
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (getKind() != ReduceKind::Sum && getKind() != ReduceKind::Max && getKind() != ReduceKind::Min)
+    return emitOpError() << "expected sum, max or min, found " << stringifyEnum(getKind());
+  if (getResidency(getType()) && getType().isDynamicDim(0))
+    return emitOpError() << "expected a value that is shared or on a static space, found one on "
+                         << getResidency(getType());
+  return success();
 }
 
 LogicalResult SpreadOp::verify() {

@@ -32,7 +32,7 @@ constexpr int64_t kTableVersion = 11;
 //===----------------------------------------------------------------------===//
 
 enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct };
-enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, Last, Compose };
+enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, Last, Compose, Injection };
 
 // Among the parts of a map:
 constexpr int64_t kIdentity = -1;

@@ -58,9 +58,12 @@ void populateRewritePipeline(mlir::OpPassManager &pm, const RewritePipelineOptio
 
 struct DifferentiatePipelineOptions {
   PassSelection passes;
-  bool gradient = false; ///< add @gradient
+  bool gradient = false;          ///< add @gradient
+  bool distributed = false;       ///< for ranks that have a part of the graph each
+  std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
 };
-/// differentiate: replaces derivatives by the code that computes them.
+/// differentiate: replaces derivatives by the code that computes them. Before that, what ranks exchange is part of the
+/// program, so that it is differentiated too.
 void populateDifferentiatePipeline(mlir::OpPassManager &pm, const DifferentiatePipelineOptions &options);
 
 struct FormProductsPipelineOptions {
@@ -91,7 +94,9 @@ void populatePlanMemoryPipeline(mlir::OpPassManager &pm, const PlanMemoryPipelin
 struct PhaseOptions {
   PhaseOptions(unsigned optLevel = 2, bool gradient = false) : passes(optLevel), gradient(gradient) {}
   PassSelection passes;
-  bool gradient; ///< compute gradients too
+  bool gradient;                  ///< compute gradients too
+  bool distributed = false;       ///< for ranks that have a part of the graph each
+  std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
   SaveMode save = SaveMode::Auto;
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;

@@ -30,6 +30,9 @@ struct RootGraph {
   llvm::StringMap<int64_t> extents;
   /// Target of each element under each root map; -1 where a partial one is undefined.
   llvm::StringMap<std::vector<int64_t>> maps;
+  /// See GraphData.
+  llvm::StringMap<std::vector<int64_t>> counts;
+  RefCollectives *collectives = nullptr;
 };
 
 /// A value and the name by which users bind it.

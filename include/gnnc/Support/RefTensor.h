@@ -54,10 +54,23 @@ struct RefMap {
   std::vector<int64_t> target;
 };
 
+/// How ranks that each evaluate the same program on a part of a graph meet.
+class RefCollectives {
+public:
+  virtual ~RefCollectives() = default;
+  virtual int rank() const = 0;
+  /// What each rank gives, by rank. All ranks call it equally often, in the same order; where one has stopped, the
+  /// others get nothing.
+  virtual std::vector<std::vector<double>> gather(std::vector<double> own) = 0;
+};
+
 /// A graph as the reference evaluation sees it: every space and map that a model uses, including derived ones.
 struct GraphData {
   llvm::StringMap<int64_t> extents;
   llvm::StringMap<RefMap> maps;
+  /// Of spaces whose elements are sent to other ranks, or come from there: how many, by rank.
+  llvm::StringMap<std::vector<int64_t>> counts;
+  RefCollectives *collectives = nullptr; ///< null: one rank alone
 
   int64_t extent(llvm::StringRef space) const {
     auto it = extents.find(space);

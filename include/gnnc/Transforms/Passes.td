@@ -76,6 +76,27 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
+  let summary = "Make a program for ranks that have a part of the graph each";
+  let description = [{
+    The elements of root spaces are divided among ranks, together with those of spaces derived from them. A root space
+    to which no root map leads goes along one of its maps (`along`, else one named dst, else the first): its elements
+    are on the rank where that map leads. Other maps may lead to elements of other ranks. A value that is read through
+    one is exchanged: its rows of a rank are followed by those that others have sent. A sum along one is brought back
+    in the same way. What is reduced to shared or to a static space is combined over all ranks, and a value that all
+    ranks have is marked with `vary` where it meets one that is divided. Other reductions of elements of several
+    ranks, and random numbers of elements, are errors.
+
+    Example: test/Transforms/distribute.mlir
+  }];
+  let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">];
+  let statistics = [Statistic<"numExchanged", "exchanged", "Values whose rows are exchanged">,
+                    Statistic<"numReturned", "returned", "Sums that are brought back">,
+                    Statistic<"numCombined", "combined", "Values that are combined over all ranks">,
+                    Statistic<"numVaried", "varied", "Values of all ranks that meet divided ones">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let summary = "Move contractions before the broadcasts of their operands (R1, R3)";
   let description = [{

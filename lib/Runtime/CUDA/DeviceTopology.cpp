@@ -151,6 +151,16 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
   case MapKind::Last:
     maps[map].targets = builder->last(targets(parts[0]).data, extents[record.to], count);
     break;
+  case MapKind::Injection: {
+    const int64_t *spacesOfParts = model.list(model.space(record.to).partsAt);
+    int64_t before = 0;
+    for (int64_t part = 0; part < record.part; ++part)
+      before += extents[spacesOfParts[part]];
+    int32_t *numbers = builder->array(before + count);
+    builder->iota(numbers, before + count);
+    maps[map].targets = numbers + before;
+    break;
+  }
   default: // MapKind::Compose
     maps[map].targets = builder->compose(targets(parts[0]).data, targets(parts[1]).data, count);
   }

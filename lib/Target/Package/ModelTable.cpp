@@ -62,6 +62,8 @@ table::MapKind kindOf(mpdfg::MapKind kind) {
     return table::MapKind::Last;
   case mpdfg::MapKind::Compose:
     return table::MapKind::Compose;
+  case mpdfg::MapKind::Injection:
+    return table::MapKind::Injection;
   }
   llvm_unreachable("no kind of a map");
 }

@@ -1,5 +1,13 @@
 // RUN: gnnc-opt %s --split-input-file --verify-diagnostics
 
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.space @both union {parts = [@node, @edge]}
+// expected-error @+1 {{expected an injection to lead from a part of a union into it}}
+mpdfg.map @in injection from @edge to @both {part = 0 : i64}
+
+// -----
+
 // expected-error @+1 {{a static space and no other has an extent}}
 mpdfg.space @node root {extent = 3 : i64}
 

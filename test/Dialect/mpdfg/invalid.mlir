@@ -551,3 +551,49 @@ func.func @f(%x: tensor<?x4xbf16, #mpdfg.on<@node>>) {
   %0 = mpdfg.unary relu %x : tensor<?x4xbf16, #mpdfg.on<@node>> -> tensor<?x4xbf16, #mpdfg.on<@node>>
   return
 }
+
+// -----
+
+mpdfg.space @node root
+func.func @transfer_shared(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected the operand on a root space, found shared}}
+  %0 = mpdfg.transfer %x : tensor<4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @all union {parts = [@node]}
+func.func @transfer_derived(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected the result on a root space, found @all}}
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@all>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+func.func @transfer_features(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected the operand's features, found}}
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @all_reduce_of_nodes(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected a value that is shared or on a static space, found one on @node}}
+  %0 = mpdfg.all_reduce sum %x : tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+func.func @all_reduce_kind(%x: tensor<4xf32>) {
+  // expected-error @+1 {{expected sum, max or min, found mean}}
+  %0 = mpdfg.all_reduce mean %x : tensor<4xf32>
+  return
+}

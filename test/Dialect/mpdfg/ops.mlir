@@ -115,3 +115,20 @@ func.func @merged(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> (tensor<?x4xf32, #mp
   %4 = mpdfg.detach %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %2, %3 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
+
+mpdfg.space @node.send root
+mpdfg.space @node.halo root
+
+// CHECK-LABEL: func @ranks
+func.func @ranks(%x: tensor<?x64xf32, #mpdfg.on<@node.send>>, %w: tensor<64x16xf32>,
+                 %t: tensor<1433x16xf32, #mpdfg.on<@x.column.space>>) {
+  // CHECK: mpdfg.transfer %{{.*}} : tensor<?x64xf32, #mpdfg.on<@node.send>> -> tensor<?x64xf32, #mpdfg.on<@node.halo>>
+  %0 = mpdfg.transfer %x : tensor<?x64xf32, #mpdfg.on<@node.send>> -> tensor<?x64xf32, #mpdfg.on<@node.halo>>
+  // CHECK: mpdfg.all_reduce sum %{{.*}} : tensor<64x16xf32>
+  %1 = mpdfg.all_reduce sum %w : tensor<64x16xf32>
+  // CHECK: mpdfg.all_reduce max %{{.*}} : tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
+  %2 = mpdfg.all_reduce max %t : tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
+  // CHECK: mpdfg.vary %{{.*}} : tensor<64x16xf32>
+  %3 = mpdfg.vary %w : tensor<64x16xf32>
+  return
+}

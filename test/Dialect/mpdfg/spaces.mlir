@@ -49,3 +49,5 @@ mpdfg.map @edge.pair class from @edge to @pair
 mpdfg.map @last_loop last from @node to @loop {parts = [@loop.dst], partial}
 // CHECK: mpdfg.map @last_loop.edge compose from @node to @edge {partial, parts = [@last_loop, @loop.edge]}
 mpdfg.map @last_loop.edge compose from @node to @edge {parts = [@last_loop, @loop.edge], partial}
+// CHECK: mpdfg.map @node.ring injection from @node to @ring {part = 1 : i64}
+mpdfg.map @node.ring injection from @node to @ring {part = 1 : i64}

@@ -44,6 +44,7 @@ protected:
     ringReal = b.map(MapKind::Part, "ring.real", ring, real, {}, 0, true);
     ringNode = b.map(MapKind::Part, "ring.node", ring, node, {}, 1, true);
     ringNone = b.map(MapKind::Parts, "ring.none", ring, node, {kUndefined, kIdentity}, 0, true);
+    nodeRing = b.map(MapKind::Injection, "node.ring", node, ring, {}, 1);
     pair = b.distinct("pair", edge, {dst, etype});
     pairOf = b.map(MapKind::Class, "pair.of", edge, pair);
     pairDst = b.map(MapKind::Projection, "pair.dst", pair, node, {}, 0);
@@ -78,7 +79,7 @@ protected:
   std::optional<Topology> topology;
   Words extents;
   int64_t node, edge, type, src, dst, etype, real, loop, realEdge, loopEdge, realSrc, realDst, loopDst, last, lastEdge;
-  int64_t ring, ringSrc, ringDst, ringOld, ringReal, ringNode, ringNone;
+  int64_t ring, ringSrc, ringDst, ringOld, ringReal, ringNode, ringNone, nodeRing;
   int64_t pair, pairOf, pairDst, pairType, triple, tripleOf;
 };
 
@@ -107,6 +108,10 @@ TEST_P(TopologyTest, RemainingSelfLoops) {
   EXPECT_EQ(extents[real], reals);
   EXPECT_EQ(extents[loop], loops);
   EXPECT_EQ(extents[ring], reals + graph.nodes);
+  Words expectedIn;
+  for (int64_t v = 0; v < graph.nodes; ++v)
+    expectedIn.push_back(reals + v);
+  EXPECT_EQ(values(nodeRing), expectedIn);
   EXPECT_EQ(values(last), expectedLast);
   EXPECT_EQ(values(lastEdge), lastOf);
   EXPECT_EQ(values(ringSrc), expectedSrc);

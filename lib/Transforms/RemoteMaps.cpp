@@ -1,0 +1,267 @@
+//===- RemoteMaps.cpp - Maps that lead to elements of other ranks ---------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "RemoteMaps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+bool RemoteMaps::isDivided(FlatSymbolRefAttr name) const {
+  if (!name)
+    return false;
+  auto space = symbols.lookup<SpaceOp>(name.getAttr());
+  switch (space.getKind()) {
+  case SpaceKind::Root:
+    return true;
+  case SpaceKind::Static:
+    return false;
+  case SpaceKind::Filter:
+  case SpaceKind::Distinct:
+    return isDivided(space.getBaseAttr());
+  case SpaceKind::Union:
+    return llvm::any_of(space.getPartsAttr(), [&](Attribute part) { return isDivided(cast<FlatSymbolRefAttr>(part)); });
+  }
+  llvm_unreachable("unknown space kind");
+}
+
+//===----------------------------------------------------------------------===//
+// Which maps are remote
+//===----------------------------------------------------------------------===//
+
+LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
+  SmallVector<MapOp> maps;
+  llvm::DenseSet<Attribute> isTarget;
+  for (auto map : module.getOps<MapOp>()) {
+    if (map.getKind() != MapKind::Root || !isDivided(map.getToAttr()))
+      continue;
+    if (!isDivided(map.getFromAttr()))
+      return map.emitOpError() << "cannot be distributed: it leads from a static space to one that is divided";
+    maps.push_back(map);
+    if (map.getFromAttr() != map.getToAttr())
+      isTarget.insert(map.getToAttr());
+  }
+  for (const std::string &name : along) {
+    auto map = llvm::find_if(maps, [&](MapOp m) { return m.getSymName() == name; });
+    // A map that the model does not use does not matter.
+    if (map != maps.end() && !home.try_emplace((*map).getFromAttr().getAttr(), (*map).getSymNameAttr()).second)
+      return (*map).emitOpError() << "expected one map for space " << (*map).getFromAttr()
+                                  << " to go along, found this and @"
+                                  << home.lookup((*map).getFromAttr().getAttr()).getValue();
+  }
+  llvm::DenseSet<Attribute> isGiven;
+  for (auto [space, map] : home)
+    isGiven.insert(space);
+  for (MapOp map : maps) {
+    StringAttr from = map.getFromAttr().getAttr();
+    if (isTarget.contains(map.getFromAttr()) || map.getFromAttr() == map.getToAttr() || isGiven.contains(from))
+      continue;
+    StringRef name = map.getSymName();
+    bool isDst = name == "dst" || name.ends_with(".dst");
+    StringAttr &chosen = home[from];
+    if (!chosen || isDst)
+      chosen = map.getSymNameAttr();
+    if (isDst)
+      isGiven.insert(from);
+  }
+  return success();
+}
+
+FailureOr<bool> RemoteMaps::visit(FlatSymbolRefAttr name) {
+  if (auto it = known.find(name.getAttr()); it != known.end())
+    return it->second;
+  known[name.getAttr()] = false; // the verifier knows of no circles
+  FailureOr<bool> found = classify(map(name));
+  if (failed(found))
+    return failure();
+  known[name.getAttr()] = *found;
+  if (*found)
+    remote.insert(name.getAttr());
+  return found;
+}
+
+FailureOr<bool> RemoteMaps::classify(MapOp map) {
+  if (!isDivided(map.getToAttr()) && map.getKind() != MapKind::Compose)
+    return false;
+  auto part = [&](size_t i) { return dyn_cast<FlatSymbolRefAttr>(map.getPartsAttr()[i]); };
+  switch (map.getKind()) {
+  case MapKind::Root:
+    return home.lookup(map.getFromAttr().getAttr()) != map.getSymNameAttr();
+  case MapKind::Inclusion:
+  case MapKind::Class:
+  case MapKind::Part:
+  case MapKind::Injection:
+    return false;
+  case MapKind::Parts: {
+    bool any = false;
+    for (size_t i = 0; i < map.getPartsAttr().size(); ++i)
+      if (part(i)) {
+        FailureOr<bool> found = visit(part(i));
+        if (failed(found))
+          return failure();
+        any |= *found;
+      }
+    return any;
+  }
+  case MapKind::Projection:
+    return visit(cast<FlatSymbolRefAttr>(space(map.getFromAttr()).getMapsAttr()[size_t(*map.getPart())]));
+  case MapKind::Last: {
+    FailureOr<bool> found = visit(part(0));
+    if (failed(found))
+      return failure();
+    if (*found)
+      return map.emitOpError() << "cannot be distributed: the last element that " << part(0)
+                               << " sends somewhere may be one of another rank";
+    return false;
+  }
+  case MapKind::Compose: {
+    FailureOr<bool> first = visit(part(0)), second = visit(part(1));
+    if (failed(first) || failed(second))
+      return failure();
+    if (*first)
+      throughHalo.insert(map.getSymNameAttr());
+    return !*first && *second;
+  }
+  }
+  llvm_unreachable("unknown map kind");
+}
+
+/// A tuple of a distinct space must be on one rank alone.
+LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
+  if (op.getKind() == SpaceKind::Union) {
+    bool all = llvm::all_of(op.getPartsAttr(), [&](Attribute p) { return isDivided(cast<FlatSymbolRefAttr>(p)); });
+    if (!all && isDivided(FlatSymbolRefAttr::get(op)))
+      return op.emitOpError() << "cannot be distributed: it joins a space that is divided and one that is static";
+  }
+  if (!op.getMaps() || !isDivided(op.getBaseAttr()))
+    return success();
+  bool hasHome = false;
+  for (Attribute name : op.getMapsAttr()) {
+    auto of = cast<FlatSymbolRefAttr>(name);
+    if (isThroughHalo(of))
+      return op.emitOpError() << "cannot be distributed: " << of << " leads through elements of other ranks";
+    hasHome |= !isRemote(of) && isDivided(map(of).getToAttr());
+  }
+  if (op.getKind() == SpaceKind::Distinct && !hasHome)
+    return op.emitOpError() << "cannot be distributed: expected a map that leads to elements of the same rank, since "
+                               "other tuples may be on several ranks";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What they lead to
+//===----------------------------------------------------------------------===//
+
+FlatSymbolRefAttr RemoteMaps::declareMap(OpBuilder &b, StringRef name, MapKind kind, FlatSymbolRefAttr from,
+                                         FlatSymbolRefAttr to, bool partial, std::optional<int64_t> part,
+                                         ArrayAttr parts) {
+  auto map =
+      MapOp::create(b, module.getLoc(), b.getStringAttr(name), b.getAttr<MapKindAttr>(kind), from, to,
+                    partial ? b.getUnitAttr() : UnitAttr(), part ? b.getI64IntegerAttr(*part) : IntegerAttr(), parts);
+  symbols.insert(map);
+  return FlatSymbolRefAttr::get(map);
+}
+
+LogicalResult RemoteMaps::declareHalo(SpaceOp of) {
+  if (halos.count(of.getSymNameAttr()))
+    return success();
+  OpBuilder b(module.getContext());
+  b.setInsertionPointAfter(of);
+  std::string name = of.getSymName().str();
+  for (StringRef suffix : {".halo", ".send", ".sent", ".all"})
+    if (Operation *other = symbols.lookup(name + suffix.str()))
+      return other->emitOpError() << "has a name that distribution needs for space @" << name;
+  auto declareSpace = [&](StringRef suffix, SpaceKind kind, ArrayAttr parts) {
+    auto space = SpaceOp::create(b, of.getLoc(), b.getStringAttr(name + suffix), b.getAttr<SpaceKindAttr>(kind),
+                                 IntegerAttr(), FlatSymbolRefAttr(), ArrayAttr(), UnitAttr(), parts);
+    symbols.insert(space);
+    return FlatSymbolRefAttr::get(space);
+  };
+  Halo halo;
+  auto self = FlatSymbolRefAttr::get(of);
+  halo.halo = declareSpace(".halo", SpaceKind::Root, {});
+  halo.send = declareSpace(".send", SpaceKind::Root, {});
+  halo.all = declareSpace(".all", SpaceKind::Union, b.getArrayAttr({self, halo.halo}));
+  halo.sent = declareMap(b, name + ".sent", MapKind::Root, halo.send, self, false, std::nullopt, {});
+  halo.own = declareMap(b, name + ".all.own", MapKind::Part, halo.all, self, true, 0, {});
+  halo.other = declareMap(b, name + ".all.halo", MapKind::Part, halo.all, halo.halo, true, 1, {});
+  halo.in = declareMap(b, name + ".all.in", MapKind::Injection, self, halo.all, false, 0, {});
+  owns[halo.all.getAttr()] = self;
+  halos[of.getSymNameAttr()] = halo;
+  return success();
+}
+
+/// A map to own elements, as one to the union of these and the halo.
+FlatSymbolRefAttr RemoteMaps::lifted(MapOp map) {
+  const Halo &halo = haloOf(map.getToAttr());
+  std::string name = (map.getSymName() + ".in").str();
+  if (symbols.lookup<MapOp>(name))
+    return FlatSymbolRefAttr::get(module.getContext(), name);
+  OpBuilder b(map);
+  b.setInsertionPointAfter(symbols.lookup(halo.in.getAttr()));
+  return declareMap(b, name, MapKind::Compose, map.getFromAttr(), halo.all, map.getPartial(), std::nullopt,
+                    b.getArrayAttr({FlatSymbolRefAttr::get(map), halo.in}));
+}
+
+void RemoteMaps::leadToUnion(MapOp map) {
+  FlatSymbolRefAttr to = map.getToAttr();
+  const Halo &halo = haloOf(to);
+  if (map.getKind() == MapKind::Parts) {
+    SmallVector<Attribute> parts(map.getPartsAttr().getValue());
+    for (Attribute &part : parts)
+      if (isa<UnitAttr>(part))
+        part = halo.in;
+      else if (auto name = dyn_cast<FlatSymbolRefAttr>(part); name && !isRemote(name))
+        part = lifted(this->map(name));
+    map.setPartsAttr(ArrayAttr::get(module.getContext(), parts));
+  }
+  map.setToAttr(halo.all);
+}
+
+LogicalResult RemoteMaps::declare(ArrayRef<std::string> along) {
+  if (failed(chooseAlong(along)))
+    return failure();
+  SmallVector<MapOp> maps(module.getOps<MapOp>());
+  SmallVector<SpaceOp> spaces(module.getOps<SpaceOp>());
+  for (MapOp map : maps)
+    if (failed(visit(FlatSymbolRefAttr::get(map))))
+      return failure();
+  for (SpaceOp space : spaces)
+    if (failed(checkSpace(space)))
+      return failure();
+  for (MapOp map : maps)
+    if (isRemote(FlatSymbolRefAttr::get(map)) && failed(declareHalo(space(map.getToAttr()))))
+      return failure();
+  // Filters that compare a remote map with another: both lead to the union.
+  for (SpaceOp space : spaces) {
+    if (space.getKind() != SpaceKind::Filter || !isDivided(space.getBaseAttr()))
+      continue;
+    SmallVector<Attribute> compared(space.getMapsAttr().getValue());
+    if (llvm::none_of(compared, [&](Attribute name) { return isRemote(cast<FlatSymbolRefAttr>(name)); }))
+      continue;
+    for (Attribute &name : compared)
+      if (!isRemote(cast<FlatSymbolRefAttr>(name)))
+        name = lifted(map(cast<FlatSymbolRefAttr>(name)));
+    space.setMapsAttr(ArrayAttr::get(module.getContext(), compared));
+  }
+  for (MapOp map : maps)
+    if (isRemote(FlatSymbolRefAttr::get(map)))
+      leadToUnion(map);
+  return success();
+}
+
+LogicalResult RemoteMaps::finish() {
+  for (StringAttr name : throughHalo) {
+    auto map = symbols.lookup<MapOp>(name);
+    if (!SymbolTable::symbolKnownUseEmpty(map, module))
+      return map.emitOpError() << "cannot be distributed: it leads through elements of other ranks, and something else "
+                                  "than a movement uses it";
+    symbols.erase(map);
+  }
+  return success();
+}

@@ -1,0 +1,84 @@
+//===- RemoteMaps.h - Maps that lead to elements of other ranks -*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where each rank has a part of a graph, the elements of root spaces, and of what is derived from them, are divided;
+// those of static spaces are everywhere. A root space to which no root map leads goes along one of its maps: its
+// elements are where that leads. Every other map between root spaces is *remote*: it may lead to elements of other
+// ranks. For the space S where it leads there are then
+//
+//   space S.halo     the elements of other ranks that maps of this one lead to
+//   space S.send     the elements that other ranks have in their halo, by rank
+//   map   S.sent     from S.send to S
+//   space S.all      the union of S and S.halo; with maps S.all.own and S.all.halo to these, and S.all.in from S
+//
+// and the map leads to S.all instead. Maps that are derived from it follow.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TRANSFORMS_REMOTEMAPS_H
+#define GNNC_LIB_TRANSFORMS_REMOTEMAPS_H
+
+#include "dialects/mpdfg/IR/MPDFG.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace gnnc {
+
+class RemoteMaps {
+public:
+  explicit RemoteMaps(mlir::ModuleOp module) : module(module), symbols(module) {}
+
+  /// Declares spaces and maps, and changes where remote maps lead. `along`: the maps that root spaces go along, where
+  /// it is not the one that is chosen: a map named dst, else the first. Diagnostics say what cannot be divided.
+  mlir::LogicalResult declare(llvm::ArrayRef<std::string> along);
+
+  /// Whether each rank has elements of its own of the space; null is shared.
+  bool isDivided(mlir::FlatSymbolRefAttr space) const;
+  /// Whether a map leads to a union of own elements and a halo.
+  bool isRemote(mlir::FlatSymbolRefAttr map) const { return remote.contains(map.getAttr()); }
+  /// Whether a map is composed of a remote one and another, so that it leads through elements of other ranks. Values
+  /// move along the two, one after the other; `finish` takes the map away.
+  bool isThroughHalo(mlir::FlatSymbolRefAttr map) const { return throughHalo.contains(map.getAttr()); }
+  mlir::LogicalResult finish();
+
+  /// What belongs to a space that has a halo.
+  struct Halo {
+    mlir::FlatSymbolRefAttr halo, send, sent, all, own, other, in;
+  };
+  const Halo &haloOf(mlir::FlatSymbolRefAttr space) const { return halos.find(space.getAttr())->second; }
+  /// The same, by the union.
+  mlir::FlatSymbolRefAttr ownOf(mlir::FlatSymbolRefAttr all) const { return owns.lookup(all.getAttr()); }
+
+  mpdfg::MapOp map(mlir::FlatSymbolRefAttr name) { return symbols.lookup<mpdfg::MapOp>(name.getAttr()); }
+  mpdfg::SpaceOp space(mlir::FlatSymbolRefAttr name) { return symbols.lookup<mpdfg::SpaceOp>(name.getAttr()); }
+
+private:
+  mlir::LogicalResult chooseAlong(llvm::ArrayRef<std::string> along);
+  mlir::FailureOr<bool> visit(mlir::FlatSymbolRefAttr map);
+  mlir::FailureOr<bool> classify(mpdfg::MapOp map);
+  mlir::LogicalResult checkSpace(mpdfg::SpaceOp space);
+  mlir::LogicalResult declareHalo(mpdfg::SpaceOp space);
+  mlir::FlatSymbolRefAttr declareMap(mlir::OpBuilder &b, llvm::StringRef name, mpdfg::MapKind kind,
+                                     mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to, bool partial,
+                                     std::optional<int64_t> part, mlir::ArrayAttr parts);
+  mlir::FlatSymbolRefAttr lifted(mpdfg::MapOp map);
+  void leadToUnion(mpdfg::MapOp map);
+
+  mlir::ModuleOp module;
+  mlir::SymbolTable symbols;
+  llvm::DenseMap<mlir::StringAttr, mlir::StringAttr> home; ///< of root spaces: the map that they go along
+  llvm::DenseMap<mlir::StringAttr, bool> known;
+  llvm::DenseSet<mlir::StringAttr> remote, throughHalo;
+  llvm::DenseMap<mlir::StringAttr, Halo> halos;
+  llvm::DenseMap<mlir::StringAttr, mlir::FlatSymbolRefAttr> owns;
+};
+
+} // namespace gnnc
+
+#endif // GNNC_LIB_TRANSFORMS_REMOTEMAPS_H

@@ -1,0 +1,211 @@
+//===- Ranks.cpp - Ranks that are threads ---------------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Ranks.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/SymbolTable.h"
+
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+/// Where the threads meet.
+class Meeting {
+public:
+  explicit Meeting(int ranks) : given(size_t(ranks)) {}
+
+  std::vector<std::vector<double>> gather(int rank, std::vector<double> own) {
+    std::unique_lock lock(mutex);
+    if (hasLeft)
+      return {};
+    given[size_t(rank)] = std::move(own);
+    if (++arrived == given.size()) {
+      arrived = 0;
+      ++round;
+      all = given;
+      changed.notify_all();
+      return all;
+    }
+    uint64_t before = round;
+    changed.wait(lock, [&] { return round != before || hasLeft; });
+    return round == before ? std::vector<std::vector<double>>() : all;
+  }
+  /// Nobody waits for a rank that has come to its end.
+  void leave() {
+    std::lock_guard lock(mutex);
+    hasLeft = true;
+    changed.notify_all();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::vector<double>> given, all;
+  size_t arrived = 0;
+  uint64_t round = 0;
+  bool hasLeft = false;
+};
+
+class ThreadRank : public RefCollectives {
+public:
+  ThreadRank(Meeting &meeting, int rank) : meeting(meeting), number(rank) {}
+  int rank() const override { return number; }
+  std::vector<std::vector<double>> gather(std::vector<double> own) override {
+    return meeting.gather(number, std::move(own));
+  }
+
+private:
+  Meeting &meeting;
+  int number;
+};
+
+} // namespace
+
+Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, int count, PartitionKind kind)
+    : structure(std::make_unique<GraphStructure>()), parts(size_t(count)) {
+  auto numberOf = [&](llvm::StringRef name) -> std::optional<size_t> {
+    for (size_t i = 0; i < structure->spaces.size(); ++i)
+      if (structure->spaces[i].name == name)
+        return i;
+    return std::nullopt;
+  };
+  for (auto space : module.getOps<mpdfg::SpaceOp>())
+    if (space.getKind() == mpdfg::SpaceKind::Root)
+      structure->spaces.push_back({space.getSymName().str(), graph.extent(space.getSymName().str()), std::nullopt});
+  std::vector<mpdfg::MapOp> others; // to static spaces
+  for (auto map : module.getOps<mpdfg::MapOp>()) {
+    if (map.getKind() != mpdfg::MapKind::Root)
+      continue;
+    if (auto to = numberOf(map.getTo()))
+      structure->maps.push_back(
+          {map.getSymName().str(), *numberOf(map.getFrom()), *to, graph.map(map.getSymName().str())});
+    else
+      others.push_back(map);
+  }
+  structure->chooseAlong();
+  partition = llvm::cantFail(GraphPartition::create(*structure, count, kind));
+  for (int rank = 0; rank < count; ++rank) {
+    RootGraph &part = parts[size_t(rank)];
+    for (auto [s, space] : llvm::enumerate(structure->spaces)) {
+      const PartOfSpace &of = partition->part(s, rank);
+      part.extents[space.name] = int64_t(of.own.size());
+      part.extents[space.name + ".halo"] = int64_t(of.halo.size());
+      part.extents[space.name + ".send"] = int64_t(of.sent.size());
+      part.maps[space.name + ".sent"].assign(of.sent.begin(), of.sent.end());
+      part.counts[space.name + ".halo"].assign(of.haloCounts.begin(), of.haloCounts.end());
+      part.counts[space.name + ".send"].assign(of.sentCounts.begin(), of.sentCounts.end());
+    }
+    for (auto [m, map] : llvm::enumerate(structure->maps)) {
+      std::vector<int32_t> targets = partition->localTargets(m, rank);
+      part.maps[map.name].assign(targets.begin(), targets.end());
+    }
+    for (mpdfg::MapOp map : others) {
+      part.maps[map.getSymName()]; // also if there are no elements
+      for (int32_t element : partition->part(*numberOf(map.getFrom()), rank).own)
+        part.maps[map.getSymName()].push_back(graph.map(map.getSymName().str())[size_t(element)]);
+    }
+  }
+}
+
+std::optional<size_t> Ranks::dividedSpace(mlir::Type type) const {
+  mlir::FlatSymbolRefAttr residency = mpdfg::getResidency(type);
+  for (size_t i = 0; residency && i < structure->spaces.size(); ++i)
+    if (structure->spaces[i].name == residency.getValue())
+      return i;
+  return std::nullopt;
+}
+
+Tensor Ranks::cut(const Tensor &tensor, mlir::Type type, int rank) const {
+  std::optional<size_t> space = dividedSpace(type);
+  if (!space)
+    return tensor;
+  const std::vector<int32_t> &own = partition->part(*space, rank).own;
+  Tensor part = tensor;
+  int64_t width = tensor.shape[0] ? int64_t(tensor.data.size()) / tensor.shape[0] : 0;
+  part.shape[0] = int64_t(own.size());
+  part.data.clear();
+  for (int32_t row : own)
+    part.data.insert(part.data.end(), tensor.data.begin() + row * width, tensor.data.begin() + (row + 1) * width);
+  return part;
+}
+
+llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef name, const Tensors &tensors) const {
+  auto function = mlir::cast<mlir::func::FuncOp>(mlir::SymbolTable::lookupSymbolIn(distributed, name));
+  Meeting meeting(int(parts.size()));
+  std::vector<llvm::Expected<std::vector<NamedTensor>>> results;
+  for (size_t rank = 0; rank < parts.size(); ++rank)
+    results.push_back(std::vector<NamedTensor>());
+  auto runRank = [&](int rank) -> llvm::Expected<std::vector<NamedTensor>> {
+    ThreadRank collectives(meeting, rank);
+    RootGraph part = parts[size_t(rank)];
+    part.collectives = &collectives;
+    llvm::Expected<GraphData> data = materialise(distributed, part);
+    if (!data)
+      return data.takeError();
+    llvm::StringMap<RefTensor> inputs;
+    for (mlir::BlockArgument argument : function.getArguments()) {
+      auto given = tensors.find(function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str());
+      if (given == tensors.end())
+        continue;
+      Tensor own = cut(given->second, argument.getType(), rank);
+      bool resides = bool(mpdfg::getResidency(argument.getType()));
+      RefTensor input(!resides, resides ? own.shape[0] : 1, llvm::ArrayRef(own.shape).drop_front(resides));
+      input.data = std::move(own.data);
+      inputs[given->first] = std::move(input);
+    }
+    return interpret(distributed, *data, inputs, name);
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < int(parts.size()); ++rank)
+    threads.emplace_back([&, rank] {
+      auto result = runRank(rank);
+      llvm::consumeError(results[size_t(rank)].takeError());
+      results[size_t(rank)] = std::move(result);
+      meeting.leave();
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  llvm::Error failed = llvm::Error::success();
+  for (auto &result : results)
+    failed = llvm::joinErrors(std::move(failed), result.takeError());
+  if (failed)
+    return std::move(failed);
+
+  Tensors whole;
+  for (size_t i = 0; i < results[0]->size(); ++i) {
+    const std::string &result = (*results[0])[i].name;
+    std::optional<size_t> space = dividedSpace(function.getResultTypes()[i]);
+    Tensor first = tensorOf((*results[0])[i].value);
+    for (size_t rank = 0; rank < parts.size(); ++rank) {
+      Tensor part = tensorOf((*results[rank])[i].value);
+      if (!space) {
+        if (std::memcmp(part.data.data(), first.data.data(), first.data.size() * sizeof(double)))
+          return llvm::createStringError("'" + result + "' differs between ranks");
+        whole[result] = first;
+        continue;
+      }
+      const std::vector<int32_t> &own = partition->part(*space, int(rank)).own;
+      Tensor &all = whole[result];
+      if (rank == 0) {
+        all.shape = part.shape;
+        all.shape[0] = structure->spaces[*space].extent;
+        all = Tensor::zeros(all.shape);
+      }
+      int64_t width = all.shape[0] ? int64_t(all.data.size()) / all.shape[0] : 0;
+      for (size_t row = 0; row < own.size(); ++row)
+        std::copy_n(part.data.begin() + int64_t(row) * width, width, all.data.begin() + own[row] * width);
+    }
+  }
+  return whole;
+}

@@ -1,0 +1,218 @@
+// RUN: gnnc-opt %s --distribute --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: gnnc-opt %s --distribute --split-input-file --verify-diagnostics | gnnc-opt --split-input-file -o /dev/null
+
+!node = tensor<?x8xf32, #mpdfg.on<@node>>
+!edge = tensor<?x8xf32, #mpdfg.on<@edge>>
+!type = tensor<3x8xf32, #mpdfg.on<@type>>
+
+// Edges are with the node that dst leads to; src may lead to nodes of other ranks. Elements of types are everywhere.
+// CHECK-DAG: mpdfg.space @node.halo root
+// CHECK-DAG: mpdfg.space @node.send root
+// CHECK-DAG: mpdfg.space @node.all union {parts = [@node, @node.halo]}
+// CHECK-DAG: mpdfg.map @node.sent root from @node.send to @node
+// CHECK-DAG: mpdfg.map @node.all.own part from @node.all to @node {part = 0 : i64, partial}
+// CHECK-DAG: mpdfg.map @node.all.halo part from @node.all to @node.halo {part = 1 : i64, partial}
+// CHECK-DAG: mpdfg.map @node.all.in injection from @node to @node.all {part = 0 : i64}
+// CHECK-DAG: mpdfg.map @src root from @edge to @node.all
+// CHECK-DAG: mpdfg.map @dst root from @edge to @node{{$}}
+// CHECK-DAG: mpdfg.map @type_of root from @node to @type
+// What is derived from src follows it; other maps that meet it lead into the union.
+// CHECK-DAG: mpdfg.map @dst.in compose from @edge to @node.all {parts = [@dst, @node.all.in]}
+// CHECK-DAG: mpdfg.space @real filter {base = @edge, maps = [@src, @dst.in]}
+// CHECK-DAG: mpdfg.map @real.src compose from @real to @node.all {parts = [@real.edge, @src]}
+// CHECK-DAG: mpdfg.map @ring.src parts from @ring to @node.all {parts = [@real.src, @node.all.in]}
+// CHECK-DAG: mpdfg.map @ring.dst parts from @ring to @node {parts = [@real.dst, unit]}
+// CHECK-NOT: mpdfg.map @src.type
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.space @type static {extent = 3 : i64}
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @type_of root from @node to @type
+mpdfg.map @src.type compose from @edge to @type {parts = [@src, @type_of]}
+mpdfg.space @real filter {base = @edge, maps = [@src, @dst]}
+mpdfg.map @real.edge inclusion from @real to @edge
+mpdfg.map @real.src compose from @real to @node {parts = [@real.edge, @src]}
+mpdfg.map @real.dst compose from @real to @node {parts = [@real.edge, @dst]}
+mpdfg.space @ring union {parts = [@real, @node]}
+mpdfg.map @ring.src parts from @ring to @node {parts = [@real.src, unit]}
+mpdfg.map @ring.dst parts from @ring to @node {parts = [@real.dst, unit]}
+
+// Once for two reads.
+// CHECK-LABEL: func @exchange(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor
+func.func @exchange(%x: !node) -> !node {
+  // CHECK: %[[SENT:[a-z0-9]+]] = mpdfg.broadcast %[[X]] along @node.sent
+  // CHECK: %[[CAME:[a-z0-9]+]] = mpdfg.transfer %[[SENT]] : tensor<?x8xf32, #mpdfg.on<@node.send>> -> tensor<?x8xf32, #mpdfg.on<@node.halo>>
+  // CHECK-DAG: %[[OWN:[a-z0-9]+]] = mpdfg.broadcast %[[X]] along @node.all.own
+  // CHECK-DAG: %[[HALO:[a-z0-9]+]] = mpdfg.broadcast %[[CAME]] along @node.all.halo
+  // CHECK: %[[ALL:[a-z0-9]+]] = mpdfg.binary add %[[OWN]], %[[HALO]]
+  // CHECK-NOT: transfer
+  // CHECK: mpdfg.broadcast %[[ALL]] along @src
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  // CHECK: mpdfg.broadcast %[[X]] along @dst
+  %1 = mpdfg.broadcast %x along @dst : !node -> !edge
+  %2 = mpdfg.binary mul %0, %1 : !edge, !edge -> !edge
+  // CHECK: mpdfg.reduce max %{{.*}} along @dst
+  %3 = mpdfg.reduce max %2 along @dst : !edge -> !node
+  %4 = mpdfg.broadcast %x along @ring.src : !node -> tensor<?x8xf32, #mpdfg.on<@ring>>
+  %5 = mpdfg.reduce sum %4 along @ring.dst : tensor<?x8xf32, #mpdfg.on<@ring>> -> !node
+  %6 = mpdfg.binary add %3, %5 : !node, !node -> !node
+  return %6 : !node
+}
+
+// CHECK-LABEL: func @bring_back
+func.func @bring_back(%x: !edge) -> (!node, !node) {
+  // CHECK: %[[ALL:[a-z0-9]+]] = mpdfg.reduce sum %{{.*}} along @src : {{.*}} -> tensor<?x8xf32, #mpdfg.on<@node.all>>
+  // CHECK: %[[OWN:[a-z0-9]+]] = mpdfg.reduce sum %[[ALL]] along @node.all.own
+  // CHECK: %[[HALO:[a-z0-9]+]] = mpdfg.reduce sum %[[ALL]] along @node.all.halo
+  // CHECK: %[[BACK:[a-z0-9]+]] = mpdfg.transfer %[[HALO]] : tensor<?x8xf32, #mpdfg.on<@node.halo>> -> tensor<?x8xf32, #mpdfg.on<@node.send>>
+  // CHECK: %[[SUM:[a-z0-9]+]] = mpdfg.reduce sum %[[BACK]] along @node.sent
+  // CHECK: mpdfg.binary add %[[OWN]], %[[SUM]]
+  %0 = mpdfg.reduce sum %x along @src : !edge -> !node
+  // A mean is a sum, divided by a degree that is brought back too.
+  // CHECK: mpdfg.reduce sum %{{.*}} along @src
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.degree along @src : tensor<?xf32, #mpdfg.on<@node.all>>
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.binary div
+  %1 = mpdfg.reduce mean %x along @src : !edge -> !node
+  return %0, %1 : !node, !node
+}
+
+// CHECK-LABEL: func @combine
+// CHECK-SAME: %[[W:[a-z0-9]+]]: tensor<8xf32>, %[[P:[a-z0-9]+]]: tensor<3x8xf32, #mpdfg.on<@type>>
+func.func @combine(%x: !node, %w: tensor<8xf32>, %p: !type) -> (tensor<8xf32>, tensor<8xf32>, !type) {
+  // What is of all ranks varies where it meets what is divided, once.
+  // CHECK-DAG: %[[V:[a-z0-9]+]] = mpdfg.vary %[[W]] : tensor<8xf32>
+  // CHECK-DAG: %[[Q:[a-z0-9]+]] = mpdfg.vary %[[P]] : tensor<3x8xf32, #mpdfg.on<@type>>
+  // CHECK: mpdfg.binary mul %{{.*}}, %[[V]]
+  %0 = mpdfg.binary mul %x, %w : !node, tensor<8xf32> -> !node
+  // CHECK: mpdfg.binary add %{{.*}}, %[[V]]
+  %1 = mpdfg.binary add %0, %w : !node, tensor<8xf32> -> !node
+  // CHECK: mpdfg.broadcast %[[Q]] along @type_of
+  %2 = mpdfg.broadcast %p along @type_of : !type -> !node
+  %3 = mpdfg.binary add %1, %2 : !node, !node -> !node
+  // CHECK: mpdfg.reduce sum %{{.*}} along @all
+  // CHECK-NEXT: mpdfg.all_reduce sum
+  %4 = mpdfg.reduce sum %3 along @all : !node -> tensor<8xf32>
+  // CHECK: mpdfg.all_reduce sum
+  // CHECK-NEXT: %[[N:[a-z0-9]+]] = mpdfg.extent @node
+  // CHECK-NEXT: mpdfg.all_reduce sum %[[N]] : tensor<f32>
+  // CHECK: mpdfg.binary div
+  %5 = mpdfg.reduce mean %3 along @all : !node -> tensor<8xf32>
+  // CHECK: mpdfg.reduce sum %{{.*}} along @type_of
+  // CHECK-NEXT: mpdfg.all_reduce sum %{{.*}} : tensor<3x8xf32, #mpdfg.on<@type>>
+  %6 = mpdfg.reduce sum %3 along @type_of : !node -> !type
+  // Among values of all ranks nothing happens.
+  // CHECK-NEXT: mpdfg.binary mul %{{.*}}, %[[W]]
+  %7 = mpdfg.binary mul %5, %w : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  return %4, %7, %6 : tensor<8xf32>, tensor<8xf32>, !type
+}
+
+// A composition that leads through other ranks' elements is two movements.
+// CHECK-LABEL: func @through
+func.func @through(%p: !type, %x: !edge) -> (!edge, !type) {
+  // CHECK: mpdfg.broadcast %{{.*}} along @type_of
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.broadcast %{{.*}} along @src
+  %0 = mpdfg.broadcast %p along @src.type : !type -> !edge
+  // CHECK: mpdfg.reduce sum %{{.*}} along @src
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.reduce sum %{{.*}} along @type_of
+  // CHECK: mpdfg.all_reduce sum
+  %1 = mpdfg.reduce sum %x along @src.type : !edge -> !type
+  return %0, %1 : !edge, !type
+}
+
+// Ranks without elements have no say in a maximum.
+// CHECK-LABEL: func @largest
+func.func @largest(%x: !node) -> tensor<8xf32> {
+  // CHECK: mpdfg.reduce max
+  // CHECK: mpdfg.constant 0xFFF0000000000000
+  // CHECK: mpdfg.select
+  // CHECK: mpdfg.all_reduce max
+  // CHECK: mpdfg.select
+  // CHECK: mpdfg.detach
+  %0 = mpdfg.reduce max %x along @all : !node -> tensor<8xf32>
+  %1 = mpdfg.detach %0 : tensor<8xf32> -> tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+  // expected-error @+1 {{cannot be distributed: 'max' along @src, which leads to elements of other ranks; only sums and means are}}
+  %0 = mpdfg.reduce max %x along @src : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x8xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@edge>> {
+  // expected-error @+1 {{cannot be distributed: a softmax along @src, which has members on several ranks}}
+  %0 = mpdfg.norm %x along @src : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  return %0 : tensor<?x8xf32, #mpdfg.on<@edge>>
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<8xf32> {
+  // expected-error @+1 {{cannot be distributed: the max of all elements has one winner on one of the ranks}}
+  %0 = mpdfg.reduce max %x along @all : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+mpdfg.space @node root
+func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.iota : tensor<1xf32>
+  // expected-error @+1 {{cannot be distributed: random numbers of elements need their numbers in the whole graph}}
+  %2 = mpdfg.random %s, %s, %s, %0, %1 site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %2 : tensor<?x1xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+// expected-error @+1 {{cannot be distributed: expected a map that leads to elements of the same rank, since other tuples may be on several ranks}}
+mpdfg.space @pair distinct {base = @edge, maps = [@src]}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+// expected-error @+1 {{cannot be distributed: the last element that @src sends somewhere may be one of another rank}}
+mpdfg.map @last last from @node to @edge {parts = [@src], partial}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @type static {extent = 3 : i64}
+// expected-error @+1 {{cannot be distributed: it leads from a static space to one that is divided}}
+mpdfg.map @first root from @type to @node
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+// expected-error @+1 {{has a name that distribution needs for space @node}}
+mpdfg.space @node.halo root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
