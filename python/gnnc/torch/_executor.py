@@ -162,8 +162,9 @@ class Executor:
     def __init__(self, library: Library, leaf_names: Sequence[str | None], param_names: Sequence[str]) -> None:
         self.library = library
         found = library.description
-        self.leaf_names = list(leaf_names)
         self.arguments: Arguments | ExportedArguments = make_arguments(found)
+        #: Of leaves that the model does not use, None.
+        leaf_names = self.leaf_names = [name if name in self.arguments.names else None for name in leaf_names]
         self.value_leaves = [
             i for i, name in enumerate(leaf_names) if name in found.inputs and not found.inputs[name].source
         ]

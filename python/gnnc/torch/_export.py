@@ -15,6 +15,7 @@ import io
 import logging
 import os
 import tempfile
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -109,6 +110,23 @@ def _exporting() -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _without_functions() -> Iterator[None]:
+    """Without Dynamo torch.export takes what an autograd.Function computes as a constant: its derivative would be lost."""
+    original, thread = torch.autograd.Function.__dict__["apply"], threading.get_ident()
+
+    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == thread:
+            raise Error(f"'{cls.__name__}' is an autograd.Function, whose derivative is not exported")
+        return original.__get__(None, cls)(*args, **kwargs)
+
+    torch.autograd.Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
+    try:
+        yield
+    finally:
+        torch.autograd.Function.apply = original  # type: ignore[method-assign]
+
+
+@contextlib.contextmanager
 def _without_heuristics() -> Iterator[None]:
     """PyTorch Geometric chooses by sizes between two ways to multiply by each relation's weight."""
     try:
@@ -135,8 +153,11 @@ def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
-                with _quietly(), _without_heuristics(), _exporting():
+                functions = contextlib.nullcontext() if strict else _without_functions()
+                with _quietly(), _without_heuristics(), _exporting(), functions:
                     return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+            except Error:
+                raise  # Dynamo would take it
             except Exception as error:
                 refined = _refined(str(error), dimensions)
                 if refined is None:

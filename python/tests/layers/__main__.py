@@ -52,11 +52,15 @@ def arguments(names: tuple[str, ...], nodes: int, edges: int) -> tuple[object, .
 def difference(fast: nn.Module, module: nn.Module, names: tuple[str, ...]) -> float:
     """The largest relative error of outputs and of gradients, at sizes that were not compiled for. `fast` has parameters
     like those of `module`, which is not compiled."""
-    exact = copy.deepcopy(module).double()
+    exact, to_wide = copy.deepcopy(module).double(), torch.Tensor.double
+    try:
+        exact(*pytree.tree_map(lambda leaf: to_wide(leaf) if _is_float(leaf) else leaf, arguments(names, *SIZES[0])))
+    except RuntimeError:  # it makes numbers of float32 itself
+        exact, to_wide = copy.deepcopy(module), torch.Tensor.float
     largest = 0.0
     for nodes, edges in SIZES:
         given = arguments(names, nodes, edges)
-        wide = pytree.tree_map(lambda leaf: leaf.double() if _is_float(leaf) else leaf, given)
+        wide = pytree.tree_map(lambda leaf: to_wide(leaf) if _is_float(leaf) else leaf, given)
         found = [leaf for leaf in pytree.tree_leaves(fast(*given)) if _is_float(leaf)]
         expected = [leaf for leaf in pytree.tree_leaves(exact(*wide)) if _is_float(leaf)]
         cotangents = [torch.randn_like(leaf) for leaf in found]
@@ -64,14 +68,14 @@ def difference(fast: nn.Module, module: nn.Module, names: tuple[str, ...]) -> fl
         if wanted and any(leaf.requires_grad for leaf in expected):
             gradients = torch.autograd.grad(found, wanted, cotangents, allow_unused=True)
             references = torch.autograd.grad(
-                expected, wide_wanted, [each.double() for each in cotangents], allow_unused=True
+                expected, wide_wanted, [to_wide(each) for each in cotangents], allow_unused=True
             )
             pairs = [(a, b) for a, b in zip(gradients, references) if b is not None]
             found += [torch.zeros_like(b) if a is None else a for a, b in pairs]
             expected += [b for _, b in pairs]
         for a, b in zip(found, expected, strict=True):
             if b.numel():
-                error = ((a.double() - b).abs().max() / b.abs().max().clamp(min=1)).item()
+                error = ((a.double() - b.double()).abs().max() / b.abs().max().clamp(min=1)).item()
                 largest = max(largest, error if error == error else float("inf"))
     return largest
 

@@ -252,6 +252,16 @@ class ModuleTest(TorchTest):
 
 
 class StructureTest(TorchTest):
+    def test_arguments_that_are_not_used(self) -> None:
+        class Unused(nn.Module):
+            def forward(self, x: torch.Tensor, edge_index: torch.Tensor, batch: torch.Tensor) -> torch.Tensor:
+                return x.index_select(0, edge_index[0])
+
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(Unused(), (x, edges, torch.zeros(6, dtype=torch.int64)))
+        other, edges = graph(9, 30)
+        self.assertClose(fast(other, edges, torch.ones(9, dtype=torch.int64)), other[edges[0]])
+
     def test_optional_arguments_and_dicts(self) -> None:
         module = Pair()
         x, edges = graph(5, 9)

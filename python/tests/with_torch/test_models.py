@@ -109,6 +109,26 @@ class EffectsTest(TorchTest):
         fast = gnnc.compile(model, (x, edges))
         self.assertClose(fast(x, edges), model(x, edges))
 
+    def test_functions_with_derivatives_of_their_own(self) -> None:
+        """torch.export would take their results as constants."""
+
+        class Doubled(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: object, x: Tensor) -> Tensor:
+                return 2 * x
+
+            @staticmethod
+            def backward(ctx: object, cotangent: Tensor) -> Tensor:
+                return 3 * cotangent
+
+        class Custom(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return Doubled.apply(x).index_select(0, edge_index[0])
+
+        with self.assertRaisesRegex(gnnc.Error, "'Doubled' is an autograd.Function"):
+            gnnc.compile(Custom(), graph(6, 12))
+        self.assertClose(Doubled.apply(torch.ones(2)), torch.full((2,), 2.0))
+
     def test_arguments_changed_in_place(self) -> None:
         class InPlace(nn.Module):
             def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
