@@ -144,7 +144,12 @@ def parse(text: bytes | str) -> Description:
         outputs=values("outputs"),
         sparse={item["name"]: sparse(item) for item in document.get("sparse_inputs", ())},
         programs={item["name"]: program(item) for item in document["programs"]},
-        embedded=frozenset(item["name"] for item in document.get("params", ()) if item.get("embedded")),
+        embedded=frozenset(
+            item["name"]
+            for group in ("params", "states")
+            for item in document.get(group, ())
+            if item.get("embedded")
+        ),
         exported=bool(document.get("exported")),
         document=document,
     )

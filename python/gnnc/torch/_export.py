@@ -270,7 +270,7 @@ def describe(program: ExportedProgram, path: Path) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
-    values = {node.name: node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"}
+    values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     for spec in program.graph_signature.input_specs:
         if spec.kind is not InputKind.USER_INPUT:
             continue
@@ -285,6 +285,9 @@ def describe(program: ExportedProgram, path: Path) -> Artifact:
     for output in program.graph_signature.output_specs:
         if output.kind is OutputKind.USER_OUTPUT:
             is_tensor = isinstance(output.arg, TensorArgument)
+            if is_tensor and not values[output.arg.name].is_floating_point():  # compiled code gives floats
+                name = output.arg.name
+                raise CompileError(f"output '{name}' has integers or truth values: return floats, as '.float()' gives")
             outputs.append(count if is_tensor else None)
             count += is_tensor
         else:
