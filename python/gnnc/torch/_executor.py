@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
 
 
+def same_constant(given: Any, known: Any) -> bool:
+    """Whether an argument that is no tensor is what was compiled in: 1, 1.0 and True are equal, but three arguments."""
+    return given is known or (type(given) is type(known) and not isinstance(given, Tensor) and bool(given == known))
+
+
 class Plan:
     """A program as calls see it: which operand, cotangent, output or computed input goes to each of its bindings.
 
@@ -120,7 +125,7 @@ class Bound:
             if leaf.shape != shape or leaf.stride() != stride:
                 return False
         for i, known in self.others:
-            if leaves[i] != known:
+            if not same_constant(leaves[i], known):
                 return False
         return True
 

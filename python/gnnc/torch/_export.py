@@ -64,6 +64,18 @@ def _dimensions(leaves: Sequence[Any]) -> list[dict[int, Any] | None]:
     return result
 
 
+def _apart(leaves: Sequence[Any]) -> list[Any]:
+    """With a tensor of its own for each argument: torch.export takes arguments that are one object for one for good."""
+    seen: set[int] = set()
+    result = []
+    for leaf in leaves:
+        if isinstance(leaf, Tensor) and id(leaf) in seen:
+            leaf = leaf.detach().requires_grad_(leaf.requires_grad)
+        seen.add(id(leaf))
+        result.append(leaf)
+    return result
+
+
 @contextlib.contextmanager
 def _quietly() -> Iterator[None]:
     """torch.export logs and warns of what is tried again here."""
@@ -148,6 +160,8 @@ def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
     failures: list[Exception] = []
     for strict in (False, True):
         leaves, tree = pytree.tree_flatten((args, kwargs))
+        leaves = _apart(leaves)
+        args, kwargs = pytree.tree_unflatten(leaves, tree)
         dimensions = _dimensions(leaves)
         for _ in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)

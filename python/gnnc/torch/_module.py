@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 from .._errors import CompileError, Error
 from .._library import Library
 from . import _autograd, _export, _operator, _second
-from ._executor import Bound, Executor
+from ._executor import Bound, Executor, same_constant
 
 
 @dataclass
@@ -102,13 +102,13 @@ class Specialization:
         self.executor = Executor(library, artifact.leaf_names, names)
         self.executor.pull_back = _second.PullBack(module, self, options)
 
-    def accepts(self, training: bool, leaves: Sequence[Any]) -> bool:
-        """Whether these arguments differ from the example's only in sizes that may differ."""
-        if training != self.training or len(leaves) != len(self.types):
+    def accepts(self, training: bool, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
+        if training != self.training or tree != self.example.tree:
             return False
         for leaf, dtype, constant in zip(leaves, self.types, self.constants):
             if dtype is None:
-                if isinstance(leaf, Tensor) or leaf != constant:
+                if not same_constant(leaf, constant):
                     return False
             elif not isinstance(leaf, Tensor) or leaf.dtype is not dtype or leaf.is_cuda != self.on_device:
                 return False
@@ -206,7 +206,7 @@ class CompiledModule(nn.Module):
         if _export.is_exporting():  # as a part of what is compiled
             return self.__dict__["_module"](*args, **kwargs)
         if torch.compiler.is_compiling():
-            return _operator.traced(self, pytree.tree_leaves((args, kwargs)))
+            return _operator.traced(self, *pytree.tree_flatten((args, kwargs)))
         last: Specialization | None = self.__dict__["_last"]
         # The way of a training loop: the same graph again.
         if last is not None and not kwargs and len(args) == last.positional and last.training is self.training:
@@ -217,16 +217,16 @@ class CompiledModule(nn.Module):
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        leaves = pytree.tree_leaves((args, kwargs))
+        leaves, tree = pytree.tree_flatten((args, kwargs))
         device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
         if (self.training, len(leaves)) in self.__dict__["_refused"]:
             return self.__dict__["_module"](*args, **kwargs)
         last = self.__dict__["_last"]
-        if last is None or not last.accepts(self.training, leaves):
+        if last is None or not last.accepts(self.training, leaves, tree):
             try:
-                last = self._specialization(leaves, args, kwargs)
+                last = self._specialization(args, kwargs)
             except Error as error:
                 if not self.__dict__["_options"].fall_back:
                     raise
@@ -266,13 +266,14 @@ class CompiledModule(nn.Module):
             Tensor, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor, result
         )
 
-    def _specialization(self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+    def _specialization(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+        leaves, tree = pytree.tree_flatten((args, kwargs))
         known: list[Specialization] = self.__dict__["_specializations"]
-        found = next((each for each in known if each.accepts(self.training, leaves)), None)
+        found = next((each for each in known if each.accepts(self.training, leaves, tree)), None)
         if found is not None:
             return found
         with self.__dict__["_lock"]:
-            found = next((each for each in known if each.accepts(self.training, leaves)), None)
+            found = next((each for each in known if each.accepts(self.training, leaves, tree)), None)
             if found is None:
                 found = self._compile(leaves, args, kwargs)
                 known.append(found)

@@ -141,16 +141,16 @@ def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
 call.register_autograd(_backward, setup_context=_setup)
 
 
-def traced(module: CompiledModule, leaves: Sequence[Any]) -> Any:
+def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     """What a tracer sees of a call."""
-    place = find_place(module, leaves)
+    place = find_place(module, leaves, tree)
     known = module.__dict__["_specializations"][place]
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
     return known.result(call(module.__dict__["_handle"], place, tensors))
 
 
-def find_place(module: CompiledModule, leaves: Sequence[Any]) -> int:
+def find_place(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> int:
     for place, known in enumerate(module.__dict__["_specializations"]):
-        if known.accepts(module.training, leaves):
+        if known.accepts(module.training, leaves, tree):
             return place
     raise Error("call the compiled module once, or compile it with example inputs, before it is traced")

@@ -131,7 +131,7 @@ class _Compiled:
     ) -> list[Tensor | None]:
         executor = self.known.executor
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + cotangents
-        if not self.known.accepts(self.known.training, tensors):
+        if not self.known.accepts(self.known.training, tensors, self.known.example.tree):
             raise Error("second derivatives were compiled for other arguments")
         now = self.known.parameters()
         names = executor.operand_names[len(executor.value_leaves) :]

@@ -13,7 +13,7 @@ import weakref
 from unittest import mock
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 import gnnc
 from gnnc import _cache, _compiler
@@ -271,6 +271,47 @@ class StructureTest(TorchTest):
         self.assertClose(fast(x, edges, weight), module(x, edges, weight))
         self.assertClose(fast(x, edges, edge_weight=weight), module(x, edges, weight))
         self.assertClose(fast(x, edges, None), module(x, edges))
+
+    def test_dicts_and_keywords_in_another_order(self) -> None:
+        class Both(nn.Module):
+            def forward(self, edge_index: Tensor, x: dict[str, Tensor]) -> Tensor:
+                return x["a"].index_select(0, edge_index[0]) * 2 + x["b"].index_select(0, edge_index[1])
+
+        class Named(nn.Module):
+            def forward(self, edge_index: Tensor, u: Tensor, v: Tensor) -> Tensor:
+                return u.index_select(0, edge_index[0]) * 2 + v.index_select(0, edge_index[1])
+
+        (a, edges), b = graph(5, 9), torch.randn(5, 3)
+        module: nn.Module = Both()
+        fast = gnnc.compile(module, (edges, {"a": a, "b": b}))
+        for given in ({"a": a, "b": b}, {"b": b, "a": a}, {"a": a, "b": b}):
+            self.assertClose(fast(edges, given), module(edges, given))
+        module = Named()
+        fast = gnnc.compile(module, (edges,), kwargs={"u": a, "v": b})
+        self.assertClose(fast(edges, v=b, u=a), module(edges, a, b))
+        self.assertClose(fast(edges, u=a, v=b), module(edges, a, b))
+        self.assertClose(fast(edges, a, v=b), module(edges, a, b))
+
+    def test_one_tensor_for_two_arguments_of_the_example(self) -> None:
+        class Two(nn.Module):
+            def forward(self, edge_index: Tensor, u: Tensor, v: Tensor) -> Tensor:
+                return u.index_select(0, edge_index[0]) * 2 + v.index_select(0, edge_index[1])
+
+        (a, edges), b = graph(5, 9), torch.randn(5, 3)
+        fast = gnnc.compile(Two(), (edges, a, a))
+        self.assertClose(fast(edges, a, a), Two()(edges, a, a))
+        self.assertClose(fast(edges, a, b), Two()(edges, a, b))
+
+    def test_constants_of_other_types(self) -> None:
+        class Scaled(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor, flag: object) -> Tensor:
+                return x.index_select(0, edge_index[0]) * (3 if flag is True else 1)
+
+        module = Scaled()
+        x, edges = graph(5, 9)
+        fast = gnnc.compile(module, (x, edges, True))
+        for flag in (True, 1, True, 1.0, None, 1):
+            self.assertClose(fast(x, edges, flag), module(x, edges, flag))
 
 
 if __name__ == "__main__":
