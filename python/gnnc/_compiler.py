@@ -87,14 +87,16 @@ def run_compiler(model: Path, output: Path, options: Sequence[str]) -> None:
         raise CompileError(first.partition("error: ")[2] or first, done.stderr)
 
 
-def compile_cached(model: Path, options: Sequence[str], *, progress: bool | None = None) -> Path:
+def compile_cached(
+    model: Path, options: Sequence[str], *, numbers: bytes = b"", progress: bool | None = None
+) -> Path:
     """The object of a model file, compiled unless the cache has it.
 
     The key covers the compiler, its options and the model; of a `.pt2` file not the weights, so the object must be given
-    parameters wherever it is used. `progress`: says on standard error what is going on; None: if that is a terminal.
+    parameters wherever it is used. `numbers`: of those weights that are compiled in. `progress`: says on standard error what is going on; None: if that is a terminal.
     """
     folder = cache_folder()
-    path = folder / f"{_key(model, options)}.so"
+    path = folder / f"{_key(model, options, numbers)}.so"
     if path.exists():
         return path
     folder.mkdir(parents=True, exist_ok=True)
@@ -119,12 +121,12 @@ def compile_cached(model: Path, options: Sequence[str], *, progress: bool | None
     return path
 
 
-def _key(model: Path, options: Sequence[str]) -> str:
+def _key(model: Path, options: Sequence[str], numbers: bytes = b"") -> str:
     digest = hashlib.sha256()
     compiler = find_compiler().resolve()
     status = compiler.stat()
     parts = [str(compiler), str(status.st_size), str(status.st_mtime_ns), *options]
-    digest.update("\0".join(parts).encode())
+    digest.update("\0".join(parts).encode() + b"\0" + numbers)
     if zipfile.is_zipfile(model):
         with zipfile.ZipFile(model) as archive:
             for entry in sorted(archive.namelist()):

@@ -106,6 +106,8 @@ class Bound:
     guards: list[tuple[int, Tensor, int, int, torch.Size, tuple[int, ...]]]
     #: What is no tensor.
     others: list[tuple[int, Any]]
+    #: Tensors that the model does not use.
+    unused: list[tuple[int, torch.dtype, torch.Size]]
     #: Shapes and types of inputs and parameters.
     operands: list[tuple[tuple[int, ...], torch.dtype]]
     #: Inputs that were computed with the graph.
@@ -126,6 +128,9 @@ class Bound:
                 return False
         for i, known in self.others:
             if not same_constant(leaves[i], known):
+                return False
+        for i, dtype, shape in self.unused:
+            if leaves[i].dtype is not dtype or leaves[i].shape != shape:
                 return False
         return True
 
@@ -245,6 +250,7 @@ class Executor:
             number=-1 if device[0] == _abi.CPU else device[1],
             guards=[],
             others=[],
+            unused=[],
             operands=[(value.shape(extent), TYPES[value.dtype]) for value in self.operand_values],
             leaves=list(leaves),
             kept=[],
@@ -260,9 +266,11 @@ class Executor:
                 bound.others.append((i, leaf))
             elif i in values:
                 self._check(self.library.description.inputs[self.leaf_names[i] or ""], leaf, bound)
+            elif self.leaf_names[i] is None:
+                bound.unused.append((i, leaf.dtype, leaf.shape))
             elif leaf.is_inference():
                 inference = True
-            elif self.leaf_names[i] is not None:
+            else:
                 bound.kept.append(leaf.detach())
                 bound.guards.append((i, leaf, leaf._version, leaf.data_ptr(), leaf.shape, leaf.stride()))
         if not inference:

@@ -44,6 +44,7 @@ class Artifact:
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
     output_tree: Any  #: torch's TreeSpec of the result
+    integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -243,7 +244,7 @@ def build(
                 name = type(model).__name__
                 raise Error(f"torch.export cannot save {name}: {_first_line(error)}") from error
         if output is None:
-            path = _compiler.compile_cached(source, options, progress=progress)
+            path = _compiler.compile_cached(source, options, numbers=_numbers(program), progress=progress)
         else:
             _compiler.run_compiler(source, output, options)
             path = output
@@ -280,6 +281,24 @@ def check_effects(program: ExportedProgram) -> None:
             raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
 
 
+def _integers(program: ExportedProgram) -> list[str]:
+    """Parameters and buffers of integers or truth values that the program reads."""
+    read = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder" and node.users}
+    return [
+        str(spec.target)
+        for spec in program.graph_signature.input_specs
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER)
+        and spec.arg.name in read
+        and not read[spec.arg.name].is_floating_point()
+    ]
+
+
+def _numbers(program: ExportedProgram) -> bytes:
+    """The numbers of these."""
+    tensors = {**program.constants, **program.state_dict}
+    return b"".join(tensors[name].detach().cpu().contiguous().numpy().tobytes() for name in _integers(program))
+
+
 def describe(program: ExportedProgram, path: Path) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
@@ -306,4 +325,4 @@ def describe(program: ExportedProgram, path: Path) -> Artifact:
             count += is_tensor
         else:
             raise CompileError(f"the module changes '{output.target}': return it instead")
-    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec)
+    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, _integers(program))

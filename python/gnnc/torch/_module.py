@@ -23,6 +23,7 @@ from .._errors import CompileError, Error
 from .._library import Library
 from . import _autograd, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
+from ._state import State, modes_of, owner_of
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Options:
 class Example:
     """The arguments that a module was compiled for, without their numbers."""
 
-    training: bool
+    modes: list[bool]  #: `training` of each of its modules, the first of which is itself
     types: list[torch.dtype | None]  #: of each leaf; None: it is no tensor
     shapes: list[torch.Size | None]
     constants: list[Any]  #: leaves that are no tensors
@@ -50,7 +51,7 @@ class Example:
         leaves, tree = pytree.tree_flatten((args, kwargs))
         tensors = [leaf if isinstance(leaf, Tensor) else None for leaf in leaves]
         return Example(
-            training=module.training,
+            modes=modes_of(module),
             types=[None if tensor is None else tensor.dtype for tensor in tensors],
             shapes=[None if tensor is None else tensor.shape for tensor in tensors],
             constants=[None if isinstance(leaf, Tensor) else leaf for leaf in leaves],
@@ -71,11 +72,19 @@ class Specialization:
     """A module compiled for one mode, one structure of arguments and one set of sizes that are compiled in."""
 
     def __init__(
-        self, module: nn.Module, example: Example, artifact: _export.Artifact, library: Library, options: Options
+        self,
+        module: nn.Module,
+        example: Example,
+        artifact: _export.Artifact,
+        library: Library,
+        options: Options,
+        place: int = 0,
     ) -> None:
+        self.place = place  #: its number among those of its module
+        self.state = State(module, example.modes, artifact.integers)
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
-        self.training, self.on_device = example.training, example.device.type == "cuda"
+        self.on_device = example.device.type == "cuda"
         self.device_type = example.device.type
         self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf()
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
@@ -89,22 +98,20 @@ class Specialization:
             module.named_buffers(remove_duplicate=False)
         )
         for name in (*found.params, *found.states):
+            if name in found.embedded and name in artifact.integers:
+                continue
             if name not in tensors:
                 if name in found.embedded:
                     continue
                 raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
-            owner: nn.Module = module
-            *path, last = name.split(".")
-            for part in path:
-                owner = getattr(owner, part)
-            self.params.append((owner._parameters if last in owner._parameters else owner._buffers, last))
+            self.params.append(owner_of(module, name))
             names.append(name)
         self.executor = Executor(library, artifact.leaf_names, names)
         self.executor.pull_back = _second.PullBack(module, self, options)
 
-    def accepts(self, training: bool, leaves: Sequence[Any], tree: Any) -> bool:
+    def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
-        if training != self.training or tree != self.example.tree:
+        if tree != self.example.tree:
             return False
         for leaf, dtype, constant in zip(leaves, self.types, self.constants):
             if dtype is None:
@@ -117,6 +124,10 @@ class Specialization:
                 return False
         return True
 
+    def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether it computes what the module, as it is now, does with these arguments."""
+        return self.accepts(leaves, tree) and self.state.is_in_mode() and self.state.is_current()
+
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
         return [owner[name] for owner, name in self.params]
@@ -124,8 +135,8 @@ class Specialization:
     def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
         try:
-            return self.executor.known(args, self.parameters())
-        except AttributeError:  # something else where a tensor was
+            return self.executor.known(args, self.parameters()) if self.state.is_same() else None
+        except (AttributeError, KeyError):  # something else where a tensor was
             return None
 
     def result(self, outputs: Sequence[Tensor]) -> Any:
@@ -140,8 +151,9 @@ class CompiledModule(nn.Module):
     """A module whose `forward` runs compiled code. It has the same parameters, buffers, submodules and attributes as the
     module that was compiled (the same objects): optimisers, `state_dict`, `to` and `train` work on both.
 
-    `train()` and `eval()` are two compilations, each made when it is first needed. Hooks of submodules do not run. What
-    `forward` does must not change afterwards (sizes of graphs apart): Python code runs only when it is compiled.
+    `train()` and `eval()` are two compilations, each made when it is first needed. So is one after a submodule was
+    replaced, parameters that were one are two, or a buffer of integers has other numbers. Hooks of submodules do not
+    run. What `forward` does must not change otherwise (sizes of graphs apart): Python code runs only when it is compiled.
     """
 
     def __init__(self, module: nn.Module, options: Options | None = None) -> None:
@@ -181,12 +193,14 @@ class CompiledModule(nn.Module):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CompiledModule:
         result = CompiledModule(copy.deepcopy(self.__dict__["_module"], memo), self.__dict__["_options"])
-        result.train(self.training)
         memo[id(self)] = result
         # Objects are shared: they hold no parameters.
         for known in self.__dict__["_specializations"]:
+            if not known.state.is_current():
+                continue
             library, options = known.executor.library, self.__dict__["_options"]
-            copied = Specialization(result.__dict__["_module"], known.example, known.artifact, library, options)
+            module, example = result.__dict__["_module"], known.example
+            copied = Specialization(module, example, known.artifact, library, options, known.place)
             result.__dict__["_specializations"].append(copied)
         return result
 
@@ -209,7 +223,7 @@ class CompiledModule(nn.Module):
             return _operator.traced(self, *pytree.tree_flatten((args, kwargs)))
         last: Specialization | None = self.__dict__["_last"]
         # The way of a training loop: the same graph again.
-        if last is not None and not kwargs and len(args) == last.positional and last.training is self.training:
+        if last is not None and not kwargs and len(args) == last.positional:
             if not torch.is_autocast_enabled(last.device_type):
                 known = last.known(args)
                 if known is not None:
@@ -221,10 +235,11 @@ class CompiledModule(nn.Module):
         device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
-        if (self.training, len(leaves)) in self.__dict__["_refused"]:
+        refused = self.__dict__["_refused"]
+        if refused and (*modes_of(self.__dict__["_module"]), len(leaves)) in refused:
             return self.__dict__["_module"](*args, **kwargs)
         last = self.__dict__["_last"]
-        if last is None or not last.accepts(self.training, leaves, tree):
+        if last is None or not last.is_for(leaves, tree):
             try:
                 last = self._specialization(args, kwargs)
             except Error as error:
@@ -232,8 +247,8 @@ class CompiledModule(nn.Module):
                     raise
                 module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
                 message = f"gnnc leaves {type(module).__name__} to PyTorch in {mode} mode: {error}"
-                self.__dict__["_refused"].add((self.training, len(leaves)))
                 result, compiled = self._by_parts(args, kwargs)
+                refused.add((*modes_of(module), len(leaves)))
                 message += f"; compiled in it: {', '.join(compiled)}" if compiled else ""
                 warnings.warn(message, stacklevel=2)
                 return result
@@ -269,27 +284,31 @@ class CompiledModule(nn.Module):
     def _specialization(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
         leaves, tree = pytree.tree_flatten((args, kwargs))
         known: list[Specialization] = self.__dict__["_specializations"]
-        found = next((each for each in known if each.accepts(self.training, leaves, tree)), None)
+        found = next((each for each in known if each.is_for(leaves, tree)), None)
         if found is not None:
             return found
         with self.__dict__["_lock"]:
-            found = next((each for each in known if each.accepts(self.training, leaves, tree)), None)
+            found = next((each for each in known if each.is_for(leaves, tree)), None)
             if found is None:
-                found = self._compile(leaves, args, kwargs)
-                known.append(found)
+                found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
+                known[:] = [*(each for each in known if each.state.is_current()), found]
             return found
 
-    def _compile(self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
+    def _compile(
+        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
+    ) -> Specialization:
         module, options = self.__dict__["_module"], self.__dict__["_options"]
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = _export.build(module, args, kwargs, flags, progress=options.progress)
-        return Specialization(module, Example.of(module, args, kwargs), artifact, Library(artifact.path), options)
+        example, library = Example.of(module, args, kwargs), Library(artifact.path)
+        return Specialization(module, example, artifact, library, options, place)
 
     def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
         """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,
         and returns its path. The module must have been compiled for its present mode."""
-        known = next((each for each in self.__dict__["_specializations"] if each.training == self.training), None)
+        made = self.__dict__["_specializations"]
+        known = next((each for each in made if each.state.is_in_mode() and each.state.is_current()), None)
         if known is None:
             raise Error("nothing is compiled yet: call the module, or compile it with example inputs")
         module = self.__dict__["_module"]
@@ -329,6 +348,6 @@ def summary(known: Specialization) -> str:
         kernel for kernel in found.description.document.get("kernels", ()) if kernel.get("function") == "forward"
     ]
     backward = [kernel for kernel in found.description.document.get("kernels", ()) if kernel.get("half") == "backward"]
-    mode = "training" if known.training else "evaluation"
+    mode = "training" if known.example.modes[0] else "evaluation"
     size = found.path.stat().st_size / 1024
     return f"{mode}: {len(kernels)} kernels forward, {len(backward)} backward, {size:.0f} KiB ({found.path.name[:12]})"

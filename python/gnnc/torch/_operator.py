@@ -37,7 +37,10 @@ def _find(number: int, place: int) -> Specialization:
     module = _modules.get(number)
     if module is None:
         raise Error("a traced program calls a compiled module that is gone")
-    return module.__dict__["_specializations"][place]
+    found = next((each for each in module.__dict__["_specializations"] if each.place == place), None)
+    if found is None:
+        raise Error("a traced program calls a compiled module that has changed since: trace it again")
+    return found
 
 
 def _split(known: Specialization, tensors: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
@@ -143,14 +146,13 @@ call.register_autograd(_backward, setup_context=_setup)
 
 def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     """What a tracer sees of a call."""
-    place = find_place(module, leaves, tree)
-    known = module.__dict__["_specializations"][place]
+    known = find(module, leaves, tree)
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
-    return known.result(call(module.__dict__["_handle"], place, tensors))
+    return known.result(call(module.__dict__["_handle"], known.place, tensors))
 
 
-def find_place(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> int:
-    for place, known in enumerate(module.__dict__["_specializations"]):
-        if known.accepts(module.training, leaves, tree):
-            return place
+def find(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Specialization:
+    for known in module.__dict__["_specializations"]:
+        if known.is_for(leaves, tree):
+            return known
     raise Error("call the compiled module once, or compile it with example inputs, before it is traced")

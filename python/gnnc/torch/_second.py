@@ -85,7 +85,7 @@ class PullBack:
         aliases = {name or "": tensor.view_as(tensor) for name, tensor in params.items()}
         operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
         args, kwargs = pytree.tree_unflatten(leaves, self.known.example.tree)
-        with _mode(self.module, self.known.training):
+        with _mode(self.module, self.known.example.modes):
             result = pytree.tree_leaves(torch.func.functional_call(self.module, aliases, args, kwargs))
         outputs: list[Any] = [None] * len(cotangents)
         for leaf, number in zip(result, self.known.artifact.outputs):
@@ -114,13 +114,12 @@ class _Compiled:
 
         self.pull_back, known = pull_back, pull_back.known
         args, kwargs = known.example.arguments()
-        with _mode(pull_back.module, known.training), torch.enable_grad():
+        with _mode(pull_back.module, known.example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
         leaves, cotangents = _examples(program, known)
         graph, self.used, self.names = _trace(program, known, pull_back.differentiated, leaves, cotangents)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
         module = Gradient(pull_back.module, graph, self.names)
-        module.train(known.training)
         flags = compiler_options(pull_back.module, tensors, pull_back.options)
         artifact = _export.build(module, tensors, {}, flags, progress=pull_back.options.progress)
         example, library = Example.of(module, tensors, {}), Library(artifact.path)
@@ -131,7 +130,7 @@ class _Compiled:
     ) -> list[Tensor | None]:
         executor = self.known.executor
         tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + cotangents
-        if not self.known.accepts(self.known.training, tensors, self.known.example.tree):
+        if not self.known.accepts(tensors, self.known.example.tree):
             raise Error("second derivatives were compiled for other arguments")
         now = self.known.parameters()
         names = executor.operand_names[len(executor.value_leaves) :]
@@ -165,13 +164,11 @@ def _is_float(leaf: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _mode(module: nn.Module, training: bool) -> Iterator[None]:
+def _mode(module: nn.Module, modes: Sequence[bool]) -> Iterator[None]:
     """The module in the mode that it was compiled in."""
-    if module.training is training:
-        yield
-        return
     before = [(each, each.training) for each in module.modules()]
-    module.train(training)
+    for (each, _), mode in zip(before, modes):
+        each.training = mode
     try:
         yield
     finally:
