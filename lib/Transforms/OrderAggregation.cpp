@@ -15,8 +15,9 @@
 //
 // The movement should carry the narrower rows, so the product comes first where it makes rows narrower and last where
 // it makes them wider; and a product on the members of a sum becomes one on its owners. All this is decided by the
-// sizes of axes, but where the two sides are on different spaces: there it takes an assumption (`extents`). A bias is
-// not linear: it ends the pattern, as do maxima, softmaxes and dropout.
+// sizes of axes, but where the two sides are on different spaces: there it takes an assumption (`extents`). A bias that
+// is added to a product right under a sum is added afterwards, once for each member; elsewhere it ends the pattern, as
+// do maxima, softmaxes and dropout.
 //
 //===----------------------------------------------------------------------===//
 
@@ -122,8 +123,36 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     ++numMoved;
   }
 
+  /// sum(x W + b) -> sum(x W) + count * b, and of a mean b where there are members: what is left is linear.
+  ReduceOp withoutBias(ReduceOp sum) {
+    auto added = sum.getInput().getDefiningOp<BinaryOp>();
+    bool isSum = sum.getKind() == ReduceKind::Sum;
+    if (!added || added.getKind() != BinaryKind::Add || !added->hasOneUse() || sum.getAlong() == kAllMap ||
+        (!isSum && sum.getKind() != ReduceKind::Mean))
+      return sum;
+    for (unsigned i : {0, 1}) {
+      Value bias = added->getOperand(i);
+      auto product = added->getOperand(1 - i).getDefiningOp<ContractOp>();
+      if (getResidency(bias.getType()) || !product || !rowsOf(product) || !product->hasOneUse() ||
+          product.getType() != added.getType() || getFeatureElements(product.getType()) == 1 || !isFinite(bias))
+        continue;
+      OpBuilder b(sum);
+      Rules r(b, sum.getLoc());
+      Value linear = r.reduce(sum.getKind(), product, sum.getAlongAttr(), sum.getType());
+      Value count = DegreeOp::create(b, r.loc, Rules::withFeatures(sum.getType(), {}), sum.getAlongAttr());
+      count = r.reshape(count, SmallVector<int64_t>(getFeatureShape(bias.getType()).size(), 1));
+      Value times = isSum ? count : r.greater(count, r.number(0, count));
+      sum.replaceAllUsesWith(r.add(linear, r.mul(times, bias)));
+      sum.erase();
+      added.erase();
+      return linear.getDefiningOp<ReduceOp>();
+    }
+    return sum;
+  }
+
   /// L (x W) -> (L x) W where W makes rows wider, or where the product is one of members.
   void aggregateFirst(ReduceOp sum) {
+    sum = withoutBias(sum);
     ActionCounts counts;
     Value core = coreOf(sum.getResult(), /*root=*/true, counts);
     auto product = core.getDefiningOp<ContractOp>();

@@ -71,15 +71,43 @@ func.func @of_members(%e: !edge, %w: tensor<8x32xf32>) -> !wide {
   return %1 : !wide
 }
 
-// A bias under the sum counts once for each member (and under a mean not at all where there are none), so it is not linear.
+// A bias right under the sum counts once for each member, under a mean once where there are any: it is added afterwards.
 // CHECK-LABEL: func @bias
-// CHECK: mpdfg.contract {{.*}}#mpdfg.on<@edge>>, tensor<8x32xf32>
-// CHECK: mpdfg.binary add
-// CHECK: mpdfg.reduce mean
+// CHECK: %[[S:.*]] = mpdfg.reduce mean %arg0 along @dst
+// CHECK: %[[P:.*]] = mpdfg.contract %[[S]] [0], %arg1
+// CHECK: mpdfg.degree along @dst
+// CHECK: mpdfg.binary gt
+// CHECK: %[[B:.*]] = mpdfg.binary mul {{.*}}%arg2
+// CHECK: mpdfg.binary add %[[P]], %[[B]]
 func.func @bias(%e: !edge, %w: tensor<8x32xf32>, %b: tensor<32xf32>) -> !wide {
   %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge, tensor<8x32xf32> -> !ewide
   %1 = mpdfg.binary add %0, %b : !ewide, tensor<32xf32> -> !ewide
   %2 = mpdfg.reduce mean %1 along @dst : !ewide -> !wide
+  return %2 : !wide
+}
+
+// CHECK-LABEL: func @bias_of_each_member
+// CHECK: %[[S:.*]] = mpdfg.reduce sum %arg0 along @dst
+// CHECK: %[[P:.*]] = mpdfg.contract %[[S]] [0], %arg1
+// CHECK: %[[D:.*]] = mpdfg.degree along @dst
+// CHECK-NOT: mpdfg.binary gt
+// CHECK: %[[B:.*]] = mpdfg.binary mul {{.*}}%arg2
+// CHECK: mpdfg.binary add %[[P]], %[[B]]
+func.func @bias_of_each_member(%e: !edge, %w: tensor<8x32xf32>, %b: tensor<32xf32>) -> !wide {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge, tensor<8x32xf32> -> !ewide
+  %1 = mpdfg.binary add %b, %0 : tensor<32xf32>, !ewide -> !ewide
+  %2 = mpdfg.reduce sum %1 along @dst : !ewide -> !wide
+  return %2 : !wide
+}
+
+// Rows of members are no bias.
+// CHECK-LABEL: func @rows_added
+// CHECK: mpdfg.binary add
+// CHECK: mpdfg.reduce sum
+func.func @rows_added(%e: !edge, %w: tensor<8x32xf32>, %r: !ewide) -> !wide {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge, tensor<8x32xf32> -> !ewide
+  %1 = mpdfg.binary add %0, %r : !ewide, !ewide -> !ewide
+  %2 = mpdfg.reduce sum %1 along @dst : !ewide -> !wide
   return %2 : !wide
 }
 
