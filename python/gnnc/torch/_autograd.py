@@ -58,7 +58,7 @@ def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     """With gradients that can be differentiated."""
     operands, bound = ctx.saved_tensors[: ctx.count], ctx.bound
     bound.check_unchanged()
-    gradients = ctx.executor.pull_back(bound, operands, cotangents)
+    gradients = ctx.executor.pull_back(ctx.executor, bound, operands, cotangents)
     wanted = ctx.needs_input_grad[2:]
     return (None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 

@@ -107,7 +107,7 @@ class Specialization:
             self.params.append(owner_of(module, name))
             names.append(name)
         self.executor = Executor(library, artifact.leaf_names, names)
-        self.executor.pull_back = _second.PullBack(module, self, options)
+        self.executor.pull_back = _second.PullBack(module, example, artifact, options)
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""

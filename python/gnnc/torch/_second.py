@@ -27,8 +27,8 @@ from .._library import Library
 from . import _autograd, _export
 
 if TYPE_CHECKING:
-    from ._executor import Bound
-    from ._module import Options, Specialization
+    from ._executor import Bound, Executor
+    from ._module import Example, Options
 
 #: What decompositions and derivatives leave where a tensor is kept for later. In modules without a `detach` of their own
 #: they are the tensor itself.
@@ -36,21 +36,21 @@ _ALIASES = (torch.ops.aten.detach.default, torch.ops.aten.alias.default)
 
 
 class PullBack:
-    """Of one specialization of a module."""
+    """Of one specialization of a module. The executor, which has this, comes with each call: without a cycle the memory
+    of a module is free as soon as nobody has it."""
 
-    def __init__(self, module: nn.Module, known: Specialization, options: Options) -> None:
-        self.module, self.known, self.options = module, known, options
+    def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, options: Options) -> None:
+        self.module, self.example, self.artifact, self.options = module, example, artifact, options
         self._compiled: _Compiled | None = None
         self._is_refused = False
 
     def __call__(
-        self, bound: Bound, operands: Sequence[Tensor], cotangents: Sequence[Tensor | None]
+        self, executor: Executor, bound: Bound, operands: Sequence[Tensor], cotangents: Sequence[Tensor | None]
     ) -> list[Tensor | None]:
         """Gradients with respect to the operands, as differentiable functions of operands and cotangents."""
-        executor = self.known.executor
         leaves = list(bound.leaves)
         for i, operand in zip(executor.value_leaves, operands):
-            dtype = self.known.types[i]
+            dtype = self.example.types[i]
             is_number = dtype is not None and dtype.is_floating_point
             leaves[i] = operand if is_number or dtype is None else operand.detach().to(dtype)
         params = dict(zip(executor.operand_names[len(executor.value_leaves) :], operands[len(executor.value_leaves) :]))
@@ -60,7 +60,7 @@ class PullBack:
         ]
         if self._compiled is None and not self._is_refused:
             try:
-                self._compiled = _Compiled(self)
+                self._compiled = _Compiled(self, executor)
             except Exception as error:  # tracing derivatives may fail in any way
                 self._is_refused = True
                 name = type(self.module).__name__
@@ -69,29 +69,23 @@ class PullBack:
                 warnings.warn(message, stacklevel=2)
         if self._compiled is not None:
             return self._compiled(leaves, params, given)
-        return self._by_pytorch(leaves, params, given)
-
-    @property
-    def differentiated(self) -> list[int]:
-        """The operands that have gradients."""
-        return [i for i, name in enumerate(self.known.executor.gradient_names) if name is not None]
+        return self._by_pytorch(executor, leaves, params, given)
 
     def _by_pytorch(
-        self, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]
+        self, executor: Executor, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]
     ) -> list[Tensor | None]:
-        executor = self.known.executor
         # Aliases: one operand may be made from another, and these are gradients with respect to each by itself.
         leaves = [leaf.view_as(leaf) if _is_float(leaf) else leaf for leaf in leaves]
         aliases = {name or "": tensor.view_as(tensor) for name, tensor in params.items()}
         operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
-        args, kwargs = pytree.tree_unflatten(leaves, self.known.example.tree)
-        with _mode(self.module, self.known.example.modes):
+        args, kwargs = pytree.tree_unflatten(leaves, self.example.tree)
+        with _mode(self.module, self.example.modes):
             result = pytree.tree_leaves(torch.func.functional_call(self.module, aliases, args, kwargs))
         outputs: list[Any] = [None] * len(cotangents)
-        for leaf, number in zip(result, self.known.artifact.outputs):
+        for leaf, number in zip(result, self.artifact.outputs):
             if number is not None:
                 outputs[number] = leaf
-        wanted = [i for i in self.differentiated if operands[i].requires_grad]
+        wanted = [i for i in _differentiated(executor) if operands[i].requires_grad]
         pairs = [(output, given) for output, given in zip(outputs, cotangents) if output.requires_grad]
         found = torch.autograd.grad(
             [output for output, _ in pairs],
@@ -109,15 +103,15 @@ class PullBack:
 class _Compiled:
     """The pull-back as an object of its own."""
 
-    def __init__(self, pull_back: PullBack) -> None:
+    def __init__(self, pull_back: PullBack, of: Executor) -> None:
         from ._module import Example, Specialization, compiler_options
 
-        self.pull_back, known = pull_back, pull_back.known
-        args, kwargs = known.example.arguments()
-        with _mode(pull_back.module, known.example.modes), torch.enable_grad():
+        self.count, example = len(of.operand_names), pull_back.example
+        args, kwargs = example.arguments()
+        with _mode(pull_back.module, example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
-        leaves, cotangents = _examples(program, known)
-        graph, self.used, self.names = _trace(program, known, pull_back.differentiated, leaves, cotangents)
+        leaves, cotangents = _examples(program, example)
+        graph, self.used, self.names = _trace(program, example, of, leaves, cotangents)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
         module = Gradient(pull_back.module, graph, self.names)
         flags = compiler_options(pull_back.module, tensors, pull_back.options)
@@ -137,10 +131,15 @@ class _Compiled:
         own = [params.get((name or "").removeprefix("module."), tensor) for name, tensor in zip(names, now)]
         bound = executor.bind(tensors)
         found = self.known.result(_autograd.call(executor, bound, executor.operands(bound, tensors, own)))
-        gradients: list[Tensor | None] = [None] * len(self.pull_back.known.executor.operand_names)
+        gradients: list[Tensor | None] = [None] * self.count
         for i, gradient in zip(self.used, found):
             gradients[i] = gradient
         return gradients
+
+
+def _differentiated(executor: Executor) -> list[int]:
+    """The operands that have gradients."""
+    return [i for i, name in enumerate(executor.gradient_names) if name is not None]
 
 
 class Gradient(nn.Module):
@@ -176,7 +175,7 @@ def _mode(module: nn.Module, modes: Sequence[bool]) -> Iterator[None]:
             each.training = mode
 
 
-def _examples(program: ExportedProgram, known: Specialization) -> tuple[list[Any], list[Tensor]]:
+def _examples(program: ExportedProgram, example: Example) -> tuple[list[Any], list[Tensor]]:
     """Arguments of an exported program and cotangents of its results, all zero. Sizes that may differ do, so that a
     trace does not take two for one."""
     placeholders = {node.name: node.meta["val"] for node in program.graph.nodes if node.op == "placeholder"}
@@ -202,16 +201,16 @@ def _examples(program: ExportedProgram, known: Specialization) -> tuple[list[Any
             result.append(int(expression.subs(sizes)))
         return result
 
-    device = known.example.device
+    device = example.device
     zeros = iter([torch.zeros(shape(each), dtype=each.dtype, device=device) for each in inputs if isinstance(each, Tensor)])
-    leaves = [next(zeros) if dtype is not None else constant for dtype, constant in zip(known.types, known.constants)]
+    leaves = [next(zeros) if dtype is not None else constant for dtype, constant in zip(example.types, example.constants)]
     return leaves, [torch.zeros(shape(each), dtype=each.dtype, device=device) for each in values]
 
 
 def _trace(
     program: ExportedProgram,
-    known: Specialization,
-    differentiated: list[int],
+    example: Example,
+    executor: Executor,
     leaves: list[Any],
     cotangents: list[Tensor],
 ) -> tuple[fx.GraphModule, list[int], list[str]]:
@@ -225,7 +224,7 @@ def _trace(
     tensors = {name: tensor for name, tensor in _tensors_of(module).items()}
     names = list(tensors)
     places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-    executor = known.executor
+    differentiated = _differentiated(executor)
     used: list[int] = []
 
     def run(*given: Tensor) -> list[Tensor]:
@@ -236,7 +235,7 @@ def _trace(
         by_name = dict(zip(names, given[len(places) + len(cotangents) :]))
         operands = [own[i] for i in executor.value_leaves]
         operands += [by_name[name or ""] for name in executor.operand_names[len(operands) :]]
-        args, kwargs = pytree.tree_unflatten(own, known.example.tree)
+        args, kwargs = pytree.tree_unflatten(own, example.tree)
         outputs = [
             each for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs)) if each is not None
         ]

@@ -9,6 +9,7 @@ was one parameter is one, and buffers of integers, which are compiled in, have t
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from operator import getitem
 from typing import Any
 
 import torch
@@ -65,7 +66,11 @@ class State:
     def __init__(self, module: nn.Module, modes: Sequence[bool], integers: Sequence[str]) -> None:
         self.members, self.modes = list(module.modules()), list(modes)
         #: Of each module that has submodules, these.
-        self.children = [(each._modules, list(each._modules.values())) for each in self.members if each._modules]
+        self.children = [
+            (each._modules, list(each._modules.values()))
+            for each in self.members
+            if each._modules or isinstance(each, (nn.Sequential, nn.ModuleList, nn.ModuleDict))
+        ]
         #: Names of one tensor, in pairs.
         self.ties = list(_ties(self.members))
         places = [
@@ -75,20 +80,24 @@ class State:
         self.absent = [(owner, key) for owner, key in places if owner[key] is None]
         self.present = [(owner, key) for owner, key in places if owner[key] is not None]
         self.integers = [Integers(*owner_of(module, name)) for name in integers]
+        # What `is_same` compares, as columns: `map` is quick with them.
+        self._views = [modules.values() for modules, _ in self.children]
+        self._lists = [children for _, children in self.children]
+        entries: list[tuple[dict[str, Any], str, Any]] = [
+            *((vars(each), "training", mode) for each, mode in zip(self.members, self.modes)),
+            *((owner, key, None) for owner, key in self.absent),
+        ]
+        self._dicts, self._keys, self._values = [list(column) for column in zip(*entries)]
 
     def is_in_mode(self) -> bool:
         return [each.training for each in self.members] == self.modes
 
     def is_same(self) -> bool:
         """Whether nothing has changed, the modes included, as far as objects say. A part of each call."""
-        for modules, children in self.children:
-            if [*modules.values()] != children:
-                return False
-        if [each.training for each in self.members] != self.modes:
+        if list(map(list, self._views)) != self._lists:
             return False
-        for owner, key in self.absent:
-            if owner[key] is not None:
-                return False
+        if list(map(getitem, self._dicts, self._keys)) != self._values:
+            return False
         for owner, key, other, alias in self.ties:
             if owner[key] is not other[alias]:
                 return False

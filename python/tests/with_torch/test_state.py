@@ -5,8 +5,10 @@
 from __future__ import annotations
 
 import copy
+import gc
 import unittest
 import warnings
+import weakref
 
 import torch
 from torch import Tensor, nn
@@ -54,6 +56,10 @@ class StateTest(TorchTest):
         before, module.first = module.first, nn.Linear(3, 3)
         self.check(fast, module)
         module.second[0] = nn.Linear(3, 3)
+        self.check(fast, module)
+        module.second.append(nn.Linear(3, 3))
+        self.check(fast, module)
+        del module.second[0]
         self.check(fast, module)
         module.second = nn.Identity()
         self.check(fast, module)
@@ -116,6 +122,20 @@ class StateTest(TorchTest):
             (gradient,) = torch.autograd.grad(fast(x, self.edges).square().sum(), [x], create_graph=True)
             gradient.square().sum().backward()
         self.assertFalse(module.second[1].training)
+
+    def test_memory_is_free_without_the_garbage_collector(self) -> None:
+        module = Layers().eval()
+        fast = gnnc.compile(module, (self.x, self.edges))
+        x = self.x.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(fast(x, self.edges).square().sum(), [x], create_graph=True)
+        gradient.square().sum().backward()
+        weights = [weakref.ref(each) for each in module.parameters()]
+        # torch.export leaves cycles of its own.
+        gc.collect()
+        gc.disable()
+        self.addCleanup(gc.enable)
+        del module, fast, x, gradient
+        self.assertEqual([each() for each in weights], [None] * len(weights))
 
     def test_integers_of_buffers(self) -> None:
         first, second = Permuted([2, 1, 0]), Permuted([0, 2, 1])
