@@ -61,6 +61,19 @@ class OptimizeTest(TorchTest):
         self.assertClose(report.model(x, edges), model(x, edges))
 
 
+class Masked(nn.Module):
+    """Softmax of the columns that a mask leaves, times numbers made in forward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 3)
+        self.register_buffer("columns", torch.tensor([True, False, True]))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = self.lin(x).masked_fill(~self.columns, -float("inf"))
+        return torch.softmax(x, 1).index_select(0, edge_index[0]) * torch.tensor([1.0, 2.0, 3.0])
+
+
 class EffectsTest(TorchTest):
     """Modules that change something else than their results are refused, and never half right."""
 
@@ -150,6 +163,35 @@ class ExportTest(TorchTest):
             expected = module(x, edges).detach()
             self.assertClose(torch.from_numpy(loaded(x=x.numpy(), edge_index=edges.numpy())), expected)
             self.assertClose(loaded(x=x, edge_index=edges), expected)
+
+    def test_states_of_the_program(self) -> None:
+        """Infinities, truth values of a buffer and tensors that forward makes are in the object."""
+        module = Masked()
+        x, edges = graph(5, 9)
+        fast = gnnc.compile(module, (x, edges))
+        self.assertClose(fast(x, edges), module(x, edges))
+        module.columns.logical_not_()
+        self.assertClose(fast(x, edges), module(x, edges))
+        with tempfile.TemporaryDirectory() as folder:
+            path = gnnc.export(module, (x, edges), Path(folder) / "model.so")
+            beside = path.with_suffix(".safetensors")
+            loaded = gnnc.load(path, parameters=beside if beside.exists() else None)
+            self.assertClose(loaded(x=x, edge_index=edges), module(x, edges).detach())
+
+
+class ResultsTest(TorchTest):
+    def test_integers_and_truth_values_are_refused(self) -> None:
+        class Ids(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                return x.index_select(0, edge_index[0]), edge_index[0] * 16777217
+
+        class Positive(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return x.index_select(0, edge_index[0]) > 0
+
+        for module in (Ids(), Positive()):
+            with self.assertRaisesRegex(gnnc.CompileError, "has integers or truth values: return floats"):
+                gnnc.compile(module, graph(5, 9))
 
 
 class BackendTest(TorchTest):
