@@ -100,7 +100,10 @@ private:
   Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
   /// The list that scatters and gathers along `dim` go by; the other axes must repeat it.
-  Index listAlong(const IndexTensor &index, size_t dim, const Tensor *source);
+  Index listAlong(const IndexTensor &index, size_t dim);
+  using Writing = std::function<Tensor(Tensor base, Tensor source)>;
+  Tensor wherePlaced(Tensor base, Tensor source, const IndexTensor &index, size_t dim, const Writing &write,
+                     size_t axis = 0);
   Tensor scatter(Tensor base, size_t dim, const Index &index, Tensor source, const std::string &function,
                  bool includeSelf);
   Tensor put(Tensor base, size_t dim, const Index &index, Tensor values);

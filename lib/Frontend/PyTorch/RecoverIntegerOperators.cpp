@@ -555,7 +555,7 @@ void Recover::intIndex(const NormalNode &node) {
   }
   std::vector<SymbolicExpr> wanted = sizes(node);
   if (node.op == "gather")
-    at = {{{Kind::Long, at.dims.at(dim).size}}, {listAlong(at, dim, nullptr)}};
+    at = {{{Kind::Long, at.dims.at(dim).size}}, {listAlong(at, dim)}};
   at = withoutCopies(at);
   if (x.dims.at(dim).kind != Kind::Long)
     throw none;

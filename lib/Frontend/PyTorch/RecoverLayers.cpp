@@ -75,7 +75,7 @@ void Recover::opGather(const NormalNode &node) {
   if (alongRows) {
     // Along the other axes the index may cover a part only; it has to cover all.
     std::vector<SymbolicExpr> wanted = sizes(node);
-    Tensor result = gatherList(x, dim, listAlong(at, dim, nullptr));
+    Tensor result = gatherList(x, dim, listAlong(at, dim));
     return define(node, result);
   }
   // For each row the number of one feature: gather(x, 1, index[N, 1]).
@@ -146,8 +146,11 @@ void Recover::opScatter(const NormalNode &node) {
     throw Refusal{"scatter with reduce='" + old + "'; use scatter_reduce"};
   if (node.op == "scatter" && old.empty()) {
     Tensor values = has(node, "value") ? tensor(node, "value") : tensor(node, "src");
-    if (at.dims.at(dim).kind == IndexDim::Kind::Long)
-      return define(node, put(base, dim, listAlong(at, dim, has(node, "value") ? nullptr : &values), values));
+    if (at.dims.at(dim).kind == IndexDim::Kind::Long) {
+      Index list = listAlong(at, dim);
+      auto write = [&](Tensor into, Tensor source) { return put(into, dim, list, source); };
+      return define(node, wherePlaced(base, values, at, dim, write));
+    }
     // One feature of each row: a one-hot row.
     size_t row = at.dims.size();
     for (size_t i = 0; i < at.dims.size(); ++i)
@@ -156,7 +159,7 @@ void Recover::opScatter(const NormalNode &node) {
     bool fits = row < at.dims.size() && at.dims[dim].kind == IndexDim::Kind::Unit && at.components.size() == 1 &&
                 has(node, "value") && base.dims.size() == 2 &&
                 (base.dims[dim].kind == Kind::Repeat || base.dims[dim].kind == Kind::Axis) &&
-                base.dims[row].kind == Kind::Space;
+                base.dims[row].kind == Kind::Space && sizeOf(base.dims[row]) == at.dims[row].size;
     if (!fits)
       throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
     int64_t size = base.dims[dim].size;
@@ -176,8 +179,11 @@ void Recover::opScatter(const NormalNode &node) {
   auto function = functions.find(reduce);
   if (function == functions.end())
     throw Refusal{"a reduction by '" + reduce + "'"};
-  Index list = listAlong(at, dim, &source);
-  define(node, scatter(base, dim, list, source, function->second, flag(node, "include_self", true)));
+  Index list = listAlong(at, dim);
+  auto write = [&](Tensor into, Tensor from) {
+    return scatter(into, dim, list, from, function->second, flag(node, "include_self", true));
+  };
+  define(node, wherePlaced(base, source, at, dim, write));
 }
 
 void Recover::opIndexAdd(const NormalNode &node) {

@@ -203,7 +203,7 @@ Tensor Recover::gather(Tensor x, size_t dim, const IndexTensor &given) {
   return parts[0];
 }
 
-Index Recover::listAlong(const IndexTensor &given, size_t dim, const Tensor *source) {
+Index Recover::listAlong(const IndexTensor &given, size_t dim) {
   IndexTensor index = withoutCopies(given);
   for (size_t i = 0; i < index.dims.size(); ++i) {
     const IndexDim &each = index.dims[i];
@@ -211,11 +211,6 @@ Index Recover::listAlong(const IndexTensor &given, size_t dim, const Tensor *sou
                          : each.kind == IndexDim::Kind::Repeat || each.kind == IndexDim::Kind::Unit;
     if (!fits)
       throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
-    if (i == dim || !source)
-      continue;
-    // A smaller index would leave a part of the source out.
-    if (!(sizeOf(source->dims.at(i)) == each.size))
-      throw Refusal{"the index covers only a part of the rows"};
   }
   if (index.components.size() != 1)
     throw Refusal{"the index has no meaning as a map"};
@@ -225,6 +220,30 @@ Index Recover::listAlong(const IndexTensor &given, size_t dim, const Tensor *sou
 //===----------------------------------------------------------------------===//
 // Scatters
 //===----------------------------------------------------------------------===//
+
+/// Writes the part of the source that the index covers, into the part of the result that it covers: along each axis
+/// but `dim` the first elements. The others stay as they were.
+Tensor Recover::wherePlaced(Tensor base, Tensor source, const IndexTensor &index, size_t dim, const Writing &write,
+                            size_t axis) {
+  if (index.dims.size() != base.dims.size())
+    throw Refusal{"index and result have different numbers of axes"};
+  if (axis == base.dims.size())
+    return write(std::move(base), std::move(source));
+  SymbolicExpr covered = index.dims[axis].size, whole = sizeOf(base.dims[axis]);
+  auto first = [&](Tensor x) {
+    if (sizeOf(x.dims.at(axis)) == covered)
+      return x;
+    if (!covered.getFactors().empty() || !sizeOf(x.dims[axis]).getFactors().empty())
+      throw Refusal{"the index covers only a part of the rows"};
+    return slice(x, axis, 0, covered.getNumber(), 1);
+  };
+  if (axis != dim && !source.dims.empty())
+    source = first(source);
+  if (axis == dim || whole == covered)
+    return wherePlaced(std::move(base), std::move(source), index, dim, write, axis + 1);
+  Tensor written = wherePlaced(first(base), std::move(source), index, dim, write, axis + 1);
+  return concat({written, slice(base, axis, covered.getNumber(), whole.getNumber(), 1)}, axis);
+}
 
 static bool isNumber(const RecoveredProgram &program, int value, double number) {
   const Operation &operation = program.operations[value];

@@ -82,14 +82,38 @@ TEST(RecoverTest, AnIndexThatDiffersFromFeatureToFeatureIsRefused) {
   EXPECT_EQ(b.output("y").text().substr(0, 9), "refused: ");
 }
 
-TEST(RecoverTest, AnIndexThatCoversAPartIsRefused) {
+TEST(RecoverTest, AnIndexThatCoversAPartOfTheFeaturesWritesThatPart) {
   ProgramBuilder b = graph();
   b.node("g", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "s")}, {"E", "4"});
   b.node("zeros", "zeros.default", {}, {"N", "4"});
   b.integerNode("c", "view.default", {arg("self", "d")}, {"E", "1"}); // only the first feature
-  b.node("y", "scatter_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "c"), arg("src", "g")},
-         {"N", "4"});
-  EXPECT_EQ(b.output("y").text(), "refused: the index covers only a part of the rows");
+  ProgramBuilder added = b;
+  added.node("y", "scatter_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", "c"), arg("src", "g")},
+             {"N", "4"});
+  EXPECT_EQ(added.output("y").missing({"  output y = concat(flatten(sum(x.src[in: 0], along: dst), one), "
+                                       "concat(s, s, s, axis: f3), axis: f4)"}),
+            "");
+  ProgramBuilder extreme = b;
+  extreme.node("y", "scatter_reduce.two",
+               {arg("self", "x"), arg("dim", 0), arg("index", "c"), arg("src", "g"), text("reduce", "amax")},
+               {"N", "4"});
+  EXPECT_EQ(extreme.output("y").missing({"  let h2 = concat(flatten(where(sum(1, along: dst) == 0, h, maximum(h, "
+                                         "max(x.src[in: 0], along: dst))), one), rename(x[in: 1..4], in: f3), "
+                                         "axis: f4)"}),
+            "");
+  b.node("y", "scatter.value", {arg("self", "x"), arg("dim", 0), arg("index", "c"), arg("value", 5.0)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  let h = concat(flatten(where(move(1, node_dst, fill: 0), move(5, node_dst, "
+                                   "fill: 0), x[in: 0]), one), rename(x[in: 1..4], in: f3), axis: f4)"}),
+            "");
+}
+
+TEST(RecoverTest, AnIndexThatCoversAPartOfTheRowsIsRefused) {
+  ProgramBuilder b = graph();
+  b.integers("class", {"M"});
+  b.integerNode("c", "view.default", {arg("self", "class")}, {"M", "1"});
+  b.node("y", "scatter.value", {arg("self", "x"), arg("dim", 1), arg("index", "c"), arg("value", 5.0)}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text(),
+            "refused: the index differs from feature to feature; gnnc needs one index for each row");
 }
 
 TEST(RecoverTest, MasksOfIntegersAreFilters) {
