@@ -272,6 +272,7 @@ private:
   std::pair<Tensor, Tensor> stepLSTM(const Tensor &x, const Tensor &h, const Tensor &c, const CellWeights &weights);
   void opDistanceLoss(const NormalNode &node);
   void opBinaryCrossEntropy(const NormalNode &node);
+  Tensor probabilityLoss(const Tensor &p, const Tensor &target);
   void opDivergence(const NormalNode &node);
   void opMarginLoss(const NormalNode &node);
   void defineLoss(const NormalNode &node, Tensor each);
@@ -284,6 +285,11 @@ private:
   void opPair(const NormalNode &node);
   void opAngle(const NormalNode &node);
   Tensor angle(const Tensor &y, const Tensor &x);
+  Tensor side(const Tensor &x);
+  Tensor corrected(const Tensor &rough, const Tensor &exact);
+  Tensor log1p(const Tensor &x);
+  Tensor expm1(const Tensor &x);
+  Tensor erfc(const Tensor &x);
   void opSequence(const NormalNode &node);
   void opEye(const NormalNode &node);
   void opTriangle(const NormalNode &node);

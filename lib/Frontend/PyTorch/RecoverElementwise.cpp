@@ -23,27 +23,81 @@ using Kind = Dim::Kind;
 /// The largest finite number of 32 bits.
 static constexpr double largestFloat = 3.4028234663852886e38;
 
+//===----------------------------------------------------------------------===//
+// Functions that are made of others
+//===----------------------------------------------------------------------===//
+
+/// -1 for negative numbers, else 1: x times its side is |x|, with a derivative at 0 too.
+Tensor Recover::side(const Tensor &x) { return where(binary("<", x, 0), scalar(-1), scalar(1)); }
+
+/// The numbers of `exact` with the derivatives of `rough`, which differs by its rounding.
+Tensor Recover::corrected(const Tensor &rough, const Tensor &exact) {
+  // Infinities have no difference.
+  Tensor error = where(binary("==", exact, rough), scalar(0), binary("-", exact, rough));
+  error.value = program.detach(error.value);
+  return binary("+", rough, error);
+}
+
+/// log(1 + x), with what the sum loses.
+Tensor Recover::log1p(const Tensor &x) {
+  Tensor sum = binary("+", x, 1);
+  Tensor lost = where(binary("<", unary("abs", x), 0.5), binary("-", x, binary("-", sum, 1)), scalar(0));
+  lost.value = program.detach(lost.value);
+  return binary("+", unary("log", sum), lost);
+}
+
+/// exp(x) - 1. Near 0 the numbers are those of elu where x is not positive, else exp(x) (1 - exp(-x)).
+Tensor Recover::expm1(const Tensor &x) {
+  Tensor power = unary("exp", x), rough = binary("-", power, 1);
+  Tensor mirrored = unary("elu", binary("-", scalar(0), x), 1);
+  Tensor near = where(binary(">", x, 0), binary("-", scalar(0), binary("*", power, mirrored)), unary("elu", x, 1));
+  return corrected(rough, where(binary("<", unary("abs", x), 1), near, rough));
+}
+
+/// 1 - erf(x). From 0.5 on the numbers are those of a fit by Chebyshev polynomials, whose relative error is 1.2e-7
+/// (Numerical Recipes, erfcc).
+Tensor Recover::erfc(const Tensor &x) {
+  Tensor rough = binary("-", scalar(1), unary("erf", x)), isFar = binary(">", x, 0.5);
+  Tensor far = where(isFar, x, scalar(1));
+  Tensor t = unary("recip", binary("+", binary("*", far, 0.5), 1)), sum = scalar(0.17087277);
+  for (double each :
+       {-0.82215223, 1.48851587, -1.13520398, 0.27886807, -0.18628806, 0.09678418, 0.37409196, 1.00002368, -1.26551223})
+    sum = binary("+", binary("*", sum, t), each);
+  Tensor exact = binary("*", t, unary("exp", binary("-", sum, unary("square", far))));
+  return corrected(rough, where(isFar, exact, rough));
+}
+
 /// Functions of one number that the language has no name for.
 std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor &x) {
   const std::string &op = node.op;
-  auto exponential = [&](double sign) { return unary("exp", sign > 0 ? x : binary("-", scalar(0), x)); };
   if (op == "tan")
     return binary("/", unary("sin", x), unary("cos", x));
-  if (op == "sinh" || op == "cosh")
-    return binary("*", binary(op == "sinh" ? "-" : "+", exponential(1), exponential(-1)), 0.5);
-  if (op == "asinh") // of |x|, which loses no digits
-    return binary("*", unary("sign", x),
-                  unary("log", binary("+", unary("abs", x), unary("sqrt", binary("+", unary("square", x), 1)))));
-  if (op == "acosh")
-    return unary("log", binary("+", x, unary("sqrt", binary("-", unary("square", x), 1))));
-  if (op == "atanh")
-    return binary("*", unary("log", binary("/", binary("+", x, 1), binary("-", scalar(1), x))), 0.5);
+  if (op == "cosh")
+    return binary("*", binary("+", unary("exp", x), unary("exp", binary("-", scalar(0), x))), 0.5);
+  if (op == "sinh")
+    return binary("*", binary("-", expm1(x), expm1(binary("-", scalar(0), x))), 0.5);
+  if (op == "asinh" || op == "atanh") { // of |x|, which loses no digits
+    Tensor sign = side(x), size = binary("*", x, sign);
+    if (op == "atanh")
+      return binary("*", log1p(binary("/", binary("*", size, 2), binary("-", scalar(1), size))),
+                    binary("*", sign, 0.5));
+    // Above, 1 makes no difference to the square, which may have no finite number.
+    Tensor isLarge = binary(">", size, 8192), small = where(isLarge, scalar(1), size), squared = unary("square", small);
+    Tensor root = unary("sqrt", binary("+", squared, 1));
+    Tensor near = log1p(binary("+", small, binary("/", squared, binary("+", root, 1))));
+    Tensor far = binary("+", unary("log", where(isLarge, size, scalar(1))), std::log(2.0));
+    return binary("*", where(isLarge, far, near), sign);
+  }
+  if (op == "acosh") {
+    Tensor above = binary("-", x, 1);
+    return log1p(binary("+", above, unary("sqrt", binary("+", unary("square", above), binary("*", above, 2)))));
+  }
   if (op == "exp2")
     return unary("exp", binary("*", x, std::log(2.0)));
   if (op == "log10")
     return binary("/", unary("log", x), std::log(10.0));
   if (op == "erfc")
-    return binary("-", scalar(1), unary("erf", x));
+    return erfc(x);
   if (op == "softsign")
     return binary("/", x, binary("+", unary("abs", x), 1));
   if (op == "tanhshrink")
@@ -89,9 +143,9 @@ void Recover::opUnary(const NormalNode &node) {
   if (op == "neg")
     return define(node, binary("-", scalar(0), x));
   if (op == "log1p")
-    return define(node, unary("log", binary("+", x, 1)));
+    return define(node, log1p(x));
   if (op == "expm1")
-    return define(node, binary("-", unary("exp", x), 1));
+    return define(node, expm1(x));
   if (op == "log2")
     return define(node, binary("/", unary("log", x), std::log(2.0)));
   if (op == "log_sigmoid")
@@ -112,13 +166,12 @@ void Recover::opUnary(const NormalNode &node) {
     double alpha = op == "selu" ? 1.6732632423543772848170429916717 : number(node, "alpha", 1);
     double scale = op == "selu" ? 1.0507009873554804934193349852946 : number(node, "scale", 1);
     double inner = op == "celu" ? 1 / alpha : number(node, "input_scale", 1);
-    if (op == "celu" || inner != 1) {
-      if (op == "elu")
-        throw Refusal{"elu with input_scale"};
-      Tensor negative = binary("*", binary("-", unary("exp", binary("minimum", binary("*", x, inner), 0)), 1), alpha);
-      return define(node, binary("+", unary("relu", x), negative));
-    }
     Tensor y = unary("elu", x, alpha);
+    if (inner != 1) {
+      Tensor exponent = binary("*", x, inner);
+      Tensor negative = binary("*", inner > 0 ? unary("elu", exponent, 1) : expm1(exponent), alpha);
+      y = where(binary(">", x, 0), x, negative);
+    }
     return define(node, scale == 1 ? y : binary("*", y, scale));
   }
   define(node, unary(op == "reciprocal" ? "recip" : op, x));
@@ -274,9 +327,11 @@ void Recover::opNot(const NormalNode &node) {
 /// counted from pi/4. The polynomial, of Cephes, is as exact as numbers of 32 bits.
 Tensor Recover::angle(const Tensor &y, const Tensor &x) {
   const double pi = 3.14159265358979323846;
-  Tensor across = unary("abs", x), up = unary("abs", y);
-  Tensor larger = binary("maximum", across, up), isZero = binary("==", larger, 0);
-  Tensor ratio = binary("/", binary("minimum", across, up), where(isZero, scalar(1), larger));
+  // By comparisons, not by abs, maximum and minimum: those have no derivative where numbers are 0 or equal.
+  Tensor sign = side(y), across = binary("*", x, side(x)), up = binary("*", y, sign), isUp = binary(">", up, across);
+  Tensor larger = where(isUp, up, across), isZero = binary("==", larger, 0);
+  Tensor smaller = where(isUp, across, where(isZero, scalar(0), up));
+  Tensor ratio = binary("/", smaller, where(isZero, scalar(1), larger));
   Tensor isSteep = binary(">", ratio, 0.41421356237309503);
   Tensor t = where(isSteep, binary("/", binary("-", ratio, 1), binary("+", ratio, 1)), ratio), z = unary("square", t);
   Tensor sum = scalar(8.05374449538e-2);
@@ -284,9 +339,9 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x) {
     sum = binary("+", binary("*", sum, z), each);
   Tensor base = binary("+", t, binary("*", binary("*", sum, z), t));
   base = binary("+", base, binary("*", isSteep, pi / 4));
-  base = where(binary(">", up, across), binary("-", scalar(pi / 2), base), base);
+  base = where(isUp, binary("-", scalar(pi / 2), base), base);
   base = where(binary("<", x, 0), binary("-", scalar(pi), base), base);
-  return where(binary("<", y, 0), binary("-", scalar(0), base), base);
+  return binary("*", base, sign);
 }
 
 /// atan2 and what is made of it.
@@ -315,9 +370,10 @@ void Recover::opPair(const NormalNode &node) {
     return define(node, binary("+", a, unary("softplus", binary("-", b, a))));
   if (op == "outer" || op == "ger")
     return define(node, binary("*", unsqueezed(a, 1), unsqueezed(b, 0)));
-  // 0 log 0 is 0.
-  Tensor isZero = binary("==", a, 0);
-  define(node, where(isZero, scalar(0), binary("*", a, unary("log", where(isZero, scalar(1), b)))));
+  // 0 log b is 0 for all b, and has the derivative log b where there is one.
+  Tensor isOutside = binary("maximum", binary("<=", b, 0), binary(">", b, largestFloat));
+  Tensor isNothing = binary("*", binary("==", a, 0), isOutside);
+  define(node, where(isNothing, scalar(0), binary("*", a, unary("log", where(isNothing, scalar(1), b)))));
 }
 
 void Recover::opAddcmul(const NormalNode &node) {

@@ -43,14 +43,34 @@ void Recover::opDistanceLoss(const NormalNode &node) {
   defineLoss(node, where(binary("<", size, width), near, far));
 }
 
+/// -t log p - (1 - t) log(1 - p). PyTorch bounds the logarithms from below by -100, and takes (p - t) / max(p (1 - p),
+/// 1e-12) for the derivative, which is finite where p is 0 or 1.
+Tensor Recover::probabilityLoss(const Tensor &p, const Tensor &target) {
+  const double least = 1e-12;
+  auto fixed = [&](Tensor x) {
+    x.value = program.detach(x.value);
+    return x;
+  };
+  Tensor rest = binary("-", scalar(1), p), spread = binary("*", p, rest);
+  // Where p (1 - p) is smaller, the steps of p are made smaller in the same proportion.
+  Tensor step = binary("*", binary("-", p, fixed(p)), fixed(binary("/", spread, least)));
+  Tensor q = where(binary("<", spread, least), binary("+", fixed(p), step), p);
+  // At 0 itself -100, but for the slope.
+  auto bounded = [&](const Tensor &x, const Tensor &own) {
+    Tensor isZero = binary("==", own, 0);
+    Tensor log = binary("maximum", unary("log", where(isZero, scalar(1), x)), -100);
+    return where(isZero, binary("-", binary("/", own, least), 100), log);
+  };
+  Tensor sum = binary("+", binary("*", target, bounded(q, p)),
+                      binary("*", binary("-", scalar(1), target), bounded(binary("-", scalar(1), q), rest)));
+  return binary("-", scalar(0), sum);
+}
+
 void Recover::opBinaryCrossEntropy(const NormalNode &node) {
   Tensor x = tensor(node, "self"), target = tensor(node, "target"), loss;
   Tensor other = binary("-", scalar(1), target);
   if (node.op == "binary_cross_entropy") {
-    // PyTorch bounds the logarithms from below by -100.
-    auto bounded = [&](Tensor p) { return binary("maximum", unary("log", p), -100); };
-    Tensor sum = binary("+", binary("*", target, bounded(x)), binary("*", other, bounded(binary("-", scalar(1), x))));
-    loss = binary("-", scalar(0), sum);
+    loss = probabilityLoss(x, target);
   } else {
     // log(1 + exp(-x)) is softplus(-x).
     Tensor rest = unary("softplus", binary("-", scalar(0), x));

@@ -1,0 +1,86 @@
+//===- RecoverFunctionsTest.cpp - Functions that are made of others -------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Their forms keep digits and have PyTorch's derivatives where others are 0 or NaN.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include "gtest/gtest.h"
+
+using namespace gnnc::frontend::pytorch;
+using namespace gnnc::frontend::pytorch::test;
+
+namespace {
+
+/// The text of a function of x, [N, 4], and of w where it has a name.
+std::string functionText(const std::string &op, const std::string &other = "", ProgramBuilder::Arguments more = {}) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).input("w", {"N", "4"});
+  more.insert(more.begin(), arg("self", "x"));
+  if (!other.empty())
+    more.push_back(arg(other, "w"));
+  return b.node("y", op, more, {"N", "4"}).output("y").text();
+}
+
+void expectPart(const std::string &text, const std::string &part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(RecoverFunctionsTest, AnglesHaveADerivativeOnTheAxes) {
+  std::vector<std::string> texts = {functionText("atan.default"), functionText("asin.default"),
+                                    functionText("acos.default"), functionText("atan2.default", "other")};
+  for (const std::string &text : texts)
+    for (const char *kinked : {"abs(", "maximum(", "minimum(", "refused"})
+      EXPECT_EQ(text.find(kinked), std::string::npos) << text;
+}
+
+TEST(RecoverFunctionsTest, SmallNumbersKeepTheirDigits) {
+  expectPart(functionText("log1p.default"), "  let h = x + 1\n"
+                                            "  output y = log(h) + detach(where(abs(x) < 0.5, x - (h - 1), 0))\n");
+  expectPart(functionText("expm1.default"), "where(x > 0, -(h * elu(-x)), elu(x))");
+  expectPart(functionText("sinh.default"), "elu(x)");
+  expectPart(functionText("asinh.default"), "  let h5 = square(h4)\n"
+                                            "  let h6 = h4 + h5 / (sqrt(h5 + 1) + 1)\n");
+  expectPart(functionText("atanh.default"), "  let h3 = h2 * 2 / (1 - h2)\n");
+}
+
+TEST(RecoverFunctionsTest, TheRestOfTheErrorFunctionHasItsOwnNumbers) {
+  std::string text = functionText("erfc.default");
+  expectPart(text, "  let h = 1 - erf(x)\n"
+                   "  let h2 = x > 0.5\n"
+                   "  let h3 = where(h2, x, 1)\n"
+                   "  let h4 = recip(h3 * 0.5 + 1)\n");
+  expectPart(text, "  let h7 = where(h2, h4 * exp(h6 - square(h3)), h)\n"
+                   "  output y = h + detach(where(h7 == h, 0, h7 - h))\n");
+}
+
+TEST(RecoverFunctionsTest, UnitsWithAScaleInsideHaveOneKink) {
+  expectPart(functionText("celu.default", "", {arg("alpha", 2.0)}), "  output y = where(x > 0, x, elu(x * 0.5) * 2)\n");
+  expectPart(functionText("elu.default", "", {arg("alpha", 2.0), arg("scale", 3.0), arg("input_scale", 0.5)}),
+             "  output y = where(x > 0, x, elu(x * 0.5) * 2) * 3\n");
+}
+
+TEST(RecoverFunctionsTest, NothingTimesALogarithmHasADerivative) {
+  expectPart(functionText("xlogy.Tensor", "other"), "  let h = (x == 0) * maximum(w <= 0, w > 3.4028234663852886e+38)\n"
+                                                    "  output y = where(h, 0, x * log(where(h, 1, w)))\n");
+}
+
+TEST(RecoverFunctionsTest, TheCrossEntropyOfSaturatedProbabilitiesHasAFiniteDerivative) {
+  expectPart(functionText("binary_cross_entropy.default", "target", {arg("reduction", 0)}),
+             "  let h = 1 - x\n"
+             "  let h2 = x * h\n"
+             "  let h3 = detach(x)\n"
+             "  let h4 = where(h2 < 1e-12, h3 + (x - h3) * detach(h2 / 1e-12), x)\n"
+             "  let is = x == 0\n"
+             "  let is2 = h == 0\n"
+             "  let h5 = w * where(is, x / 1e-12 - 100, maximum(log(where(is, 1, h4)), (-100))) + (1 - w) * "
+             "where(is2, h / 1e-12 - 100, maximum(log(where(is2, 1, 1 - h4)), (-100)))\n"
+             "  output y = -h5\n");
+}
+
+} // namespace
