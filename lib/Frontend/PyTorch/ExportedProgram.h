@@ -135,6 +135,8 @@ struct Node {
   std::vector<ModuleFrame> modules;     ///< from the outermost; empty where the file does not say
   std::optional<SourceFrame> source;
   std::string trace; ///< the whole stack trace, as the file has it
+  /// Whether it was `detach` before decompositions; nothing where the file does not say what it was.
+  std::optional<bool> wasDetach;
 
   const Argument *find(const std::string &argument) const;
 };

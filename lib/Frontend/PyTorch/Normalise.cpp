@@ -28,6 +28,10 @@ public:
     inlineGraph(graph, "", {}, /*detached=*/false);
     for (const Argument &output : graph.outputs)
       program.outputs.push_back(renamed(output, ""));
+    for (const Argument &output : program.outputs) {
+      auto *name = std::get_if<ValueName>(&output);
+      program.outputRefusals.push_back(name ? refusalOf(name->name) : "");
+    }
     mergeEqual();
     return std::move(program);
   }
@@ -65,10 +69,35 @@ private:
         if (auto *name = std::get_if<ValueName>(&argument))
           current[prefix + graph.inputs[i]] = name->name;
     for (const Node &node : graph.nodes)
-      inlineNode(node, prefix, detached);
+      inlineNode(graph, node, prefix, detached);
   }
 
-  void inlineNode(const Node &node, const std::string &prefix, bool detached) {
+  /// Whether a node's result is read, and by nothing but the largest or smallest of many.
+  static bool hasOnlyExtrema(const Graph &graph, const Node &node) {
+    static const llvm::StringSet<> extrema = {"scatter_reduce", "index_reduce", "amax", "amin", "max", "min"};
+    auto isName = [&](const Argument &argument) {
+      auto *name = std::get_if<ValueName>(&argument);
+      auto *names = std::get_if<ValueNames>(&argument);
+      return !node.outputs.empty() &&
+             ((name && name->name == node.outputs[0]) || (names && llvm::is_contained(names->names, node.outputs[0])));
+    };
+    bool isRead = false;
+    for (const Node &user : graph.nodes)
+      for (const NamedArgument &argument : user.arguments) {
+        if (!isName(argument.value))
+          continue;
+        StringRef op = user.target;
+        op.consume_front("torch.ops.aten.");
+        const Argument *reduce = user.find("reduce");
+        auto *kind = reduce ? std::get_if<std::string>(reduce) : nullptr;
+        if (!extrema.contains(op.split('.').first) || (kind && *kind != "amax" && *kind != "amin"))
+          return false;
+        isRead = true;
+      }
+    return isRead && llvm::none_of(graph.outputs, isName);
+  }
+
+  void inlineNode(const Graph &graph, const Node &node, const std::string &prefix, bool detached) {
     StringRef target = node.target;
     if (target.consume_front("torch.ops.higher_order."))
       return inlineCall(node, target, prefix, detached);
@@ -84,9 +113,17 @@ private:
     } else {
       normal.op = node.target;
     }
-    // Decompositions leave `alias` where `detach` was, and nowhere else.
-    if (!isTraining && normal.op == "alias")
-      normal.op = "detach";
+    // Decompositions leave `alias` where `detach` was, but `x[...]` is one too, which has a gradient. Where the file
+    // has no history of its nodes, one of which extrema alone are taken is the `detach` that the shift of a softmax
+    // has.
+    if (!isTraining && normal.op == "alias") {
+      if (node.wasDetach ? *node.wasDetach : hasOnlyExtrema(graph, node))
+        normal.op = "detach";
+      else if (!node.wasDetach)
+        normal.refusal =
+            "'alias' is what decompositions leave of 'detach', but of x[...] too, and the file does not say "
+            "of which; save the program before run_decompositions()";
+    }
     StringRef op = normal.op;
     if (op.starts_with("_assert") || op.starts_with("sym_constrain_range"))
       return;
@@ -103,7 +140,11 @@ private:
     if (inPlace || op == "batch_norm")
       if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
         changed = self->name;
-    noteView(normal, changed);
+    static const llvm::StringSet<> reshaping = {"squeeze",  "unsqueeze", "transpose", "t",      "swapaxes",
+                                                "swapdims", "resize",    "set",       "detach", "resize_as"};
+    if (!changed.empty() && changed != rootOf(changed) && !wholes.count(changed) && reshaping.contains(normal.op))
+      normal.refusal = "it changes the shape of a tensor in place; use '" + normal.op + "' without the underscore";
+    noteView(normal);
     std::vector<std::string> outputs = normal.outputs;
     program.nodes.push_back(std::move(normal));
     if (!changed.empty() && !outputs.empty())
@@ -113,44 +154,70 @@ private:
         detach(output, node);
   }
 
-  /// Later uses of a tensor that is changed in place get the operation's result.
+  /// Later uses of a tensor that is changed in place get the operation's result, as do those of the tensor whose memory
+  /// it is. All other views of that memory still have the old numbers, so that using them is refused.
   void replaceChanged(const std::string &changed, const std::string &result, const Node &node) {
     const std::string root = rootOf(changed);
     program.changed.push_back(root);
-    for (auto &[view, base] : views)
-      if (base == root && view != changed && view != result)
-        frozen.emplace(view, node.name);
-    if (wholes.count(changed))
-      current[root] = result;
-    else if (root != changed && !writeBack(changed, result, node))
-      frozen.emplace(root, node.name);
+    std::set<std::string> renewed = {result};
+    bool isAll = changed == root || wholes.count(changed);
     current[changed] = result;
-    if (auto known = views.find(changed); known != views.end())
-      views[result] = known->second;
+    if (isAll)
+      replaceWhole(root, result);
+    else if (!writeBack(changed, result, node, renewed))
+      frozen.emplace(nameOf(root, ""), node.name);
+    for (auto &[view, base] : views)
+      if (base == root && !renewed.count(view) && !current.count(view))
+        if (isAll ? view != result : view != nameOf(root, ""))
+          frozen.emplace(view, node.name);
+    standsFor(result, changed);
+  }
+
+  /// `value` lies where `of` lay, as a part of the same memory.
+  void standsFor(const std::string &value, const std::string &of) {
+    if (value != rootOf(of))
+      views[value] = rootOf(of);
+    if (auto maker = makers.find(of); maker != makers.end() && !wholes.count(value))
+      makers[value] = maker->second;
+    if (of == rootOf(of) || wholes.count(of))
+      wholes.insert(value);
+  }
+
+  /// A tensor, and all that is the whole of it, is `value` from now on.
+  void replaceWhole(const std::string &root, const std::string &value) {
+    current[root] = value;
+    for (const std::string &whole : wholes)
+      if (whole != value && rootOf(whole) == root)
+        current[whole] = value;
+    views[value] = root;
+    wholes.insert(value);
   }
 
   /// What was written into a part of a tensor is a part of the tensor from then on: `x[:, 0] = v` gives x another
-  /// value. `part` is a view that is made of views which can be turned round.
-  bool writeBack(const std::string &part, const std::string &result, const Node &node) {
-    static const llvm::StringSet<> shapes = {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten"};
+  /// value. `part` is a view that is made of views which can be turned round. What may be a copy (reshape, flatten,
+  /// contiguous) is none: nobody can tell from the file whether the tensor changes.
+  bool writeBack(const std::string &part, const std::string &result, const Node &node, std::set<std::string> &renewed) {
+    static const llvm::StringSet<> shapes = {"view", "squeeze", "unsqueeze", "unflatten"};
     std::string own = part, value = result;
     const std::string root = rootOf(part);
-    while (own != root) {
+    std::vector<NormalNode> nodes;
+    std::vector<std::pair<std::string, std::string>> written; // what each part between has become
+    while (own != root && !wholes.count(own)) {
       auto maker = makers.find(own);
       if (maker == makers.end())
         return false;
       const NormalNode &view = maker->second;
-      std::string base = std::get<ValueName>(view.arguments.at("self")).name;
+      std::string base = nameOf(std::get<ValueName>(view.arguments.at("self")).name, "");
       NormalNode back;
       back.origin = &node;
-      back.arguments["self"] = ValueName{nameOf(base, "")};
+      back.arguments["self"] = ValueName{base};
       back.arguments["src"] = ValueName{value};
       if (view.op == "select" || view.op == "slice") {
         back.op = view.op + "_scatter";
         for (const char *name : {"dim", "index", "start", "end", "step"})
           if (auto found = view.arguments.find(name); found != view.arguments.end())
             back.arguments[name] = found->second;
-      } else if (shapes.contains(view.op)) {
+      } else if (shapes.contains(view.op) && !view.arguments.count("dtype")) {
         back.op = "view";
         back.arguments = {{"self", ValueName{value}}};
       } else if (view.op == "t" || view.op == "transpose") {
@@ -163,16 +230,24 @@ private:
       auto meta = program.tensors.find(base);
       if (meta == program.tensors.end())
         return false;
-      std::string written = base + ".written" + std::to_string(++writes);
-      program.tensors.emplace(written, TensorMeta(meta->second));
-      back.outputs = {written};
-      program.nodes.push_back(back);
-      value = written;
+      std::string name = (wholes.count(base) ? root : base) + ".written" + std::to_string(++writes);
+      program.tensors.emplace(name, TensorMeta(meta->second));
+      back.outputs = {name};
+      nodes.push_back(back);
+      written.emplace_back(base, name);
+      value = name;
       own = base;
     }
-    current[root] = value;
-    if (auto known = views.find(root); known != views.end())
-      views[value] = known->second;
+    for (NormalNode &each : nodes)
+      program.nodes.push_back(std::move(each));
+    for (auto &[base, name] : written) {
+      renewed.insert(name);
+      if (name == value)
+        break;
+      current[base] = name;
+      standsFor(name, base);
+    }
+    replaceWhole(root, value);
     return true;
   }
 
@@ -181,13 +256,20 @@ private:
     return known == views.end() ? name : known->second;
   }
 
+  std::string refusalOf(const std::string &name) const {
+    auto known = frozen.find(name);
+    if (known == frozen.end())
+      return "";
+    return "'" + name + "' shares its memory with what node '" + known->second +
+           "' changed in place before, which gnnc does not follow; compute a new tensor instead, for instance with "
+           "torch.where, or write to the whole tensor by its own name";
+  }
+
   /// Remembers what shares memory with what, and refuses uses of what has been changed through something else.
-  void noteView(NormalNode &node, const std::string &changed) {
+  void noteView(NormalNode &node) {
     auto check = [&](const std::string &name) {
-      if (auto known = frozen.find(name); known != frozen.end())
-        node.refusal = "'" + name + "' shares its memory with what node '" + known->second +
-                       "' changed in place before, which gnnc does not follow; compute a new tensor instead, for "
-                       "instance with torch.where, or write to the whole tensor by its own name";
+      if (std::string refusal = refusalOf(name); !refusal.empty())
+        node.refusal = refusal;
     };
     for (auto &[argument, value] : node.arguments) {
       if (auto *name = std::get_if<ValueName>(&value))
@@ -196,40 +278,32 @@ private:
         for (const std::string &name : names->names)
           check(name);
     }
-    static const llvm::StringSet<> viewing = {"view",         "reshape",
-                                              "expand",       "expand_as",
-                                              "select",       "slice",
-                                              "squeeze",      "unsqueeze",
-                                              "transpose",    "t",
-                                              "detach",       "permute",
-                                              "flatten",      "unflatten",
-                                              "alias",        "narrow",
-                                              "unbind",       "split",
-                                              "chunk",        "to",
-                                              "contiguous",   "split_with_sizes",
-                                              "numpy_T",      "view_as",
-                                              "reshape_as",   "type_as",
-                                              "diagonal",     "unfold",
-                                              "ravel",        "swapaxes",
-                                              "movedim",      "mT",
-                                              "adjoint",      "float",
-                                              "double",       "lift_fresh",
-                                              "tensor_split", "unsafe_split",
-                                              "broadcast_to", "expand_copy"};
-    auto self = node.arguments.find("self");
-    if (!viewing.contains(node.op) || self == node.arguments.end())
-      return;
-    if (auto *base = std::get_if<ValueName>(&self->second))
+    static const llvm::StringSet<> viewing = {
+        "view",         "reshape",          "expand",      "expand_as",      "select",
+        "slice",        "squeeze",          "unsqueeze",   "transpose",      "t",
+        "detach",       "permute",          "flatten",     "unflatten",      "alias",
+        "narrow",       "unbind",           "split",       "chunk",          "to",
+        "contiguous",   "numpy_T",          "view_as",     "reshape_as",     "type_as",
+        "diagonal",     "unfold",           "ravel",       "swapaxes",       "movedim",
+        "mT",           "adjoint",          "float",       "double",         "lift_fresh",
+        "tensor_split", "swapdims",         "expand_copy", "moveaxis",       "broadcast_to",
+        "unsafe_split", "split_with_sizes", "dropout",     "feature_dropout"};
+    static const llvm::StringSet<> inputs = {"self", "input"};
+    for (auto &[argument, value] : node.arguments) {
+      auto *base = std::get_if<ValueName>(&value);
+      if (!viewing.contains(node.op) || !base || !inputs.contains(argument))
+        continue;
       for (const std::string &output : node.outputs) {
         views[output] = rootOf(base->name);
-        if (node.outputs.size() == 1)
+        if (node.outputs.size() == 1 && argument == "self")
           makers[output] = node;
         if (isWhole(node) && (base->name == rootOf(base->name) || wholes.count(base->name)))
           wholes.insert(output);
       }
+    }
   }
 
-  /// `x[:]`: all of a tensor, in its shape.
+  /// `x[:]`, for example: all of a tensor, in its shape.
   static bool isWhole(const NormalNode &node) {
     auto number = [&](const char *name, int64_t absent) {
       auto found = node.arguments.find(name);
@@ -238,6 +312,11 @@ private:
       auto *value = std::get_if<int64_t>(&found->second);
       return value ? *value : int64_t(-1);
     };
+    // Dropout outside training gives back what it is given.
+    auto train = node.arguments.find("train");
+    auto *isTraining = train == node.arguments.end() ? nullptr : std::get_if<bool>(&train->second);
+    if (node.op == "dropout" || node.op == "feature_dropout")
+      return isTraining && !*isTraining;
     return node.op == "alias" || (node.op == "slice" && number("start", 0) == 0 &&
                                   number("end", INT64_MAX) == INT64_MAX && number("step", 1) == 1);
   }
@@ -255,6 +334,7 @@ private:
     normal.outputs = {output + ".detached"};
     program.tensors.emplace(output + ".detached", meta->second);
     current[output] = output + ".detached";
+    standsFor(output + ".detached", output);
     program.nodes.push_back(std::move(normal));
   }
 

@@ -36,6 +36,7 @@ struct NormalProgram {
   std::map<std::string, TensorMeta> tensors;
   std::map<std::string, Size> integers;
   std::vector<Argument> outputs;
+  std::vector<std::string> outputRefusals;        ///< why an output has no meaning; empty for most
   std::vector<std::string> changed;               ///< what operations in place change: the tensor whose memory it is
   std::map<std::string, std::string> sameSymbols; ///< symbols that equal another
 };

@@ -354,7 +354,8 @@ RecoveredProgram Recover::run() {
       continue;
     std::string shape;
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
-      learnSymbol(expression(size), "size(" + input.value + ", " + std::to_string(i) + ")");
+      std::string source = "size(" + input.value + ", " + std::to_string(i) + ")";
+      learnSymbol(expression(size), withinRange(expression(size), source));
       isAnySizeOpen |= !expression(size).getFactors().empty();
       shape += (i ? ", " : "") + size.text;
     }
@@ -472,6 +473,7 @@ RecoveredProgram Recover::run() {
     program.node = node.origin;
     if (!node.refusal.empty())
       throw Refusal{node.refusal};
+    checkTypes(node);
     if (node.overload == "scalar")
       computeScalar(node);
     if (node.op == "sym_size" || node.op == "sym_numel" || node.overload == "scalar")
@@ -502,6 +504,8 @@ RecoveredProgram Recover::run() {
       continue;
     if (!isTensor)
       throw Refusal{"output " + std::to_string(number) + " ('" + name->name + "') is a size; return tensors"};
+    if (!normal.outputRefusals[i].empty())
+      throw Refusal{normal.outputRefusals[i]};
     // Integers and truth values are given as numbers, which have no gradient.
     Tensor tensor = tensorOf(name->name);
     std::vector<int> order;

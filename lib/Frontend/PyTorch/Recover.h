@@ -87,6 +87,8 @@ private:
   SymbolicExpr expression(const Size &size) const;
   SymbolicExpr expression(const Argument &argument) const;
   bool onlyIntegers(const NormalNode &node) const;
+  /// Refuses operators whose results depend on a type that only the file has (RecoverTypes.cpp).
+  void checkTypes(const NormalNode &node) const;
   std::string placeOf(const std::string &name) const;
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
@@ -94,6 +96,7 @@ private:
   int mapOf(const Index &index, int from, int to, bool partial = false, const std::string &hint = "");
   std::string sourceOf(const SymbolicExpr &extent) const;
   void learnSymbol(const SymbolicExpr &size, const std::string &source);
+  std::string withinRange(const SymbolicExpr &size, const std::string &source) const;
   void nameSpace(int space, const std::string &name);
   Tensor toSpace(Tensor x, size_t dim, int space);
   Tensor toAxis(Tensor x, size_t dim);

@@ -46,6 +46,23 @@ void Recover::learnSymbol(const SymbolicExpr &size, const std::string &source) {
     symbolSources.try_emplace(size.getFactors().begin()->first, source);
 }
 
+/// A size that the file bounds is taken for the bound where it is beyond it, so that the tensors of another size do not
+/// fit: what the program does with such a size may have been decided when it was exported.
+std::string Recover::withinRange(const SymbolicExpr &size, const std::string &source) const {
+  if (size.getNumber() != 0 || size.getFactors().size() != 1)
+    return source;
+  std::string text = source;
+  auto range = exported.ranges.find(size.getFactors().begin()->first);
+  // torch takes 0 and 1 for sizes of their own, so that 2 is a bound of nobody's making, as is one that no graph
+  // reaches.
+  const int64_t plenty = int64_t(1) << 30;
+  if (range != exported.ranges.end() && range->second.least.value_or(0) > 2)
+    text = "maximum(" + text + ", " + std::to_string(*range->second.least) + ")";
+  if (range != exported.ranges.end() && range->second.largest.value_or(plenty) < plenty)
+    text = "minimum(" + text + ", " + std::to_string(*range->second.largest) + ")";
+  return text;
+}
+
 std::string Recover::sourceOf(const SymbolicExpr &extent) const {
   std::string text;
   auto plus = [&](const std::string &term) { text = text.empty() ? term : "add(" + text + ", " + term + ")"; };

@@ -176,6 +176,17 @@ bool SchemaReader::readMetadata(const Cursor &at, Node &result) {
       return false;
     result.modules = readModuleStack(*stack);
   }
+  // Python's function that it was (`detach_1;method_descriptor.detach`), and the nodes that it was before.
+  for (const char *member : {"torch_fn", "from_node"}) {
+    std::optional<std::string> history =
+        at.has(member) && at[member].value.is_string() ? at[member].string() : std::nullopt;
+    if (!history)
+      continue;
+    bool isDetach = false;
+    for (const char *form : {".detach", "\"target\": \"detach\""})
+      isDetach |= history->find(form) != std::string::npos;
+    result.wasDetach = isDetach || result.wasDetach.value_or(false);
+  }
   return true;
 }
 

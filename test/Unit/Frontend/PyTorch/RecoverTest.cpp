@@ -228,15 +228,23 @@ TEST(RecoverTest, IntegersAsNumbersHaveNoGradient) {
   EXPECT_EQ(b.output("y").missing({"  input mask: node[] from keep", "  output y = x * mask"}), "");
 }
 
-// What `detach` was comes out of decompositions as `alias`.
-TEST(RecoverTest, AliasesOfDecomposedProgramsHaveNoGradient) {
-  for (bool isTraining : {false, true}) {
+// What `detach` was comes out of decompositions as `alias`, as does x[...].
+TEST(RecoverTest, AliasesOfDecomposedProgramsThatWereDetachedHaveNoGradient) {
+  auto program = [](bool isTraining, std::optional<bool> wasDetach) {
     ProgramBuilder b;
     b.decomposed(!isTraining).input("x", {"N", "4"});
     b.node("a", "alias.default", {arg("self", "x")}, {"N", "4"});
+    b.program.graph.nodes.back().wasDetach = wasDetach;
     b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "a")}, {"N", "4"});
-    EXPECT_EQ(b.output("y").missing({isTraining ? "  output y = x * x" : "  output y = x * detach(x)"}), "");
-  }
+    return b.output("y");
+  };
+  EXPECT_EQ(program(true, std::nullopt).missing({"  output y = x * x"}), "");
+  EXPECT_EQ(program(false, false).missing({"  output y = x * x"}), "");
+  EXPECT_EQ(program(false, true).missing({"  output y = x * detach(x)"}), "");
+  EXPECT_EQ(
+      program(false, std::nullopt).text(),
+      "refused: 'alias' is what decompositions leave of 'detach', but of x[...] too, and the file does not say of "
+      "which; save the program before run_decompositions()");
 }
 
 TEST(RecoverTest, InputsOfAllPairsAreRefused) {
