@@ -15,7 +15,6 @@
 #include "Neighbours.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/xxhash.h"
 
@@ -58,6 +57,8 @@ void GraphStructure::chooseAlong() {
 
 /// Vertices a part from which on METIS is asked.
 constexpr int64_t kLeastVertices = 4;
+/// The end of messages about its limits.
+constexpr const char *kOtherWays = "; --by contiguous and --by random have no such limit";
 
 /// METIS on a graph of weighted vertices.
 static llvm::Expected<std::vector<int32_t>> divideByMetis(Neighbours &graph, std::vector<int32_t> &weights, int parts) {
@@ -110,16 +111,26 @@ llvm::Expected<std::vector<size_t>> GraphPartition::findOrder() const {
 llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind kind) {
   // The vertex of each element: its own, or that of the element that it goes along to. -1: none.
   std::vector<std::vector<int32_t>> vertex(spaces.size());
-  std::vector<int32_t> weights;
+  std::vector<int64_t> weights;
   std::vector<std::pair<size_t, size_t>> ranges; // of the vertices of each space that goes along none
-  int64_t total = 0;
-  for (const GraphStructure::Space &space : structure->spaces)
+  int64_t vertices = 0, total = 0;
+  for (const GraphStructure::Space &space : structure->spaces) {
+    vertices += space.along ? 0 : space.extent;
     total += space.extent;
+  }
   for (const GraphStructure::Map &map : structure->maps)
     total += int64_t(map.targets.size());
-  if (total > std::numeric_limits<int32_t>::max())
-    return llvm::createStringError("expected fewer than 2^31 elements and targets of maps, found " +
-                                   llvm::Twine(total));
+  constexpr int64_t most = std::numeric_limits<int32_t>::max();
+  if (vertices > most)
+    return llvm::createStringError("expected fewer than 2^31 elements of spaces that go along no map, found " +
+                                   llvm::Twine(vertices));
+  // With so few vertices METIS leaves parts empty, and says so on standard output.
+  if (kind == PartitionKind::Metis && vertices < kLeastVertices * count)
+    kind = PartitionKind::Contiguous;
+  if (kind == PartitionKind::Metis && total > most)
+    return llvm::createStringError("METIS: expected fewer than 2^31 elements and targets of maps, found " +
+                                   llvm::Twine(total) + kOtherWays);
+  usedKind = kind;
   for (size_t number : order) {
     const GraphStructure::Space &space = structure->spaces[number];
     std::vector<int32_t> &own = vertex[number];
@@ -143,22 +154,21 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
   }
 
   std::vector<int32_t> owner(weights.size(), 0);
-  // With so few vertices METIS leaves parts empty, and says so on standard output.
-  if (kind == PartitionKind::Metis && weights.size() < size_t(kLeastVertices) * size_t(count))
-    kind = PartitionKind::Contiguous;
   switch (kind) {
   case PartitionKind::Metis: {
     std::vector<int32_t> a, b;
     for (const GraphStructure::Map &map : structure->maps)
       for (auto [from, target] : llvm::zip_equal(vertex[map.from], map.targets))
-        if (target >= 0 && from >= 0 && vertex[map.to][size_t(target)] >= 0) {
+        if (int32_t to = target < 0 ? -1 : vertex[map.to][size_t(target)]; from >= 0 && to >= 0 && from != to) {
           a.push_back(from);
-          b.push_back(vertex[map.to][size_t(target)]);
+          b.push_back(to);
         }
     llvm::Expected<Neighbours> graph = Neighbours::create({int64_t(weights.size()), a, b});
     if (!graph)
-      return graph.takeError();
-    llvm::Expected<std::vector<int32_t>> found = divideByMetis(*graph, weights, count);
+      return llvm::createStringError("METIS: " + llvm::toString(graph.takeError()) + kOtherWays);
+    // No weight is more than the number of elements, which is below 2^31.
+    std::vector<int32_t> narrow(weights.begin(), weights.end());
+    llvm::Expected<std::vector<int32_t>> found = divideByMetis(*graph, narrow, count);
     if (!found)
       return found.takeError();
     owner = std::move(*found);
@@ -169,10 +179,10 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
     for (auto [begin, end] : ranges) {
       double all = 0, before = 0;
       for (size_t v = begin; v < end; ++v)
-        all += weights[v];
+        all += double(weights[v]);
       for (size_t v = begin; v < end; ++v) {
-        owner[v] = std::min(count - 1, int32_t((before + weights[v] / 2.0) / all * count));
-        before += weights[v];
+        owner[v] = std::min(count - 1, int32_t((before + double(weights[v]) / 2.0) / all * count));
+        before += double(weights[v]);
       }
     }
     break;
@@ -237,6 +247,8 @@ void GraphPartition::collectHalo(size_t space) {
 }
 
 llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind) {
+  if (parts < 1 || parts > kMostRanks)
+    return llvm::createStringError("expected 1 to " + llvm::Twine(kMostRanks) + " parts, found " + llvm::Twine(parts));
   GraphPartition partition(structure, parts);
   llvm::Expected<std::vector<size_t>> order = partition.findOrder();
   if (!order)
@@ -270,12 +282,25 @@ std::vector<int32_t> GraphPartition::localTargets(size_t map, int rank) const {
   return targets;
 }
 
-std::string GraphPartition::digest() const {
+uint64_t GraphPartition::digest() const {
   uint64_t hash = uint64_t(count);
-  for (const Space &space : spaces) {
-    uint64_t own = llvm::xxh3_64bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(space.owner.data()),
-                                                             space.owner.size() * sizeof(int32_t)));
-    hash = scramble(hash ^ own);
+  auto add = [&](uint64_t number) { hash = scramble(hash ^ number); };
+  auto addText = [&](llvm::StringRef text) { add(llvm::xxh3_64bits(text)); };
+  auto addNumbers = [&](llvm::ArrayRef<int32_t> numbers) {
+    add(numbers.size());
+    add(llvm::xxh3_64bits(
+        llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(numbers.data()), numbers.size() * sizeof(int32_t))));
+  };
+  for (auto [of, space] : llvm::zip_equal(structure->spaces, spaces)) {
+    addText(of.name);
+    add(of.along ? *of.along + 1 : 0);
+    addNumbers(space.owner);
   }
-  return llvm::utohexstr(hash, /*LowerCase=*/true, /*Width=*/16);
+  for (const GraphStructure::Map &map : structure->maps) {
+    addText(map.name);
+    add(map.from);
+    add(map.to);
+    addNumbers(map.targets);
+  }
+  return hash;
 }

@@ -45,6 +45,13 @@ llvm::Expected<size_t> PartitionedGraph::addSpace(llvm::StringRef name, int64_t 
                    llvm::Twine(extent));
     return *known;
   }
+  // The parts say there how many they have, so that it must be the number of these elements and of nothing else.
+  llvm::Expected<std::optional<int64_t>> given = readExtent(name);
+  if (!given)
+    return given.takeError();
+  if (*given && **given != extent)
+    return wrong("space '" + name + "': expected " + llvm::Twine(**given) + " elements, as metadata 'num_" + name +
+                 "s' or tensor '" + name + ".extent' has it, found " + llvm::Twine(extent));
   graph->spaces.push_back({name.str(), extent, std::nullopt});
   return graph->spaces.size() - 1;
 }
@@ -177,8 +184,14 @@ llvm::Error PartitionedGraph::readGraphs() {
   for (size_t i = 0; i + 1 < begins->size(); ++i)
     targets.resize(size_t((*begins)[i + 1]), int32_t(i));
   roles["graph_ptr"] = {Kind::GraphPointers, graph->maps.size(), ""};
-  if (batch)
+  if (batch) {
+    llvm::Expected<std::vector<int32_t>> given = readTargets(*batch, /*partial=*/true);
+    if (!given)
+      return given.takeError();
+    if (*given != targets)
+      return wrong("tensor 'batch': expected the graphs of nodes that tensor 'graph_ptr' says, found others");
     roles["batch"] = {Kind::Map, graph->maps.size(), ""};
+  }
   return addMap("batch", *node, *graphs, std::move(targets), *pointers);
 }
 
@@ -209,7 +222,7 @@ llvm::Error PartitionedGraph::findMaps(const PartitionOptions &options) {
     return error;
   for (const FileTensor &tensor : file->tensors()) {
     llvm::StringRef name = tensor.name;
-    if (roles.count(tensor.name) || options.rows.count(tensor.name))
+    if (roles.count(tensor.name) || options.rows.count(tensor.name) || options.whole.count(tensor.name))
       continue;
     if (name.ends_with("edge_index"))
       if (llvm::Error error = readRelation(tensor, name, "node", "node"))
@@ -225,18 +238,50 @@ llvm::Error PartitionedGraph::findMaps(const PartitionOptions &options) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// x_indptr, x_indices and x_values: rows of nodes, or of the space that the model says.
-llvm::Error PartitionedGraph::findSparseInputs() {
+/// The one space with as many elements, if there is one.
+llvm::Expected<std::optional<size_t>> PartitionedGraph::findSpaceOf(const FileTensor &tensor, int64_t rows) const {
+  std::optional<size_t> found;
+  for (auto [number, space] : llvm::enumerate(graph->spaces)) {
+    if (space.extent != rows)
+      continue;
+    if (found)
+      return wrong("tensor '" + tensor.name + "': expected rows of '" + graph->spaces[*found].name + "' or of '" +
+                   space.name + "', found " + llvm::Twine(rows) + " of both; say which with --rows " + tensor.name +
+                   "=SPACE");
+    found = number;
+  }
+  return found;
+}
+
+/// x_indptr, x_indices and x_values: rows of the space that is named for x, or that has as many.
+llvm::Error PartitionedGraph::findSparseInputs(const PartitionOptions &options) {
   for (const FileTensor &tensor : file->tensors()) {
     llvm::StringRef name = tensor.name;
-    if (!name.consume_back("_indptr"))
+    if (!name.consume_back("_indptr") || tensor.shape.size() != 1 || tensor.elements == 0)
       continue;
     const FileTensor *columns = file->find((name + "_indices").str());
+    if (!columns || options.whole.count(tensor.name))
+      continue;
     std::optional<size_t> space;
-    for (auto [number, candidate] : llvm::enumerate(graph->spaces))
-      if (!space && tensor.elements == candidate.extent + 1)
-        space = number;
-    if (!columns || !space)
+    auto known = options.rows.find(name.str());
+    if (known == options.rows.end())
+      known = options.rows.find(tensor.name);
+    if (known != options.rows.end()) {
+      llvm::Expected<size_t> named = needSpace(known->second, "tensor '" + tensor.name + "'");
+      if (!named)
+        return named.takeError();
+      if (tensor.elements != graph->spaces[*named].extent + 1)
+        return wrong("tensor '" + tensor.name + "': expected row pointers for " +
+                     llvm::Twine(graph->spaces[*named].extent) + " elements of '" + known->second + "', found shape " +
+                     formatShape(tensor.shape));
+      space = *named;
+    } else {
+      llvm::Expected<std::optional<size_t>> found = findSpaceOf(tensor, tensor.elements - 1);
+      if (!found)
+        return found.takeError();
+      space = *found;
+    }
+    if (!space)
       continue;
     llvm::Expected<std::vector<int32_t>> begins = readTargets(tensor, /*partial=*/false);
     if (!begins)
@@ -261,36 +306,57 @@ llvm::Error PartitionedGraph::findRows(const PartitionOptions &options) {
   for (const FileTensor &tensor : file->tensors()) {
     if (roles.count(tensor.name))
       continue;
-    std::optional<size_t> space;
-    bool ofNodes = llvm::is_contained(options.nodeTensors, tensor.name),
-         ofEdges = llvm::is_contained(options.edgeTensors, tensor.name);
-    if (ofNodes && ofEdges)
-      return wrong("tensor '" + tensor.name + "': expected rows of nodes or of edges, found it named for both");
+    llvm::StringRef name = tensor.name;
     auto known = options.rows.find(tensor.name);
-    if (ofNodes || ofEdges || known != options.rows.end()) {
-      llvm::Expected<size_t> named = needSpace(ofNodes   ? "node"
-                                               : ofEdges ? "edge"
-                                                         : known->second,
-                                               "tensor '" + tensor.name + "'");
+    if (options.whole.count(tensor.name)) {
+      roles[tensor.name] = {};
+    } else if (known != options.rows.end()) {
+      llvm::Expected<size_t> named = needSpace(known->second, "tensor '" + tensor.name + "'");
       if (!named)
         return named.takeError();
       if (tensor.shape.empty() || tensor.shape[0] != graph->spaces[*named].extent)
         return wrong("tensor '" + tensor.name + "': expected a row for each of " +
                      llvm::Twine(graph->spaces[*named].extent) + " elements of '" + graph->spaces[*named].name +
                      "', found shape " + formatShape(tensor.shape));
-      space = *named;
-    } else if (!tensor.shape.empty() && !llvm::StringRef(tensor.name).ends_with(".extent")) {
-      for (llvm::StringRef name : {"node", "edge", "graph"})
-        if (std::optional<size_t> candidate = findSpace(name);
-            candidate && graph->spaces[*candidate].extent == tensor.shape[0]) {
-          if (space)
-            return wrong("tensor '" + tensor.name + "': expected rows of '" + graph->spaces[*space].name + "' or of '" +
-                         name + "', found " + llvm::Twine(tensor.shape[0]) + " of both; say of which it has rows");
-          space = *candidate;
-        }
+      roles[tensor.name] = {Kind::Rows, *named, ""};
+    } else if (name.consume_back(".extent")) {
+      roles[tensor.name] = {findSpace(name) ? Kind::Extent : Kind::Whole, 0, ""};
+    } else if (tensor.shape.empty() || tensor.shape[0] == 0) {
+      roles[tensor.name] = {};
+    } else {
+      llvm::Expected<std::optional<size_t>> space = findSpaceOf(tensor, tensor.shape[0]);
+      if (!space)
+        return space.takeError();
+      if (!*space && tensor.shape[0] != 1)
+        return wrong("tensor '" + tensor.name + "': expected rows of a space, found " + llvm::Twine(tensor.shape[0]) +
+                     ", which no space has; say what it is with --rows " + tensor.name + "=SPACE, or --whole " +
+                     tensor.name + " for every part to have all of it");
+      roles[tensor.name] = *space ? Role{Kind::Rows, **space, ""} : Role{};
     }
-    roles[tensor.name] = space ? Role{Kind::Rows, *space, ""} : Role{};
   }
+  return llvm::Error::success();
+}
+
+/// That each tensor that the options name is there and is what they say, and that parts have their names for
+/// themselves.
+llvm::Error PartitionedGraph::checkNames(const PartitionOptions &options) const {
+  for (const auto &[name, space] : options.rows) {
+    auto role = roles.find(name);
+    if (role != roles.end() ? role->second.kind != Kind::Rows && role->second.kind != Kind::RowPointers
+                            : !rowPointers.count(name))
+      return wrong("expected a tensor with rows of '" + space + "', found " +
+                   (role == roles.end() ? "none of the name '" : "something else in '") + name + "'");
+    if (options.whole.count(name))
+      return wrong("tensor '" + name + "': expected rows of '" + space + "' or all of it in every part, found it " +
+                   "named for both");
+  }
+  for (const std::string &name : options.whole)
+    if (auto role = roles.find(name); role == roles.end() || role->second.kind != Kind::Whole)
+      return wrong("--whole: expected a tensor that is no map, found '" + name + "'");
+  for (const GraphStructure::Space &space : graph->spaces)
+    for (const char *suffix : {".global", ".halo.global", ".halo.counts", ".sent", ".send.counts"})
+      if (file->find(space.name + suffix))
+        return wrong("tensor '" + space.name + suffix + "': expected none of that name, which the parts need");
   return llvm::Error::success();
 }
 
@@ -318,9 +384,11 @@ llvm::Expected<PartitionedGraph> PartitionedGraph::create(const SafetensorsFile 
     return std::move(error);
   if (llvm::Error error = graph.findMaps(options))
     return std::move(error);
-  if (llvm::Error error = graph.findSparseInputs())
+  if (llvm::Error error = graph.findSparseInputs(options))
     return std::move(error);
   if (llvm::Error error = graph.findRows(options))
+    return std::move(error);
+  if (llvm::Error error = graph.checkNames(options))
     return std::move(error);
   if (llvm::Error error = graph.chooseAlong(options))
     return std::move(error);

@@ -15,8 +15,10 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
 
 #include <cstring>
 #include <deque>
@@ -66,13 +68,25 @@ static llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
   return llvm::createStringError(code, "cannot write '%s': %s", path.str().c_str(), code.message().c_str());
 }
 
-llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank) const {
+std::string PartitionedGraph::digest() const {
+  std::string text = llvm::utohexstr(parted->digest());
+  for (const auto &[key, value] : file->metadata())
+    text += "\n" + key + "\n" + value;
+  for (const FileTensor &tensor : file->tensors()) {
+    llvm::ArrayRef<uint8_t> bytes(static_cast<const uint8_t *>(tensor.data), size_t(tensor.bytes()));
+    text += "\n" + tensor.name + " " + tensor.typeName + formatShape(tensor.shape) +
+            llvm::utohexstr(llvm::xxh3_64bits(bytes));
+  }
+  return llvm::utohexstr(llvm::xxh3_64bits(text), /*LowerCase=*/true, /*Width=*/16);
+}
+
+llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::StringRef digest) const {
   PartWriter part;
   for (const auto &[key, value] : file->metadata())
     part.writer.addMetadata(key, value);
   part.writer.addMetadata("parts", std::to_string(parted->parts()));
   part.writer.addMetadata("rank", std::to_string(rank));
-  part.writer.addMetadata("partition", parted->digest());
+  part.writer.addMetadata("partition", digest);
   for (auto [number, space] : llvm::enumerate(graph->spaces)) {
     const PartOfSpace &of = parted->part(number, rank);
     std::string key = "num_" + space.name + "s";
@@ -97,9 +111,9 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank) const {
     llvm::Error failed = [&]() -> llvm::Error {
       switch (role.kind) {
       case Kind::Whole:
-        // Extents are those of the whole graph: metadata has the part's.
-        return llvm::StringRef(tensor.name).ends_with(".extent") ? llvm::Error::success()
-                                                                 : part.writer.addLike(tensor, tensor.data);
+        return part.writer.addLike(tensor, tensor.data);
+      case Kind::Extent: // of the whole graph: metadata has the part's
+        return llvm::Error::success();
       case Kind::Rows:
         return part.addRows(tensor, parted->part(role.number, rank).own);
       case Kind::Map: {
@@ -139,31 +153,57 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank) const {
   return part.writer.write(path);
 }
 
-llvm::Error PartitionedGraph::write(llvm::StringRef folder) const {
-  // A folder of that name may be there if it is empty: the rename replaces it.
+static llvm::StringRef dropSeparators(llvm::StringRef folder) {
+  while (folder.size() > 1 && llvm::sys::path::is_separator(folder.back()))
+    folder = folder.drop_back();
+  return folder;
+}
+
+llvm::Error gnnc::checkPartsFolder(llvm::StringRef folder) {
+  auto expected = [&](llvm::StringRef found) {
+    return llvm::createStringError("cannot write '" + folder + "': expected a folder that is new or empty" + found);
+  };
+  llvm::StringRef name = dropSeparators(folder), last = llvm::sys::path::filename(name);
+  if (name.empty())
+    return expected(", found no name");
+  // A folder of that name may be there if it is empty: the rename replaces it, but not these.
+  if (last == "." || last == ".." || llvm::sys::path::is_separator(last.front()))
+    return expected(", found one without a name of its own");
+  if (fs::is_symlink_file(name))
+    return expected(", found a link");
   std::error_code code;
-  if (fs::exists(folder)) {
-    if (!fs::is_directory(folder))
+  if (fs::exists(name)) {
+    if (!fs::is_directory(name))
       return cannotWrite(folder, std::make_error_code(std::errc::not_a_directory));
-    if (fs::directory_iterator(folder, code) != fs::directory_iterator())
-      return llvm::createStringError("cannot write '" + folder + "': expected a folder that is new or empty");
+    if (fs::directory_iterator(name, code) != fs::directory_iterator())
+      return expected("");
     if (code)
       return cannotWrite(folder, code);
   }
-  llvm::SmallString<256> name(folder), temporary;
-  while (name.size() > 1 && llvm::sys::path::is_separator(name.back()))
-    name.pop_back();
-  fs::createUniquePath(name + ".%%%%%%.tmp", temporary, /*MakeAbsolute=*/false);
-  if ((code = fs::create_directory(temporary, /*IgnoreExisting=*/false)))
+  llvm::StringRef parent = llvm::sys::path::parent_path(name);
+  if ((code = fs::access(parent.empty() ? "." : parent, fs::AccessMode::Write)))
+    return cannotWrite(folder, code);
+  return llvm::Error::success();
+}
+
+llvm::Error PartitionedGraph::write(llvm::StringRef folder) const {
+  if (llvm::Error error = checkPartsFolder(folder))
+    return error;
+  // Each % of the model of a unique name is replaced, so that the folder's name is no part of it.
+  llvm::SmallString<256> name(dropSeparators(folder)), unique;
+  fs::createUniquePath("%%%%%%", unique, /*MakeAbsolute=*/false);
+  std::string temporary = (name + "." + unique + ".tmp").str();
+  if (std::error_code code = fs::create_directory(temporary, /*IgnoreExisting=*/false, fs::perms::all_all))
     return cannotWrite(folder, code);
   llvm::scope_exit remove([&] { fs::remove_directories(temporary); });
+  std::string known = digest();
   for (int rank = 0; rank < parted->parts(); ++rank) {
-    llvm::SmallString<256> path = temporary;
+    llvm::SmallString<256> path(temporary);
     llvm::sys::path::append(path, "part." + llvm::Twine(rank) + ".safetensors");
-    if (llvm::Error error = writePart(path, rank))
+    if (llvm::Error error = writePart(path, rank, known))
       return error;
   }
-  if ((code = fs::rename(temporary, name)))
+  if (std::error_code code = fs::rename(temporary, name))
     return cannotWrite(folder, code);
   remove.release();
   return llvm::Error::success();

@@ -13,6 +13,7 @@
 #define GNNC_TOOLS_GNNC_COMMANDS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -101,11 +102,13 @@ struct ReorderArguments {
 };
 
 struct PartitionArguments {
-  std::string graph, output, model; ///< no output: only what the parts would be is printed
+  std::string graph, model;
+  std::optional<std::string> output; ///< none: only what the parts would be is printed
   int parts = 2;
   std::string by = "metis";
-  std::vector<std::string> along, nodeTensors, edgeTensors;
-  int64_t features = 64; ///< of the values whose exchange is priced
+  std::vector<std::string> along, nodeTensors, edgeTensors, wholeTensors;
+  std::vector<std::string> rows; ///< TENSOR=SPACE
+  int64_t features = 64;         ///< of the values whose exchange is priced
 };
 
 int runCompile(const CompileArguments &arguments);

@@ -8,6 +8,7 @@
 #include "Commands.h"
 #include "Report.h"
 #include "gnnc-c/gnnc.h"
+#include "gnnc/Graphs/Partition.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/Pipelines.h"
 #include "gnnc/Support/CrashReport.h"
@@ -345,7 +346,7 @@ static void addPartition(CLI::App &app, PartitionArguments &arguments) {
   command->add_option("GRAPH", arguments.graph, "Graph (.safetensors) with edge_index and metadata num_nodes")
       ->required();
   command->add_option("-k,--parts", arguments.parts, "Number of parts")
-      ->check(CLI::Range(1, 65536))
+      ->check(CLI::Range(1, kMostRanks))
       ->capture_default_str();
   command->add_option("-o,--output", arguments.output,
                       "Folder to write, new or empty: part.0.safetensors, part.1.safetensors, …; without it, only "
@@ -364,10 +365,21 @@ static void addPartition(CLI::App &app, PartitionArguments &arguments) {
       ->allow_extra_args(false);
   command
       ->add_option("--nodes", arguments.nodeTensors,
-                   "Tensors with a row for each node, where there are as many edges as nodes; separated by commas")
+                   "Tensors with a row for each node, where their number of rows does not say so; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--rows", arguments.rows,
+                   "The same for any space, as TENSOR=SPACE (train_y=train, val_edge_type=val_edge_index); separated "
+                   "by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command
+      ->add_option("--whole", arguments.wholeTensors,
+                   "Tensors that have rows of no space: every part has all of them; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
   command->add_option("--features", arguments.features, "float32 numbers an element, to say what a layer exchanges")

@@ -19,6 +19,8 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 using namespace gnnc;
 
 /// The tensor with the targets of a map to a space that is not divided, such as the types of nodes.
@@ -48,9 +50,16 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
     else if (std::string tensor = tensorOfMap(map, file); file.find(tensor))
       options.rows[tensor] = map.from;
   }
-  for (const TensorInfo &input : model.inputs)
-    if (input.space && isDivided(*input.space) && file.find(input.name))
+  auto isStatic = [&](llvm::StringRef name) {
+    const SpaceInfo *space = model.findSpace(name);
+    return space && space->kind == "static";
+  };
+  for (const TensorInfo &input : model.inputs) {
+    if (input.space && isDivided(*input.space) && (file.find(input.name) || file.find(input.name + "_indptr")))
       options.rows[input.name] = *input.space;
+    if ((!input.space || isStatic(*input.space)) && file.find(input.name))
+      options.whole.insert(input.name);
+  }
   if (!options.along.empty())
     return llvm::Error::success();
   llvm::StringMap<int> sweeps;
@@ -74,7 +83,8 @@ static void printParts(const PartitionedGraph &graph, int64_t features) {
   const GraphPartition &partition = graph.partition();
   Table table;
   table.add({"", "along", "elements", "a part has", "most / mean", "halo of a part", "halo / own"});
-  int64_t most = 0, all = 0;
+  int64_t all = 0;
+  std::vector<int64_t> received(size_t(partition.parts()), 0); // by each part
   for (auto [number, space] : llvm::enumerate(structure.spaces)) {
     auto range = [&](auto count) {
       int64_t least = INT64_MAX, largest = 0;
@@ -88,24 +98,61 @@ static void printParts(const PartitionedGraph &graph, int64_t features) {
     auto [leastOwn, mostOwn] = range([](const PartOfSpace &part) -> auto & { return part.own; });
     auto [leastHalo, mostHalo] = range([](const PartOfSpace &part) -> auto & { return part.halo; });
     int64_t halos = 0;
-    for (int rank = 0; rank < partition.parts(); ++rank)
-      halos += int64_t(partition.part(number, rank).halo.size());
+    for (int rank = 0; rank < partition.parts(); ++rank) {
+      int64_t halo = int64_t(partition.part(number, rank).halo.size());
+      halos += halo;
+      received[size_t(rank)] += halo * features * 4;
+    }
     double mean = double(space.extent) / partition.parts();
     bool hasHalo = partition.hasHalo(number);
     table.add({space.name, space.along ? structure.maps[*space.along].name : "", formatCount(space.extent),
                formatCount(leastOwn) + " to " + formatCount(mostOwn), space.extent ? ratio(double(mostOwn) / mean) : "",
                hasHalo ? formatCount(leastHalo) + " to " + formatCount(mostHalo) : "",
                hasHalo && space.extent ? ratio(double(halos) / double(space.extent)) : ""});
-    int64_t bytes = features * 4;
-    most = std::max(most, mostHalo * bytes);
-    all += halos * bytes;
+    all += halos * features * 4;
   }
   table.print(llvm::outs());
   llvm::outs() << "a layer that exchanges " << features << " float32 numbers an element: " << formatBytes(uint64_t(all))
-               << " in all, at most " << formatBytes(uint64_t(most)) << " to one part\n";
+               << " in all, at most " << formatBytes(uint64_t(*llvm::max_element(received))) << " to one part\n";
+}
+
+/// What the arguments say of tensors, which goes before what a model says.
+static llvm::Error nameTensors(const PartitionArguments &arguments, PartitionOptions &options) {
+  std::map<std::string, std::string> rows;
+  auto add = [&](llvm::StringRef tensor, llvm::StringRef space) -> llvm::Error {
+    auto [it, isNew] = rows.try_emplace(tensor.str(), space);
+    if (isNew || it->second == space)
+      return llvm::Error::success();
+    return llvm::createStringError("tensor '" + tensor + "': expected rows of '" + it->second + "' or of '" + space +
+                                   "', found it named for both");
+  };
+  for (const std::string &name : arguments.nodeTensors)
+    if (llvm::Error error = add(name, "node"))
+      return error;
+  for (const std::string &name : arguments.edgeTensors)
+    if (llvm::Error error = add(name, "edge"))
+      return error;
+  for (llvm::StringRef text : arguments.rows) {
+    auto [tensor, space] = text.split('=');
+    if (tensor.empty() || space.empty())
+      return llvm::createStringError("--rows: expected TENSOR=SPACE, found '" + text + "'");
+    if (llvm::Error error = add(tensor, space))
+      return error;
+  }
+  for (const std::string &name : arguments.wholeTensors)
+    options.rows.erase(name);
+  for (const auto &[tensor, space] : rows) {
+    options.rows[tensor] = space;
+    options.whole.erase(tensor);
+  }
+  options.whole.insert(arguments.wholeTensors.begin(), arguments.wholeTensors.end());
+  return llvm::Error::success();
 }
 
 int gnnc::runPartition(const PartitionArguments &arguments) {
+  if (arguments.output)
+    if (llvm::Error error = checkPartsFolder(*arguments.output))
+      return fail(std::move(error));
   llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.graph);
   if (!file)
     return fail(file.takeError());
@@ -114,8 +161,6 @@ int gnnc::runPartition(const PartitionArguments &arguments) {
   options.parts = arguments.parts;
   options.kind = *parsePartitionKind(arguments.by);
   options.along = arguments.along;
-  options.nodeTensors = arguments.nodeTensors;
-  options.edgeTensors = arguments.edgeTensors;
   if (!arguments.model.empty()) {
     llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
     if (!model)
@@ -123,17 +168,21 @@ int gnnc::runPartition(const PartitionArguments &arguments) {
     if (llvm::Error error = askModel(model->info(), *file, options))
       return fail(std::move(error));
   }
+  if (llvm::Error error = nameTensors(arguments, options))
+    return fail(std::move(error));
   llvm::Expected<PartitionedGraph> graph = PartitionedGraph::create(*file, options);
   if (!graph)
     return fail(graph.takeError());
-  llvm::outs() << arguments.parts << " parts by " << arguments.by << " in " << formatSeconds(watch.lap()) << "\n";
+  llvm::outs() << arguments.parts << " parts by "
+               << (graph->partition().kind() == options.kind ? arguments.by : "contiguous (too few elements for metis)")
+               << " in " << formatSeconds(watch.lap()) << "\n";
   printParts(*graph, arguments.features);
-  if (arguments.output.empty()) {
+  if (!arguments.output) {
     llvm::outs() << "nothing is written without --output\n";
     return ExitOk;
   }
-  if (llvm::Error error = graph->write(arguments.output))
+  if (llvm::Error error = graph->write(*arguments.output))
     return fail(std::move(error));
-  llvm::outs() << "wrote " << arguments.output << "\n";
+  llvm::outs() << "wrote " << *arguments.output << "\n";
   return ExitOk;
 }

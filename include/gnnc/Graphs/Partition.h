@@ -37,6 +37,9 @@ enum class PartitionKind {
 /// `metis`, `contiguous`, `random`.
 std::optional<PartitionKind> parsePartitionKind(llvm::StringRef name);
 
+/// A part has two numbers for each other part, and all of these are in memory together.
+constexpr int kMostRanks = 4096;
+
 /// Spaces and maps between them, by their places in these lists. Maps to spaces that are not divided are not among
 /// them.
 struct GraphStructure {
@@ -71,14 +74,16 @@ public:
   static llvm::Expected<GraphPartition> create(const GraphStructure &structure, int parts, PartitionKind kind);
 
   int parts() const { return count; }
+  /// How it was made: METIS is not asked where there are too few elements for that many parts.
+  PartitionKind kind() const { return usedKind; }
   llvm::ArrayRef<int32_t> owners(size_t space) const { return spaces[space].owner; }
   const PartOfSpace &part(size_t space, int rank) const { return spaces[space].parts[size_t(rank)]; }
   /// Whether a map that the elements of `space` are not divided along leads there.
   bool hasHalo(size_t space) const { return spaces[space].hasHalo; }
   /// The targets of a map on a part's own elements, in the local numbers of that part.
   std::vector<int32_t> localTargets(size_t map, int rank) const;
-  /// 16 hexadecimal digits that tell this partition from others.
-  std::string digest() const;
+  /// A number that tells this partition from others: of its owners and of all maps, from which the rest follows.
+  uint64_t digest() const;
 
 private:
   struct Space {
@@ -99,6 +104,7 @@ private:
 
   const GraphStructure *structure;
   int count;
+  PartitionKind usedKind = PartitionKind::Contiguous;
   std::vector<Space> spaces;
 };
 

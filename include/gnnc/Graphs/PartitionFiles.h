@@ -11,7 +11,8 @@
 // * a list of maps, and of tensors with rows, that a model has, if one is given;
 // * the conventions of graph files: `edge_index` has the maps src and dst from edge to node, another `…edge_index`
 //   those of a relation of nodes of that name, `…_idx` a map to node, `batch` or `graph_ptr` that from node to graph;
-// * its number of rows. Tensors that have rows of no space go to every part as they are.
+// * its number of rows, if exactly one of these spaces has as many elements. Numbers and tensors of one row are of the
+//   whole graph and go to every part as they are; all others have to be named.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 namespace gnnc {
 
@@ -31,17 +33,19 @@ struct PartitionOptions {
   PartitionKind kind = PartitionKind::Metis;
   /// Maps along which the elements of their space are divided, instead of the map that would be chosen.
   std::vector<std::string> along;
-  /// Tensors, by name, of which it cannot be told whether they have rows of nodes or of edges (as many edges as nodes).
-  std::vector<std::string> nodeTensors, edgeTensors;
-
-  /// What a model says: its maps between spaces that come with the graph, and what its inputs and its maps to other
-  /// spaces are on.
+  /// The maps of a model between spaces that come with the graph.
   struct Map {
     std::string name, from, to;
   };
   std::vector<Map> maps;
+  /// The spaces that tensors, or sparse inputs, have rows of, by name.
   std::map<std::string, std::string> rows;
+  /// Tensors that go to every part as they are.
+  std::set<std::string> whole;
 };
+
+/// Whether parts can be written to a folder of that name.
+llvm::Error checkPartsFolder(llvm::StringRef folder);
 
 /// A graph file with what its tensors are, and who has what. Points into the file.
 class PartitionedGraph {
@@ -56,7 +60,7 @@ public:
   llvm::Error write(llvm::StringRef folder) const;
 
 private:
-  enum class Kind { Whole, Rows, Map, Relation, GraphPointers, RowPointers, Entries };
+  enum class Kind { Whole, Extent, Rows, Map, Relation, GraphPointers, RowPointers, Entries };
   /// What a tensor is; numbers of a space, or of a map (of a relation: of its first one).
   struct Role {
     Kind kind = Kind::Whole;
@@ -80,10 +84,14 @@ private:
   llvm::Error readMap(const FileTensor &tensor, llvm::StringRef name, llvm::StringRef from, llvm::StringRef to);
   llvm::Error readGraphs();
   llvm::Error findMaps(const PartitionOptions &options);
-  llvm::Error findSparseInputs();
+  llvm::Expected<std::optional<size_t>> findSpaceOf(const FileTensor &tensor, int64_t rows) const;
+  llvm::Error findSparseInputs(const PartitionOptions &options);
   llvm::Error findRows(const PartitionOptions &options);
+  llvm::Error checkNames(const PartitionOptions &options) const;
   llvm::Error chooseAlong(const PartitionOptions &options);
-  llvm::Error writePart(llvm::StringRef path, int rank) const;
+  /// 16 hexadecimal digits that tell this partition of this graph from all others.
+  std::string digest() const;
+  llvm::Error writePart(llvm::StringRef path, int rank, llvm::StringRef digest) const;
 
   const SafetensorsFile *file;
   std::unique_ptr<GraphStructure> graph;

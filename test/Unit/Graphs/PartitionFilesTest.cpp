@@ -65,8 +65,8 @@ TEST_F(PartitionFiles, CutsEverything) {
   llvm::cantFail(writer.add("s_indptr", ElementType::I64, {7}, pointers.data()));
   llvm::cantFail(writer.add("s_indices", ElementType::I32, {5}, columns.data()));
   writer.addMetadata("name", "ring");
-  options.nodeTensors = {"x", "node_type"};
-  options.edgeTensors = {"e"};
+  options.rows = {{"x", "node"}, {"node_type", "node"}, {"s", "node"}, {"e", "edge"}};
+  options.whole = {"u"};
   ASSERT_EQ(error(), "");
 
   SafetensorsFile first = part(0), second = part(1);
@@ -143,8 +143,8 @@ TEST_F(PartitionFiles, SaysWhatIsWrong) {
   addEdges();
   std::vector<float> x{0, 1, 2, 3, 4, 5};
   llvm::cantFail(writer.add("x", ElementType::F32, {6}, x.data()));
-  expect("tensor 'x': expected rows of 'node' or of 'edge', found 6 of both; say of which it has rows");
-  options.nodeTensors = {"x"};
+  expect("tensor 'x': expected rows of 'node' or of 'edge', found 6 of both; say which with --rows x=SPACE");
+  options.rows = {{"x", "node"}};
   options.along = {"source"};
   expect("--along: expected a map of the graph, found 'source'");
   options.along = {"src", "dst"};
@@ -160,6 +160,141 @@ TEST_F(PartitionFiles, SaysWhatIsWrong) {
   expect("expected a folder that is new or empty");
   writer.addMetadata("parts", "2");
   expect("metadata 'parts': expected a whole graph, found a part of one");
+}
+
+/// Held-out edges and training nodes are spaces as well: what has rows of them is cut with them.
+TEST_F(PartitionFiles, CutsRowsOfWhatTheFileDeclares) {
+  addEdges();
+  Numbers held{0, 1, 2, 3, /*dst*/ 5, 4, 1, 0}, types{10, 11, 12, 13}, train{5, 0, 1}, classes{20, 21, 22}, one{9};
+  llvm::cantFail(writer.add("val_edge_index", ElementType::I32, {2, 4}, held.data()));
+  llvm::cantFail(writer.add("val_edge_type", ElementType::I32, {4}, types.data()));
+  llvm::cantFail(writer.add("train_idx", ElementType::I32, {3}, train.data()));
+  llvm::cantFail(writer.add("train_y", ElementType::I32, {3}, classes.data()));
+  llvm::cantFail(writer.add("seed", ElementType::I32, {1}, one.data()));
+  ASSERT_EQ(error(), "");
+  EXPECT_EQ(read(part(0), "val_edge_index.global"), (Numbers{2, 3}));
+  EXPECT_EQ(read(part(0), "val_edge_type"), (Numbers{12, 13}));
+  EXPECT_EQ(read(part(1), "val_edge_type"), (Numbers{10, 11}));
+  EXPECT_EQ(read(part(0), "train_y"), (Numbers{21, 22}));
+  EXPECT_EQ(read(part(1), "train_y"), Numbers{20});
+  EXPECT_EQ(read(part(0), "seed"), one);
+  EXPECT_EQ(read(part(1), "seed"), one);
+}
+
+TEST_F(PartitionFiles, AsksWhatItCannotTell) {
+  auto expect = [&](llvm::StringRef text) {
+    std::string found = error();
+    EXPECT_NE(found.find(text.str()), std::string::npos) << found;
+  };
+  Numbers five{0, 1, 2, 3, 4}, pointers{0, 1, 2, 3, 4, 4, 5}, none;
+  llvm::cantFail(writer.add("edge_index", ElementType::I32, {2, 0}, none.data()));
+  llvm::cantFail(writer.add("c", ElementType::I32, {5}, five.data()));
+  expect("tensor 'c': expected rows of a space, found 5, which no space has; say what it is with --rows c=SPACE, or "
+         "--whole c for every part to have all of it");
+  options.whole = {"c"};
+  ASSERT_EQ(error(), "");
+  EXPECT_EQ(read(part(1), "c"), five);
+  // Row pointers of nodes or of what train_idx has.
+  llvm::cantFail(writer.add("train_idx", ElementType::I32, {6}, pointers.data()));
+  llvm::cantFail(writer.add("s_indptr", ElementType::I32, {7}, pointers.data()));
+  llvm::cantFail(writer.add("s_indices", ElementType::I32, {5}, five.data()));
+  expect("tensor 's_indptr': expected rows of 'node' or of 'train', found 6 of both");
+  llvm::sys::fs::remove_directories(parts);
+  options.rows = {{"s", "train"}};
+  EXPECT_EQ(error(), "");
+  options.rows = {{"s", "train"}, {"nope", "node"}};
+  expect("expected a tensor with rows of 'node', found none of the name 'nope'");
+  options.rows = {{"s", "train"}, {"s_indices", "node"}};
+  expect("expected a tensor with rows of 'node', found something else in 's_indices'");
+  options.rows = {{"s", "train"}};
+  options.whole = {"c", "edge_index"};
+  expect("--whole: expected a tensor that is no map, found 'edge_index'");
+}
+
+TEST_F(PartitionFiles, FindsContradictions) {
+  auto expect = [&](llvm::StringRef text) {
+    std::string found = error();
+    EXPECT_NE(found.find(text.str()), std::string::npos) << found;
+  };
+  addEdges();
+  Numbers pointers{0, 2, 6}, batch{0, 0, 0, 1, 1, 1};
+  llvm::cantFail(writer.add("graph_ptr", ElementType::I32, {3}, pointers.data()));
+  llvm::cantFail(writer.add("batch", ElementType::I32, {6}, batch.data()));
+  expect("tensor 'batch': expected the graphs of nodes that tensor 'graph_ptr' says, found others");
+  batch[2] = 1;
+  EXPECT_EQ(error(), "");
+  llvm::sys::fs::remove_directories(parts);
+  writer.addMetadata("num_edges", "5");
+  expect("space 'edge': expected 5 elements, as metadata 'num_edges' or tensor 'edge.extent' has it, found 6");
+  writer.addMetadata("num_edges", "6");
+  // A number of something else that the parts would overwrite.
+  writer.addMetadata("num_edge_types", "4");
+  llvm::cantFail(writer.add("edge_type_idx", ElementType::I32, {2}, batch.data()));
+  expect("space 'edge_type': expected 4 elements");
+  options.whole = {"edge_type_idx"};
+  EXPECT_EQ(error(), "");
+  EXPECT_EQ(*part(0).findMetadata("num_edge_types"), "4");
+  llvm::cantFail(writer.add("node.global", ElementType::I32, {1}, batch.data()));
+  expect("graph.safetensors': tensor 'node.global': expected none of that name, which the parts need");
+}
+
+/// The number of elements of a space that nothing else says is none of the parts'.
+TEST_F(PartitionFiles, KeepsExtentsOfOtherSpaces) {
+  addEdges();
+  std::vector<int64_t> users{7}, nodes{6};
+  llvm::cantFail(writer.add("user.extent", ElementType::I64, {1}, users.data()));
+  llvm::cantFail(writer.add("node.extent", ElementType::I64, {1}, nodes.data()));
+  ASSERT_EQ(error(), "");
+  EXPECT_EQ(read<int64_t>(part(0), "user.extent"), users);
+  EXPECT_FALSE(part(0).find("node.extent"));
+}
+
+TEST_F(PartitionFiles, TellsPartsOfTwoGraphsApart) {
+  std::set<std::string> digests;
+  float x[1] = {1};
+  addEdges();
+  llvm::cantFail(writer.add("s", ElementType::F32, {1}, x));
+  auto add = [&] {
+    EXPECT_EQ(error(), "");
+    EXPECT_EQ(*part(0).findMetadata("partition"), *part(1).findMetadata("partition"));
+    digests.insert(*part(0).findMetadata("partition"));
+    llvm::sys::fs::remove_directories(parts);
+  };
+  add();
+  add();
+  EXPECT_EQ(digests.size(), 1u);
+  edges[3] = 0; // another source of one edge: owners are the same
+  add();
+  x[0] = 2;
+  add();
+  options.along = {"src"};
+  add();
+  EXPECT_EQ(digests.size(), 4u);
+}
+
+TEST_F(PartitionFiles, WritesAFolderThatOthersRead) {
+  addEdges();
+  ASSERT_EQ(error(), "");
+  auto permissions = llvm::sys::fs::getPermissions(parts);
+  ASSERT_TRUE(permissions);
+  EXPECT_EQ(int(*permissions), 0777 & ~llvm::sys::fs::getUmask());
+}
+
+TEST_F(PartitionFiles, WantsAFolderOfItsOwn) {
+  auto expect = [](llvm::StringRef name, llvm::StringRef text) {
+    std::string found = llvm::toString(checkPartsFolder(name));
+    EXPECT_NE(found.find(text.str()), std::string::npos) << found;
+  };
+  expect("", "expected a folder that is new or empty, found no name");
+  expect(".", "found one without a name of its own");
+  expect((folder + "/..").str(), "found one without a name of its own");
+  expect("/", "found one without a name of its own");
+  llvm::SmallString<128> link = folder;
+  llvm::sys::path::append(link, "link");
+  llvm::cantFail(llvm::errorCodeToError(llvm::sys::fs::create_link(folder, link)));
+  expect(link, "expected a folder that is new or empty, found a link");
+  expect((folder + "/none/parts").str(), "No such file or directory");
+  EXPECT_FALSE(checkPartsFolder((folder + "/new/").str()));
 }
 
 /// Nothing is left of a folder that cannot take its name.

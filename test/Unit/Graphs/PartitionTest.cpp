@@ -178,6 +178,40 @@ TEST(Partition, CutsFewEdgesWithMetis) {
   EXPECT_EQ(partition.digest(), llvm::cantFail(GraphPartition::create(graph, 2, PartitionKind::Metis)).digest());
 }
 
+/// Another source of one edge: the owners are the same, what is sent is not.
+TEST(Partition, TellsPartitionsApart) {
+  GraphStructure graph = randomStructure(50, 200, 3), other = graph;
+  other.maps[0].targets[7] = (other.maps[0].targets[7] + 25) % 50;
+  auto digest = [](const GraphStructure &of, int parts) {
+    return llvm::cantFail(GraphPartition::create(of, parts, PartitionKind::Contiguous)).digest();
+  };
+  EXPECT_EQ(digest(graph, 2), digest(graph, 2));
+  EXPECT_NE(digest(graph, 2), digest(other, 2));
+  EXPECT_NE(digest(graph, 2), digest(graph, 3));
+}
+
+/// Only METIS has a limit of all elements and targets.
+TEST(Partition, SaysWhoseLimitItIs) {
+  GraphStructure graph;
+  graph.spaces = {{"node", 1 << 20, {}}, {"edge", INT32_MAX, 0}};
+  graph.maps = {{"dst", 1, 0, {}}};
+  EXPECT_EQ(llvm::toString(GraphPartition::create(graph, 2, PartitionKind::Metis).takeError()),
+            "METIS: expected fewer than 2^31 elements and targets of maps, found 2148532223; --by contiguous and --by "
+            "random have no such limit");
+  graph.spaces = {{"user", INT32_MAX, {}}, {"item", 1, std::nullopt}};
+  graph.maps.clear();
+  EXPECT_EQ(llvm::toString(GraphPartition::create(graph, 2, PartitionKind::Random).takeError()),
+            "expected fewer than 2^31 elements of spaces that go along no map, found 2147483648");
+  EXPECT_EQ(llvm::toString(GraphPartition::create(graph, kMostRanks + 1, PartitionKind::Random).takeError()),
+            "expected 1 to 4096 parts, found 4097");
+}
+
+TEST(Partition, SaysHowItWasMade) {
+  GraphStructure graph = randomStructure(200, 900, 1);
+  EXPECT_EQ(llvm::cantFail(GraphPartition::create(graph, 4, PartitionKind::Metis)).kind(), PartitionKind::Metis);
+  EXPECT_EQ(llvm::cantFail(GraphPartition::create(graph, 64, PartitionKind::Metis)).kind(), PartitionKind::Contiguous);
+}
+
 TEST(Partition, SaysWhatGoesInCircles) {
   GraphStructure graph;
   graph.spaces = {{"a", 2, 0}, {"b", 2, 1}};
