@@ -186,12 +186,6 @@ def write(arguments: argparse.Namespace, ceilings: Rates, records: list[dict]) -
     arguments.out.write_text(fuzzing.kept(results))
 
 
-def table(arguments: argparse.Namespace) -> None:
-    for path in arguments.results:
-        records = json.loads(path.read_text())["formulas"]
-        print("\n".join([*fuzzing.table(records, arguments.worst), "", *fuzzing.by_part(records)]))
-
-
 def main() -> None:
     program = Program(__doc__)
     action = program.compile(compile_objects)
@@ -209,5 +203,5 @@ def main() -> None:
     action.add_argument("--threads", type=int, default=1)
     action.add_argument("--program", choices=fuzzing.PROGRAMS, help="only this")
     action.add_argument("--rates", type=float, nargs=3, required=True)
-    program.table(table).add_argument("--worst", type=int, default=10, help="of each program")
+    program.table(fuzzing.print_tables).add_argument("--worst", type=int, default=10, help="of each program")
     program.main()

@@ -168,12 +168,6 @@ def write(arguments: argparse.Namespace, results: dict, records: list[dict]) -> 
     arguments.out.write_text(fuzzing.kept(whole))
 
 
-def table(arguments: argparse.Namespace) -> None:
-    for path in arguments.results:
-        records = json.loads(path.read_text())["formulas"]
-        print("\n".join([*fuzzing.table(records, arguments.worst), "", *fuzzing.by_part(records)]))
-
-
 def main() -> None:
     program = Program(__doc__)
     action = program.compile(compile_objects)
@@ -186,7 +180,7 @@ def main() -> None:
     action.add_argument("objects", type=Path)
     action.add_argument("--seeds", type=int, nargs="+", required=True)
     add_measuring(action)
-    program.table(table).add_argument("--worst", type=int, default=10, help="of each program")
+    program.table(fuzzing.print_tables).add_argument("--worst", type=int, default=10, help="of each program")
     program.main()
 
 

@@ -263,3 +263,10 @@ def by_part(records: list[dict]) -> list[str]:
         ]
         lines.append(f"| {part} | {max(map(len, own.values()))} | {' | '.join(means)} |")
     return lines
+
+
+def print_tables(arguments: argparse.Namespace) -> None:
+    """What `table` of both programs prints of files that `run` has written."""
+    for path in arguments.results:
+        records = json.loads(path.read_text())["formulas"]
+        print("\n".join([*table(records, arguments.worst), "", *by_part(records)]))

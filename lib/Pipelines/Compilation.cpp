@@ -17,8 +17,8 @@
 using namespace mlir;
 using namespace gnnc;
 
-static constexpr llvm::StringLiteral kSimplify = "simplify", kFormProducts = "form-products",
-                                     kPlanMemory = "plan-memory";
+static constexpr llvm::StringLiteral kSimplify = "simplify", kDifferentiate = "differentiate",
+                                     kFormProducts = "form-products", kPlanMemory = "plan-memory";
 
 static std::string print(ModuleOp module) {
   std::string text;
@@ -162,13 +162,17 @@ llvm::Expected<std::string> Compilation::runStages() {
   return package();
 }
 
-/// Kernels know of no exchange yet.
+/// Before `differentiate` a program is the whole graph's still; kernels know of no exchange yet.
 llvm::Error Compilation::checkDistributed() const {
   auto last = llvm::find(phaseNames(), lastPhase());
-  if (last != phaseNames().end() && last <= llvm::find(phaseNames(), kFormProducts))
+  if (last != phaseNames().end() && last <= llvm::find(phaseNames(), kFormProducts) &&
+      last >= llvm::find(phaseNames(), kDifferentiate))
     return llvm::Error::success();
-  return makeError("a distributed model has no kernels yet: expected a phase to stop at, " + kFormProducts.str() +
-                   " at the latest");
+  return makeError("a distributed model is a program from phase " + kDifferentiate.str() +
+                   " on and has no kernels yet: "
+                   "expected a phase to stop at from " +
+                   kDifferentiate.str() + " to " + kFormProducts.str() + ", found " +
+                   (last == phaseNames().end() ? "none" : lastPhase().str()));
 }
 
 llvm::Error Compilation::importModel() {

@@ -133,8 +133,9 @@ struct OrderAggregation : public gnnc::impl::OrderAggregationBase<OrderAggregati
     for (unsigned i : {0, 1}) {
       Value bias = added->getOperand(i);
       auto product = added->getOperand(1 - i).getDefiningOp<ContractOp>();
-      if (getResidency(bias.getType()) || !product || !rowsOf(product) || !product->hasOneUse() ||
-          product.getType() != added.getType() || getFeatureElements(product.getType()) == 1 || !isFinite(bias))
+      OpOperand *rows = product ? rowsOf(product) : nullptr;
+      if (getResidency(bias.getType()) || !rows || !product->hasOneUse() || product.getType() != added.getType() ||
+          getFeatureElements(product.getType()) == 1 || !isFinite(bias) || !keepsZeros(product, *rows))
         continue;
       OpBuilder b(sum);
       Rules r(b, sum.getLoc());

@@ -100,6 +100,32 @@ func.func @bias_of_each_member(%e: !edge, %w: tensor<8x32xf32>, %b: tensor<32xf3
   return %2 : !wide
 }
 
+// A bias that may be infinite stays where it is counted by adding: 0 times it is no number. So does one beside a weight
+// that may be infinite, whose product stays on the members anyway.
+// CHECK-LABEL: func @infinite_bias
+// CHECK-NOT: mpdfg.degree
+// CHECK: mpdfg.binary add
+// CHECK-NEXT: mpdfg.reduce sum
+func.func @infinite_bias(%e: !edge, %w: tensor<8x32xf32>, %p: tensor<32xf32>) -> !wide {
+  %b = mpdfg.unary recip %p : tensor<32xf32> -> tensor<32xf32>
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge, tensor<8x32xf32> -> !ewide
+  %1 = mpdfg.binary add %0, %b : !ewide, tensor<32xf32> -> !ewide
+  %2 = mpdfg.reduce sum %1 along @dst : !ewide -> !wide
+  return %2 : !wide
+}
+
+// CHECK-LABEL: func @bias_beside_infinite_weight
+// CHECK-NOT: mpdfg.degree
+// CHECK: mpdfg.binary add
+// CHECK-NEXT: mpdfg.reduce sum
+func.func @bias_beside_infinite_weight(%e: !edge, %p: tensor<8x32xf32>, %b: tensor<32xf32>) -> !wide {
+  %w = mpdfg.unary recip %p : tensor<8x32xf32> -> tensor<8x32xf32>
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge, tensor<8x32xf32> -> !ewide
+  %1 = mpdfg.binary add %0, %b : !ewide, tensor<32xf32> -> !ewide
+  %2 = mpdfg.reduce sum %1 along @dst : !ewide -> !wide
+  return %2 : !wide
+}
+
 // Rows of members are no bias.
 // CHECK-LABEL: func @rows_added
 // CHECK: mpdfg.binary add
