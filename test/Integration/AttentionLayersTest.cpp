@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ Tensor meanOfHeads(const Tensor &y, int64_t heads) {
   return mean;
 }
 
-Tensor gat(const std::vector<LoopEdge> &edges, const Tensors &t) {
+Tensor gat(const std::vector<NaiveEdge> &edges, const Tensors &t) {
   Tensor z = product(t.at("x"), t.at("c.W"));
   const Tensor &source = t.at("c.a_src"), &target = t.at("c.a_dst");
   Tensor score = Tensor::zeros({int64_t(edges.size()), source.shape[0]});
@@ -46,7 +46,7 @@ Tensor gat(const std::vector<LoopEdge> &edges, const Tensors &t) {
 }
 
 /// GATv2; `edgePart` has what features of edges add to the sum under the nonlinearity, or is empty.
-Tensor gatv2(const std::vector<LoopEdge> &edges, const Tensors &t, const Tensor *edgePart) {
+Tensor gatv2(const std::vector<NaiveEdge> &edges, const Tensors &t, const Tensor *edgePart) {
   Tensor l = plus(product(t.at("x"), t.at("c.W_l")), t.at("c.b_l"));
   Tensor r = plus(product(t.at("x"), t.at("c.W_r")), t.at("c.b_r"));
   const Tensor &a = t.at("c.a");
@@ -65,7 +65,7 @@ Tensor gatv2(const std::vector<LoopEdge> &edges, const Tensors &t, const Tensor 
 
 TEST(AttentionLayers, GATWithLoops) {
   checkLayer("import std\nmodel M { input x: node[6]\n output y = GAT(x, heads: 3, out: 4) as c }",
-             [](const Graph &graph, const Tensors &t) { return plus(gat(edgesWithLoops(graph), t), t.at("c.b")); });
+             [](const Graph &graph, const Tensors &t) { return plus(gat(edgesWithSelfLoops(graph), t), t.at("c.b")); });
 }
 
 TEST(AttentionLayers, GATWithoutLoopsHeadsAveraged) {
@@ -85,7 +85,7 @@ TEST(AttentionLayers, BipartiteGAT) {
              "model M { input xs: user[4]\n input xt: item[3]\n"
              "output y = BipartiteGAT(xs, xt, heads: 2, out: 5) on follows as c }",
              [](const Graph &graph, const Tensors &t) {
-               std::vector<LoopEdge> edges;
+               std::vector<NaiveEdge> edges;
                for (int64_t e = 0; e < graph.extent("follows"); ++e)
                  edges.push_back({graph.map("follows.src")[e], graph.map("follows.dst")[e], e});
                Tensor s = product(t.at("xs"), t.at("c.W_src")), d = product(t.at("xt"), t.at("c.W_dst"));
@@ -106,7 +106,7 @@ TEST(AttentionLayers, BipartiteGAT) {
 TEST(AttentionLayers, GATv2WithLoops) {
   checkLayer("import std\nmodel M { input x: node[6]\n output y = GATv2(x, heads: 2, out: 4, concat: false) as c }",
              [](const Graph &graph, const Tensors &t) {
-               return plus(meanOfHeads(gatv2(edgesWithLoops(graph), t, nullptr), 2), t.at("c.b"));
+               return plus(meanOfHeads(gatv2(edgesWithSelfLoops(graph), t, nullptr), 2), t.at("c.b"));
              });
 }
 
@@ -115,7 +115,7 @@ TEST(AttentionLayers, GATv2EdgeWithLoops) {
              "output y = GATv2Edge(x, f, heads: 2, out: 4) as c }",
              [](const Graph &graph, const Tensors &t) {
                // A loop that the layer adds has the mean of the features of the other edges into its node.
-               std::vector<LoopEdge> edges = edgesWithLoops(graph);
+               std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
                const Tensor &given = t.at("f");
                Tensor features = Tensor::zeros({int64_t(edges.size()), 3});
                for (size_t e = 0; e < edges.size(); ++e) {
@@ -144,7 +144,7 @@ TEST(AttentionLayers, GraphTransformerEdge) {
                };
                Tensor q = linear("c.W_q", "c.b_q"), k = linear("c.W_k", "c.b_k"), v = linear("c.W_v", "c.b_v");
                Tensor f = product(t.at("f"), t.at("c.W_e"));
-               std::vector<LoopEdge> edges = plainEdges(graph);
+               std::vector<NaiveEdge> edges = plainEdges(graph);
                Tensor score = Tensor::zeros({int64_t(edges.size()), 2});
                for (size_t e = 0; e < edges.size(); ++e)
                  for (int64_t c = 0; c < 8; ++c)
@@ -162,7 +162,7 @@ TEST(AttentionLayers, GraphTransformerEdge) {
 TEST(AttentionLayers, AGNN) {
   auto reference = [](const Graph &graph, const Tensors &t) {
     const Tensor &x = t.at("x");
-    std::vector<LoopEdge> edges = edgesWithLoops(graph);
+    std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
     auto length = [&](int64_t v) {
       double total = 0;
       for (int64_t c = 0; c < x.shape[1]; ++c)
@@ -204,7 +204,7 @@ TEST(AttentionLayers, CGAT) {
       "import std\nmodel M { input x: node[6]\n output y = CGAT(x, out: 4, slope: 0.1) as c }",
       [](const Graph &graph, const Tensors &t) {
         Tensor z = product(t.at("x"), t.at("c.W"));
-        std::vector<LoopEdge> edges = plainEdges(graph);
+        std::vector<NaiveEdge> edges = plainEdges(graph);
         std::vector<double> score(edges.size(), 0.0);
         for (size_t e = 0; e < edges.size(); ++e) {
           for (int64_t c = 0; c < 4; ++c)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using namespace gnnc::test;
 namespace {
 
 /// D^(-1/2) A D^(-1/2) x with edge weights, where 0 stands for the inverse root of what is not positive.
-Tensor symmetricSum(const std::vector<LoopEdge> &edges, const std::vector<double> &weights, const Tensor &x) {
+Tensor symmetricSum(const std::vector<NaiveEdge> &edges, const std::vector<double> &weights, const Tensor &x) {
   std::vector<double> degree(x.shape[0], 0.0);
   for (size_t e = 0; e < edges.size(); ++e)
     degree[edges[e].dst] += weights[e];
@@ -30,9 +30,9 @@ Tensor symmetricSum(const std::vector<LoopEdge> &edges, const std::vector<double
 }
 
 /// Weights of `edges` from the weights of the graph's edges, 1 where a loop was added.
-std::vector<double> weightsOf(const std::vector<LoopEdge> &edges, const Tensor &weight) {
+std::vector<double> weightsOf(const std::vector<NaiveEdge> &edges, const Tensor &weight) {
   std::vector<double> weights;
-  for (const LoopEdge &edge : edges)
+  for (const NaiveEdge &edge : edges)
     weights.push_back(edge.original < 0 ? 1 : weight(edge.original));
   return weights;
 }
@@ -97,7 +97,7 @@ Tensor sumOf(Tensor a, const Tensor &b) {
 TEST(ConvLayers, GCNWithoutWeights) {
   checkLayer("import std\nmodel M { input x: node[6]\n output y = GCN(x, out: 5) as c }",
              [](const Graph &graph, const Tensors &t) {
-               std::vector<LoopEdge> edges = edgesWithLoops(graph);
+               std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
                Tensor y = symmetricSum(edges, std::vector<double>(edges.size(), 1.0), product(t.at("x"), t.at("c.W")));
                return plus(y, t.at("c.b"));
              });
@@ -107,7 +107,7 @@ TEST(ConvLayers, GCNWithWeights) {
   checkLayer(
       "import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCN(x, w, out: 5) as c }",
       [](const Graph &graph, const Tensors &t) {
-        std::vector<LoopEdge> edges = edgesWithLoops(graph);
+        std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
         Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
         return plus(y, t.at("c.b"));
       },
@@ -124,7 +124,7 @@ TEST(ConvLayers, GCNPlainWithWeightsOfBothSigns) {
   checkLayer(
       "import std\nmodel M { input x: node[6]\n input w: edge[]\n output y = GCNPlain(x, w, out: 5) as c }",
       [](const Graph &graph, const Tensors &t) {
-        std::vector<LoopEdge> edges = plainEdges(graph);
+        std::vector<NaiveEdge> edges = plainEdges(graph);
         Tensor y = symmetricSum(edges, weightsOf(edges, t.at("w")), product(t.at("x"), t.at("c.W")));
         return plus(y, t.at("c.b"));
       },
@@ -140,7 +140,7 @@ TEST(ConvLayers, SGC) {
   checkLayer("import std\nmodel M { input x: node[6]\n output y = SGC(x, hops: 3, out: 5) as c }",
              [](const Graph &graph, const Tensors &t) {
                // In the paper's order: first the hops, then the product.
-               std::vector<LoopEdge> edges = edgesWithLoops(graph);
+               std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
                Tensor h = t.at("x");
                for (int hop = 0; hop < 3; ++hop)
                  h = symmetricSum(edges, std::vector<double>(edges.size(), 1.0), h);
@@ -207,7 +207,7 @@ TEST(ConvLayers, ResidualGCN) {
   checkLayer("import std\nmodel M { input x: node[6]\n"
              "output y = Residual(x, relu(GCN(x, out: 6) as c)) }",
              [](const Graph &graph, const Tensors &t) {
-               std::vector<LoopEdge> edges = edgesWithLoops(graph);
+               std::vector<NaiveEdge> edges = edgesWithSelfLoops(graph);
                Tensor y = symmetricSum(edges, std::vector<double>(edges.size(), 1.0), product(t.at("x"), t.at("c.W")));
                return sumOf(relu(plus(y, t.at("c.b"))), t.at("x"));
              });

@@ -10,7 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCases.h"
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -24,16 +24,16 @@ using namespace gnnc::test;
 static Tensor variance(const Graph &graph, const Tensor &x) {
   int64_t nodes = graph.extent("node"), width = x.shape[1];
   Tensor result = Tensor::zeros({nodes, width});
-  std::vector<LoopEdge> edges = plainEdges(graph);
+  std::vector<NaiveEdge> edges = plainEdges(graph);
   for (int64_t node = 0; node < nodes; ++node)
     for (int64_t i = 0; i < width; ++i) {
       double sum = 0, squares = 0, count = 0;
-      for (const LoopEdge &edge : edges)
+      for (const NaiveEdge &edge : edges)
         if (edge.dst == node) {
           sum += x(edge.src, i);
           ++count;
         }
-      for (const LoopEdge &edge : edges)
+      for (const NaiveEdge &edge : edges)
         if (edge.dst == node)
           squares += std::pow(x(edge.src, i) - sum / count, 2);
       result(node, i) = count ? squares / count : 0;
@@ -101,7 +101,7 @@ TEST(Language, EdgesThatAreLoops) {
   checkLayer("model M { input w: edge[]\n output y = where(src == dst, 10, w) + 2 * (src != dst) }",
              [](const Graph &graph, const Tensors &in) {
                Tensor y = in.at("w");
-               for (const LoopEdge &edge : plainEdges(graph))
+               for (const NaiveEdge &edge : plainEdges(graph))
                  y(edge.original) = edge.src == edge.dst ? 10 : y(edge.original) + 2;
                return y;
              });
@@ -109,7 +109,7 @@ TEST(Language, EdgesThatAreLoops) {
              "model M { input x: node[c = 4]\n output y = L(x) }",
              [](const Graph &graph, const Tensors &in) {
                Tensor y = Tensor::zeros({graph.extent("node"), 4});
-               for (const LoopEdge &edge : edgesWithLoops(graph))
+               for (const NaiveEdge &edge : edgesWithSelfLoops(graph))
                  for (int64_t i = 0; i < 4; ++i)
                    y(edge.dst, i) += (edge.src == edge.dst ? 3 : 1) * in.at("x")(edge.src, i);
                return y;
@@ -150,7 +150,7 @@ TEST(Language, InstancesShareParameters) {
                Tensor h = in.at("x");
                for (int round = 0; round < 3; ++round) {
                  Tensor m = Tensor::zeros(h.shape);
-                 for (const LoopEdge &edge : plainEdges(graph))
+                 for (const NaiveEdge &edge : plainEdges(graph))
                    for (int64_t i = 0; i < 3; ++i)
                      m(edge.dst, i) += h(edge.src, i);
                  for (int64_t node = 0; node < h.shape[0]; ++node)

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -138,7 +138,7 @@ TEST(NormAndPool, GraphClassifier) {
         Tensor h = x;
         for (double &number : h.data)
           number *= 1 + t.at("conv.eps")();
-        for (const LoopEdge &edge : plainEdges(graph))
+        for (const NaiveEdge &edge : plainEdges(graph))
           for (int64_t c = 0; c < 6; ++c)
             h(edge.dst, c) += x(edge.src, c);
         h = relu(plus(product(h, t.at("conv.mlp.first.W")), t.at("conv.mlp.first.b")));

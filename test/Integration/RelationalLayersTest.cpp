@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST(RelationalLayers, HGT) {
                  return y;
                };
                Tensor k = linear("c.K", "c.b_k"), q = linear("c.Q", "c.b_q"), v = linear("c.V", "c.b_v");
-               std::vector<LoopEdge> edges = plainEdges(graph);
+               std::vector<NaiveEdge> edges = plainEdges(graph);
                // The row of head h of a node's key or value, times the matrix of the edge's type and that head.
                auto turned = [&](const Tensor &rows, const Tensor &matrix, int64_t e, int64_t h, int64_t o) {
                  double total = 0;
@@ -155,7 +155,7 @@ Tensor simpleHGNAttention(const Graph &graph, const Tensor &z, const Tensors &t,
   const Tensor &source = t.at(prefix + "a_src"), &target = t.at(prefix + "a_dst"), &rel = t.at(prefix + "a_rel");
   Tensor relation = product(t.at(prefix + "embedding"), t.at(prefix + "W_r"));
   int64_t heads = source.shape[0], out = source.shape[1], dim = rel.shape[1];
-  std::vector<LoopEdge> edges = plainEdges(graph);
+  std::vector<NaiveEdge> edges = plainEdges(graph);
   Tensor score = Tensor::zeros({int64_t(edges.size()), heads});
   for (size_t e = 0; e < edges.size(); ++e)
     for (int64_t h = 0; h < heads; ++h) {

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -30,14 +30,14 @@ struct Measurement {
 } // namespace
 
 /// Runs the model once and then `repeat` times, or for about a second, ten to ten thousand times.
-static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, unsigned repeat,
+static llvm::Expected<Measurement> measure(ModelOnGraph &onGraph, const Parameters &params, unsigned repeat,
                                            llvm::StringRef device) {
   Measurement result;
   Stopwatch watch;
-  if (llvm::Error error = job.run(params))
+  if (llvm::Error error = onGraph.run(params))
     return std::move(error);
   result.first = watch.lap();
-  if (llvm::Error error = job.bind(params))
+  if (llvm::Error error = onGraph.bind(params))
     return std::move(error);
   // A GPU works through a few runs at a time, so that what it takes to start one is hidden as it is in a service.
   unsigned batch = device == "cpu" ? 1 : 20;
@@ -49,7 +49,7 @@ static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, u
   };
   while (!isEnough()) {
     watch.lap();
-    if (llvm::Error error = job.repeat(batch))
+    if (llvm::Error error = onGraph.repeat(batch))
       return std::move(error);
     result.runs.push_back(watch.lap() / batch);
     double before = total;
@@ -61,73 +61,73 @@ static llvm::Expected<Measurement> measure(Job &job, const Parameters &params, u
   return result;
 }
 
-static void printJSON(const BenchArguments &arguments, const Job &job, const Measurement &time) {
+static void printJSON(const BenchArguments &arguments, const ModelOnGraph &onGraph, const Measurement &time) {
   llvm::json::OStream json(llvm::outs(), 2);
   json.object([&] {
-    json.attribute("model", job.model().info().name);
+    json.attribute("model", onGraph.model().info().name);
     json.attribute("program", arguments.program);
     json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
     json.attribute("device", arguments.device);
     json.attribute("threads", arguments.threads);
     json.attributeObject("extents", [&] {
-      for (const SpaceInfo &space : job.model().info().spaces)
-        json.attribute(space.name, job.session().extent(space.name));
+      for (const SpaceInfo &space : onGraph.model().info().spaces)
+        json.attribute(space.name, onGraph.session().extent(space.name));
     });
     json.attributeObject("seconds", [&] {
-      json.attribute("load", job.loadSeconds());
-      json.attribute("read_graph", job.readSeconds());
-      json.attribute("prepare", job.prepareSeconds());
+      json.attribute("load", onGraph.loadSeconds());
+      json.attribute("read_graph", onGraph.readSeconds());
+      json.attribute("prepare", onGraph.prepareSeconds());
       json.attribute("first_run", time.first);
       json.attribute("median", time.median());
       json.attribute("min", time.runs.front());
       json.attribute("max", time.runs.back());
     });
     json.attribute("runs", int64_t(time.runs.size()));
-    json.attribute("graph_bytes", int64_t(job.session().graphBytes()));
-    json.attribute("workspace_bytes", int64_t(job.program().workspaceBytes()));
+    json.attribute("graph_bytes", int64_t(onGraph.session().graphBytes()));
+    json.attribute("workspace_bytes", int64_t(onGraph.program().workspaceBytes()));
   });
   llvm::outs() << "\n";
 }
 
-static void printText(const BenchArguments &arguments, const Job &job, const Measurement &time) {
+static void printText(const BenchArguments &arguments, const ModelOnGraph &onGraph, const Measurement &time) {
   llvm::raw_ostream &out = llvm::outs();
-  const Session &session = job.session();
-  out << "model " << job.model().info().name << " on " << arguments.graph << ", ";
+  const Session &session = onGraph.session();
+  out << "model " << onGraph.model().info().name << " on " << arguments.graph << ", ";
   if (arguments.device != "cpu")
     out << arguments.device << "\n";
   else if (arguments.threads == 0)
     out << "a thread for each processor\n";
   else
     out << arguments.threads << (arguments.threads == 1 ? " thread\n" : " threads\n");
-  double cold = job.loadSeconds() + job.prepareSeconds() + time.first;
+  double cold = onGraph.loadSeconds() + onGraph.prepareSeconds() + time.first;
   Table table;
   table.add({"cold start", formatSeconds(cold),
-             "load " + formatSeconds(job.loadSeconds()) + ", prepare " + formatSeconds(job.prepareSeconds()) +
+             "load " + formatSeconds(onGraph.loadSeconds()) + ", prepare " + formatSeconds(onGraph.prepareSeconds()) +
                  ", first run " + formatSeconds(time.first)});
   table.add({"run", formatSeconds(time.median()),
              "median of " + formatCount(int64_t(time.runs.size())) + ", min " + formatSeconds(time.runs.front()) +
                  ", max " + formatSeconds(time.runs.back())});
-  table.add({"workspace", formatBytes(job.program().workspaceBytes())});
+  table.add({"workspace", formatBytes(onGraph.program().workspaceBytes())});
   table.add({"prepared graph", formatBytes(session.graphBytes())});
   table.print(out);
 }
 
 int gnnc::runBench(const BenchArguments &arguments) {
-  llvm::Expected<std::unique_ptr<Job>> job = Job::create(arguments.model, arguments.graph, arguments.threads,
-                                                         arguments.program, arguments.device, arguments.tuning);
-  if (!job)
-    return fail(job.takeError());
-  llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
+  llvm::Expected<std::unique_ptr<ModelOnGraph>> onGraph = ModelOnGraph::create(
+      arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device, arguments.tuning);
+  if (!onGraph)
+    return fail(onGraph.takeError());
+  llvm::Expected<Parameters> params = Parameters::random((*onGraph)->model().info(), (*onGraph)->extents(), /*seed=*/0);
   if (!params)
     return fail(params.takeError());
-  const ProgramInfo &program = *(*job)->model().info().findProgram(arguments.program);
-  if (llvm::Error error = params->addEmbedded((*job)->model(), llvm::ArrayRef(program.updates)))
+  const ProgramInfo &program = *(*onGraph)->model().info().findProgram(arguments.program);
+  if (llvm::Error error = params->addEmbedded((*onGraph)->model(), llvm::ArrayRef(program.updates)))
     return fail(std::move(error));
-  if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
+  if (llvm::Error error = (*onGraph)->fillGradients(/*seed=*/1))
     return fail(std::move(error));
-  llvm::Expected<Measurement> time = measure(**job, *params, arguments.repeat, arguments.device);
+  llvm::Expected<Measurement> time = measure(**onGraph, *params, arguments.repeat, arguments.device);
   if (!time)
     return fail(time.takeError());
-  (arguments.json ? printJSON : printText)(arguments, **job, *time);
+  (arguments.json ? printJSON : printText)(arguments, **onGraph, *time);
   return ExitOk;
 }

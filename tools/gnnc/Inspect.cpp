@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Inspector.h"
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 
 #include "llvm/ADT/MapVector.h"

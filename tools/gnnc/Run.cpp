@@ -7,7 +7,7 @@
 
 #include "Commands.h"
 #include "Files.h"
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -20,24 +20,25 @@
 
 using namespace gnnc;
 
-static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, const Job &job) {
-  const ModelInfo &info = job.model().info();
+static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, const ModelOnGraph &onGraph) {
+  const ModelInfo &info = onGraph.model().info();
   if (arguments.params.empty())
-    return Parameters::random(info, job.extents(), arguments.seed);
+    return Parameters::random(info, onGraph.extents(), arguments.seed);
   llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.params);
   if (!file)
     return file.takeError();
   if (arguments.paramsMap.empty())
-    return Parameters::load(info, job.extents(), *file, nullptr, info.findProgram(arguments.program));
+    return Parameters::load(info, onGraph.extents(), *file, nullptr, info.findProgram(arguments.program));
   llvm::Expected<ParamsMap> map = ParamsMap::open(arguments.paramsMap);
   if (!map)
     return map.takeError();
-  return Parameters::load(info, job.extents(), *file, &*map, info.findProgram(arguments.program));
+  return Parameters::load(info, onGraph.extents(), *file, &*map, info.findProgram(arguments.program));
 }
 
 /// Numbers that the program needs and takes from the object.
-static llvm::Expected<int64_t> countInside(const Job &job, const ProgramInfo &program, const Parameters &given) {
-  const ModelInfo &info = job.model().info();
+static llvm::Expected<int64_t> countInside(const ModelOnGraph &onGraph, const ProgramInfo &program,
+                                           const Parameters &given) {
+  const ModelInfo &info = onGraph.model().info();
   int64_t count = 0;
   for (const auto *list : {&info.params, &info.states})
     for (const TensorInfo &tensor : *list) {
@@ -45,7 +46,7 @@ static llvm::Expected<int64_t> countInside(const Job &job, const ProgramInfo &pr
           llvm::any_of(given.tensors(), [&](const HostTensor &other) { return other.name() == tensor.name; });
       if (!tensor.embedded || isGiven || !llvm::is_contained(program.inputs, tensor.name))
         continue;
-      llvm::Expected<std::vector<int64_t>> shape = shapeOf(tensor, job.extents());
+      llvm::Expected<std::vector<int64_t>> shape = shapeOf(tensor, onGraph.extents());
       if (!shape)
         return shape.takeError();
       count += countElements(*shape).value_or(0);
@@ -130,12 +131,12 @@ static std::string nameInFile(const ModelInfo &info, llvm::StringRef name) {
   return name.str();
 }
 
-static llvm::Error writeOutputs(const std::string &path, const Job &job) {
+static llvm::Error writeOutputs(const std::string &path, const ModelOnGraph &onGraph) {
   SafetensorsWriter writer;
-  writer.addMetadata("model", job.model().info().name);
-  for (const HostTensor &tensor : job.program().outputs())
+  writer.addMetadata("model", onGraph.model().info().name);
+  for (const HostTensor &tensor : onGraph.program().outputs())
     if (llvm::Error error =
-            writer.add(nameInFile(job.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
+            writer.add(nameInFile(onGraph.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
       return error;
   return writer.write(path);
 }
@@ -147,13 +148,13 @@ int gnnc::runModel(const RunArguments &arguments) {
                                                                            {"--params-map", arguments.paramsMap},
                                                                            {"--tuning", arguments.tuning}}))
     return fail(std::move(error));
-  llvm::Expected<std::unique_ptr<Job>> created = Job::create(arguments.model, arguments.graph, arguments.threads,
-                                                             arguments.program, arguments.device, arguments.tuning);
+  llvm::Expected<std::unique_ptr<ModelOnGraph>> created = ModelOnGraph::create(
+      arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device, arguments.tuning);
   if (!created)
     return fail(created.takeError());
-  Job &job = **created;
-  const ModelInfo &info = job.model().info();
-  llvm::Expected<Parameters> params = readParameters(arguments, job);
+  ModelOnGraph &onGraph = **created;
+  const ModelInfo &info = onGraph.model().info();
+  llvm::Expected<Parameters> params = readParameters(arguments, onGraph);
   if (!params)
     return fail(params.takeError());
   const ProgramInfo &program = *info.findProgram(arguments.program);
@@ -161,13 +162,13 @@ int gnnc::runModel(const RunArguments &arguments) {
   for (const HostTensor &tensor : params->tensors())
     if (llvm::is_contained(program.inputs, tensor.name()))
       given += tensor.elements();
-  llvm::Expected<int64_t> inside = countInside(job, program, *params);
+  llvm::Expected<int64_t> inside = countInside(onGraph, program, *params);
   if (!inside)
     return fail(inside.takeError());
-  if (llvm::Error error = params->addEmbedded(job.model(), llvm::ArrayRef(program.updates)))
+  if (llvm::Error error = params->addEmbedded(onGraph.model(), llvm::ArrayRef(program.updates)))
     return fail(std::move(error));
   Stopwatch watch;
-  if (llvm::Error error = job.run(*params))
+  if (llvm::Error error = onGraph.run(*params))
     return fail(std::move(error));
   double seconds = watch.lap();
 
@@ -175,7 +176,7 @@ int gnnc::runModel(const RunArguments &arguments) {
   std::vector<std::string> extents;
   for (const SpaceInfo &space : info.spaces)
     if (space.kind == "root")
-      extents.push_back(space.name + " " + formatCount(job.session().extent(space.name)));
+      extents.push_back(space.name + " " + formatCount(onGraph.session().extent(space.name)));
   out << "model " << info.name << " on " << arguments.graph << ": " << llvm::join(extents, ", ") << "\n";
   if (given > 0 && arguments.params.empty())
     out << "parameters: " << formatCount(given) << " random numbers from seed " << arguments.seed
@@ -185,15 +186,17 @@ int gnnc::runModel(const RunArguments &arguments) {
   if (*inside > 0)
     out << "parameters: " << formatCount(*inside) << " numbers in " << arguments.model << "\n";
 
-  for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
+  for (auto [tensor, output] :
+       llvm::zip_equal(onGraph.program().outputs(), info.findProgram(arguments.program)->outputs))
     printOutput(tensor, output, out);
   if (!arguments.params.empty() || given == 0)
-    for (auto [tensor, output] : llvm::zip_equal(job.program().outputs(), info.findProgram(arguments.program)->outputs))
-      printAccuracy(job.graph(), tensor, output, out);
-  out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(job.loadSeconds()) << ", prepare "
-      << formatSeconds(job.prepareSeconds()) << ")\n";
+    for (auto [tensor, output] :
+         llvm::zip_equal(onGraph.program().outputs(), info.findProgram(arguments.program)->outputs))
+      printAccuracy(onGraph.graph(), tensor, output, out);
+  out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(onGraph.loadSeconds()) << ", prepare "
+      << formatSeconds(onGraph.prepareSeconds()) << ")\n";
   if (!arguments.output.empty()) {
-    if (llvm::Error error = writeOutputs(arguments.output, job))
+    if (llvm::Error error = writeOutputs(arguments.output, onGraph))
       return fail(std::move(error));
     out << "wrote " << arguments.output << "\n";
   }

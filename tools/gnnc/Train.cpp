@@ -7,7 +7,7 @@
 
 #include "Commands.h"
 #include "Files.h"
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 #include "TrainLog.h"
 #include "gnnc/Host/Trainer.h"
@@ -198,16 +198,16 @@ int gnnc::runTrain(const TrainArguments &arguments) {
           {{"--params-out", arguments.paramsOut}, {"--log", arguments.log}, {"--checkpoint", arguments.checkpoint}},
           {{"the model", arguments.model}, {"--graph", arguments.graph}, {"--tuning", arguments.tuning}}))
     return fail(std::move(error));
-  llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, "train_step", arguments.device, arguments.tuning,
-                  /*makesProgram=*/false);
-  if (!job)
-    return fail(job.takeError());
+  llvm::Expected<std::unique_ptr<ModelOnGraph>> onGraph = ModelOnGraph::create(
+      arguments.model, arguments.graph, arguments.threads, "train_step", arguments.device, arguments.tuning,
+      /*makesProgram=*/false);
+  if (!onGraph)
+    return fail(onGraph.takeError());
   llvm::Expected<Trainer> trainer =
-      Trainer::create((*job)->model(), (*job)->session(), (*job)->bound(), arguments.select);
+      Trainer::create((*onGraph)->model(), (*onGraph)->session(), (*onGraph)->bound(), arguments.select);
   if (!trainer)
     return fail(trainer.takeError());
-  if (llvm::any_of((*job)->model().info().params, [](const TensorInfo &param) { return param.embedded; }))
+  if (llvm::any_of((*onGraph)->model().info().params, [](const TensorInfo &param) { return param.embedded; }))
     llvm::outs() << "starting from the parameters in " << arguments.model << "\n";
   WatchInterrupts watch;
   if (llvm::Error error = Training(arguments, *trainer).run())

@@ -13,7 +13,7 @@
 
 #include "Commands.h"
 #include "Files.h"
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 #include "gnnc/Host/GraphInfo.h"
 #include "gnnc/Support/InputFile.h"
@@ -54,8 +54,8 @@ struct Choices {
 
 class Tuner {
 public:
-  Tuner(const TuneArguments &arguments, Job &job, const Parameters &params)
-      : arguments(arguments), job(job), params(params) {}
+  Tuner(const TuneArguments &arguments, ModelOnGraph &onGraph, const Parameters &params)
+      : arguments(arguments), onGraph(onGraph), params(params) {}
 
   llvm::Error run();
 
@@ -74,7 +74,7 @@ private:
   std::string keptFrom(llvm::StringRef text) const;
 
   const TuneArguments &arguments;
-  Job &job;
+  ModelOnGraph &onGraph;
   const Parameters &params;
   Table table;
   Progress progress;
@@ -106,23 +106,23 @@ std::string Tuner::section(const Choices &choices) const {
 }
 
 llvm::Expected<GraphInfo> Tuner::describe() const {
-  llvm::Expected<std::string> text = job.session().describeGraph();
+  llvm::Expected<std::string> text = onGraph.session().describeGraph();
   return text ? GraphInfo::parse(*text) : text.takeError();
 }
 
 llvm::Expected<double> Tuner::measure(const Choices &choices) {
-  if (llvm::Error error = job.prepareWith(head() + section(choices)))
+  if (llvm::Error error = onGraph.prepareWith(head() + section(choices)))
     return std::move(error);
-  if (llvm::Error error = job.run(params))
+  if (llvm::Error error = onGraph.run(params))
     return std::move(error);
-  if (llvm::Error error = job.bind(params))
+  if (llvm::Error error = onGraph.bind(params))
     return std::move(error);
-  unsigned batch = job.session().isOnCPU() ? 1 : 20;
+  unsigned batch = onGraph.session().isOnCPU() ? 1 : 20;
   double least = std::numeric_limits<double>::infinity(), total = 0;
   Stopwatch watch;
   for (int count = 0; count < 5 || total < arguments.seconds; ++count) {
     watch.lap();
-    if (llvm::Error error = job.repeat(batch))
+    if (llvm::Error error = onGraph.repeat(batch))
       return std::move(error);
     double seconds = watch.lap();
     total += seconds;
@@ -182,7 +182,7 @@ std::vector<std::vector<int64_t>> Tuner::optionsOf(const SweepChoice &sweep, con
 
 llvm::Error Tuner::trySweeps() {
   // The sweeps are those of the function that is the fastest so far.
-  if (llvm::Error error = job.prepareWith(head() + section(best)))
+  if (llvm::Error error = onGraph.prepareWith(head() + section(best)))
     return error;
   llvm::Expected<GraphInfo> graph = describe();
   if (!graph)
@@ -192,12 +192,12 @@ llvm::Error Tuner::trySweeps() {
     if (choice.function == function && !best.functions.count(function))
       running = choice.chosen;
   for (const SweepChoice &sweep : graph->sweeps) {
-    auto kernel = llvm::find_if(job.model().info().kernels, [&](const KernelInfo &k) {
+    auto kernel = llvm::find_if(onGraph.model().info().kernels, [&](const KernelInfo &k) {
       return !k.schedules.empty() && k.schedules.front().kernel == sweep.kernel;
     });
     const WorklistInfo *list = graph->findWorklist(sweep.map);
-    if (sweep.function != running || sweep.launches.size() < 2 || !list || kernel == job.model().info().kernels.end() ||
-        kernel->schedules.size() != sweep.launches.size())
+    if (sweep.function != running || sweep.launches.size() < 2 || !list ||
+        kernel == onGraph.model().info().kernels.end() || kernel->schedules.size() != sweep.launches.size())
       continue;
     for (std::vector<int64_t> &least : optionsOf(sweep, *kernel, list->bySize)) {
       // What the rule does anyway was measured.
@@ -265,10 +265,10 @@ std::string Tuner::keptFrom(llvm::StringRef text) const {
     llvm::StringRef key = line.split(' ').first, name = line.split(' ').second.split(' ').first;
     if (key == "function")
       return name != function;
-    auto kernel = llvm::find_if(job.model().info().kernels, [&](const KernelInfo &k) {
+    auto kernel = llvm::find_if(onGraph.model().info().kernels, [&](const KernelInfo &k) {
       return !k.schedules.empty() && k.schedules.front().kernel == name;
     });
-    return key == "sweep" && kernel != job.model().info().kernels.end() && kernel->function != function &&
+    return key == "sweep" && kernel != onGraph.model().info().kernels.end() && kernel->function != function &&
            !llvm::StringRef(kernel->function).starts_with(function + ".");
   };
   for (size_t i = 0; i < lines.size();) {
@@ -303,7 +303,7 @@ llvm::Error Tuner::write() {
                         formatSeconds(plainSeconds))
               .str();
   // Nobody shall find later that it cannot be read.
-  if (llvm::Error error = job.prepareWith(text))
+  if (llvm::Error error = onGraph.prepareWith(text))
     return error;
   if (llvm::Error error = writeOutputFile(path, text))
     return error;
@@ -330,7 +330,7 @@ llvm::Error Tuner::run() {
                                      mark.take_front(40) + "'");
   }
   if (!keptFrom(before).empty())
-    if (llvm::Error error = job.prepareWith(before, path))
+    if (llvm::Error error = onGraph.prepareWith(before, path))
       return error;
   // The halves of a gradient are parts of one function.
   function = llvm::StringRef(arguments.program).split('.').first.str();
@@ -365,19 +365,19 @@ int gnnc::runTune(const TuneArguments &arguments) {
     return fail(std::move(error));
   if (llvm::Error error = checkOutputFile(path))
     return fail(std::move(error));
-  llvm::Expected<std::unique_ptr<Job>> job =
-      Job::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
-  if (!job)
-    return fail(job.takeError());
-  llvm::Expected<Parameters> params = Parameters::random((*job)->model().info(), (*job)->extents(), /*seed=*/0);
+  llvm::Expected<std::unique_ptr<ModelOnGraph>> onGraph =
+      ModelOnGraph::create(arguments.model, arguments.graph, arguments.threads, arguments.program, arguments.device);
+  if (!onGraph)
+    return fail(onGraph.takeError());
+  llvm::Expected<Parameters> params = Parameters::random((*onGraph)->model().info(), (*onGraph)->extents(), /*seed=*/0);
   if (!params)
     return fail(params.takeError());
-  const ProgramInfo &program = *(*job)->model().info().findProgram(arguments.program);
-  if (llvm::Error error = params->addEmbedded((*job)->model(), llvm::ArrayRef(program.updates)))
+  const ProgramInfo &program = *(*onGraph)->model().info().findProgram(arguments.program);
+  if (llvm::Error error = params->addEmbedded((*onGraph)->model(), llvm::ArrayRef(program.updates)))
     return fail(std::move(error));
-  if (llvm::Error error = (*job)->fillGradients(/*seed=*/1))
+  if (llvm::Error error = (*onGraph)->fillGradients(/*seed=*/1))
     return fail(std::move(error));
-  if (llvm::Error error = Tuner(arguments, **job, *params).run())
+  if (llvm::Error error = Tuner(arguments, **onGraph, *params).run())
     return fail(std::move(error));
   return ExitOk;
 }

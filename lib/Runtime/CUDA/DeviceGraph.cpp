@@ -12,8 +12,8 @@
 
 #include "../Graph.h"
 #include "../MemoryPlan.h"
+#include "LaunchItems.h"
 #include "Prepare.h"
-#include "Schedule.h"
 #include "Worklist.h"
 #include <string.h>
 

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Capacity.h"
-#include "CUDA/Schedule.h"
+#include "CUDA/LaunchItems.h"
 #include "CUDA/Worklist.h"
 #include "Graph.h"
 #include "Partition.h"

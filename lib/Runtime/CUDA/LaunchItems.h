@@ -1,4 +1,4 @@
-//===- Schedule.h - Which items a launch takes ------------------*- C++ -*-===//
+//===- LaunchItems.h - Which items a launch takes ---------------*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GNNC_RUNTIME_CUDA_SCHEDULE_H
-#define GNNC_RUNTIME_CUDA_SCHEDULE_H
+#ifndef GNNC_RUNTIME_CUDA_LAUNCHITEMS_H
+#define GNNC_RUNTIME_CUDA_LAUNCHITEMS_H
 
 #include "../Tuning.h"
 #include "Device.h"
@@ -28,4 +28,4 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
 
 } // namespace gnnc::runtime::cuda
 
-#endif // GNNC_RUNTIME_CUDA_SCHEDULE_H
+#endif // GNNC_RUNTIME_CUDA_LAUNCHITEMS_H

@@ -1,4 +1,4 @@
-//===- CUDAKernelsTest.cpp - All layers' kernels compile for GPUs ---------===//
+//===- CompileLayersForCUDATest.cpp - All layers' kernels compile for GPUs ===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -131,14 +131,14 @@ void checkCompiles(const Layer &layer, const Variant &variant) {
 void PrintTo(const Layer &layer, std::ostream *out) { *out << layer.name; }
 void PrintTo(const Variant &variant, std::ostream *out) { *out << variant.layer << variant.name; }
 
-class CUDAKernels : public testing::TestWithParam<Layer> {};
-class CUDAVariants : public testing::TestWithParam<Variant> {};
+class LayersForCUDA : public testing::TestWithParam<Layer> {};
+class LayerVariantsForCUDA : public testing::TestWithParam<Variant> {};
 
 } // namespace
 
-TEST_P(CUDAKernels, Compile) { checkCompiles(GetParam(), {}); }
+TEST_P(LayersForCUDA, Compile) { checkCompiles(GetParam(), {}); }
 
-TEST_P(CUDAVariants, Compile) {
+TEST_P(LayerVariantsForCUDA, Compile) {
   const Layer *layer =
       llvm::find_if(kLayers, [](const Layer &l) { return GetParam().layer == llvm::StringRef(l.name); });
   ASSERT_NE(layer, std::end(kLayers));
@@ -146,7 +146,7 @@ TEST_P(CUDAVariants, Compile) {
 }
 
 /// A layer is there if some value of a model above comes from a line of it.
-TEST(CUDAKernelsTest, HaveEveryLayerOfTheLibrary) {
+TEST(CompileLayersForCUDA, HaveEveryLayerOfTheLibrary) {
   std::set<std::pair<std::string, unsigned>> lines;
   for (const Layer &layer : kLayers) {
     std::optional<frontend::ModelSpec> model = load(layer);
@@ -185,7 +185,7 @@ TEST(CUDAKernelsTest, HaveEveryLayerOfTheLibrary) {
   EXPECT_EQ(llvm::join(missing, ", "), "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Layers, CUDAKernels, testing::ValuesIn(kLayers),
+INSTANTIATE_TEST_SUITE_P(Layers, LayersForCUDA, testing::ValuesIn(kLayers),
                          [](const auto &info) { return std::string(info.param.name); });
-INSTANTIATE_TEST_SUITE_P(Variants, CUDAVariants, testing::ValuesIn(kVariants),
+INSTANTIATE_TEST_SUITE_P(Variants, LayerVariantsForCUDA, testing::ValuesIn(kVariants),
                          [](const auto &info) { return std::string(info.param.layer) + info.param.name; });

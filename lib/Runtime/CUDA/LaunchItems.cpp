@@ -1,11 +1,11 @@
-//===- Schedule.cpp - Which items a launch takes --------------------------===//
+//===- LaunchItems.cpp - Which items a launch takes -----------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Schedule.h"
+#include "LaunchItems.h"
 #include "../Graph.h"
 #include "Worklist.h"
 

@@ -1,11 +1,11 @@
-//===- Loops.cpp - Layers written as plain loops ----------------------===//
+//===- NaiveLayers.cpp - Layers written as plain loops --------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Loops.h"
+#include "NaiveLayers.h"
 
 #include <gtest/gtest.h>
 
@@ -15,18 +15,18 @@
 using namespace gnnc;
 using namespace gnnc::test;
 
-std::vector<LoopEdge> test::plainEdges(const Graph &graph) {
-  std::vector<LoopEdge> edges;
+std::vector<NaiveEdge> test::plainEdges(const Graph &graph) {
+  std::vector<NaiveEdge> edges;
   for (int64_t e = 0; e < graph.extent("edge"); ++e)
     edges.push_back({graph.map("src")[e], graph.map("dst")[e], e});
   return edges;
 }
 
-std::vector<LoopEdge> test::edgesWithLoops(const Graph &graph) {
-  std::vector<LoopEdge> edges, loops;
+std::vector<NaiveEdge> test::edgesWithSelfLoops(const Graph &graph) {
+  std::vector<NaiveEdge> edges, loops;
   for (int64_t v = 0; v < graph.extent("node"); ++v)
     loops.push_back({v, v, -1});
-  for (const LoopEdge &edge : plainEdges(graph)) {
+  for (const NaiveEdge &edge : plainEdges(graph)) {
     if (edge.src == edge.dst)
       loops[edge.src].original = edge.original;
     else
@@ -72,7 +72,7 @@ double test::leakyRelu(double x, double slope) { return x > 0 ? x : slope * x; }
 double test::sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 double test::gelu(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
 
-Tensor test::attention(const std::vector<LoopEdge> &edges, int64_t nodes, const Tensor &score) {
+Tensor test::attention(const std::vector<NaiveEdge> &edges, int64_t nodes, const Tensor &score) {
   int64_t heads = score.shape[1];
   Tensor alpha = score;
   for (int64_t v = 0; v < nodes; ++v) {
@@ -92,7 +92,7 @@ Tensor test::attention(const std::vector<LoopEdge> &edges, int64_t nodes, const 
   return alpha;
 }
 
-Tensor test::weightedSum(const std::vector<LoopEdge> &edges, int64_t nodes, const Tensor &alpha, int64_t out,
+Tensor test::weightedSum(const std::vector<NaiveEdge> &edges, int64_t nodes, const Tensor &alpha, int64_t out,
                          const std::function<double(int64_t, int64_t)> &value) {
   int64_t heads = alpha.shape[1];
   Tensor y = Tensor::zeros({nodes, heads * out});

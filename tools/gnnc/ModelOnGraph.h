@@ -1,12 +1,12 @@
-//===- Job.h - A model on a graph -------------------------------*- C++ -*-===//
+//===- ModelOnGraph.h - A model on a graph ----------------------*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GNNC_TOOLS_GNNC_JOB_H
-#define GNNC_TOOLS_GNNC_JOB_H
+#ifndef GNNC_TOOLS_GNNC_MODELONGRAPH_H
+#define GNNC_TOOLS_GNNC_MODELONGRAPH_H
 
 #include "gnnc/Host/GraphFile.h"
 #include "gnnc/Host/ModelFile.h"
@@ -24,16 +24,15 @@ struct TuningText {
 };
 
 /// A model file, a graph file and the model prepared for the graph, with the times that took.
-class Job {
+class ModelOnGraph {
 public:
   /// Without `makesProgram` `session` and `bound` can be used, but neither `program` nor what runs it: the program's
   /// memory is left to others.
-  static llvm::Expected<std::unique_ptr<Job>> create(const std::string &modelPath, const std::string &graphPath,
-                                                     int threads, llvm::StringRef program = "forward",
-                                                     llvm::StringRef device = "cpu", llvm::StringRef tuning = kNoTuning,
-                                                     bool makesProgram = true);
-  Job(const Job &) = delete;
-  Job &operator=(const Job &) = delete;
+  static llvm::Expected<std::unique_ptr<ModelOnGraph>>
+  create(const std::string &modelPath, const std::string &graphPath, int threads, llvm::StringRef program = "forward",
+         llvm::StringRef device = "cpu", llvm::StringRef tuning = kNoTuning, bool makesProgram = true);
+  ModelOnGraph(const ModelOnGraph &) = delete;
+  ModelOnGraph &operator=(const ModelOnGraph &) = delete;
 
   const ModelFile &model() const { return modelFile; }
   const SafetensorsFile &graph() const { return graphFile; }
@@ -59,7 +58,7 @@ public:
   double prepareSeconds() const { return secondsToPrepare; }
 
 private:
-  Job(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
+  ModelOnGraph(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
   llvm::Error explain(llvm::Error error, llvm::StringRef tuning = "") const;
   std::vector<gnnc_binding> inputs(const Parameters &params) const;
 
@@ -76,4 +75,4 @@ private:
 
 } // namespace gnnc
 
-#endif // GNNC_TOOLS_GNNC_JOB_H
+#endif // GNNC_TOOLS_GNNC_MODELONGRAPH_H

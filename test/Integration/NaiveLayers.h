@@ -1,4 +1,4 @@
-//===- Loops.h - Layers written as plain loops --------*- C++ -*-===//
+//===- NaiveLayers.h - Layers written as plain loops ------------*- C++ -*-===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef GNNC_TEST_INTEGRATION_LOOPS_H
-#define GNNC_TEST_INTEGRATION_LOOPS_H
+#ifndef GNNC_TEST_INTEGRATION_NAIVELAYERS_H
+#define GNNC_TEST_INTEGRATION_NAIVELAYERS_H
 
 #include "TestModel.h"
 
@@ -20,13 +20,13 @@
 namespace gnnc::test {
 
 /// One edge; `original` is its number in the graph, -1 for a self loop that the layer has added.
-struct LoopEdge {
+struct NaiveEdge {
   int64_t src, dst, original;
 };
 
-std::vector<LoopEdge> plainEdges(const Graph &graph);
+std::vector<NaiveEdge> plainEdges(const Graph &graph);
 /// The edges that are no self loops, and one self loop for each node; it stands for the last one the graph has there.
-std::vector<LoopEdge> edgesWithLoops(const Graph &graph);
+std::vector<NaiveEdge> edgesWithSelfLoops(const Graph &graph);
 
 /// x[rows, in] times W[in, ...], W's other axes flat.
 Tensor product(const Tensor &x, const Tensor &weight);
@@ -41,9 +41,9 @@ double sigmoid(double x);
 double gelu(double x);
 
 /// Softmax of score[edge, head] over the edges into each node.
-Tensor attention(const std::vector<LoopEdge> &edges, int64_t nodes, const Tensor &score);
+Tensor attention(const std::vector<NaiveEdge> &edges, int64_t nodes, const Tensor &score);
 /// y[v, h*out + o] = sum over edges e into v of alpha[e, h] * value(e, h * out + o).
-Tensor weightedSum(const std::vector<LoopEdge> &edges, int64_t nodes, const Tensor &alpha, int64_t out,
+Tensor weightedSum(const std::vector<NaiveEdge> &edges, int64_t nodes, const Tensor &alpha, int64_t out,
                    const std::function<double(int64_t edge, int64_t column)> &value);
 
 using Reference = std::function<Tensor(const Graph &, const Tensors &)>;
@@ -55,4 +55,4 @@ void checkLayer(const std::string &text, const Reference &reference, const std::
 
 } // namespace gnnc::test
 
-#endif // GNNC_TEST_INTEGRATION_LOOPS_H
+#endif // GNNC_TEST_INTEGRATION_NAIVELAYERS_H

@@ -1,11 +1,11 @@
-//===- Job.cpp - A model on a graph ---------------------------------------===//
+//===- ModelOnGraph.cpp - A model on a graph ------------------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Job.h"
+#include "ModelOnGraph.h"
 #include "Report.h"
 #include "gnnc/Support/InputFile.h"
 
@@ -17,9 +17,10 @@
 
 using namespace gnnc;
 
-llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, const std::string &graphPath,
-                                                 int threads, llvm::StringRef program, llvm::StringRef device,
-                                                 llvm::StringRef tuning, bool makesProgram) {
+llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::string &modelPath,
+                                                                   const std::string &graphPath, int threads,
+                                                                   llvm::StringRef program, llvm::StringRef device,
+                                                                   llvm::StringRef tuning, bool makesProgram) {
   llvm::Expected<DeviceChoice> choice = parseDevice(device);
   if (!choice)
     return choice.takeError();
@@ -35,37 +36,37 @@ llvm::Expected<std::unique_ptr<Job>> Job::create(const std::string &modelPath, c
   if (auto [whole, half] = program.split('.'); half == "backward")
     return llvm::createStringError("program '" + program + "' goes on from what '" + whole +
                                    ".forward' left in memory: run '" + whole + "', which is both");
-  std::unique_ptr<Job> job(new Job(std::move(*model), std::move(*file)));
-  llvm::Expected<BoundGraph> bound = BoundGraph::create(job->graphFile, job->modelFile.info(), program);
+  std::unique_ptr<ModelOnGraph> onGraph(new ModelOnGraph(std::move(*model), std::move(*file)));
+  llvm::Expected<BoundGraph> bound = BoundGraph::create(onGraph->graphFile, onGraph->modelFile.info(), program);
   if (!bound)
     return bound.takeError();
-  job->boundGraph.emplace(std::move(*bound));
-  job->secondsToLoad = secondsToLoad;
-  job->secondsToRead = watch.lap();
+  onGraph->boundGraph.emplace(std::move(*bound));
+  onGraph->secondsToLoad = secondsToLoad;
+  onGraph->secondsToRead = watch.lap();
   llvm::Expected<TuningText> tuned = TuningText::read(tuning, modelPath);
   if (!tuned)
     return tuned.takeError();
-  gnnc_graph_desc description = job->boundGraph->description();
+  gnnc_graph_desc description = onGraph->boundGraph->description();
   description.tuning = tuned->path.empty() ? nullptr : tuned->text.c_str();
   std::string ignored;
-  llvm::Expected<Session> session = Session::create(job->modelFile, description, threads, *choice, &ignored);
+  llvm::Expected<Session> session = Session::create(onGraph->modelFile, description, threads, *choice, &ignored);
   if (!session)
-    return job->explain(session.takeError(), tuned->path);
+    return onGraph->explain(session.takeError(), tuned->path);
   if (!ignored.empty())
     llvm::errs() << "gnnc: warning: '" << tuned->path << "' is not used: " << ignored << "\n";
-  job->modelSession.emplace(std::move(*session));
+  onGraph->modelSession.emplace(std::move(*session));
   // Whether the graph has what the program needs.
-  if (llvm::Expected<size_t> bytes = job->modelSession->workspaceBytes(program); !bytes)
-    return job->explain(bytes.takeError());
+  if (llvm::Expected<size_t> bytes = onGraph->modelSession->workspaceBytes(program); !bytes)
+    return onGraph->explain(bytes.takeError());
   if (makesProgram) {
-    llvm::Expected<ProgramRun> run = job->modelSession->program(program);
+    llvm::Expected<ProgramRun> run = onGraph->modelSession->program(program);
     if (!run)
-      return job->explain(run.takeError());
-    job->programRun.emplace(std::move(*run));
+      return onGraph->explain(run.takeError());
+    onGraph->programRun.emplace(std::move(*run));
   }
-  job->programName = program.str();
-  job->secondsToPrepare = watch.lap();
-  return std::move(job);
+  onGraph->programName = program.str();
+  onGraph->secondsToPrepare = watch.lap();
+  return std::move(onGraph);
 }
 
 llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::StringRef model) {
@@ -84,14 +85,14 @@ llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::String
 }
 
 /// The model knows no file names.
-llvm::Error Job::explain(llvm::Error error, llvm::StringRef tuning) const {
+llvm::Error ModelOnGraph::explain(llvm::Error error, llvm::StringRef tuning) const {
   std::string message = llvm::toString(std::move(error));
   if (!tuning.empty() && llvm::StringRef(message).starts_with("tuning"))
     return llvm::createStringError("'" + tuning + "': " + message);
   return llvm::createStringError("'" + modelFile.path() + "' on '" + graphFile.path() + "': " + message);
 }
 
-llvm::Error Job::prepareWith(const std::string &tuning, llvm::StringRef path) {
+llvm::Error ModelOnGraph::prepareWith(const std::string &tuning, llvm::StringRef path) {
   gnnc_graph_desc description = boundGraph->description();
   description.tuning = tuning.c_str();
   llvm::Expected<Session> session = modelSession->prepare(description);
@@ -107,14 +108,14 @@ llvm::Error Job::prepareWith(const std::string &tuning, llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-ExtentLookup Job::extents() const {
+ExtentLookup ModelOnGraph::extents() const {
   return [this](llvm::StringRef space) -> std::optional<int64_t> {
     int64_t extent = modelSession->extent(space.str());
     return extent < 0 ? std::nullopt : std::optional(extent);
   };
 }
 
-llvm::Error Job::fillGradients(uint64_t seed) {
+llvm::Error ModelOnGraph::fillGradients(uint64_t seed) {
   std::mt19937_64 random(seed);
   for (const TensorInfo &input : modelFile.info().inputs) {
     bool given = llvm::any_of(boundGraph->inputs(), [&](const gnnc_binding &b) { return input.name == b.name; });
@@ -133,7 +134,7 @@ llvm::Error Job::fillGradients(uint64_t seed) {
   return llvm::Error::success();
 }
 
-std::vector<gnnc_binding> Job::inputs(const Parameters &params) const {
+std::vector<gnnc_binding> ModelOnGraph::inputs(const Parameters &params) const {
   std::vector<gnnc_binding> inputs = boundGraph->inputs().vec();
   llvm::append_range(inputs, params.bindings());
   for (const HostTensor &gradient : gradients)
@@ -141,13 +142,13 @@ std::vector<gnnc_binding> Job::inputs(const Parameters &params) const {
   return inputs;
 }
 
-llvm::Error Job::run(const Parameters &params) {
+llvm::Error ModelOnGraph::run(const Parameters &params) {
   if (llvm::Error error = programRun->run(inputs(params)))
     return explain(std::move(error));
   return llvm::Error::success();
 }
 
-llvm::Error Job::bind(const Parameters &params) {
+llvm::Error ModelOnGraph::bind(const Parameters &params) {
   if (llvm::Error error = programRun->bind(inputs(params)))
     return explain(std::move(error));
   if (modelSession->isOnCPU())
@@ -159,7 +160,7 @@ llvm::Error Job::bind(const Parameters &params) {
   return llvm::Error::success();
 }
 
-llvm::Error Job::repeat(unsigned count) {
+llvm::Error ModelOnGraph::repeat(unsigned count) {
   for (unsigned i = 0; i < count; ++i)
     if (llvm::Error error = recording ? modelSession->replay(recording) : programRun->launch())
       return explain(std::move(error));
