@@ -21,6 +21,13 @@
 |* the optimiser, in place), `evaluate` (the metrics), `gradient` (outputs, and gradients from those of the outputs) and
 |* its two halves `gradient.forward` and `gradient.backward`.
 |*
+|* Ranks: a model that was compiled with `--distributed` runs on several ranks (processes or threads, each with a
+context
+|* of its own), each of which has a part of the graph (`gnnc partition`). They prepare theirs with `prepare_part`, which
+is
+|* given the functions that move data between ranks, and then all run the same programs in the same order. Parameters
+|* and states that are shared are the same bits on all ranks before and after each run.
+|*
 |* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
 |* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or
 |* compare the others.
@@ -39,7 +46,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 6u
+#define GNNC_ABI_VERSION 7u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -49,7 +56,8 @@ typedef enum gnnc_status {
   GNNC_UNSUPPORTED = 4, /**< this processor or device lacks what the object was compiled for; an extent of 2^31 - 1 or
                              more */
   GNNC_VERSION_MISMATCH = 5,
-  GNNC_DEVICE_ERROR = 6 /**< the driver of a device refused or failed; it says why */
+  GNNC_DEVICE_ERROR = 6,    /**< the driver of a device refused or failed; it says why */
+  GNNC_COLLECTIVE_ERROR = 7 /**< ranks could not be reached or do not agree, or another one failed; says which call */
 } gnnc_status;
 
 /** Filled by a call that fails; owned by the caller. */
@@ -141,6 +149,45 @@ typedef struct gnnc_graph_desc {
       another compilation of the model, and GNNC_INVALID_ARGUMENT if it is not such a file. */
   const char *tuning;
 } gnnc_graph_desc;
+
+/** How ranks reach each other: the caller's functions, over MPI, NCCL, sockets or shared memory. All ranks call the
+   same ones in the same order with sizes that fit, each from the thread that calls the model. A function returns 0, or
+    anything else after it has filled `error`; then the call of the model fails with GNNC_COLLECTIVE_ERROR and a message
+    that names the step. It must come back in the end: noticing that a rank is gone, or waits for too long, is up to it.
+    After a failure the ranks are no longer in step, and the graph may only be freed. */
+typedef struct gnnc_collectives {
+  uint32_t struct_size; /**< sizeof(gnnc_collectives) */
+  int32_t rank, size;   /**< 0 <= rank < size */
+  /** Where the memory is that `exchange` and `gather` are given. 1: on the host; they have done their work when they
+      return, and a context of a GPU copies rows to the host and back. 2: on the context's device; they enqueue their
+     work on `stream`. */
+  int32_t device_type;
+  void *user; /**< must outlive the graph */
+  /** Rows of `row_bytes` each: the first send_counts[0] of `send` go to rank 0, the next send_counts[1] to rank 1, and
+      so on; `receive` gets those of rank 0, then those of rank 1, and so on. A rank's own rows are among them. `send`
+      may be written once the work is done. Memory may be null where there are no rows. */
+  gnnc_status (*exchange)(void *user, const void *send, const int64_t *send_counts, void *receive,
+                          const int64_t *receive_counts, int64_t row_bytes, void *stream, gnnc_error *error);
+  /** The `bytes` at `own` of all ranks, by rank, at `all`. */
+  gnnc_status (*gather)(void *user, const void *own, void *all, int64_t bytes, void *stream, gnnc_error *error);
+  /** The same with memory of the host, waited for: no rank returns before all have called. `bytes` may be 0. */
+  gnnc_status (*gather_host)(void *user, const void *own, void *all, int64_t bytes, gnnc_error *error);
+} gnnc_collectives;
+
+/** How many elements of a space are for, or of, each rank: `size` of them, which add up to its extent. A model has two
+    such spaces, `S.halo` and `S.send`, for a space S of which elements of other ranks are read. */
+typedef struct gnnc_row_counts {
+  const char *space;
+  const int64_t *counts;
+} gnnc_row_counts;
+
+typedef struct gnnc_part_desc {
+  uint32_t struct_size; /**< sizeof(gnnc_part_desc) */
+  int32_t num_counts;
+  const gnnc_row_counts *counts; /**< not kept after prepare_part returns */
+  /** Copied. In a context that was opened with plan_only the functions may be null: nothing is agreed then. */
+  const gnnc_collectives *collectives;
+} gnnc_part_desc;
 
 typedef struct gnnc_context gnnc_context;
 typedef struct gnnc_graph gnnc_graph;
@@ -238,6 +285,13 @@ typedef struct gnnc_api {
       Training continues from them if they are copied over what `initialize` has written. GNNC_INVALID_ARGUMENT if the
       model has no such parameter or state. */
   gnnc_status (*embedded)(const char *name, gnnc_tensor *tensor, gnnc_error *error);
+
+  /** `prepare` for one rank's part of a graph. All ranks call it, with the same model; they agree on what is to be
+     equal on all of them, so it fails on all if it fails on one, and the others say which rank it was. With ranks there
+     are neither capacities nor tunings (GNNC_UNSUPPORTED), and one run of the graph at a time. `prepare` does the same
+     for one rank alone, whose halos are empty. */
+  gnnc_status (*prepare_part)(gnnc_context *context, const gnnc_graph_desc *desc, const gnnc_part_desc *part,
+                              gnnc_graph **graph, gnnc_error *error);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

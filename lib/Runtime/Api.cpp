@@ -172,7 +172,21 @@ gnnc_status prepare(gnnc_context *context, const gnnc_graph_desc *desc, gnnc_gra
                 !context ? "context"
                 : !desc  ? "the graph description"
                          : "graph");
-  return prepareGraph(context->model, context->allocator, *desc, *graph, error, context->device);
+  return prepareGraph(context->model, context->allocator, *desc, *graph, error, {context->device});
+}
+
+gnnc_status preparePart(gnnc_context *context, const gnnc_graph_desc *desc, const gnnc_part_desc *part,
+                        gnnc_graph **graph, gnnc_error *error) {
+  if (graph)
+    *graph = nullptr;
+  if (!context || !desc || !part || !graph)
+    return fail(error, GNNC_INVALID_ARGUMENT, "prepare_part: %s is null",
+                !context ? "context"
+                : !desc  ? "the graph description"
+                : !part  ? "the part description"
+                         : "graph");
+  return prepareGraph(context->model, context->allocator, *desc, *graph, error,
+                      {context->device, part, context->planOnly});
 }
 
 gnnc_status update(gnnc_context *context, gnnc_graph *graph, const gnnc_graph_desc *desc, gnnc_error *error) {
@@ -312,8 +326,7 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
   Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), pointers, error};
   if (gnnc_status status = bindBuffers(call))
     return status;
-  execute(*context, call);
-  return GNNC_OK;
+  return execute(*context, call);
 }
 
 /// In front of memory of `allocate` on a host: what the allocator gave.
@@ -461,7 +474,8 @@ constexpr gnnc_api api = {
     GNNC_ABI_VERSION, sizeof(gnnc_api), describe,      open,          close,         prepare,
     freeGraph,        extent,           graphBytes,    workspaceSize, run,           allocateMemory,
     releaseMemory,    copyMemory,       synchronize,   createStream,  destroyStream, beginRecording,
-    endRecording,     replay,           freeRecording, update,        describeGraph, embedded};
+    endRecording,     replay,           freeRecording, update,        describeGraph, embedded,
+    preparePart};
 
 } // namespace
 

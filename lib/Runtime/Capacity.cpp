@@ -7,6 +7,7 @@
 
 #include "Capacity.h"
 #include "Partition.h"
+#include "Ranks.h"
 #include <string.h>
 
 namespace gnnc::runtime {
@@ -111,6 +112,8 @@ gnnc_status checkCapacities(const Model &model, const int64_t *extents, const in
 int64_t mostBlocks(const Model &model, const StepRec &step, const int64_t *capacities) {
   // Blocks have 64 rows or a weight of 1024 at least, and there are no more than so many (Partition.cpp).
   auto blocks = [](int64_t count, int64_t size) { return least(piecesOf(count, size), kMaxMergedBlocks); };
+  if (isCollective(step)) // of one rank alone
+    return 0;
   if (step.kind == StepKind::Rows)
     return blocks(step.space < 0 ? 1 : capacities[step.space], 64);
   int64_t members = capacities[model.map(step.map).from], owners = capacities[model.map(step.map).to];

@@ -65,8 +65,8 @@ struct Call {
 /// Checks everything the caller bound and fills the call's table of addresses (Bindings.cpp).
 gnnc_status bindBuffers(const Call &call);
 
-/// Runs all steps (Execute.cpp).
-void execute(gnnc_context &context, const Call &call);
+/// Runs all steps (Execute.cpp). Only what is between ranks can fail.
+gnnc_status execute(gnnc_context &context, const Call &call);
 
 } // namespace gnnc::runtime
 

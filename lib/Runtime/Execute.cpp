@@ -119,7 +119,32 @@ static void mergeStep(gnnc_context &context, const Call &call, const StepRec &st
   }
 }
 
-void execute(gnnc_context &context, const Call &call) {
+/// Rows to and from other ranks, or values of all ranks like a block's each.
+static gnnc_status runCollective(gnnc_context &context, const Call &call, const StepRec &step, void *const *partials) {
+  const Ranks &ranks = call.graph.ranks;
+  const int64_t *buffers = call.graph.model.list(step.buffersAt);
+  const PreparedBuffer &size = call.graph.buffers[buffers[1]];
+  const void *from = call.pointer(buffers[0]);
+  void *to = call.pointer(buffers[1]);
+  if (ranks.size == 1) {
+    memmove(to, from, size.bytes);
+    return GNNC_OK;
+  }
+  gnnc_error found = {};
+  if (step.kind == StepKind::Transfer) {
+    const BufferRec &own = call.graph.model.buffer(buffers[0]), &other = call.graph.model.buffer(buffers[1]);
+    if (ranks.with.exchange(ranks.with.user, from, ranks.counts[own.space], to, ranks.counts[other.space],
+                            own.rowElements * (own.dtypeBits / 8), nullptr, &found))
+      return collectiveFailed(call, step, found);
+    return GNNC_OK;
+  }
+  if (ranks.with.gather(ranks.with.user, from, partials[0], size.bytes, nullptr, &found))
+    return collectiveFailed(call, step, found);
+  mergeStep(context, call, step, ranks.size, partials);
+  return GNNC_OK;
+}
+
+gnnc_status execute(gnnc_context &context, const Call &call) {
   DefaultFloatMode mode;
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
@@ -134,6 +159,11 @@ void execute(gnnc_context &context, const Call &call) {
       buffers[k] = call.pointer(model.list(record.buffersAt)[k]);
     for (int64_t k = 0; k < record.numMerges; ++k)
       partials[k] = call.workspace + function.arenaAt + step.partials[k];
+    if (isCollective(record)) {
+      if (gnnc_status status = runCollective(context, call, record, partials))
+        return status;
+      continue;
+    }
     Frame frame{
         buffers,          step.indices, partials, graph.extents, call.workspace + function.arenaAt + step.blockMemory,
         record.blockBytes};
@@ -141,6 +171,7 @@ void execute(gnnc_context &context, const Call &call) {
     context.pool.run(step.partition.blocks, runBlock, &stepCall);
     mergeStep(context, call, record, step.partition.blocks, partials);
   }
+  return GNNC_OK;
 }
 
 } // namespace gnnc::runtime

@@ -30,11 +30,14 @@ public:
               gnnc_error *error)
       : graph(graph), device(device), builder(builder), before(before), model(graph.model),
         header(graph.model.header()), error(error), memory(graph.memory), scratch(graph.memory.getAllocator()),
-        topology(graph.model, scratch, error, builder), indices(topology) {}
+        topology(graph.model, scratch, error, builder), indices(topology), agreement(graph, scratch, error) {}
 
-  gnnc_status run(const gnnc_graph_desc &desc);
+  /// `earlier`: how making ready for it went.
+  gnnc_status run(const gnnc_graph_desc &desc, const PrepareFor &with, gnnc_status earlier = GNNC_OK);
 
 private:
+  gnnc_status describe(const gnnc_graph_desc &desc, const gnnc_part_desc *part);
+  gnnc_status makeAll();
   gnnc_status findCapacities(const gnnc_graph_desc &desc);
   gnnc_status findFunctions(const gnnc_graph_desc &desc);
   void chooseFunctions();
@@ -64,6 +67,7 @@ private:
   Memory scratch;
   Topology topology;
   Indices indices;
+  Agreement agreement;
   Tuning tuning;
   const int32_t **arrays = nullptr;
   int64_t *lengths = nullptr;
@@ -71,17 +75,35 @@ private:
 
 } // namespace
 
-gnnc_status Preparation::run(const gnnc_graph_desc &desc) {
+gnnc_status Preparation::run(const gnnc_graph_desc &desc, const PrepareFor &with, gnnc_status earlier) {
+  if (with.part)
+    if (gnnc_status status = agreement.read(*with.part, with.isPlanned))
+      return status;
+  // Ranks say that they have failed before they leave.
+  gnnc_status status = agreement.begin(earlier ? earlier : describe(desc, with.part));
+  if (status)
+    return status;
+  chooseFunctions();
+  return agreement.end(makeAll());
+}
+
+/// What the caller's description has, and which functions it is enough for.
+gnnc_status Preparation::describe(const gnnc_graph_desc &desc, const gnnc_part_desc *part) {
   graph.extents = memory.array<int64_t>(header.numSpaces);
   if (!graph.extents)
     return outOfMemory("the extents");
-  gnnc_status status = topology.build(desc, graph.extents);
+  gnnc_status status = agreement.checkDesc(desc);
+  if (!status)
+    status = topology.build(desc, graph.extents);
   if (!status)
     status = findCapacities(desc);
   if (!status)
     status = findFunctions(desc);
-  if (!status)
-    status = makeIndices();
+  return status ? status : agreement.findCounts(part);
+}
+
+gnnc_status Preparation::makeAll() {
+  gnnc_status status = makeIndices();
   if (!status)
     status = sizeBuffers();
   if (!status && !device)
@@ -133,7 +155,6 @@ gnnc_status Preparation::findFunctions(const gnnc_graph_desc &desc) {
                                         graph.capacities ? graph.capacities : graph.extents, scratch, tuning, error))
       return status;
   }
-  chooseFunctions();
   return GNNC_OK;
 }
 
@@ -154,7 +175,7 @@ void Preparation::take(int64_t other, int64_t own) {
 /// Of a function and its alternatives the one that costs least on this graph, or at its capacities; or what a tuning or
 /// the graph before its update has.
 void Preparation::chooseFunctions() {
-  const int64_t *extents = graph.capacities ? graph.capacities : graph.extents;
+  const int64_t *extents = graph.capacities ? graph.capacities : agreement.extents();
   auto costOf = [&](int64_t at, int64_t count) { return evaluate(model, at, count, extents); };
   for (int64_t i = 0; i < header.numAlternatives; ++i) {
     const AlternativeRec &record = model.alternative(i);
@@ -284,6 +305,11 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
       result = graph.steps[i].partition;
       return GNNC_OK;
     }
+  }
+  if (isCollective(step)) {
+    // Each rank's value is like a block's.
+    result.blocks = graph.ranks.size > 1 ? graph.ranks.size : 0;
+    return GNNC_OK;
   }
   if (step.kind == StepKind::Rows) {
     result = partitionRows(step.space < 0 ? 1 : graph.extents[step.space], merged);
@@ -446,23 +472,23 @@ static bool belongsOnDevice(const gnnc_graph_desc &desc) {
   return total >= kMany;
 }
 
-static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, cuda::Device &device,
+static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, const PrepareFor &with,
                                    const gnnc_graph *before, gnnc_error *error) {
   Memory lists(graph.memory.getAllocator());
-  cuda::GraphBuilder builder(device, lists, error);
-  if (gnnc_status status = builder.start())
-    return status;
-  return Preparation(graph, &device, &builder, before, error).run(desc);
+  cuda::GraphBuilder builder(*with.device, lists, error);
+  gnnc_status status = builder.start();
+  return Preparation(graph, with.device, &builder, before, error).run(desc, with, status);
 }
 
 static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                             gnnc_graph *&graph, const gnnc_graph *before, gnnc_error *error, cuda::Device *device) {
+                             gnnc_graph *&graph, const gnnc_graph *before, gnnc_error *error, const PrepareFor &with) {
+  cuda::Device *device = with.device;
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
   bool onDevice = device && !device->isPlanned() && desc.struct_size == sizeof desc && belongsOnDevice(desc);
-  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, *device, before, error)
-                                : Preparation(*result, device, nullptr, before, error).run(desc);
+  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, with, before, error)
+                                : Preparation(*result, device, nullptr, before, error).run(desc, with);
   if (status) {
     destroy(result, allocator);
     return status;
@@ -472,8 +498,8 @@ static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator
 }
 
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error, cuda::Device *device) {
-  return prepareAs(model, allocator, desc, graph, nullptr, error, device);
+                         gnnc_graph *&graph, gnnc_error *error, const PrepareFor &with) {
+  return prepareAs(model, allocator, desc, graph, nullptr, error, with);
 }
 
 template <typename T> static void exchange(T &a, T &b) {
@@ -483,6 +509,8 @@ template <typename T> static void exchange(T &a, T &b) {
 }
 
 gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device) {
+  if (graph.ranks.size > 1)
+    return fail(error, GNNC_UNSUPPORTED, "update: expected a graph of one rank, found one of %d", graph.ranks.size);
   // Without spaces there is nothing that a caller could name a capacity of, and nothing that changes.
   bool isFixed = graph.model.header().numSpaces == 0;
   if (!graph.capacities && !isFixed)
@@ -492,7 +520,8 @@ gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_err
                 desc.num_capacities);
   gnnc_graph *fresh;
   const gnnc_allocator &allocator = graph.memory.getAllocator();
-  if (gnnc_status status = prepareAs(graph.model, allocator, desc, fresh, isFixed ? nullptr : &graph, error, device))
+  PrepareFor with{device};
+  if (gnnc_status status = prepareAs(graph.model, allocator, desc, fresh, isFixed ? nullptr : &graph, error, with))
     return status;
   if (isFixed) {
     destroy(fresh, gnnc_allocator(allocator));

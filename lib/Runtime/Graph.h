@@ -14,6 +14,7 @@
 #define GNNC_RUNTIME_GRAPH_H
 
 #include "Partition.h"
+#include "Ranks.h"
 
 namespace gnnc::runtime {
 
@@ -61,7 +62,8 @@ struct gnnc_graph {
   int64_t *extents = nullptr;
   const int64_t *capacities = nullptr; ///< for each space; null: it never changes
   int64_t version = 0;                 ///< counts updates
-  int64_t *equalIndices = nullptr;     ///< for each index of the table, the first whose array is its own; -1: not used
+  gnnc::runtime::Ranks ranks;
+  int64_t *equalIndices = nullptr; ///< for each index of the table, the first whose array is its own; -1: not used
   gnnc::runtime::PreparedBuffer *buffers = nullptr;
   gnnc::runtime::PreparedStep *steps = nullptr;
   gnnc::runtime::PreparedFunction *functions = nullptr;
@@ -70,9 +72,16 @@ struct gnnc_graph {
 
 namespace gnnc::runtime {
 
-/// Validates and indexes a graph, for a device if there is one. On failure nothing stays allocated.
+/// What a graph is prepared for besides its description.
+struct PrepareFor {
+  cuda::Device *device = nullptr;       ///< null: the CPU
+  const gnnc_part_desc *part = nullptr; ///< null: one rank alone
+  bool isPlanned = false;               ///< nothing will be run
+};
+
+/// Validates and indexes a graph. On failure nothing stays allocated.
 gnnc_status prepareGraph(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                         gnnc_graph *&graph, gnnc_error *error, cuda::Device *device = nullptr);
+                         gnnc_graph *&graph, gnnc_error *error, const PrepareFor &with = {});
 
 /// Brings a graph with capacities to another description. On failure it stays as it was.
 gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device);

@@ -29,6 +29,7 @@
 #pragma clang attribute push(__attribute__((cold)), apply_to = function)
 #include "CUDA/Device.cpp"
 #include "CUDA/DeviceGraph.cpp"
+#include "CUDA/DeviceRanks.cpp"
 #include "CUDA/DeviceTopology.cpp"
 #include "CUDA/Driver.cpp"
 #include "CUDA/LaunchItems.cpp"
@@ -39,5 +40,6 @@
 #include "Describe.cpp"
 #include "Error.cpp"
 #include "Memory.cpp"
+#include "Ranks.cpp"
 #include "Tuning.cpp"
 #pragma clang attribute pop

@@ -20,7 +20,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 
 OK = 0
 INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
@@ -93,6 +93,36 @@ def _function(result: type | None, *arguments: type) -> type:
 
 
 _STATUS, _ERROR = c_int32, POINTER(ErrorRecord)
+_COUNTS = POINTER(c_int64)
+
+
+class Collectives(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("rank", c_int32),
+        ("size", c_int32),
+        ("device_type", c_int32),
+        ("user", c_void_p),
+        (
+            "exchange",
+            _function(_STATUS, c_void_p, c_void_p, _COUNTS, c_void_p, _COUNTS, c_int64, c_void_p, _ERROR),
+        ),
+        ("gather", _function(_STATUS, c_void_p, c_void_p, c_void_p, c_int64, c_void_p, _ERROR)),
+        ("gather_host", _function(_STATUS, c_void_p, c_void_p, c_void_p, c_int64, _ERROR)),
+    ]
+
+
+class RowCounts(Structure):
+    _fields_ = [("space", c_char_p), ("counts", _COUNTS)]
+
+
+class PartDesc(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("num_counts", c_int32),
+        ("counts", POINTER(RowCounts)),
+        ("collectives", POINTER(Collectives)),
+    ]
 
 
 class Api(Structure):
@@ -118,4 +148,8 @@ class Api(Structure):
         ("update", _function(_STATUS, c_void_p, c_void_p, POINTER(GraphDesc), _ERROR)),
         ("describe_graph", _function(_STATUS, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), _ERROR)),
         ("embedded", _function(_STATUS, c_char_p, POINTER(Tensor), _ERROR)),
+        (
+            "prepare_part",
+            _function(_STATUS, c_void_p, POINTER(GraphDesc), POINTER(PartDesc), POINTER(c_void_p), _ERROR),
+        ),
     ]

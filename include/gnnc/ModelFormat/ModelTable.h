@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 11;
+constexpr int64_t kTableVersion = 12;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -102,13 +102,17 @@ struct ValuesRec {
 };
 
 //===----------------------------------------------------------------------===//
-// Steps on a CPU
+// Steps on a CPU, and those between ranks
 //===----------------------------------------------------------------------===//
 
 enum class StepKind : int64_t {
   Sweep,   // owners of `map`, blocks of about equal member counts: kernel(frame, firstOwner, endOwner, -1, block)
   Rows,    // elements of `space` (-1: one row), in blocks: kernel(frame, firstRow, endRow, -1, block)
   Grouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner, block)
+  // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.
+  Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
+             // graph's
+  AllReduce, // buffer 0 of each rank is like a block's partial result, and the only merge combines them into buffer 1
 };
 
 enum class MergeKind : int64_t { Sum, Max, Min, ArgMax, ArgMin };
@@ -179,6 +183,7 @@ enum class ScratchKind : int64_t {
   HeavyOwners, // owners with several items in it
   Blocks,      // counted blocks of the step
   Elements,    // elements of the space that `map` is then (-1: one element)
+  Ranks,       // ranks that the graph is divided among
 };
 struct ScratchRec {
   ScratchKind kind;

@@ -270,13 +270,13 @@ gnnc_status Device::loadPreparation(gnnc_error *error) const {
 }
 
 gnnc_status Device::launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
-                                      gnnc_error *error) const {
+                                      Handle stream, gnnc_error *error) const {
   Current current(*this);
   // CU_LAUNCH_PARAM_BUFFER_POINTER, ..._SIZE, ..._END
   size_t size = static_cast<size_t>(count) * sizeof(int64_t);
   void *extra[] = {reinterpret_cast<void *>(1), words, reinterpret_cast<void *>(2), &size, nullptr};
   int code = driver.launch(preparationKernels[kernel], static_cast<unsigned>(blocks), 1, 1,
-                           static_cast<unsigned>(threads), 1, 1, 0, preparing, nullptr, extra);
+                           static_cast<unsigned>(threads), 1, 1, 0, stream, nullptr, extra);
   return code ? driverError(driver, code, kPreparationKernels[kernel], error) : GNNC_OK;
 }
 

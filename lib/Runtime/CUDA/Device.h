@@ -30,13 +30,14 @@ class Indices;
 namespace cuda {
 class GraphBuilder;
 class Recorder;
+struct DeviceGraph;
 } // namespace cuda
 } // namespace gnnc::runtime
 
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 34;
+constexpr int64_t kNumPreparationKernels = 36;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Of a GPU that graphs are planned for without it: an H200's.
@@ -97,7 +98,10 @@ public:
   gnnc_status fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const;
   gnnc_status loadPreparation(gnnc_error *error) const;
   gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
-                                gnnc_error *error) const;
+                                Handle stream, gnnc_error *error) const;
+  /// Makes ready for the steps between a graph's ranks.
+  gnnc_status prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
+  void releaseStaged(void *staged) const;
   Handle preparing = nullptr;
   /// kPageBytes of the host's memory that the device copies to at once; null while someone else has them.
   void *takePage() const { return __atomic_exchange_n(&page, nullptr, __ATOMIC_ACQUIRE); }
@@ -122,6 +126,9 @@ private:
   gnnc_status loadValues(const Model &model, gnnc_error *error);
   gnnc_status cannotAllocate(int code, int64_t bytes, gnnc_error *error) const;
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
+  struct Moved;
+  gnnc_status moveBetweenRanks(const Call &call, const table::StepRec &step, const Moved &moved, Handle stream) const;
+  gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;
   gnnc_status runBranched(const Call &call, Handle stream) const;
@@ -210,6 +217,7 @@ struct DeviceGraph {
   int64_t *scratchBytes = nullptr;     ///< for each scratch record
   int64_t *scratch = nullptr;          ///< for each scratch record, its offset from the start of the arena
   Address *fills = nullptr;            ///< for each buffer, what stands in for an absent input
+  void *staged = nullptr;              ///< of the host, for rows of ranks that are reached from there
 };
 
 /// Places a function's buffers and the scratch memory of its steps in its workspace.

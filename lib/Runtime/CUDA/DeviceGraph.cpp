@@ -24,6 +24,8 @@ using namespace table;
 static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment; }
 
 DeviceGraph::~DeviceGraph() {
+  if (staged)
+    device.releaseStaged(staged);
   device.release(memory);
   for (int64_t i = 0; i < numKept; ++i)
     device.releaseOrdered(kept[i]);
@@ -255,6 +257,8 @@ static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, 
     count = most ? mostOf(mostSlots) : device.worklists[scratch.map].numSlots;
   else if (scratch.kind == ScratchKind::HeavyOwners)
     count = most ? mostOf(mostHeavy) : device.worklists[scratch.map].numHeavy;
+  else if (scratch.kind == ScratchKind::Ranks)
+    count = graph.ranks.size > 1 ? graph.ranks.size : 0;
   else if (scratch.kind == ScratchKind::Elements)
     count = scratch.map < 0 ? 1 : most ? most[scratch.map] : graph.extents[scratch.map];
   else
@@ -336,6 +340,8 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, c
       !result.scratch || !result.scratchBytes || !result.fills)
     return preparation.outOfMemory();
   if (gnnc_status status = preparation.makeWorklists(isUsed, user, builder))
+    return status;
+  if (gnnc_status status = device.prepareRanks(graph, result, error))
     return status;
   if (builder) {
     gnnc_status status = preparation.takeOver(*builder, arrays);

@@ -109,6 +109,8 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
 gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) const {
   const Model &model = call.graph.model;
   const DeviceStepRec &step = model.deviceStep(number);
+  if (isCollective(model.step(number)))
+    return runCollective(call, number, stream);
   for (int64_t k = 0; k < step.numZeroed; ++k) {
     int64_t buffer = model.list(step.zeroedAt)[k];
     const PreparedBuffer &place = call.graph.buffers[buffer];
@@ -127,6 +129,8 @@ gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) con
 bool Device::isIdle(const Call &call, int64_t number) const {
   const Model &model = call.graph.model;
   const DeviceStepRec &step = model.deviceStep(number);
+  if (isCollective(model.step(number)))
+    return false;
   if (call.recorder)
     return step.numZeroed + step.numLaunches == 0;
   for (int64_t k = 0; k < step.numZeroed; ++k)
@@ -194,8 +198,9 @@ gnnc_status Device::runBranched(const Call &call, Handle stream) const {
 gnnc_status Device::run(const Call &call, Handle stream) const {
   Current current(*this);
   int captured = 0;
-  if (stream && driver.captureInfo && driver.setDependencies && call.program.numSteps > 1 &&
-      call.program.numSteps <= kMostBranchedSteps &&
+  // Ranks move data in one order, so their steps have no branches.
+  if (stream && !call.graph.ranks.areReached() && driver.captureInfo && driver.setDependencies &&
+      call.program.numSteps > 1 && call.program.numSteps <= kMostBranchedSteps &&
       driver.captureInfo(stream, &captured, nullptr, nullptr, nullptr, nullptr) == 0 && captured == 1)
     return runBranched(call, stream);
   int64_t first = call.record().firstStep + call.program.firstStep;

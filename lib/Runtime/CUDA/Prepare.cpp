@@ -14,13 +14,42 @@ namespace gnnc::runtime::cuda {
 
 /// In the order of the enumerators.
 const char *const kPreparationKernels[kNumPreparationKernels] = {
-    "gnnc_count_digits",    "gnnc_scan_counts",  "gnnc_scatter_digits", "gnnc_count_few",       "gnnc_scatter_few",
-    "gnnc_scatter_buckets", "gnnc_sum_tiles",    "gnnc_scan_sums",      "gnnc_apply_sums",      "gnnc_read",
-    "gnnc_examine",         "gnnc_read_rows_32", "gnnc_read_rows_64",   "gnnc_expand_rows",     "gnnc_iota",
-    "gnnc_compose",         "gnnc_last",         "gnnc_find_rows",      "gnnc_find_difference", "gnnc_tell",
-    "gnnc_fill_64",         "gnnc_filter_flags", "gnnc_filter_members", "gnnc_tuple_keys",      "gnnc_tuple_flags",
-    "gnnc_tuple_classes",   "gnnc_count_items",  "gnnc_count_sizes",    "gnnc_list_heavy",      "gnnc_list_slots",
-    "gnnc_size_keys",       "gnnc_list_light",   "gnnc_count_owners",   "gnnc_list_owners",
+    "gnnc_count_digits",
+    "gnnc_scan_counts",
+    "gnnc_scatter_digits",
+    "gnnc_count_few",
+    "gnnc_scatter_few",
+    "gnnc_scatter_buckets",
+    "gnnc_sum_tiles",
+    "gnnc_scan_sums",
+    "gnnc_apply_sums",
+    "gnnc_read",
+    "gnnc_examine",
+    "gnnc_read_rows_32",
+    "gnnc_read_rows_64",
+    "gnnc_expand_rows",
+    "gnnc_iota",
+    "gnnc_compose",
+    "gnnc_last",
+    "gnnc_find_rows",
+    "gnnc_find_difference",
+    "gnnc_tell",
+    "gnnc_fill_64",
+    "gnnc_filter_flags",
+    "gnnc_filter_members",
+    "gnnc_tuple_keys",
+    "gnnc_tuple_flags",
+    "gnnc_tuple_classes",
+    "gnnc_count_items",
+    "gnnc_count_sizes",
+    "gnnc_list_heavy",
+    "gnnc_list_slots",
+    "gnnc_size_keys",
+    "gnnc_list_light",
+    "gnnc_count_owners",
+    "gnnc_list_owners",
+    "gnnc_combine_ranks_32",
+    "gnnc_combine_ranks_64",
 };
 
 /// Temporary arrays are cut from pieces of this size, larger ones are allocated
@@ -191,7 +220,7 @@ void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, in
   if (status || blocks <= 0)
     return;
   isPageNew = false;
-  status = device.launchPreparation(kernel, blocks, kThreads, words, count, error);
+  status = device.launchPreparation(kernel, blocks, kThreads, words, count, device.preparing, error);
 }
 
 //===----------------------------------------------------------------------===//

@@ -129,6 +129,7 @@ public:
   gnnc_status wait();
 
 private:
+  friend class Device;
   static int64_t divideUp(int64_t a, int64_t b) { return (a + b - 1) / b; }
   // As 64-bit numbers, which counts of elements are.
   static constexpr int64_t kThreads = device::kSortThreads, kTile = device::kSortTile, kDigitBits = device::kDigitBits;
@@ -180,6 +181,8 @@ private:
     ListLight,
     CountOwners,
     ListOwners,
+    CombineRanks32,
+    CombineRanks64,
   };
   struct Block {
     const void *memory;

@@ -217,6 +217,7 @@ static const gnnc_api api = {
     NULL,
     NULL,
     embedded,
+    NULL,
 };
 
 __attribute__((visibility("default"))) const gnnc_api *gnnc_model(void);

@@ -30,7 +30,7 @@ TEST(ModelFile, RefusesWhatIsNoModel) {
             "'" + model("NoModel.so") + "' is not a compiled model: it exports no function 'gnnc_model'");
   EXPECT_EQ(errorOf(ModelFile::open(model("FakeModelOfAnotherVersion.so"))),
             "'" + model("FakeModelOfAnotherVersion.so") + "': expected ABI version " +
-                std::to_string(GNNC_ABI_VERSION) + ", found 7; compile the model again with this gnnc");
+                std::to_string(GNNC_ABI_VERSION) + ", found 99; compile the model again with this gnnc");
 }
 
 TEST(ModelFile, RefusesPartsOfModels) {

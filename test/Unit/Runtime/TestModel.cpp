@@ -142,9 +142,10 @@ void ModelBuilder::step(const Step &s) {
   for (const MergeRec &merge : s.merges)
     merges.insert(merges.end(), {merge.buffer, static_cast<int64_t>(merge.kind), merge.elements});
   StepRec record{};
+  bool isCollective = s.kind == StepKind::Transfer || s.kind == StepKind::AllReduce;
   record.kernel = static_cast<int64_t>(kernels.size());
   record.kind = s.kind;
-  record.map = s.kind == StepKind::Rows ? -1 : s.over;
+  record.map = s.kind == StepKind::Rows || isCollective ? -1 : s.over;
   record.space = s.kind == StepKind::Rows ? s.over : -1;
   record.buffersAt = list(s.buffers);
   record.numBuffers = static_cast<int64_t>(s.buffers.size());

@@ -130,6 +130,20 @@ GNNC_DEVICE void compareArrays(const Comparisons &comparisons) {
   }
 }
 
+/// What each rank has of `elements` numbers, one rank after the other, combined in the order of ranks. `kind` is a
+/// table::MergeKind. Not-a-number wins.
+template <typename T> GNNC_DEVICE void combineRanks(const T *all, int64 elements, int64 ranks, int64 kind, T *to) {
+  for (int64 i = threadNumber(); i < elements; i += numThreads()) {
+    T result = all[i];
+    for (int64 rank = 1; rank < ranks; ++rank) {
+      T other = all[rank * elements + i];
+      bool isTaken = other != other || (kind == 1 ? other > result : other < result);
+      result = kind == 0 ? result + other : isTaken ? other : result;
+    }
+    to[i] = result;
+  }
+}
+
 } // namespace gnnc::prepare
 
 using gnnc::int64;
@@ -348,6 +362,17 @@ GNNC_PREPARE gnnc_list_owners(const int *pointers, int64 owners, int64 held, int
                               Item *items, Heavy *heavy, int *heavyOfSlot) {
   gnnc::prepare::listOwners(pointers, owners, int(held), int(chunk), mostEven, counts, sums, heavyOfTile, numbers,
                             items, heavy, heavyOfSlot);
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_combine_ranks_32(const float *all, int64 elements, int64 ranks, int64 kind, float *to) {
+  gnnc::prepare::combineRanks(all, elements, ranks, kind, to);
+}
+GNNC_PREPARE gnnc_combine_ranks_64(const double *all, int64 elements, int64 ranks, int64 kind, double *to) {
+  gnnc::prepare::combineRanks(all, elements, ranks, kind, to);
 }
 
 #endif // GNNC_KERNELS_PREPARE_CUH
