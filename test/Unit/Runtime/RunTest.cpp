@@ -15,6 +15,7 @@
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
+#include <memory>
 #include <random>
 #include <thread>
 #include <vector>
@@ -291,6 +292,49 @@ TEST(Run, SeveralThreadsPrepareAndRun) {
     });
   for (std::thread &caller : callers)
     caller.join();
+  gnnc_model()->close(context);
+}
+
+TEST(Run, SeveralThreadsUpdateAndRun) {
+  RandomGraph graph = largeGraph();
+  TestRun test(graph);
+  gnnc_context *context = open(test.model, 3);
+  gnnc_graph *shared = test.prepare(context);
+  Results reference(graph.nodes);
+  reference.run(context, shared);
+  std::vector<std::thread> callers;
+  for (unsigned c = 0; c < 4; ++c)
+    callers.emplace_back([&, c] {
+      const gnnc_api *api = gnnc_model();
+      gnnc_error error = {};
+      // The first batch with room for all others, whose results follow in one workspace.
+      RandomGraph small(c);
+      TestRun first(small), larger(graph);
+      first.data.capacity("node", graph.nodes);
+      first.data.capacity("edge", std::max(graph.edges(), small.edges()));
+      gnnc_graph *own = first.prepare(context);
+      size_t bytes = 0;
+      ASSERT_EQ(api->workspace_size(own, nullptr, &bytes, nullptr), GNNC_OK);
+      auto free = [](void *memory) { std::free(memory); };
+      std::unique_ptr<void, decltype(free)> workspace(std::aligned_alloc(64, (bytes + 63) / 64 * 64), free);
+      for (unsigned repeat = 0; repeat < 4; ++repeat) {
+        RandomGraph other(4 * repeat + c + 1);
+        TestRun next(other);
+        for (TestRun *batch : {&larger, &next}) {
+          ASSERT_EQ(api->update(context, own, &batch->data.desc(), &error), GNNC_OK) << error.message;
+          Results results(batch->graph.nodes);
+          results.run(context, own, workspace.get(), bytes);
+          results.check(batch->graph);
+        }
+        Results results(graph.nodes);
+        results.run(context, shared);
+        EXPECT_TRUE(results.sameBits(reference));
+      }
+      api->free_graph(own);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  gnnc_model()->free_graph(shared);
   gnnc_model()->close(context);
 }
 
