@@ -56,6 +56,8 @@ const Formula kFormulas[] = {
      [](float x, float) { return kept(std::isnan(x) ? NAN : std::fmax(-1, std::fmin(1, 1 / kept(0 - x)))); }},
     {"AddsZero", "maximum(-1, minimum(1, recip(x + 0)))",
      [](float x, float) { return kept(std::isnan(x) ? NAN : std::fmax(-1, std::fmin(1, 1 / kept(x + 0)))); }},
+    {"LeakyRelu", "leaky_relu(x, 0.2)", [](float x, float) { return x > 0 ? x : kept(x * 0.2f); }},
+    {"LeakyReluOfZero", "leaky_relu(x, 0)", [](float x, float) { return x > 0 ? x : kept(x * kept(0)); }},
     {"ExpCancels", "(exp(x) - 1) - exp(x)",
      [](float x, float) { return kept(kept(kept(std::exp(x)) - 1) - kept(std::exp(x))); }, 1e-6},
     {"ExpOfBoth", "exp(x) * exp(-x)", [](float x, float) { return kept(std::exp(x)) * kept(std::exp(-x)); }, 2e-6},

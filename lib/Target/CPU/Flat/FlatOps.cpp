@@ -187,8 +187,13 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
     return math::ErfOp::create(b, loc, x);
   case UnaryKind::Relu: // what is not a number stays so
     return choose(greater(number(0), x), number(0), x);
-  case UnaryKind::LeakyRelu:
-    return choose(positive(), x, mul(x, number(alpha)));
+  case UnaryKind::LeakyRelu: {
+    Value scaled = mul(x, number(alpha));
+    // The larger of both is the same to the bit where the slope neither grows x nor takes infinity to a NaN: one
+    // instruction of a comparison and a choice.
+    bool isLarger = alpha <= 1 && alpha >= std::numeric_limits<float>::min();
+    return choose(isLarger ? greater(x, scaled) : positive(), x, scaled);
+  }
   case UnaryKind::Elu:
     return choose(positive(), x, mul(number(alpha), expm1(x)));
   case UnaryKind::Gelu:
