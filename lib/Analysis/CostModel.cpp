@@ -132,6 +132,11 @@ Cost gnnc::costOf(Operation *op) {
   if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
     return costOfOuterSum(sum);
   Cost cost;
+  if (mpk::isCollective(op)) { // What this rank gives and gets.
+    cost.read = bytesOf(op->getOperand(0));
+    cost.written = bytesOf(op->getResult(0));
+    return cost;
+  }
   auto row = dyn_cast<CostOpInterface>(op);
   auto movement = dyn_cast<MovementOpInterface>(op);
   if (!row && !movement)

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace gnnc;
 
 static constexpr llvm::StringLiteral kSimplify = "simplify", kDifferentiate = "differentiate",
-                                     kFormProducts = "form-products", kPlanMemory = "plan-memory";
+                                     kPlanMemory = "plan-memory";
 
 static std::string print(ModuleOp module) {
   std::string text;
@@ -162,17 +162,20 @@ llvm::Expected<std::string> Compilation::runStages() {
   return package();
 }
 
-/// Before `differentiate` a program is the whole graph's still; kernels know of no exchange yet.
+/// Before `differentiate` a program is the whole graph's still.
 llvm::Error Compilation::checkDistributed() const {
-  auto last = llvm::find(phaseNames(), lastPhase());
-  if (last != phaseNames().end() && last <= llvm::find(phaseNames(), kFormProducts) &&
-      last >= llvm::find(phaseNames(), kDifferentiate))
-    return llvm::Error::success();
-  return makeError("a distributed model is a program from phase " + kDifferentiate.str() +
-                   " on and has no kernels yet: "
-                   "expected a phase to stop at from " +
-                   kDifferentiate.str() + " to " + kFormProducts.str() + ", found " +
-                   (last == phaseNames().end() ? "none" : lastPhase().str()));
+  if (llvm::find(phaseNames(), lastPhase()) < llvm::find(phaseNames(), kDifferentiate))
+    return makeError("a distributed model is a program of ranks from phase " + kDifferentiate.str() +
+                     " on: expected that or a later phase to stop at, found " + lastPhase().str());
+  std::vector<std::string> given;
+  for (const frontend::Map &map : model.maps)
+    if (map.kind == frontend::Map::Kind::Root)
+      given.push_back(map.name);
+  for (const std::string &name : options.along)
+    if (!llvm::is_contained(given, name))
+      return makeError("expected a map that elements of model '" + model.name + "' go along (" +
+                       llvm::join(given, ", ") + "), found '" + name + "'");
+  return llvm::Error::success();
 }
 
 llvm::Error Compilation::importModel() {

@@ -104,6 +104,7 @@ void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiateP
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
   phase.require(createDifferentiate(adjoint));
+  phase.add(1, createReadParts(), options.distributed);
   populateSimplifyPipeline(pm, {options.passes});
 }
 

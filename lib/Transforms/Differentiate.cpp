@@ -99,7 +99,8 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     SmallVector<Value> wanted;
     for (BlockArgument argument : block.getArguments()) {
       std::optional<Role> role = getRole(function, argument.getArgNumber());
-      bool isComputed = bool(function.getArgAttr(argument.getArgNumber(), kSourceAttr));
+      bool isComputed = function.getArgAttr(argument.getArgNumber(), kSourceAttr) ||
+                        function.getArgAttr(argument.getArgNumber(), kNumbersAttr);
       if (role == Role::Param || (role == Role::Input && inputs && !isComputed))
         wanted.push_back(argument);
     }

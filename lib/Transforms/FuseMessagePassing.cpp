@@ -106,7 +106,7 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
                                                      : leaf(move.getInput(), gather(member, move));
   } else if (isa_and_nonnull<ConstantOp, IotaOp>(op)) {
     result = builder.clone(*op)->getResult(0);
-  } else if (!op || isView(op) || mpk::isProduct(op) || grouping.isAtHand(op)) {
+  } else if (!op || isView(op) || mpk::isFormed(op) || grouping.isAtHand(op)) {
     result = leaf(value, direct(value, member));
   } else if (grouping.isAnchor(op)) {
     // Made by this very sweep: a reduction seen by its owner, the softmax seen by its member, or an owner's value.
@@ -308,7 +308,8 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   /// Code generation would take any memory for a value that no kernel makes.
   static LogicalResult checkMade(func::FuncOp function) {
     for (Operation &op : function.getBody().front())
-      if (isa_and_nonnull<MPDFGDialect>(op.getDialect()) && !isView(&op) && !isa<DegreeOp>(op))
+      if (isa_and_nonnull<MPDFGDialect>(op.getDialect()) && !isView(&op) && !isa<DegreeOp>(op) &&
+          !mpk::isCollective(&op))
         return op.emitOpError() << "is read by a kernel, and no kernel makes it; this is a bug in gnnc";
     return success();
   }

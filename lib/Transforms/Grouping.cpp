@@ -158,7 +158,7 @@ Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees, int64_t m
     for (Operation *source : findNeeds(anchor).gathered)
       gatherers[source].push_back(anchor);
   for (Operation &op : function.getBody().front())
-    if (mpk::isProduct(&op) || anchors.contains(&op))
+    if (mpk::isFormed(&op) || anchors.contains(&op))
       place(&op, fuse);
 }
 
@@ -167,7 +167,7 @@ void Grouping::require(Value value) {
   Operation *op = value.getDefiningOp();
   if (isView(op))
     return require(op->getOperand(0));
-  if (op && !mpk::isProduct(op) && anchors.insert(op))
+  if (op && !mpk::isFormed(op) && anchors.insert(op))
     pending.push_back(op);
 }
 
@@ -201,7 +201,7 @@ void Grouping::requireLongJoins(func::FuncOp function) {
         all = concat.getInputs().size();
       }
       parts[concat.getResult()] = all;
-    } else if (op.getNumResults() == 1 && !isa<ReduceOp, BroadcastOp, SliceOp>(op) && !mpk::isProduct(&op)) {
+    } else if (op.getNumResults() == 1 && !isa<ReduceOp, BroadcastOp, SliceOp>(op) && !mpk::isFormed(&op)) {
       int64_t most = 1;
       for (Value operand : op.getOperands())
         most = std::max(most, partsOf(operand));
@@ -217,7 +217,7 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
   for (Operation &op : function.getBody().front()) {
     if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees) || op.hasAttr(kKeepAttr))
       require(op.getResult(0));
-    if (mpk::isProduct(&op))
+    if (mpk::isFormed(&op))
       for (Value operand : op.getOperands())
         require(operand);
     if (auto tiled = dyn_cast<ContractOp>(op); tiled && mpk::isTiled(&op) && !getResidency(tiled.getRhs().getType()))
@@ -225,7 +225,7 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     if (isa<func::ReturnOp>(op))
       for (Value value : op.getOperands())
         require(value);
-    if (op.getNumResults() != 1 || isa<BroadcastOp, ConstantOp, IotaOp>(op) || isView(&op) || mpk::isProduct(&op))
+    if (op.getNumResults() != 1 || isa<BroadcastOp, ConstantOp, IotaOp>(op) || isView(&op) || mpk::isFormed(&op))
       continue;
     Type type = op.getResult(0).getType();
     bool large = !getResidency(type) && getFeatureElements(type) > kLargeShared;
@@ -293,7 +293,7 @@ void Grouping::requireOperands() {
       require(value);
       return false;
     }
-    return op && !mpk::isProduct(op) && !anchors.contains(op);
+    return op && !mpk::isFormed(op) && !anchors.contains(op);
   };
   walk.visit = visit;
   while (!pending.empty()) {
@@ -320,7 +320,7 @@ void Grouping::cutLongBody(Operation *anchor) {
     SmallVector<std::pair<Value, FlatSymbolRefAttr>> needs;
   };
   auto isInner = [&](Operation *op) {
-    return op && op->getNumResults() == 1 && !anchors.contains(op) && !mpk::isProduct(op) && !isView(op) &&
+    return op && op->getNumResults() == 1 && !anchors.contains(op) && !mpk::isFormed(op) && !isView(op) &&
            !isa<ConstantOp, IotaOp, BroadcastOp>(op) && !isAtHand(op);
   };
   DenseSet<std::pair<Value, Attribute>> seen;
@@ -447,7 +447,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
     if (obstacle != Obstacle::None)
       needs.barred.try_emplace(*group, obstacle);
   };
-  if (mpk::isProduct(op)) {
+  if (mpk::isFormed(op)) {
     for (Value operand : op->getOperands())
       read(operand, Obstacle::Gathered);
     needs.product = op;
@@ -476,7 +476,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
       needs.softmaxes.insert(norm);
     }
     needs.tiled |= !through && mpk::isTiled(source);
-    bool inner = source && !through && !anchors.contains(source) && !mpk::isProduct(source) && !isView(source);
+    bool inner = source && !through && !anchors.contains(source) && !mpk::isFormed(source) && !isView(source);
     if (!inner) {
       // A member sees an anchor on its own space as memory, unless it is the sweep's own softmax.
       bool ownSoftmax = source && isa<NormOp>(source) && getMemberMap(source) == member;

@@ -96,6 +96,8 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
       return false;
     return llvm::none_of(value.getUses(), [](OpOperand &use) {
       auto product = dyn_cast<mpk::ProductOp>(use.getOwner());
+      if (auto transfer = dyn_cast<mpdfg::TransferOp>(use.getOwner())) // What arrives is what was sent.
+        return !mayBeNarrow(transfer.getResult());
       return mpdfg::isView(use.getOwner()) || (product && use.get() == product.getRhs());
     });
   }
@@ -124,10 +126,14 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
   void narrow(func::FuncOp function) {
     Operation *terminator = function.getBody().front().getTerminator();
     for (BlockArgument argument : function.getArguments())
-      if (getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument))
+      if (getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument) &&
+          !function.getArgAttr(argument.getArgNumber(), kNumbersAttr))
         setType(argument);
     DenseMap<Value, bool> elements;
     for (Operation &op : function.getBody().front()) {
+      if (auto transfer = dyn_cast<mpdfg::TransferOp>(op))
+        if (transfer.getInput().getType().getElementType() != transfer.getType().getElementType())
+          setType(transfer.getResult());
       if (!isa<mpk::SweepOp, mpk::ProductOp>(op)) // Gradients of weights stay whole.
         continue;
       for (OpResult result : op.getResults()) {

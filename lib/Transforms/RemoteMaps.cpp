@@ -72,6 +72,13 @@ LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
   return success();
 }
 
+DictionaryAttr RemoteMaps::alongs() {
+  SmallVector<NamedAttribute> entries;
+  for (auto [space, map] : home)
+    entries.emplace_back(space, map);
+  return DictionaryAttr::get(module.getContext(), entries);
+}
+
 FailureOr<bool> RemoteMaps::visit(FlatSymbolRefAttr name) {
   if (auto it = known.find(name.getAttr()); it != known.end())
     return it->second;

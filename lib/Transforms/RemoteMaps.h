@@ -55,6 +55,9 @@ public:
   /// The same, by the union.
   mlir::FlatSymbolRefAttr ownOf(mlir::FlatSymbolRefAttr all) const { return owns.lookup(all.getAttr()); }
 
+  /// The map that each root space goes along, by space, as strings.
+  mlir::DictionaryAttr alongs();
+
   mpdfg::MapOp map(mlir::FlatSymbolRefAttr name) { return symbols.lookup<mpdfg::MapOp>(name.getAttr()); }
   mpdfg::SpaceOp space(mlir::FlatSymbolRefAttr name) { return symbols.lookup<mpdfg::SpaceOp>(name.getAttr()); }
 

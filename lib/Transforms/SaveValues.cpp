@@ -97,7 +97,7 @@ struct SaveValues : public gnnc::impl::SaveValuesBase<SaveValues> {
     llvm::DenseSet<Operation *> done;
     while (!pending.empty()) {
       Operation *op = pending.pop_back_val();
-      if (!done.insert(op).second || isFree(op) || isa<DegreeOp>(op) || mpk::isProduct(op))
+      if (!done.insert(op).second || isFree(op) || isa<DegreeOp>(op) || mpk::isFormed(op))
         continue;
       if (isView(op) || isShared(op)) { // Read where the value that it shows is.
         if (Operation *source = op->getOperand(0).getDefiningOp())

@@ -3,7 +3,7 @@
 
 // With edges where their sources are it is dst that leads elsewhere.
 // CHECK: remark: [Passed] exchange | Category:distribute | Function=f | Remark="rows of 8 numbers of @node are exchanged"
-// CHECK: remark: [Passed] return | Category:distribute | Function=f | Remark="sums of 8 numbers go back to the ranks of @node"
+// CHECK: remark: [Passed] return | Category:distribute | Function=f | Remark="rows of 8 numbers go back to the ranks of @node"
 // CHECK: mpdfg.map @src root from @edge to @node{{$}}
 // CHECK: mpdfg.map @dst root from @edge to @node.all
 // TWICE: expected one map for space @edge to go along, found this and @src

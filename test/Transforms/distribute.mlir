@@ -133,10 +133,75 @@ func.func @largest(%x: !node) -> tensor<8xf32> {
   // CHECK: mpdfg.select
   // CHECK: mpdfg.all_reduce max
   // CHECK: mpdfg.select
-  // CHECK: mpdfg.detach
   %0 = mpdfg.reduce max %x along @all : !node -> tensor<8xf32>
-  %1 = mpdfg.detach %0 : tensor<8xf32> -> tensor<8xf32>
-  return %1 : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// What others have of an element comes back, and the largest of it is compared with the own.
+// CHECK-LABEL: func @largest_along
+func.func @largest_along(%x: !edge) -> !node {
+  // CHECK: mpdfg.reduce max %{{.*}} along @src : {{.*}} -> tensor<?x8xf32, #mpdfg.on<@node.all>>
+  // CHECK: mpdfg.select
+  // CHECK: mpdfg.transfer %{{.*}} : tensor<?x8xf32, #mpdfg.on<@node.halo>> -> tensor<?x8xf32, #mpdfg.on<@node.send>>
+  // CHECK: mpdfg.reduce max %{{.*}} along @node.sent
+  // CHECK: mpdfg.degree along @node.sent
+  // CHECK: mpdfg.binary maximum
+  %0 = mpdfg.reduce max %x along @src : !edge -> !node
+  return %0 : !node
+}
+
+// A softmax is split into statistics of its owners.
+// CHECK-LABEL: func @softmax
+func.func @softmax(%x: !edge) -> !edge {
+  // CHECK: mpdfg.reduce max %{{.*}} along @src
+  // CHECK: mpdfg.detach
+  // CHECK: %[[POWERS:[a-z0-9]+]] = mpdfg.unary exp
+  // CHECK: mpdfg.reduce sum %[[POWERS]] along @src
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.binary div %[[POWERS]]
+  %0 = mpdfg.norm %x along @src : !edge -> !edge
+  return %0 : !edge
+}
+
+// Eight numbers are exchanged instead of 32 that are made of them; where fewer are made, these are.
+// CHECK-LABEL: func @narrower
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor
+func.func @narrower(%x: !node, %w: tensor<8x32xf32>, %u: tensor<8x2xf32>)
+    -> (tensor<?x32xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>) {
+  // CHECK: mpdfg.broadcast %[[X]] along @node.sent
+  // CHECK: %[[HALO:[a-z0-9]+]] = mpdfg.transfer %{{.*}} : tensor<?x8xf32
+  // CHECK: mpdfg.contract %[[X]]
+  // CHECK-NEXT: mpdfg.contract %[[HALO]]
+  // CHECK: mpdfg.broadcast %{{.*}} along @src
+  %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] : !node, tensor<8x32xf32> -> tensor<?x32xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.broadcast %0 along @src : tensor<?x32xf32, #mpdfg.on<@node>> -> tensor<?x32xf32, #mpdfg.on<@edge>>
+  // CHECK: %[[FEW:[a-z0-9]+]] = mpdfg.contract
+  // CHECK-NEXT: mpdfg.contract %[[HALO]]
+  %2 = mpdfg.contract %x [0], %u [0, 1] -> [1] : !node, tensor<8x2xf32> -> tensor<?x2xf32, #mpdfg.on<@node>>
+  %3 = mpdfg.broadcast %2 along @src : tensor<?x2xf32, #mpdfg.on<@node>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  return %1, %3 : tensor<?x32xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
+}
+
+// CHECK-LABEL: func @narrow_after
+func.func @narrow_after(%x: !node, %u: tensor<8x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@edge>> {
+  // CHECK: %[[FEW:[a-z0-9]+]] = mpdfg.contract
+  // CHECK: mpdfg.broadcast %[[FEW]] along @node.sent
+  // CHECK: mpdfg.transfer %{{.*}} : tensor<?x2xf32
+  %0 = mpdfg.contract %x [0], %u [0, 1] -> [1] : !node, tensor<8x2xf32> -> tensor<?x2xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.broadcast %0 along @src : tensor<?x2xf32, #mpdfg.on<@node>> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  return %1 : tensor<?x2xf32, #mpdfg.on<@edge>>
+}
+
+// Random numbers are those of an element's number in the whole graph.
+// CHECK-LABEL: func @random
+// CHECK-SAME: %[[OWN:[a-z0-9]+]]: tensor<?xf32, #mpdfg.on<@edge>> {mpdfg.name = "edge.global", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>}
+func.func @random(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@edge>> {
+  // CHECK: %[[NUMBERS:[a-z0-9]+]] = mpdfg.reshape %[[OWN]]
+  // CHECK: mpdfg.random %{{.*}}, %{{.*}}, %{{.*}}, %[[NUMBERS]],
+  %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.iota : tensor<1xf32>
+  %2 = mpdfg.random %s, %s, %s, %0, %1 site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@edge>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  return %2 : tensor<?x1xf32, #mpdfg.on<@edge>>
 }
 
 // -----
@@ -146,8 +211,8 @@ mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
 func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
-  // expected-error @+1 {{cannot be distributed: 'max' along @src, which leads to elements of other ranks; only sums and means are}}
-  %0 = mpdfg.reduce max %x along @src : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  // expected-error @+1 {{cannot be distributed: 'argmax' along @src names one element of those of several ranks}}
+  %0 = mpdfg.reduce argmax %x along @src : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@node>>
   return %0 : tensor<?x8xf32, #mpdfg.on<@node>>
 }
 
@@ -155,32 +220,13 @@ func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on
 
 mpdfg.space @node root
 mpdfg.space @edge root
-mpdfg.map @src root from @edge to @node
-mpdfg.map @dst root from @edge to @node
-func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@edge>> {
-  // expected-error @+1 {{cannot be distributed: a softmax along @src, which has members on several ranks}}
-  %0 = mpdfg.norm %x along @src : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
-  return %0 : tensor<?x8xf32, #mpdfg.on<@edge>>
-}
-
-// -----
-
-mpdfg.space @node root
-func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<8xf32> {
-  // expected-error @+1 {{cannot be distributed: the max of all elements has one winner on one of the ranks}}
-  %0 = mpdfg.reduce max %x along @all : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<8xf32>
-  return %0 : tensor<8xf32>
-}
-
-// -----
-
-mpdfg.space @node root
-func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@node>> {
-  %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@node>>
+mpdfg.space @both union {parts = [@node, @edge]}
+func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@both>> {
+  %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@both>>
   %1 = mpdfg.iota : tensor<1xf32>
-  // expected-error @+1 {{cannot be distributed: random numbers of elements need their numbers in the whole graph}}
-  %2 = mpdfg.random %s, %s, %s, %0, %1 site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@node>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@node>>
-  return %2 : tensor<?x1xf32, #mpdfg.on<@node>>
+  // expected-error @+1 {{cannot be distributed: random numbers of elements need their numbers in the whole graph, which only root spaces have}}
+  %2 = mpdfg.random %s, %s, %s, %0, %1 site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@both>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@both>>
+  return %2 : tensor<?x1xf32, #mpdfg.on<@both>>
 }
 
 // -----

@@ -93,8 +93,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       "input x");
   CLI::Option *distributed = command->add_flag(
       "--distributed", arguments.distributed,
-      "For ranks that have a part of the graph each (gnnc partition): exchanges become part of the program. So far "
-      "with --compile-to, form-products at the latest");
+      "For ranks that have a part of the graph each (gnnc partition): exchanges become part of the program");
   command
       ->add_option(
           "--along", arguments.along,

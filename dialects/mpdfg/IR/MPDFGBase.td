@@ -39,8 +39,10 @@ def MPDFG_Dialect : Dialect {
     | `mpdfg.role` | arguments | `#mpdfg.role<...>`: input, parameter or state |
     | `mpdfg.fill` | arguments that are inputs | f64: what it holds where the user gives none |
     | `mpdfg.seed` | arguments that are inputs | unit: it is the gradient of an output, given for the backward half |
+    | `mpdfg.numbers` | arguments that are inputs | unit: it holds the numbers that elements have in the whole graph, written as `mpdfg.element` writes them |
     | `mpdfg.updates` | results | `#mpdfg.argument<...>`: the parameter or state of the same type that the result replaces |
     | `mpdfg.sparse` | modules | an array of `#mpdfg.sparse_input<...>` |
+    | `mpdfg.distributed` | modules | a dictionary of strings: programs are for ranks that have a part of the graph each, and the root spaces named go along these maps |
     | `mpdfg.again` | operations of a function | unit: it belongs to the backward half, although it could run before gradients of outputs are given |
     | `mpdfg.keep` | operations of a function | unit: its value is to be in memory, although it could be computed where it is read |
   }];

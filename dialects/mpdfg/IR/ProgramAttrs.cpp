@@ -54,9 +54,9 @@ using Error = function_ref<InFlightDiagnostic()>;
 LogicalResult verifyElsewhere(StringRef name, Error error) {
   StringRef places = llvm::StringSwitch<StringRef>(name)
                          .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
-                         .Cases({kRoleAttr, kFillAttr, kSeedAttr}, "an argument of a function")
+                         .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr}, "an argument of a function")
                          .Case(kUpdatesAttr, "a result of a function")
-                         .Cases({kSparseAttr, kExportedAttr}, "a module")
+                         .Cases({kSparseAttr, kExportedAttr, kDistributedAttr}, "a module")
                          .Case(kSourceAttr, "a module or an argument of a function")
                          .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
                          .Default("");
@@ -139,8 +139,9 @@ LogicalResult verifySparse(ModuleOp module, Attribute value, Error error) {
   return success();
 }
 
-/// Where a graph file has spaces and maps; those that nothing needs any more may be gone from the module.
-LogicalResult verifySources(Attribute value, Error error) {
+/// Where a graph file has spaces and maps, or along which map a space goes; those that nothing needs any more may be
+/// gone from the module.
+LogicalResult verifyStrings(Attribute value, Error error) {
   auto sources = dyn_cast<DictionaryAttr>(value);
   if (!sources)
     return error() << "expected a dictionary of strings, found " << value;
@@ -173,7 +174,7 @@ LogicalResult MPDFGDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
       return error() << "expected a number of type f64, found " << value;
     return verifyInput(function, argument, error);
   }
-  if (name == kSeedAttr)
+  if (name == kSeedAttr || name == kNumbersAttr)
     return failed(verifyUnit(value, error)) ? failure() : verifyInput(function, argument, error);
   if (name == kSourceAttr)
     return failed(verifyName(value, error)) ? failure() : verifyInput(function, argument, error);
@@ -202,8 +203,8 @@ LogicalResult MPDFGDialect::verifyOperationAttribute(Operation *op, NamedAttribu
   if (auto module = dyn_cast<ModuleOp>(op)) {
     if (name == kSparseAttr)
       return verifySparse(module, attribute.getValue(), error);
-    if (name == kSourceAttr)
-      return verifySources(attribute.getValue(), error);
+    if (name == kSourceAttr || name == kDistributedAttr)
+      return verifyStrings(attribute.getValue(), error);
     if (name == kExportedAttr)
       return verifyUnit(attribute.getValue(), error);
   }

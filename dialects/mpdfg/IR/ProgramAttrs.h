@@ -25,6 +25,8 @@ inline constexpr llvm::StringLiteral kAxesAttr = "mpdfg.axes"; ///< strings: nam
 inline constexpr llvm::StringLiteral kRoleAttr = "mpdfg.role"; ///< RoleAttr; see getRole
 inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill"; ///< f64: what an absent optional input holds
 inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit: the gradient of an output
+/// Unit: numbers of elements in the whole graph, written as `element` writes them.
+inline constexpr llvm::StringLiteral kNumbersAttr = "mpdfg.numbers";
 // On results.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< ArgumentAttr; see getUpdated
 // On modules.
@@ -33,6 +35,9 @@ inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< Argume
 inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
 inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
 inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";     ///< array of SparseInputAttr
+/// Dictionary of strings, on programs for ranks that have a part of a graph each: the map that a root space goes along,
+/// by space.
+inline constexpr llvm::StringLiteral kDistributedAttr = "mpdfg.distributed";
 
 // On operations of functions.
 /// Unit, on operations that belong to the backward half although they could run before gradients of outputs are given

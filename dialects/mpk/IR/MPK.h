@@ -32,9 +32,12 @@ bool isTiled(mlir::Operation *op);
 /// that spread the row of a product over threads.
 llvm::StringRef whyNotElementwise(mlir::Block &body, int64_t numbers);
 
-/// A matrix product, which is a kernel of its own between sweeps.
-bool isProduct(mlir::Operation *op);
-/// Any kernel: a sweep or a product.
+/// What ranks do together: a transfer or a reduction over all of them. It is a kernel of its own between sweeps, which
+/// the runtime has the code of.
+bool isCollective(mlir::Operation *op);
+/// A kernel that is one before sweeps are: a matrix product, or a collective.
+bool isFormed(mlir::Operation *op);
+/// Any kernel.
 bool isKernel(mlir::Operation *op);
 
 } // namespace gnnc::mpk

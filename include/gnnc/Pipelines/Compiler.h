@@ -54,8 +54,8 @@ struct CompileOptions {
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
   SaveKind save = SaveKind::Auto;
-  /// For several ranks, each of which has a part of the graph (docs/Distributed.md): so far only up to a phase, at the
-  /// latest form-products. `along`: the maps that spaces go along, where it is not the one that would be chosen.
+  /// For several ranks, each of which has a part of the graph (docs/Distributed.md). `along`: the maps that spaces go
+  /// along, where it is not the one that would be chosen.
   bool distributed = false;
   std::vector<std::string> along;
   /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory.

@@ -43,6 +43,7 @@ struct MergeRef {
 
 using table::StepKind;
 
+/// Of a collective, nothing but the first two: there is no code.
 struct EmittedKernel {
   std::string name;
   StepKind kind;

@@ -82,18 +82,35 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     The elements of root spaces are divided among ranks, together with those of spaces derived from them. A root space
     to which no root map leads goes along one of its maps (`along`, else one named dst, else the first): its elements
     are on the rank where that map leads. Other maps may lead to elements of other ranks. A value that is read through
-    one is exchanged: its rows of a rank are followed by those that others have sent. A sum along one is brought back
-    in the same way. What is reduced to shared or to a static space is combined over all ranks, and a value that all
-    ranks have is marked with `vary` where it meets one that is divided. Other reductions of elements of several
-    ranks, and random numbers of elements, are errors.
+    one is exchanged: its rows of a rank are followed by those that others have sent, or by those that are made here of
+    what has fewer bytes. What is reduced along one is brought back in the same way, and what is reduced to shared or to
+    a static space is combined over all ranks. A softmax with members on several ranks is split into the largest number
+    and the sum of powers of each owner. A value that all ranks have is marked with `vary` where it meets one that is
+    divided. Random numbers of elements are made of the elements' numbers in the whole graph, which are a further
+    input. Errors are winners among elements of several ranks, and random numbers on derived spaces.
 
     Example: test/Transforms/distribute.mlir
   }];
   let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">];
   let statistics = [Statistic<"numExchanged", "exchanged", "Values whose rows are exchanged">,
-                    Statistic<"numReturned", "returned", "Sums that are brought back">,
+                    Statistic<"numRemade", "remade", "Values whose rows of the halo are made of others">,
+                    Statistic<"numReturned", "returned", "Values that are brought back">,
+                    Statistic<"numSplit", "split", "Softmaxes of members of several ranks">,
                     Statistic<"numCombined", "combined", "Values that are combined over all ranks">,
                     Statistic<"numVaried", "varied", "Values of all ranks that meet divided ones">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
+def ReadParts : Pass<"read-parts", "::mlir::ModuleOp"> {
+  let summary = "Make sums that have one member reads";
+  let description = [{
+    A sum along the map from a union to one of its parts has one member for each element: it becomes a read along the
+    injection of the part. A sum along an injection becomes a read along the map to the part. In programs for ranks,
+    where own rows and those of other ranks make a union, such sums are what derivatives of exchanges begin with.
+
+    Example: test/Transforms/read-parts.mlir
+  }];
+  let statistics = [Statistic<"numRead", "read", "Sums that became reads">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 

@@ -94,6 +94,12 @@ std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, boo
       }
       TimeMeter meter;
       std::string name = "gnnc_kernel" + std::to_string(emitted.kernels.size());
+      if (mpk::isCollective(&op)) {
+        EmittedKernel &collective = emitted.kernels.emplace_back();
+        collective.name = name;
+        collective.kind = isa<mpdfg::TransferOp>(op) ? StepKind::Transfer : StepKind::AllReduce;
+        continue;
+      }
       if (emitted.units.empty() || !together) {
         emitted.units.emplace_back();
         emitted.units.back().code = ModuleOp::create(module.getLoc());

@@ -140,7 +140,16 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
     for (size_t k = i; k < end; ++k)
       names.push_back("gnnc_kernel" + std::to_string(k));
     FailureOr<std::vector<DeviceStep>> steps = failure();
-    if (end - i > 1)
+    if (mpk::isCollective(kernels[i])) {
+      DeviceStep step;
+      step.name = names.front();
+      step.buffers = {kernels[i]->getOperand(0), kernels[i]->getResult(0)};
+      step.written = {kernels[i]->getResult(0)};
+      if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(kernels[i])) // What each rank gives.
+        step.scratch.push_back({ScratchKind::Ranks, FlatSymbolRefAttr(),
+                                reduce.getType().getNumElements() * reduce.getType().getElementTypeBitWidth() / 8});
+      steps = std::vector<DeviceStep>{std::move(step)};
+    } else if (end - i > 1)
       steps = printJoined(ArrayRef(kernels).slice(i, end - i), names, texts);
     else if (FailureOr<DeviceStep> step = printStep(kernels[i], options, names.front(), texts); succeeded(step))
       steps = std::vector<DeviceStep>{std::move(*step)};

@@ -129,6 +129,13 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
       object["kind"] = "outer_sum";
       object["k"] = int64_t(outer.getK());
       object["n"] = int64_t(outer.getN());
+    } else if (auto transfer = dyn_cast<mpdfg::TransferOp>(op)) {
+      object["kind"] = "transfer";
+      object["from"] = mpdfg::getResidency(transfer.getInput().getType()).getValue();
+      object["to"] = mpdfg::getResidency(transfer.getType()).getValue();
+    } else if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
+      object["kind"] = "all_reduce";
+      object["reduction"] = mpdfg::stringifyEnum(reduce.getKind());
     } else {
       object["kind"] = "sweep";
       object["operations"] = int64_t(llvm::range_size(op->getRegion(0).front())) - 1;
@@ -279,6 +286,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
         object["source"] = source.getValue();
       if (function.getArgAttr(i, kSeedAttr))
         object["gradient"] = true;
+      if (function.getArgAttr(i, kNumbersAttr))
+        object["numbers"] = true;
       std::optional<mpdfg::Role> role = getRole(function, i);
       (role == mpdfg::Role::Param ? params : role == mpdfg::Role::State ? states : inputs).push_back(std::move(object));
     }
@@ -312,6 +321,12 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"alternatives", alternatives(module)},
                               {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
+  if (auto alongs = module->getAttrOfType<DictionaryAttr>(kDistributedAttr)) {
+    llvm::json::Object along;
+    for (NamedAttribute entry : alongs)
+      along[entry.getName().getValue()] = cast<StringAttr>(entry.getValue()).getValue();
+    document["distributed"] = llvm::json::Object{{"along", std::move(along)}};
+  }
   if (module->hasAttr(kExportedAttr))
     document["exported"] = true;
   module.walk([&](func::FuncOp each) {

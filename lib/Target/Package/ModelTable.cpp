@@ -121,6 +121,7 @@ private:
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
   void stepRecord(const EmittedKernel &kernel);
+  void collectiveRecord(Operation *op, const EmittedKernel &kernel);
   void deviceStepRecord(const cuda::DeviceStep &step);
   int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
 
@@ -407,6 +408,34 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
   steps.push_back(step);
 }
 
+void TableBuilder::collectiveRecord(Operation *op, const EmittedKernel &kernel) {
+  int64_t to = bufferOf(op->getResult(0));
+  std::vector<table::MergeRec> merges;
+  auto spaceOf = [](Value value) { return mpdfg::getResidency(value.getType()).getValue(); };
+  std::string label; // errors name it
+  if (auto transfer = dyn_cast<mpdfg::TransferOp>(op))
+    label = ("transfer " + spaceOf(transfer.getInput()) + " to " + spaceOf(transfer.getResult())).str();
+  if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
+    label = ("all_reduce " + mpdfg::stringifyEnum(reduce.getKind())).str();
+    merges.push_back({to,
+                      reduce.getKind() == mpdfg::ReduceKind::Sum   ? MergeKind::Sum
+                      : reduce.getKind() == mpdfg::ReduceKind::Max ? MergeKind::Max
+                                                                   : MergeKind::Min,
+                      reduce.getType().getNumElements()});
+  }
+  table::StepRec step{};
+  step.kernel = -1;
+  step.kind = kernel.kind;
+  step.map = step.space = -1;
+  step.buffersAt = list({bufferOf(op->getOperand(0)), to});
+  step.numBuffers = 2;
+  step.indicesAt = list({});
+  step.mergesAt = append(merges);
+  step.numMerges = merges.size();
+  step.name = name(label);
+  steps.push_back(step);
+}
+
 int64_t TableBuilder::wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch) {
   switch (word.kind) {
   case cuda::WordKind::Buffer:
@@ -510,7 +539,8 @@ ModelTable TableBuilder::run() {
       if (mpk::isKernel(&op)) {
         if (!device.steps.empty())
           deviceStepRecord(device.steps[steps.size()]);
-        stepRecord(kernels[steps.size()]);
+        const EmittedKernel &kernel = kernels[steps.size()];
+        mpk::isCollective(&op) ? collectiveRecord(&op, kernel) : stepRecord(kernel);
       }
     record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
     record.numSteps = int64_t(steps.size()) - record.firstStep;
@@ -568,7 +598,9 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
         continue;
       EmittedKernel kernel{};
       kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
-      kernel.kind = StepKind::Rows;
+      kernel.kind = isa<mpdfg::TransferOp>(op)    ? StepKind::Transfer
+                    : isa<mpdfg::AllReduceOp>(op) ? StepKind::AllReduce
+                                                  : StepKind::Rows;
       kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
       kernel.space = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
       kernels.push_back(std::move(kernel));

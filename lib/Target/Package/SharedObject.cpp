@@ -136,6 +136,10 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   for (int level : levels) {
     SmallVector<Constant *> functions;
     for (const EmittedKernel &kernel : kernels) {
+      if (kernel.kind == StepKind::Transfer || kernel.kind == StepKind::AllReduce) {
+        functions.push_back(ConstantPointerNull::get(pointer));
+        continue;
+      }
       FunctionCallee callee =
           data.getOrInsertFunction(cpu::functionName(kernel.name, level),
                                    FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64, i64, i64}, false));

@@ -1,0 +1,166 @@
+//===- DistributeRows.cpp - Rows from and to other ranks ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A value that is read through a remote map has a row for each own element and for each of the halo. Rows of the halo
+// are transferred, or made where they are read, of rows that have fewer bytes or are there anyway: so a product comes
+// before or after its exchange, whichever row is narrower.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Distributor.h"
+#include "Lifting.h"
+#include "Remarks.h"
+#include "dialects/mpdfg/Derivatives/Rules.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+#define DEBUG_TYPE "distribute"
+
+/// What one byte less between ranks is worth: about as many operations of a product as a GPU does while it comes.
+static constexpr int64_t kOperationsPerExchangedByte = 384;
+
+static int64_t rowBytes(Value value) {
+  return getFeatureElements(value.getType()) * cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8;
+}
+
+Value Distributor::vary(Value value) {
+  // No gradient goes there.
+  if (isa_and_nonnull<ConstantOp, IotaOp, ElementOp, VaryOp>(value.getDefiningOp()))
+    return value;
+  Value &made = varying[value];
+  if (made)
+    return made;
+  OpBuilder b(function.getContext());
+  after(b, value);
+  ++numVaried;
+  return made = VaryOp::create(b, value.getLoc(), value.getType(), value);
+}
+
+/// What is transferred already, or will be because of another use, costs nothing more.
+bool Distributor::isReadByOthers(Value value) {
+  return ofHalo.contains(value) || llvm::any_of(value.getUsers(), [&](Operation *user) {
+           auto move = dyn_cast<BroadcastOp>(user);
+           return move && move.getAlongAttr() != all && maps.isRemote(move.getAlongAttr());
+         });
+}
+
+int64_t Distributor::bytesOfHalo(Value value) {
+  if (isReadByOthers(value))
+    return 0;
+  auto [known, fresh] = haloBytes.try_emplace(value, rowBytes(value));
+  if (!fresh)
+    return known->second;
+  if (int64_t bytes; isRemade(value, bytes))
+    return haloBytes[value] = bytes;
+  return rowBytes(value);
+}
+
+bool Distributor::isRemade(Value value, int64_t &bytes) {
+  Operation *op = value.getDefiningOp();
+  if (!op || !op->hasTrait<RowFunction>() || isa<RandomOp>(op))
+    return false;
+  bytes = 0;
+  llvm::SetVector<Value> rows;
+  for (Value operand : op->getOperands())
+    if (isDivided(operand))
+      rows.insert(operand);
+  for (Value operand : rows)
+    bytes += bytesOfHalo(operand);
+  auto work = dyn_cast<CostOpInterface>(op);
+  int64_t saved = rowBytes(value) - bytes;
+  return !rows.empty() && saved > 0 && (!work || work.flopsPerRow() <= saved * kOperationsPerExchangedByte);
+}
+
+Value Distributor::rowsOfHalo(Value value) {
+  if (Value made = ofHalo.lookup(value))
+    return made;
+  const RemoteMaps::Halo &halo = maps.haloOf(spaceOf(value));
+  auto features = [](Value value) { return std::to_string(getFeatureElements(value.getType())); };
+  OpBuilder b(function.getContext());
+  Location loc = value.getLoc();
+  Value made;
+  haloBytes.clear(); // of what is there by now, nothing is transferred again
+  if (int64_t bytes; isRemade(value, bytes)) {
+    Operation *op = value.getDefiningOp();
+    SmallVector<Value> operands;
+    for (Value operand : op->getOperands())
+      operands.push_back(isDivided(operand) ? rowsOfHalo(operand) : operand);
+    after(b, value);
+    made = cloneOn(b, op, operands, typeOn(halo.halo, value.getType()));
+    ++numRemade;
+    remarkPassed(made.getDefiningOp(), DEBUG_TYPE, "remake", [&] {
+      return "rows of " + features(value) + " numbers of @" + spaceOf(value).getValue().str() +
+             " are made where they are read: what they are made of takes " + std::to_string(bytes) +
+             " bytes more, they would take " + std::to_string(rowBytes(value));
+    });
+  } else {
+    after(b, value);
+    Value sent = Rules(b, loc).broadcast(value, halo.sent, typeOn(halo.send, value.getType()));
+    made = TransferOp::create(b, loc, typeOn(halo.halo, value.getType()), sent);
+    ++numExchanged;
+    remarkPassed(made.getDefiningOp(), DEBUG_TYPE, "exchange", [&] {
+      return "rows of " + features(value) + " numbers of @" + spaceOf(value).getValue().str() + " are exchanged";
+    });
+  }
+  return ofHalo[value] = made;
+}
+
+Value Distributor::exchange(Value value) {
+  if (Value made = exchanged.lookup(value))
+    return made;
+  const RemoteMaps::Halo &halo = maps.haloOf(spaceOf(value));
+  Value others = rowsOfHalo(value);
+  OpBuilder b(function.getContext());
+  after(b, others);
+  Rules r(b, value.getLoc());
+  Type whole = typeOn(halo.all, value.getType());
+  return exchanged[value] = r.add(r.broadcast(value, halo.own, whole), r.broadcast(others, halo.other, whole));
+}
+
+Value Distributor::move(OpBuilder &b, Location loc, Value x, Map along, FloatAttr fill) {
+  MapOp map = maps.map(along);
+  if (maps.isThroughHalo(along)) {
+    auto first = cast<FlatSymbolRefAttr>(map.getPartsAttr()[0]),
+         second = cast<FlatSymbolRefAttr>(map.getPartsAttr()[1]);
+    return move(b, loc, move(b, loc, x, second, fill), first, fill);
+  }
+  if (maps.isRemote(along))
+    x = exchange(x);
+  else if (!isDivided(x) && maps.isDivided(map.getFromAttr()))
+    x = vary(x);
+  SpaceOp from = maps.space(map.getFromAttr());
+  Type type = getTensorOn(map.getFromAttr(), from.getExtent() ? int64_t(*from.getExtent()) : ShapedType::kDynamic,
+                          getFeatureShape(x.getType()), cast<RankedTensorType>(x.getType()).getElementType());
+  return BroadcastOp::create(b, loc, type, x, along, fill);
+}
+
+Value Distributor::sendBack(OpBuilder &b, Location loc, Value onUnion) {
+  Rules r(b, loc);
+  FlatSymbolRefAttr space = maps.ownOf(spaceOf(onUnion));
+  const RemoteMaps::Halo &halo = maps.haloOf(space);
+  Type like = onUnion.getType();
+  Value others = r.reduce(ReduceKind::Sum, onUnion, halo.other, typeOn(halo.halo, like));
+  Value returned = TransferOp::create(b, loc, typeOn(halo.send, like), others);
+  ++numReturned;
+  remarkPassed(returned.getDefiningOp(), DEBUG_TYPE, "return", [&] {
+    return "rows of " + std::to_string(getFeatureElements(like)) + " numbers go back to the ranks of @" +
+           space.getValue().str();
+  });
+  return returned;
+}
+
+Value Distributor::bringBack(OpBuilder &b, Location loc, Value onUnion) {
+  Rules r(b, loc);
+  FlatSymbolRefAttr space = maps.ownOf(spaceOf(onUnion));
+  const RemoteMaps::Halo &halo = maps.haloOf(space);
+  Type type = typeOn(space, onUnion.getType());
+  Value own = r.reduce(ReduceKind::Sum, onUnion, halo.own, type);
+  return r.add(own, r.reduce(ReduceKind::Sum, sendBack(b, loc, onUnion), halo.sent, type));
+}

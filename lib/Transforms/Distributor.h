@@ -1,0 +1,120 @@
+//===- Distributor.h - A function for ranks that have parts -----*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the distribute pass does with one function: operation by operation (Distribute.cpp), with the rows that come
+// from other ranks (DistributeRows.cpp) and what is made of members of several ranks (DistributeReductions.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_TRANSFORMS_DISTRIBUTOR_H
+#define GNNC_LIB_TRANSFORMS_DISTRIBUTOR_H
+
+#include "RemoteMaps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace gnnc {
+
+class Distributor {
+public:
+  Distributor(RemoteMaps &maps, mlir::func::FuncOp function)
+      : maps(maps), function(function), all(mlir::FlatSymbolRefAttr::get(function.getContext(), mpdfg::kAllMap)) {}
+
+  mlir::LogicalResult run();
+
+  int64_t numExchanged = 0, numRemade = 0, numReturned = 0, numCombined = 0, numVaried = 0, numSplit = 0;
+
+private:
+  using Value = mlir::Value;
+  using Location = mlir::Location;
+  using OpBuilder = mlir::OpBuilder;
+  using Map = mlir::FlatSymbolRefAttr;
+
+  // Distribute.cpp
+  mlir::LogicalResult distribute(mpdfg::BroadcastOp op);
+  mlir::LogicalResult distribute(mpdfg::ReduceOp op);
+  mlir::LogicalResult distribute(mpdfg::NormOp op);
+  mlir::LogicalResult distribute(mpdfg::DegreeOp op);
+  mlir::LogicalResult distribute(mpdfg::ExtentOp op);
+  mlir::LogicalResult distribute(mpdfg::RandomOp op);
+  mlir::LogicalResult distributeRows(mlir::Operation *op);
+  /// Element numbers as they are in the whole graph; null where a rank cannot tell.
+  Value globalNumbers(OpBuilder &b, Value numbers);
+  mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why) {
+    return op->emitOpError() << "cannot be distributed: " << why.str();
+  }
+  static void replace(mlir::Operation *op, Value value) {
+    op->replaceAllUsesWith(mlir::ValueRange{value});
+    op->erase();
+  }
+
+  mlir::FlatSymbolRefAttr spaceOf(Value value) { return mpdfg::getResidency(value.getType()); }
+  bool isDivided(Value value) { return maps.isDivided(spaceOf(value)); }
+  /// Whether a map leads to elements of other ranks, or through them.
+  bool leavesRank(Map along) { return along != all && (maps.isRemote(along) || maps.isThroughHalo(along)); }
+  mlir::RankedTensorType typeOn(mlir::FlatSymbolRefAttr space, mlir::Type like) {
+    return mpdfg::getTensorOn(space, mlir::ShapedType::kDynamic, mpdfg::getFeatureShape(like),
+                              mlir::cast<mlir::RankedTensorType>(like).getElementType());
+  }
+  void after(OpBuilder &b, Value value) {
+    mlir::Operation *def = value.getDefiningOp();
+    def ? b.setInsertionPointAfter(def) : b.setInsertionPointToStart(&function.getBody().front());
+  }
+
+  // DistributeRows.cpp
+  /// A value that all ranks have, where it meets what each has of its own.
+  Value vary(Value value);
+  /// Own rows, then those of the halo.
+  Value exchange(Value value);
+  /// Rows of the halo, of a value on own elements.
+  Value rowsOfHalo(Value value);
+  /// Bytes that have to be transferred for that, for each element.
+  int64_t bytesOfHalo(Value value);
+  bool isReadByOthers(Value value);
+  /// Whether rows of the halo are made there, of what has fewer bytes.
+  bool isRemade(Value value, int64_t &bytes);
+  Value move(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
+  /// Rows of the halo, on a union, as those that go back to where they are own.
+  Value sendBack(OpBuilder &b, Location loc, Value onUnion);
+  /// From sums for own elements and the halo to those of own elements, of which other ranks have parts.
+  Value bringBack(OpBuilder &b, Location loc, Value onUnion);
+
+  // DistributeReductions.cpp
+  Value combine(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value value) {
+    ++numCombined;
+    return mpdfg::AllReduceOp::create(b, loc, value.getType(), kind, value);
+  }
+  Value sum(OpBuilder &b, Location loc, Value x, Map along);
+  /// How many members each element has on all ranks.
+  Value degree(OpBuilder &b, Location loc, Map along, mlir::Type element);
+  /// The same of the owners of x along a map or `all`, with x's axes of size 1.
+  Value countMembers(OpBuilder &b, Location loc, Value x, Map along);
+  /// The largest (or least) number of each element's members on all ranks; minus (plus) infinity where there are none,
+  Value largestOrNone(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value x, Map along);
+  /// or 0.
+  Value largest(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value x, Map along);
+  /// What the powers of a softmax are relative to: constants as far as derivatives go.
+  Value shiftOf(OpBuilder &b, Location loc, Value x, Map along);
+  Value finiteShift(OpBuilder &b, Location loc, Value x, Map along);
+  /// What owners have, for their members.
+  Value backTo(OpBuilder &b, Location loc, Value owners, Map along, mlir::Type members);
+  /// exp(x - shift of its owner).
+  Value powers(OpBuilder &b, Location loc, Value x, Value shift, Map along);
+  Value logSumExp(OpBuilder &b, Location loc, Value x, Map along);
+  Value softmaxScale(OpBuilder &b, Location loc, Value x, Map along);
+  Value softmax(OpBuilder &b, Location loc, Value x, Map along);
+
+  RemoteMaps &maps;
+  mlir::func::FuncOp function;
+  Map all;
+  llvm::DenseMap<Value, Value> varying, exchanged, ofHalo;
+  llvm::DenseMap<Value, int64_t> haloBytes;       ///< known results of bytesOfHalo
+  llvm::DenseMap<mlir::Attribute, Value> numbers; ///< of a space's elements in the whole graph
+};
+
+} // namespace gnnc
+
+#endif // GNNC_LIB_TRANSFORMS_DISTRIBUTOR_H
