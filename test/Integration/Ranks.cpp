@@ -118,16 +118,27 @@ Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, int count, PartitionKind
   }
 }
 
-std::optional<size_t> Ranks::dividedSpace(mlir::Type type) const {
-  mlir::FlatSymbolRefAttr residency = mpdfg::getResidency(type);
-  for (size_t i = 0; residency && i < structure->spaces.size(); ++i)
-    if (structure->spaces[i].name == residency.getValue())
+std::optional<size_t> Ranks::dividedSpace(llvm::StringRef space) const {
+  for (size_t i = 0; i < structure->spaces.size(); ++i)
+    if (structure->spaces[i].name == space)
       return i;
   return std::nullopt;
 }
 
-Tensor Ranks::cut(const Tensor &tensor, mlir::Type type, int rank) const {
-  std::optional<size_t> space = dividedSpace(type);
+int64_t Ranks::haloOf(llvm::StringRef space) const {
+  int64_t all = 0;
+  for (int rank = 0; rank < int(parts.size()); ++rank)
+    all += int64_t(partition->part(*dividedSpace(space), rank).halo.size());
+  return all;
+}
+
+Tensor Ranks::numbersOf(llvm::StringRef space, int rank) const {
+  const std::vector<int32_t> &own = partition->part(*dividedSpace(space), rank).own;
+  return {{int64_t(own.size())}, {own.begin(), own.end()}};
+}
+
+Tensor Ranks::cut(const Tensor &tensor, llvm::StringRef name, int rank) const {
+  std::optional<size_t> space = dividedSpace(name);
   if (!space)
     return tensor;
   const std::vector<int32_t> &own = partition->part(*space, rank).own;
@@ -138,6 +149,36 @@ Tensor Ranks::cut(const Tensor &tensor, mlir::Type type, int rank) const {
   for (int32_t row : own)
     part.data.insert(part.data.end(), tensor.data.begin() + row * width, tensor.data.begin() + (row + 1) * width);
   return part;
+}
+
+llvm::Expected<Tensors> Ranks::putTogether(llvm::ArrayRef<Result> results) const {
+  Tensors whole;
+  for (const Result &result : results) {
+    const Tensor &first = result.ofRanks.front();
+    std::optional<size_t> space = dividedSpace(result.space);
+    Tensor &all = whole[result.name] = first;
+    if (space) {
+      all.shape[0] = structure->spaces[*space].extent;
+      all = Tensor::zeros(all.shape);
+    }
+    for (auto [rank, part] : llvm::enumerate(result.ofRanks)) {
+      if (!space) {
+        if (std::memcmp(part.data.data(), first.data.data(), first.data.size() * sizeof(double)))
+          return llvm::createStringError("'" + result.name + "' differs between ranks");
+        continue;
+      }
+      const std::vector<int32_t> &own = partition->part(*space, int(rank)).own;
+      int64_t width = all.shape[0] ? int64_t(all.data.size()) / all.shape[0] : 0;
+      for (size_t row = 0; row < own.size(); ++row)
+        std::copy_n(part.data.begin() + int64_t(row) * width, width, all.data.begin() + own[row] * width);
+    }
+  }
+  return whole;
+}
+
+static std::string spaceOf(mlir::Type type) {
+  mlir::FlatSymbolRefAttr space = mpdfg::getResidency(type);
+  return space ? space.getValue().str() : "";
 }
 
 llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef name, const Tensors &tensors) const {
@@ -155,14 +196,18 @@ llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef n
       return data.takeError();
     llvm::StringMap<RefTensor> inputs;
     for (mlir::BlockArgument argument : function.getArguments()) {
-      auto given = tensors.find(function.getArgAttrOfType<mlir::StringAttr>(argument.getArgNumber(), kNameAttr).str());
-      if (given == tensors.end())
+      unsigned i = argument.getArgNumber();
+      std::string label = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr).str();
+      std::string space = spaceOf(argument.getType());
+      auto given = tensors.find(label);
+      bool isNumbers = bool(function.getArgAttr(i, kNumbersAttr));
+      if (given == tensors.end() && !isNumbers)
         continue;
-      Tensor own = cut(given->second, argument.getType(), rank);
-      bool resides = bool(mpdfg::getResidency(argument.getType()));
-      RefTensor input(!resides, resides ? own.shape[0] : 1, llvm::ArrayRef(own.shape).drop_front(resides));
+      Tensor own = isNumbers ? numbersOf(space, rank) : cut(given->second, space, rank);
+      RefTensor input(space.empty(), space.empty() ? 1 : own.shape[0],
+                      llvm::ArrayRef(own.shape).drop_front(!space.empty()));
       input.data = std::move(own.data);
-      inputs[given->first] = std::move(input);
+      inputs[label] = std::move(input);
     }
     return interpret(distributed, *data, inputs, name);
   };
@@ -182,30 +227,12 @@ llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef n
   if (failed)
     return std::move(failed);
 
-  Tensors whole;
+  std::vector<Result> whole;
   for (size_t i = 0; i < results[0]->size(); ++i) {
-    const std::string &result = (*results[0])[i].name;
-    std::optional<size_t> space = dividedSpace(function.getResultTypes()[i]);
-    Tensor first = tensorOf((*results[0])[i].value);
-    for (size_t rank = 0; rank < parts.size(); ++rank) {
-      Tensor part = tensorOf((*results[rank])[i].value);
-      if (!space) {
-        if (std::memcmp(part.data.data(), first.data.data(), first.data.size() * sizeof(double)))
-          return llvm::createStringError("'" + result + "' differs between ranks");
-        whole[result] = first;
-        continue;
-      }
-      const std::vector<int32_t> &own = partition->part(*space, int(rank)).own;
-      Tensor &all = whole[result];
-      if (rank == 0) {
-        all.shape = part.shape;
-        all.shape[0] = structure->spaces[*space].extent;
-        all = Tensor::zeros(all.shape);
-      }
-      int64_t width = all.shape[0] ? int64_t(all.data.size()) / all.shape[0] : 0;
-      for (size_t row = 0; row < own.size(); ++row)
-        std::copy_n(part.data.begin() + int64_t(row) * width, width, all.data.begin() + own[row] * width);
-    }
+    Result result{(*results[0])[i].name, spaceOf(function.getResultTypes()[i]), {}};
+    for (auto &ofRank : results)
+      result.ofRanks.push_back(tensorOf((*ofRank)[i].value));
+    whole.push_back(std::move(result));
   }
-  return whole;
+  return putTogether(whole);
 }

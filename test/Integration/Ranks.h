@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A graph with its tensors cut into parts, and a distributed program interpreted by a thread for each part.
+// A graph with its tensors cut into parts, and a distributed program interpreted, or run, by a thread for each part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,7 @@
 
 #include "Interpreted.h"
 #include "gnnc/Graphs/Partition.h"
+#include "gnnc/Host/ModelFile.h"
 
 #include <memory>
 
@@ -27,15 +28,32 @@ public:
   /// Runs a function of a distributed module on all ranks at once. The results on divided spaces are put together
   /// again; all others must be the same bits on all ranks, or this is an error.
   llvm::Expected<Tensors> run(mlir::ModuleOp distributed, llvm::StringRef function, const Tensors &tensors) const;
+  /// The same of a compiled model: outputs, and what a program updates. `exchanges`: false brings nothing but zeros.
+  llvm::Expected<Tensors> run(const ModelFile &model, llvm::StringRef program, const Tensors &tensors,
+                              bool exchanges = true) const;
+  /// Bytes that the ranks of the last run of a compiled model got from each other by exchanges.
+  int64_t bytesExchanged() const { return exchanged; }
+  /// Elements of halos, by space.
+  int64_t haloOf(llvm::StringRef space) const;
 
 private:
   /// Rows of the part, if the value is on a divided space.
-  Tensor cut(const Tensor &tensor, mlir::Type type, int rank) const;
-  std::optional<size_t> dividedSpace(mlir::Type type) const;
+  Tensor cut(const Tensor &tensor, llvm::StringRef space, int rank) const;
+  std::optional<size_t> dividedSpace(llvm::StringRef space) const;
+  /// The numbers of a part's elements in the whole graph.
+  Tensor numbersOf(llvm::StringRef space, int rank) const;
+  struct Result {
+    std::string name, space;
+    std::vector<Tensor> ofRanks;
+  };
+  llvm::Expected<Tensors> putTogether(llvm::ArrayRef<Result> results) const;
+  llvm::Error runRank(const ModelFile &model, const ProgramInfo &program, const Tensors &tensors, int rank,
+                      const gnnc_collectives &collectives, std::vector<Result> &results) const;
 
   std::unique_ptr<GraphStructure> structure;
   std::optional<GraphPartition> partition;
   std::vector<RootGraph> parts;
+  mutable int64_t exchanged = 0;
 };
 
 } // namespace gnnc::test

@@ -12,6 +12,7 @@
 
 #include "DeviceCases.h"
 #include "Interpreted.h"
+#include "TrainModels.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Host/HostTensor.h"
 #include "gnnc/Transforms/Passes.h"
@@ -28,14 +29,7 @@ using namespace gnnc::test;
 
 namespace {
 
-struct Recipe {
-  const char *name;
-  const char *text;
-};
-
-void PrintTo(const Recipe &recipe, std::ostream *stream) { *stream << recipe.name; }
-
-class TrainStep : public testing::TestWithParam<Recipe> {};
+class TrainStep : public testing::TestWithParam<TrainModel> {};
 
 /// What a step makes of `tensors`, by the interpreter.
 std::vector<NamedTensor> interpretStep(const frontend::ModelSpec &spec, const Graph &graph, const Tensors &tensors) {
@@ -146,48 +140,7 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Recipes, TrainStep,
-                         testing::Values(Recipe{"GCN", R"(
-    import std
-    model M(class: int = 3) {
-      input x: node[in = 6]
-      let h = dropout(relu(GCN(dropout(x, 0.5), out: 40) as c1), 0.5)
-      output y = GCN(h, out: class) as c2
-      loss = CrossEntropy(y.train, onehot(label).train)
-      train Adam(lr: 0.01, weight_decay: 0.0005) for c1
-      train SGD(lr: 0.1, momentum: 0.9)
-    })"},
-                                         Recipe{"AttentionWithDropout", R"(
-    import std
-    model M(class: int = 3) {
-      input x: node[in = 70]
-      let h = elu(GAT(dropout(x, 0.6), heads: 4, out: 8, drop: 0.6) as c1)
-      output y = GAT(h, heads: 1, out: class, concat: false, drop: 0.3) as c2
-      loss = CrossEntropy(y.train, onehot(label).train)
-      train AdamW(lr: CosineDecay(step, lr: 0.01, steps: 10), clip: 0.5)
-    })"},
-                                         Recipe{"RunningStatistics", R"(
-    import std
-    model M(class: int = 3) {
-      input x: node[in = 6]
-      let h = relu(BatchNorm(SAGE(x, out: 17) as c1))
-      output y = SAGE(h, out: class) as c2
-      loss = CrossEntropy(y.train, onehot(label).train)
-      train SGD(lr: 0.1, momentum: 0.9, nesterov: true)
-    })"},
-                                         // An embedding; and a loss that has a derivative in it.
-                                         Recipe{"Forces", R"(
-    model M {
-      param q: node[dim = 4]
-      input p: node[xyz = 3]
-      let d = p.src - p.dst
-      let energy = sum(exp(-sum(d * d, over: xyz)) * dot(q.src, q.dst, over: dim), along: all)
-      let force = -gradient(energy, p)
-      output f = force
-      loss = energy * 0.01 + mean(sum(square(force), over: xyz), along: all)
-      train Descent()
-    }
-    layer Descent(value: any[dim], grad: any[dim]) -> any[dim] { value - 0.01 * grad })"}),
+INSTANTIATE_TEST_SUITE_P(Recipes, TrainStep, testing::ValuesIn(kTrainModels),
                          [](const auto &info) { return std::string(info.param.name); });
 
 } // namespace
