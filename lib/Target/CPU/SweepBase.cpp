@@ -148,7 +148,8 @@ Value SweepBase::firstMember(std::pair<Value, Value> range) {
   return branch.getResult(0);
 }
 
-SmallVector<unsigned> SweepBase::memberResultsOfWalk(unsigned walk) {
+SmallVector<unsigned> cpu::memberResultsOfWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk) {
+  auto yield = cast<mpk::YieldOp>(sweep.getBody().front().getTerminator());
   SmallVector<unsigned> results;
   for (auto [i, value] : llvm::enumerate(yield.getValues()))
     if (sweep.getYieldOf(i).getKind() == AccessKind::Member && plan.phases.lookup(value) == walk)
@@ -156,7 +157,8 @@ SmallVector<unsigned> SweepBase::memberResultsOfWalk(unsigned walk) {
   return results;
 }
 
-SmallVector<Operation *> SweepBase::operationsOfWalk(unsigned walk) {
+SmallVector<Operation *> cpu::operationsOfWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk) {
+  auto yield = cast<mpk::YieldOp>(sweep.getBody().front().getTerminator());
   SmallVector<Value> wanted;
   for (const AccumulatePlan &accumulate : plan.accumulates)
     if (accumulate.perMember && accumulate.walk == walk)
@@ -164,7 +166,7 @@ SmallVector<Operation *> SweepBase::operationsOfWalk(unsigned walk) {
   for (const SoftmaxPlan &softmax : plan.softmaxes)
     if (softmax.walk == walk)
       wanted.push_back(softmax.op->getOperand(0));
-  for (unsigned result : memberResultsOfWalk(walk))
+  for (unsigned result : memberResultsOfWalk(sweep, plan, walk))
     wanted.push_back(yield.getValues()[result]);
   DenseSet<Operation *> needed;
   while (!wanted.empty()) {

@@ -27,6 +27,11 @@ inline bool namesWinner(mpdfg::ReduceKind kind) {
   return kind == mpdfg::ReduceKind::ArgMax || kind == mpdfg::ReduceKind::ArgMin;
 }
 
+/// Member-level operations needed in walk `walk`, in order.
+llvm::SmallVector<mlir::Operation *> operationsOfWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk);
+/// Results that are written for each member in walk `walk`.
+llvm::SmallVector<unsigned> memberResultsOfWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk);
+
 class SweepBase {
 public:
   SweepBase(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target, KernelBuilder &kernel);
@@ -54,10 +59,10 @@ protected:
   Value elementAt(mpdfg::ElementOp op, Value owner, Value position);
   /// Number of an owner's first member, -1 where it has none.
   Value firstMember(std::pair<Value, Value> range);
-  /// Member-level operations needed in walk `walk`, in order.
-  llvm::SmallVector<mlir::Operation *> operationsOfWalk(unsigned walk);
-  /// Results that are written for each member in walk `walk`.
-  llvm::SmallVector<unsigned> memberResultsOfWalk(unsigned walk);
+  llvm::SmallVector<mlir::Operation *> operationsOfWalk(unsigned walk) {
+    return cpu::operationsOfWalk(sweep, plan, walk);
+  }
+  llvm::SmallVector<unsigned> memberResultsOfWalk(unsigned walk) { return cpu::memberResultsOfWalk(sweep, plan, walk); }
   llvm::ArrayRef<int64_t> shapeOf(Value value) { return mpdfg::getFeatureShape(value.getType()); }
   int64_t elementBits() { return element.getIntOrFloatBitWidth(); }
   /// 1 / number of elements that a shared mean is over, as a scalar.

@@ -149,12 +149,12 @@ SmallVector<Value> FlatOwners::emitWalks(Values &own, Value owner) {
     sweep.emitWalk(walk, owner, range, own);
     sweep.levelOperations(Level::Owner, walk + 1, own, owner, range, isEarly);
   }
-  return FlatWalk(sweep, plan.walks - 1, owner, range, own, true).walkMembers();
+  return FlatWalk(sweep, plan.walks - 1, owner, range, own).walkMembers();
 }
 
 void FlatOwners::emitTail(Values &own, Value owner, ValueRange left) {
   Range range = sweep.memberRange(owner);
-  for (auto [value, found] : FlatWalk(sweep, plan.walks - 1, owner, range, own, true).finish(left))
+  for (auto [value, found] : FlatWalk(sweep, plan.walks - 1, owner, range, own).finish(left))
     own[value] = found;
   auto isLate = [&](Operation *op) { return !early.contains(op); };
   for (unsigned phase = 0; phase <= plan.walks; ++phase)

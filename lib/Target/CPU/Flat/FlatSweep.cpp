@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
+#include <utility>
 
 using namespace mlir;
 using namespace gnnc;
@@ -34,15 +35,11 @@ FlatSweep::FlatSweep(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget 
       full(staging ? wholeRows(plan.axes) : chooseTiles(sweep, plan, target)), tiling(full) {
   int64_t lanes = target.registerBytes() * 8 / elementBits();
   for (unsigned walk = 0; walk < plan.walks; ++walk) {
-    SmallVector<Operation *> operations = operationsOfWalk(walk);
-    for (const AccumulatePlan &accumulate : plan.accumulates)
-      if (accumulate.perMember && accumulate.walk == walk)
-        operations.push_back(accumulate.op);
-    AxisClasses axes(sweep, [&](Operation *op) { return llvm::is_contained(operations, op); });
-    InnerCut cut = staging ? InnerCut() : chooseInnerCut(operations, plan, axes, target, lanes, [&](Value v) {
-      return full.shapeOf(v, plan.axes);
-    });
-    cuts.push_back({std::move(axes), cut});
+    WalkOperations found = findWalk(sweep, plan, walk);
+    InnerCut cut =
+        staging ? InnerCut()
+                : chooseInnerCut(found, plan, target, lanes, [&](Value v) { return full.shapeOf(v, plan.axes); });
+    cuts.push_back({std::move(found.axes), cut});
   }
 }
 
@@ -105,7 +102,7 @@ void FlatSweep::forEachRun(Value source, function_ref<void(Value, int64_t, int64
     if (cls >= 0 && offsets[cls])
       base = kernel.add(base, kernel.mul(offsets[cls], strides[i]));
   if (int axis = innerAxis(source); axis >= 0)
-    base = kernel.add(base, kernel.i64(innerBegin * strides[axis]));
+    base = kernel.add(base, kernel.mul(innerBegin, strides[axis]));
   // Trailing axes that are whole, and the one before them, are contiguous.
   size_t first = whole.size();
   int64_t run = 1;
@@ -351,25 +348,49 @@ Value FlatSweep::repeatByClass(Value value, Value from, Value to) {
   return flat.repeat(ordered, aligned, shapeTo);
 }
 
-/// One walk, once for each tile of its inner cut; what the tiles give is joined along the axis that was cut.
+Value FlatSweep::innerPart(Value value, Value whole) {
+  if (auto constant = value.getDefiningOp<ConstantOp>())
+    return flat.splat(constant.getValue().convertToDouble(), width(value));
+  if (value.getDefiningOp<IotaOp>())
+    return iota(value);
+  Value &row = innerRows[value];
+  if (!row) {
+    row = kernel.scratch(getFeatureElements(value.getType()), element);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(innerTiles);
+    const WalkCut *cut = std::exchange(inner, nullptr);
+    storeRow(whole, row, value);
+    inner = cut;
+  }
+  return loadRow(row, kernel.i64(0), value);
+}
+
+/// One walk, once for each tile of its inner cut. What the tiles find goes through stack memory, so that there is one
+/// piece of code for all of them.
 void FlatSweep::emitWalk(unsigned walk, Value owner, Range range, Values &values) {
   const WalkCut &own = cuts[walk];
   if (own.cut.cls < 0) {
-    for (auto [value, found] : FlatWalk(*this, walk, owner, range, values, true).run())
+    for (auto [value, found] : FlatWalk(*this, walk, owner, range, values).run())
       values[value] = found;
     return;
   }
-  inner = &own;
-  llvm::MapVector<Value, SmallVector<Value>> parts;
-  for (innerBegin = 0; innerBegin < own.cut.extent; innerBegin += own.cut.size)
-    for (auto [value, part] : FlatWalk(*this, walk, owner, range, values, innerBegin == 0).run())
-      parts[value].push_back(part);
-  for (auto &[value, list] : parts) {
-    int axis = innerAxis(value);
-    SmallVector<SmallVector<int64_t>> shapes(list.size(), shape(value));
-    values[value] = axis < 0 ? list.front() : flat.concat(list, shapes, axis);
+  SmallVector<std::pair<Value, Value>> rows;
+  innerTiles = loop(kernel.i64(0), kernel.i64(own.cut.extent), {}, own.cut.size);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(innerTiles.getBody());
+    inner = &own;
+    innerBegin = innerTiles.getInductionVar();
+    for (auto [value, part] : FlatWalk(*this, walk, owner, range, values).run()) {
+      Value row = kernel.scratch(getFeatureElements(value.getType()), element);
+      storeRow(part, row, value);
+      rows.push_back({value, row});
+    }
+    inner = nullptr;
+    innerRows.clear();
   }
-  inner = nullptr;
+  for (auto [value, row] : rows)
+    values[value] = loadRow(row, kernel.i64(0), value);
 }
 
 void FlatSweep::emitTile() {
@@ -474,7 +495,7 @@ bool FlatSweep::readsStaged(unsigned walk) {
 }
 
 bool cpu::fitsFlat(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target) {
-  return isNarrowEnough(sweep, plan, chooseTiles(sweep, plan, target));
+  return chooseTiles(sweep, plan, target).isNarrow;
 }
 
 bool cpu::fitsUncut(mpk::SweepOp sweep, const SweepPlan &plan, KernelBuilder &kernel) {

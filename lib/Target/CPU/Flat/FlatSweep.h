@@ -64,6 +64,8 @@ private:
   int64_t width(Value value) { return RefTensor::product(shape(value)); }
   /// The axis of a value that the inner cut divides, -1 where it has none.
   int innerAxis(Value value);
+  /// The tile's part of an owner's or a shared value that was made before the tiles.
+  Value innerPart(Value value, Value whole);
   /// Repeats a value shaped like `from` along the axes that `to` has beyond it, matching axes by class.
   Value repeatByClass(Value value, Value from, Value to);
   Value memberCount(Range range, int64_t lanes);
@@ -86,7 +88,8 @@ private:
   Value stagedFrom, stagedTo; ///< positions of members whose rows are at hand
   Tiling full, tiling;
   llvm::SmallVector<Value> offsets; ///< for each class: index of the tile's first element; null: 0
-  /// The cut of each walk, with the axes that it is about, and the tile of it that is being emitted.
+  /// The cut of each walk, with the axes that it is about, and the tile of it that is being emitted: the loop over
+  /// them, and the first index of the axis.
   struct WalkCut {
     AxisClasses axes;
     InnerCut cut;
@@ -94,7 +97,9 @@ private:
   llvm::SmallVector<WalkCut> cuts;
   Value lastMember;               ///< position of the last member of the block's owners
   const WalkCut *inner = nullptr; ///< null: not within a walk that is cut
-  int64_t innerBegin = 0;
+  mlir::scf::ForOp innerTiles;
+  Value innerBegin;
+  Values innerRows; ///< owners' values that the tiles take their parts of, in stack memory
 };
 
 } // namespace gnnc::cpu

@@ -7,6 +7,10 @@
 
 #include "Flat/FlatTiles.h"
 #include "Flat/FlatOps.h"
+#include "SweepBase.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <optional>
 
 using namespace mlir;
 using namespace gnnc;
@@ -15,11 +19,74 @@ using mpk::Level;
 
 namespace {
 
+/// Wider values are not worth being SSA values: of members, of owners where walks are cut, and those of these that are
+/// not computed number by number.
+constexpr int64_t kWidestFlat = 512, kWidestOwner = 2048, kWidestMixed = 1024;
 /// A walk is repeated at most so often for one owner: each repetition reads the members' indices again.
-constexpr int64_t kMostInnerTiles = 8;
+constexpr int64_t kMostInnerTiles = 32;
+/// What a member costs besides its rows: its index, the loop.
+constexpr double kPerMember = 4;
+constexpr double kPerExponential = 16;
+/// Tiles whose sums do not fit the registers must have a price below this share of that of tiles that do: it is an
+/// estimate.
+constexpr double kWorthMemory = 0.75;
+/// What owners do is counted as if each had so many members.
+constexpr double kMembersPerOwner = 8;
 /// Work on rows that no walk reads is cut until it has so many statements, each on one register: it repeats nothing
 /// then, and values that need more registers than there are go through memory anyway, as LLVM finds out at length.
 constexpr int64_t kMostOnRegisters = 512;
+
+bool isMember(const SweepPlan &plan, Value value) { return plan.levels.lookup(value) == Level::Member; }
+
+/// Registers live in the inner loop of a walk of `operations`: values of owners and shared ones that members use,
+/// accumulators, one temporary.
+int64_t registersLive(ArrayRef<Operation *> operations, const SweepPlan &plan, int64_t lanes, ShapeFn shapeOf) {
+  auto registersFor = [&](Value value) { return (RefTensor::product(shapeOf(value)) + lanes - 1) / lanes; };
+  DenseSet<Value> live;
+  int64_t temporary = 0, total = 0;
+  for (Operation *op : operations) {
+    auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
+    if (accumulate && !accumulate.getShared())
+      live.insert(accumulate.getResult());
+    if (!accumulate && (op->getNumResults() == 0 || !isMember(plan, op->getResult(0))))
+      continue;
+    for (Value operand : op->getOperands()) {
+      if (isMember(plan, operand))
+        temporary = std::max(temporary, registersFor(operand));
+      else if (!isa_and_nonnull<mpdfg::ConstantOp, mpdfg::IotaOp>(operand.getDefiningOp()))
+        live.insert(operand);
+    }
+  }
+  for (Value value : live)
+    total += registersFor(value);
+  return total + temporary;
+}
+
+/// Those of them that no load can stand for: of sums, and of members' values that are used more than once.
+int64_t registersKept(ArrayRef<Operation *> operations, const SweepPlan &plan, int64_t lanes, ShapeFn shapeOf) {
+  auto registersFor = [&](Value value) { return (RefTensor::product(shapeOf(value)) + lanes - 1) / lanes; };
+  int64_t total = 0, temporary = 0;
+  llvm::MapVector<Value, int64_t> uses;
+  for (Operation *op : operations) {
+    if (auto accumulate = dyn_cast<mpk::AccumulateOp>(op); accumulate && !accumulate.getShared())
+      total += registersFor(accumulate.getResult());
+    for (Value operand : op->getOperands())
+      uses[operand] += isMember(plan, operand);
+  }
+  for (auto [value, count] : uses)
+    if (count > 1)
+      temporary = std::max(temporary, registersFor(value));
+  return total + temporary;
+}
+
+/// Shapes in a walk that is cut.
+SmallVector<int64_t> cutShape(SmallVector<int64_t> shape, Value value, const AxisClasses &axes, const InnerCut &cut) {
+  if (cut.cls >= 0 && axes.knows(value))
+    for (auto [size, cls] : llvm::zip(shape, axes.of(value)))
+      if (cls == cut.cls)
+        size = cut.size;
+  return shape;
+}
 
 class TileChooser {
 public:
@@ -31,21 +98,112 @@ public:
       tiling.tile.push_back(plan.axes.extent(cls));
     for (Operation &op : sweep.getBody().front())
       operations.push_back(&op);
+    for (unsigned walk = 0; walk < plan.walks; ++walk)
+      walks.push_back(findWalk(sweep, plan, walk));
   }
 
   Tiling choose() {
-    while (!isNarrowEnough(sweep, plan, tiling) || pressure() > target.registers() - 4 ||
-           statementsOnRegisters() > kMostOnRegisters)
+    std::optional<Tiling> best;
+    double least = 0, last = 0; // prices
+    while (true) {
+      SmallVector<InnerCut> cuts = chooseCuts();
+      tiling.isNarrow = isNarrowEnough(cuts);
+      if (tiling.isNarrow && statementsOnRegisters() <= kMostOnRegisters) {
+        last = price(cuts);
+        if (!best || last < least) {
+          best = tiling;
+          least = last;
+        }
+        if (pressure() <= target.registers() - 4)
+          break;
+      }
       if (!shrink())
         break;
-    return tiling;
+    }
+    return best && (!tiling.isNarrow || least < kWorthMemory * last) ? *best : tiling;
   }
 
 private:
+  SmallVector<int64_t> shapeOf(Value value) const { return tiling.shapeOf(value, plan.axes); }
+  SmallVector<int64_t> shapeOf(Value value, unsigned walk, ArrayRef<InnerCut> cuts) const {
+    return cutShape(shapeOf(value), value, walks[walk].axes, cuts[walk]);
+  }
+
+  SmallVector<InnerCut> chooseCuts() const {
+    SmallVector<InnerCut> cuts;
+    for (const WalkOperations &walk : walks)
+      cuts.push_back(chooseInnerCut(walk, plan, target, lanes, [&](Value v) { return shapeOf(v); }));
+    return cuts;
+  }
+
   int64_t pressure() const {
     if (plan.walks == 0)
       return 0;
-    return registersLive(operations, plan, lanes, [&](Value v) { return tiling.shapeOf(v, plan.axes); });
+    return registersLive(operations, plan, lanes, [&](Value v) { return shapeOf(v); });
+  }
+
+  /// Whether every body value is a vector of sensible width.
+  bool isNarrowEnough(ArrayRef<InnerCut> cuts) const {
+    auto widthOf = [&](Operation *op, ShapeFn shapes) { return flatWidth(op, shapes); };
+    bool isCut = llvm::any_of(cuts, [](const InnerCut &cut) { return cut.cls >= 0; });
+    for (Operation *op : operations) {
+      bool inWalk = op->getNumResults() > 0 && isMember(plan, op->getResult(0));
+      bool mixes = isa<mpdfg::ContractOp, mpdfg::FoldOp, mpdfg::TransposeOp, mpdfg::ConcatOp, mpdfg::SliceOp>(op);
+      int64_t most = !isCut || inWalk ? kWidestFlat : mixes ? kWidestMixed : kWidestOwner;
+      if (!inWalk && widthOf(op, [&](Value v) { return shapeOf(v); }) > most)
+        return false;
+    }
+    for (unsigned walk = 0; walk < walks.size(); ++walk)
+      for (Operation *op : walks[walk].operations)
+        if (widthOf(op, [&](Value v) { return shapeOf(v, walk, cuts); }) > kWidestFlat)
+          return false;
+    return true;
+  }
+
+  /// Instructions of an operation on what is in a tile.
+  double workOf(Operation *op, ShapeFn shapes) const {
+    auto registersFor = [&](Value value) { return double(llvm::divideCeil(RefTensor::product(shapes(value)), lanes)); };
+    auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
+    if (isa<mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())))
+      return kPerExponential * registersFor(op->getOperand(0));
+    if (accumulate)
+      return registersFor(accumulate.getInput());
+    auto row = dyn_cast<mpdfg::CostOpInterface>(op);
+    if (!row)
+      return 0;
+    if (isa<mpdfg::ContractOp, mpdfg::FoldOp>(op)) {
+      auto whole = [](Value value) { return SmallVector<int64_t>(mpdfg::getFeatureShape(value.getType())); };
+      return double(row.flopsPerRow()) * double(flatWidth(op, shapes)) / double(flatWidth(op, whole)) / double(lanes);
+    }
+    Value result = op->getResult(0);
+    double each = double(row.flopsPerRow()) / double(std::max<int64_t>(mpdfg::getFeatureElements(result.getType()), 1));
+    return each * registersFor(result);
+  }
+
+  /// Of all tiles together, for a member.
+  double price(ArrayRef<InnerCut> cuts) const {
+    double total = 0;
+    for (auto [walk, found] : llvm::enumerate(walks)) {
+      auto shapes = [&, walk = walk](Value v) { return shapeOf(v, walk, cuts); };
+      double work = kPerMember;
+      DenseSet<Value> loaded;
+      for (Operation *op : found.operations) {
+        work += workOf(op, shapes);
+        for (Value operand : op->getOperands())
+          if (isa<BlockArgument>(operand) && isMember(plan, operand) && loaded.insert(operand).second)
+            work += llvm::divideCeil(RefTensor::product(shapes(operand)), lanes);
+      }
+      // What does not fit is loaded and stored for each member.
+      work += 2 * std::max<int64_t>(registersKept(found.operations, plan, lanes, shapes) - (target.registers() - 4), 0);
+      total += work * (cuts[walk].cls < 0 ? 1 : double(cuts[walk].extent) / double(cuts[walk].size));
+    }
+    for (Operation *op : operations)
+      if (op->getNumResults() > 0 && plan.levels.lookup(op->getResult(0)) == Level::Owner &&
+          !isa<mpk::AccumulateOp>(op))
+        total += workOf(op, [&](Value v) { return shapeOf(v); }) / kMembersPerOwner;
+    for (unsigned cls = 0; cls < plan.axes.size(); ++cls)
+      total *= llvm::divideCeil(plan.axes.extent(cls), tiling.tile[cls]);
+    return total;
   }
 
   /// Of a sweep without walks and sums; 0 for others.
@@ -100,6 +258,7 @@ private:
   const SweepPlan &plan;
   const CPUTarget &target;
   SmallVector<Operation *> operations;
+  SmallVector<WalkOperations> walks;
   int64_t lanes;
   Tiling tiling;
 };
@@ -118,64 +277,43 @@ Tiling cpu::chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarg
   return TileChooser(sweep, plan, target).choose();
 }
 
-bool cpu::isNarrowEnough(mpk::SweepOp sweep, const SweepPlan &plan, const Tiling &tiling) {
-  return llvm::all_of(sweep.getBody().front(), [&](Operation &op) {
-    return flatWidth(&op, [&](Value v) { return tiling.shapeOf(v, plan.axes); }) <= kWidestFlat;
-  });
+WalkOperations cpu::findWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk) {
+  SmallVector<Operation *> operations = operationsOfWalk(sweep, plan, walk);
+  for (const AccumulatePlan &accumulate : plan.accumulates)
+    if (accumulate.perMember && accumulate.walk == walk)
+      operations.push_back(accumulate.op);
+  AxisClasses axes(sweep, [&](Operation *op) { return llvm::is_contained(operations, op); });
+  return {std::move(operations), std::move(axes)};
 }
 
-int64_t cpu::registersLive(ArrayRef<Operation *> operations, const SweepPlan &plan, int64_t lanes, ShapeFn shapeOf) {
-  auto registersFor = [&](Value value) { return (RefTensor::product(shapeOf(value)) + lanes - 1) / lanes; };
-  DenseSet<Value> live;
-  int64_t temporary = 0, total = 0;
-  for (Operation *op : operations) {
-    bool member = op->getNumResults() > 0 && plan.levels.lookup(op->getResult(0)) == Level::Member;
-    auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
-    if (accumulate && !accumulate.getShared())
-      live.insert(accumulate.getResult());
-    if (!member && !accumulate)
-      continue;
-    for (Value operand : op->getOperands()) {
-      if (plan.levels.lookup(operand) == Level::Member)
-        temporary = std::max(temporary, registersFor(operand));
-      else if (!isa_and_nonnull<mpdfg::ConstantOp, mpdfg::IotaOp>(operand.getDefiningOp()))
-        live.insert(operand);
-    }
-  }
-  for (Value value : live)
-    total += registersFor(value);
-  return total + temporary;
-}
-
-InnerCut cpu::chooseInnerCut(ArrayRef<Operation *> operations, const SweepPlan &plan, const AxisClasses &axes,
-                             const CPUTarget &target, int64_t lanes, ShapeFn shapeOf) {
+InnerCut cpu::chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const CPUTarget &target, int64_t lanes,
+                             ShapeFn shapeOf) {
+  const AxisClasses &axes = walk.axes;
   auto live = [&](const InnerCut &cut) {
-    return registersLive(operations, plan, lanes, [&](Value value) {
-      SmallVector<int64_t> shape = shapeOf(value);
-      for (auto [size, cls] : llvm::zip(shape, axes.of(value)))
-        if (cls >= 0 && cls == cut.cls)
-          size = cut.size;
-      return shape;
-    });
+    return registersLive(walk.operations, plan, lanes,
+                         [&](Value value) { return cutShape(shapeOf(value), value, axes, cut); });
   };
   InnerCut best;
   int64_t bestLive = live(best);
   if (bestLive <= target.registers() - 4)
     return best;
   for (unsigned cls = 0; cls < axes.size(); ++cls) {
-    // An axis that the outer cut has left whole, and not the one that a load brings.
-    bool possible = axes.isParallel(cls);
-    for (Operation *op : operations)
+    // An axis that the outer cut has left whole, and not the one that a load brings, but in whole registers.
+    bool possible = axes.isParallel(cls), isOfRows = false;
+    for (Operation *op : walk.operations)
       for (Value operand : op->getOperands()) {
         ArrayRef<int> own = axes.of(operand);
         for (auto [size, other] : llvm::zip(shapeOf(operand), own))
           possible &= other != int(cls) || size == axes.extent(cls);
-        possible &= own.empty() || own.back() != int(cls) || shapeOf(operand).size() == 1;
+        bool isLast = !own.empty() && own.back() == int(cls);
+        possible &= !isLast || own.size() == 1;
+        isOfRows |= !isLast && llvm::is_contained(own, int(cls));
       }
     for (int64_t tiles = 2; possible && tiles <= std::min(kMostInnerTiles, axes.extent(cls)); ++tiles) {
-      if (axes.extent(cls) % tiles != 0)
+      int64_t size = axes.extent(cls) / tiles;
+      if (axes.extent(cls) % tiles != 0 || (!isOfRows && axes.extent(cls) > lanes && size % lanes != 0))
         continue;
-      InnerCut cut{int(cls), axes.extent(cls), axes.extent(cls) / tiles};
+      InnerCut cut{int(cls), axes.extent(cls), size};
       int64_t now = live(cut);
       if (now < bestLive) {
         best = cut;

@@ -9,6 +9,10 @@
 // the axis must be parallel everywhere. The inner one repeats one walk over an owner's members, so only what the
 // members compute counts: heads that the owner lays side by side afterwards are cut here.
 //
+// What a tile does not divide is done again for each: scores and exponentials cost more than sums that wait in stack
+// memory. So where that is much cheaper, in instructions for a member, the outer cut leaves tiles larger than the
+// registers.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_LIB_TARGET_CPU_FLATTILES_H
@@ -19,20 +23,16 @@
 
 namespace gnnc::cpu {
 
-/// Wider values are not worth being SSA values.
-constexpr int64_t kWidestFlat = 512;
-
 /// How many indices of each axis class one tile has.
 struct Tiling {
   llvm::SmallVector<int64_t> tile;
+  bool isNarrow = false; ///< whether every body value is a vector of sensible width in these tiles
 
   llvm::SmallVector<int64_t> shapeOf(mlir::Value value, const AxisClasses &axes) const;
 };
 
-/// The outer cut: whole sweeps on tiles of parallel axes, until what is live in a walk fits the registers.
+/// The outer cut: whole sweeps on tiles of parallel axes.
 Tiling chooseTiles(mpk::SweepOp sweep, const SweepPlan &plan, const CPUTarget &target);
-/// Whether every body value is a vector of sensible width in these tiles.
-bool isNarrowEnough(mpk::SweepOp sweep, const SweepPlan &plan, const Tiling &tiling);
 
 /// The inner cut: one class of the axes of a walk, in tiles of `size` indices; -1: the walk is not cut.
 struct InnerCut {
@@ -42,14 +42,16 @@ struct InnerCut {
 
 using ShapeFn = llvm::function_ref<llvm::SmallVector<int64_t>(mlir::Value)>;
 
-/// Registers live in the inner loop of a walk of `operations`: values of owners and shared ones that members use,
-/// accumulators, one temporary.
-int64_t registersLive(llvm::ArrayRef<mlir::Operation *> operations, const SweepPlan &plan, int64_t lanes,
-                      ShapeFn shapeOf);
+/// What members compute in one walk, with the axes that it is about.
+struct WalkOperations {
+  llvm::SmallVector<mlir::Operation *> operations;
+  AxisClasses axes;
+};
+WalkOperations findWalk(mpk::SweepOp sweep, const SweepPlan &plan, unsigned walk);
 
 /// Cuts a walk whose values do not fit the registers, if it has an axis for that.
-InnerCut chooseInnerCut(llvm::ArrayRef<mlir::Operation *> operations, const SweepPlan &plan, const AxisClasses &axes,
-                        const CPUTarget &target, int64_t lanes, ShapeFn shapeOf);
+InnerCut chooseInnerCut(const WalkOperations &walk, const SweepPlan &plan, const CPUTarget &target, int64_t lanes,
+                        ShapeFn shapeOf);
 
 } // namespace gnnc::cpu
 

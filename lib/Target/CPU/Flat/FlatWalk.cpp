@@ -19,9 +19,9 @@ using namespace gnnc::mpdfg;
 using mpk::Level;
 
 FlatWalk::FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Range range,
-                   const FlatSweep::Values &values, bool first)
+                   const FlatSweep::Values &values)
     : sweep(sweep), flat(sweep.flat), plan(sweep.plan), b(sweep.b), loc(sweep.loc), walk(walk), owner(owner),
-      range(range), first(first), lanes(sweep.target.registerBytes() * 8 / sweep.elementBits()),
+      range(range), lanes(sweep.target.registerBytes() * 8 / sweep.elementBits()),
       operations(sweep.operationsOfWalk(walk)) {
   for (const AccumulatePlan &accumulate : plan.accumulates)
     if (accumulate.perMember && accumulate.walk == walk && !accumulate.isFound())
@@ -37,15 +37,12 @@ FlatWalk::FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Rang
       return;
     auto argument = dyn_cast<BlockArgument>(value);
     Value found = values.lookup(value);
-    if (int axis = sweep.innerAxis(value); axis < 0) {
+    if (sweep.innerAxis(value) < 0)
       known[value] = found;
-    } else if (argument) {
+    else if (argument)
       known[value] = sweep.loadOperand(argument.getArgNumber(), owner, {});
-    } else {
-      SmallVector<int64_t> whole = sweep.shape(value);
-      whole[axis] = sweep.inner->cut.extent;
-      known[value] = flat.slice(found, whole, axis, sweep.innerBegin, sweep.inner->cut.size);
-    }
+    else
+      known[value] = sweep.innerPart(value, found);
   };
   auto knowOperands = [&](Operation *op) {
     for (Value operand : op->getOperands())

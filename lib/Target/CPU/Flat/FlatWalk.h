@@ -31,10 +31,8 @@ public:
   /// What a walk finds: owner-level values in the order in which they are finished.
   using Results = llvm::SmallVector<std::pair<Value, Value>>;
 
-  /// `values` has what is known before the walk. `first`: whether to write member results that the walk's inner cut
-  /// does not divide.
-  FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Range range, const FlatSweep::Values &values,
-           bool first);
+  /// `values` has what is known before the walk.
+  FlatWalk(FlatSweep &sweep, unsigned walk, Value owner, FlatSweep::Range range, const FlatSweep::Values &values);
   Results run() { return finish(walkMembers()); }
   /// The same in two parts: what members have left in registers, and what it is made into.
   llvm::SmallVector<Value> walkMembers();
@@ -78,7 +76,6 @@ private:
   unsigned walk;
   Value owner;
   FlatSweep::Range range;
-  bool first;
   int64_t lanes; ///< of a register
   llvm::SmallVector<mlir::Operation *> operations;
   llvm::SmallVector<const AccumulatePlan *> sums;

@@ -143,11 +143,19 @@ void MemberStep::accumulate(const AccumulatePlan &sum, unsigned slot) {
 void MemberStep::writeResults() {
   for (unsigned result : sweep.memberResultsOfWalk(walk.walk)) {
     Value value = sweep.yield.getValues()[result], output = sweep.sweep.getResults()[result];
-    if (sweep.inner && !walk.first && sweep.innerAxis(value) < 0)
-      continue;
+    SmallVector<Value> rows;
+    for (unsigned m = 0; m < count; ++m)
+      rows.push_back(part(value, m));
+    // What the tiles of the walk do not divide is written by the first.
+    OpBuilder::InsertionGuard guard(b);
+    if (sweep.inner && sweep.innerAxis(value) < 0) {
+      Value first = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, sweep.innerBegin, sweep.kernel.i64(0));
+      auto branch = scf::IfOp::create(b, loc, first, /*withElseRegion=*/false);
+      b.setInsertionPointToStart(branch.thenBlock());
+    }
     for (unsigned m = 0; m < count; ++m) {
       Value at = sweep.rowStart(output, sweep.memberAt(positions[m]));
-      sweep.storeRow(part(value, m), sweep.kernel.address(sweep.kernel.buffer(output), at, sweep.element), value);
+      sweep.storeRow(rows[m], sweep.kernel.address(sweep.kernel.buffer(output), at, sweep.element), value);
     }
   }
 }
