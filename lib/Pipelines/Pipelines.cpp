@@ -70,6 +70,10 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
   ReorderBroadcastOptions products;
   products.gradient = options.willDifferentiate;
   phase.add(2, createReorderBroadcast(products));
+  // What is left on members meets another weight than its own where that is cheaper.
+  AssociateProductsOptions association;
+  association.gradient = options.willDifferentiate;
+  phase.add(2, createAssociateProducts(association));
   phase.add(2, createGroupTerms());
   phase.add(2, createSplitFactors());
   HoistElementwiseOptions hoist;

@@ -140,6 +140,36 @@ def ReorderBroadcast : Pass<"reorder-broadcast", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def AssociateProducts : Pass<"associate-products", "::mlir::ModuleOp"> {
+  let summary = "Choose which two of three factors are multiplied first (R9)";
+  let description = [{
+    Applies to a product of members' rows with a shared weight that, through additions, only meets values which are
+    shared or broadcast along a map, or is summed along one, with weights or without. The weight is multiplied with
+    these values before they are broadcast, or with the sums, and no member has the product. Applies also to a product
+    of two members' rows that is multiplied with a weight and not summed, if one of the two is broadcast. An estimate of
+    bytes and operations for each member decides.
+
+    ```mlir
+    func.func @f(%e: !edge8, %q: !node64, %w: tensor<8x64xf32>) -> tensor<?xf32, #mpdfg.on<@edge>> {
+      %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge8, tensor<8x64xf32> -> !edge64
+      %1 = mpdfg.broadcast %q along @dst : !node64 -> !edge64
+      %2 = mpdfg.contract %1 [0], %0 [0] -> [] : !edge64, !edge64 -> tensor<?xf32, #mpdfg.on<@edge>>
+      return %2 : tensor<?xf32, #mpdfg.on<@edge>>
+    }
+    // becomes
+    func.func @f(%e: !edge8, %q: !node64, %w: tensor<8x64xf32>) -> tensor<?xf32, #mpdfg.on<@edge>> {
+      %0 = mpdfg.contract %q [0], %w [1, 0] -> [1] : !node64, tensor<8x64xf32> -> !node8
+      %1 = mpdfg.broadcast %0 along @dst : !node8 -> !edge8
+      %2 = mpdfg.contract %1 [0], %e [0] -> [] : !edge8, !edge8 -> tensor<?xf32, #mpdfg.on<@edge>>
+      return %2 : tensor<?xf32, #mpdfg.on<@edge>>
+    }
+    ```
+  }];
+  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
+  let statistics = [Statistic<"numAssociated", "associated", "Products of members that are not made">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def RecognizePatterns : Pass<"recognize-patterns", "::mlir::ModuleOp"> {
   let summary = "Recognise softmaxes, means and degrees that are written out (R7)";
   let description = [{
@@ -372,7 +402,8 @@ def OrderAggregation : Pass<"order-aggregation", "::mlir::ModuleOp"> {
     Exchanges products with a shared weight and sums over members, broadcasts, scalings of rows and additions, so that
     broadcasts carry the narrower rows and products have the smaller number of rows. Declined if the intermediate
     result has other uses, or if the two sides are on different spaces, only the graph can tell which is smaller, and
-    `extents` does not say what to assume.
+    `extents` does not say what to assume. A shared bias that is added right under a sum or mean, to a product that can
+    come after it, is added afterwards: times the number of members, or where there are members.
 
     ```mlir
     func.func @f(%x: !node64, %w: tensor<64x8xf32>) -> !node8 {

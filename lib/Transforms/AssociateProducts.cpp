@@ -1,0 +1,604 @@
+//===- AssociateProducts.cpp - Which two of three factors are multiplied first ----===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// R9. Rows of members times a shared weight (e W) make wide rows for each member, often only to be multiplied with
+// something else and summed. Then the weight can meet another factor:
+//
+//   dot(q.m, k + e W)        ->  dot(q.m, k) + dot((q Wt).m, e)      q: a value before the movement, or shared
+//   sum of a (v + e W)       ->  sum of a v + (sum of a e) W         a: weights of members, such as those of a softmax
+//   dot(x.m, e W), summed    ->  (x.m times e) W                     its sum comes first then, see order-aggregation
+//   (x.m times e) W          ->  dot((x W).m, e)                     where it is not summed
+//
+// The product e W has to vanish altogether, or nothing is gained: all that uses it is looked at together, through
+// additions, and rewritten only if the price for a member is clearly lower then: an operation costs a quarter of a
+// byte, and what is on the other side of a map is shared by several members.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lifting.h"
+#include "Remarks.h"
+#include "dialects/mpdfg/Derivatives/Rules.h"
+#include "gnnc/Analysis/NumberFacts.h"
+#include "gnnc/Transforms/Passes.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <optional>
+
+namespace gnnc {
+#define GEN_PASS_DEF_ASSOCIATEPRODUCTS
+#include "gnnc/Transforms/Passes.h.inc"
+} // namespace gnnc
+
+#define DEBUG_TYPE "associate-products"
+
+using namespace mlir;
+using namespace gnnc;
+using namespace gnnc::mpdfg;
+
+namespace {
+
+/// What a graph is taken to look like, and what operations cost.
+constexpr double kMembersPerOwner = 8, kMembersPerType = 1024, kBytesAnOperation = 0.25;
+/// The share of the price before that the price after has to be below: it is an estimate, and products run better than
+/// what sweeps compute for each member.
+constexpr double kWorth = 0.7;
+
+using Labels = SmallVector<int64_t>;
+
+bool areDistinct(ArrayRef<int64_t> labels) {
+  return llvm::SmallDenseSet<int64_t>(labels.begin(), labels.end()).size() == labels.size();
+}
+
+/// A factor of a product of three: a value, and the labels of its axes.
+struct Factor {
+  Value value;
+  Labels labels;
+};
+
+double numbersOf(ArrayRef<int64_t> features) {
+  double numbers = 1;
+  for (int64_t size : features)
+    numbers *= double(size);
+  return numbers;
+}
+
+/// The sizes that labels have in factors.
+class Sizes {
+public:
+  Sizes(ArrayRef<Factor> factors) {
+    for (const Factor &factor : factors)
+      for (auto [label, size] : llvm::zip(factor.labels, getFeatureShape(factor.value.getType())))
+        known[label] = size;
+  }
+  Labels of(ArrayRef<int64_t> labels) const {
+    Labels sizes;
+    for (int64_t label : labels)
+      sizes.push_back(known.lookup(label));
+    return sizes;
+  }
+  double numbers(ArrayRef<int64_t> labels) const { return numbersOf(of(labels)); }
+
+private:
+  llvm::SmallDenseMap<int64_t, int64_t> known;
+};
+
+Labels unite(ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
+  Labels all(first);
+  for (int64_t label : second)
+    if (!llvm::is_contained(all, label))
+      all.push_back(label);
+  return all;
+}
+
+/// The labels of two factors' product that a third one or the result have, those of the result first.
+Labels labelsBetween(const Factor &x, const Factor &y, const Factor &third, ArrayRef<int64_t> result) {
+  Labels both = unite(x.labels, y.labels), kept;
+  for (ArrayRef<int64_t> wanted : {result, ArrayRef<int64_t>(third.labels)})
+    for (int64_t label : wanted)
+      if (llvm::is_contained(both, label) && !llvm::is_contained(kept, label))
+        kept.push_back(label);
+  return kept;
+}
+
+Factor multiply(OpBuilder &b, Location loc, const Factor &x, const Factor &y, Labels out) {
+  Type rows = getResidency(x.value.getType()) ? x.value.getType() : y.value.getType();
+  RankedTensorType type = Rules::withFeatures(rows, Sizes({x, y}).of(out));
+  Value product = ContractOp::create(b, loc, type, x.value, x.labels, y.value, y.labels, out);
+  return {product, std::move(out)};
+}
+
+/// A factor that is a product itself, under the labels that whoever reads it has for its axes: its two factors.
+std::optional<std::pair<Factor, Factor>> factorsOf(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> taken) {
+  auto op = value.getDefiningOp<ContractOp>();
+  if (!op || !areDistinct(op.getLhsLabels()) || !areDistinct(op.getRhsLabels()))
+    return std::nullopt;
+  llvm::SmallDenseMap<int64_t, int64_t> renamed;
+  for (auto [label, axis] : llvm::zip(op.getOutLabels(), axes))
+    renamed[label] = axis;
+  int64_t fresh = 0;
+  for (ArrayRef<int64_t> used : {axes, taken})
+    for (int64_t label : used)
+      fresh = std::max(fresh, label + 1);
+  auto factor = [&](Value operand, ArrayRef<int64_t> labels) {
+    Factor found{operand, {}};
+    for (int64_t label : labels) {
+      auto [it, isNew] = renamed.try_emplace(label, fresh);
+      fresh += isNew;
+      found.labels.push_back(it->second);
+    }
+    return found;
+  };
+  Factor left = factor(op.getLhs(), op.getLhsLabels());
+  return std::pair(std::move(left), factor(op.getRhs(), op.getRhsLabels()));
+}
+
+/// What uses a product, through additions.
+struct Use {
+  Value term;       ///< the sum that it is part of, or itself
+  ContractOp meets; ///< a product with another factor
+  BinaryOp scale;   ///< a product number by number, of which `sum` is; may be null
+  ReduceOp sum;
+  FlatSymbolRefAttr map; ///< of what it meets: where that can be had before its movement; null if that is shared
+  bool outer = false; ///< what it meets is multiplied with the rows first: the result is only summed, before the weight
+};
+
+double membersOf(Operation *op, FlatSymbolRefAttr map) {
+  auto space = typeWhere(op, map, op->getResult(0).getType());
+  return space.getRank() > 0 && space.isDynamicDim(0) ? kMembersPerOwner : kMembersPerType;
+}
+
+bool isSum(ReduceOp sum) {
+  return sum && sum.getAlong() != kAllMap && (sum.getKind() == ReduceKind::Sum || sum.getKind() == ReduceKind::Mean);
+}
+
+bool isOnlySummed(Operation *op) {
+  return !op->use_empty() &&
+         llvm::all_of(op->getUsers(), [](Operation *user) { return isSum(dyn_cast<ReduceOp>(user)); });
+}
+
+/// Whether what an operation yields goes, number by number, into something along the map: owners read their rows once.
+bool isReadByOwners(Operation *op, FlatSymbolRefAttr map) {
+  SmallVector<Operation *> pending{op};
+  DenseSet<Operation *> seen;
+  while (!pending.empty() && seen.size() < 32)
+    for (Operation *user : pending.pop_back_val()->getUsers()) {
+      if (!seen.insert(user).second || user->getNumResults() != 1)
+        continue;
+      if (auto movement = dyn_cast<MovementOpInterface>(user)) {
+        if (!movement.isBroadcast() && movement.getMovementMap() == map)
+          return true;
+        continue;
+      }
+      pending.push_back(user);
+    }
+  return false;
+}
+
+/// (other weight) before the movement of `other`, then the rows: what these three are together.
+Value meetBefore(OpBuilder &b, Location loc, Operation *op, FlatSymbolRefAttr map, bool gradient, Factor other,
+                 const Factor &weight, const Factor &rows, ArrayRef<int64_t> result) {
+  Type members = other.value.getType();
+  if (map)
+    other.value = Lifting(op, map, unreadWhere(op, gradient)).lift(b, other.value);
+  Factor early = multiply(b, loc, other, weight, labelsBetween(other, weight, rows, result));
+  if (map) {
+    Type type = Rules::withFeatures(members, getFeatureShape(early.value.getType()));
+    early.value = BroadcastOp::create(b, loc, type, early.value, map, b.getF64FloatAttr(0));
+  }
+  return multiply(b, loc, early, rows, Labels(result)).value;
+}
+
+/// A product of members' rows with a shared weight, and all that becomes of it.
+class Association {
+public:
+  Association(ContractOp product, unsigned rowsAt, bool gradient)
+      : product(product), rowsAt(rowsAt), gradient(gradient), shape(getFeatureShape(product.getType())) {}
+
+  /// Whether everything can be rewritten.
+  bool isPossible() {
+    if (!areDistinct(product.getOutLabels()) || !areDistinct(product.getLhsLabels()) ||
+        !areDistinct(product.getRhsLabels()) || product->use_empty() || !collect(product.getResult()))
+      return false;
+    return llvm::all_of(chain, [&](Operation *sum) {
+      return llvm::count_if(sum->getOperands(), [&](Value operand) { return contains(operand); }) == 1;
+    });
+  }
+
+  bool isCheaper() const { return after() < kWorth * before(); }
+  std::string numbers() const {
+    return std::to_string(int64_t(before())) + " -> " + std::to_string(int64_t(after())) + " bytes for each element";
+  }
+
+  void rewrite() {
+    for (const Use &use : uses)
+      use.meets ? rewriteMeeting(use) : rewriteSum(use);
+  }
+  /// What has been rewritten.
+  SmallVector<Operation *> getUsers() const {
+    SmallVector<Operation *> users;
+    for (const Use &use : uses)
+      users.push_back(use.meets ? ContractOp(use.meets).getOperation() : ReduceOp(use.sum).getOperation());
+    return users;
+  }
+
+private:
+  bool contains(Value value) const {
+    Operation *op = value.getDefiningOp();
+    return op && (op == product || chain.contains(op));
+  }
+
+  bool collect(Value term) {
+    for (OpOperand &operand : term.getUses()) {
+      Operation *op = operand.getOwner();
+      if (auto binary = dyn_cast<BinaryOp>(op)) {
+        if (binary.getKind() == BinaryKind::Add && getFeatureShape(binary.getLhs().getType()) == shape &&
+            getFeatureShape(binary.getRhs().getType()) == shape) {
+          if (chain.insert(op) && !collect(binary.getResult()))
+            return false;
+          continue;
+        }
+        Value other = binary->getOperand(1 - operand.getOperandNumber());
+        if (binary.getKind() != BinaryKind::Mul || getFeatureShape(binary.getType()) != shape ||
+            !getResidency(other.getType()) || contains(other) || !isOnlySummed(op))
+          return false;
+        for (Operation *user : op->getUsers())
+          if (!addSum(term, binary, cast<ReduceOp>(user)))
+            return false;
+        continue;
+      }
+      if (auto sum = dyn_cast<ReduceOp>(op)) {
+        if (!isSum(sum) || !addSum(term, {}, sum))
+          return false;
+        continue;
+      }
+      auto meets = dyn_cast<ContractOp>(op);
+      if (!meets || !addMeeting(term, meets, operand.getOperandNumber()))
+        return false;
+    }
+    return true;
+  }
+
+  bool addSum(Value term, BinaryOp scale, ReduceOp sum) {
+    // The sum over no members is 0, and so is its product with the weight.
+    if (!isFinite(weight()))
+      return false;
+    uses.push_back({term, {}, scale, sum, {}, false});
+    return true;
+  }
+
+  bool addMeeting(Value term, ContractOp meets, unsigned at) {
+    Value other = meets->getOperand(1 - at);
+    if (contains(other) || !areDistinct(meets.getLhsLabels()) || !areDistinct(meets.getRhsLabels()))
+      return false;
+    Use use{term, meets, {}, {}, {}, false};
+    if (getResidency(other.getType())) {
+      use.map = findLift(meets, other);
+      if (!use.map)
+        return false;
+    }
+    if (term == product.getResult() && use.map && isOnlySummed(meets)) {
+      double early = priceOf(use);
+      use.outer = true;
+      use.outer = priceOf(use) < early;
+    }
+    uses.push_back(use);
+    return true;
+  }
+
+  Value rows() const { return ContractOp(product)->getOperand(rowsAt); }
+  Value weight() const { return ContractOp(product)->getOperand(1 - rowsAt); }
+
+  /// Rows and weight as factors of a product in which the result's axes have the labels `axes`.
+  std::pair<Factor, Factor> factors(ArrayRef<int64_t> axes, ArrayRef<int64_t> taken) const {
+    auto [left, right] = *factorsOf(ContractOp(product).getResult(), axes, taken);
+    return rowsAt == 0 ? std::pair(left, right) : std::pair(right, left);
+  }
+
+  struct Meeting {
+    Factor other, rows, weight;
+    Labels result;
+  };
+  Meeting meetingOf(const Use &use) const {
+    ContractOp meets = use.meets;
+    bool left = meets.getLhs() == use.term;
+    ArrayRef<int64_t> axes = left ? meets.getLhsLabels() : meets.getRhsLabels();
+    Factor other{left ? meets.getRhs() : meets.getLhs(), Labels(left ? meets.getRhsLabels() : meets.getLhsLabels())};
+    auto [rows, weight] = factors(axes, other.labels);
+    return {other, rows, weight, Labels(meets.getOutLabels())};
+  }
+
+  struct Summing {
+    std::optional<Factor> scale;
+    Factor rows, weight;
+    Labels result;
+  };
+  Summing summingOf(const Use &use) const {
+    Labels axes(llvm::to_vector(llvm::seq<int64_t>(0, shape.size())));
+    auto [rows, weight] = factors(axes, {});
+    Summing found{std::nullopt, rows, weight, axes};
+    if (BinaryOp scale = use.scale) {
+      Value other = scale.getLhs() == use.term ? scale.getRhs() : scale.getLhs();
+      found.scale = Factor{other, {}};
+      for (auto [axis, size] : llvm::enumerate(getFeatureShape(other.getType())))
+        if (size != 1)
+          found.scale->labels.push_back(int64_t(axis));
+    }
+    return found;
+  }
+
+  double before() const {
+    ContractOp op = product;
+    double bytes = kBytesAnOperation * double(op.flopsPerRow());
+    for (const Use &use : uses) {
+      if (use.term != ContractOp(product).getResult())
+        bytes += kBytesAnOperation * numbersOf(shape);
+      else if (ContractOp meets = use.meets)
+        bytes += kBytesAnOperation * double(meets.flopsPerRow());
+    }
+    return bytes;
+  }
+
+  double after() const {
+    double bytes = 0;
+    for (const Use &use : uses)
+      bytes += priceOf(use);
+    return bytes;
+  }
+
+  /// Of a use as it becomes, in bytes for a member.
+  double priceOf(const Use &use) const {
+    auto rowBytes = [](double numbers) { return 4 * numbers; };
+    auto product = [](double numbers) { return kBytesAnOperation * 2 * numbers; };
+    if (!use.meets) {
+      Summing summing = summingOf(use);
+      Sizes sizes({summing.rows, summing.weight});
+      double summed = sizes.numbers(unite(summing.scale ? summing.scale->labels : Labels(), summing.rows.labels)),
+             all = sizes.numbers(unite(summing.result, summing.rows.labels));
+      ReduceOp sum = use.sum;
+      return product(summed) + (product(all) + 2 * rowBytes(summed)) / membersOf(sum, sum.getAlongAttr());
+    }
+    Meeting meeting = meetingOf(use);
+    Sizes sizes({meeting.other, meeting.rows, meeting.weight});
+    Labels early = unite(meeting.other.labels, meeting.weight.labels);
+    if (use.outer) {
+      double outer = sizes.numbers(unite(meeting.other.labels, meeting.rows.labels));
+      return 2 * product(outer) +
+             (product(sizes.numbers(unite(early, meeting.rows.labels))) + 2 * rowBytes(outer)) / kMembersPerOwner;
+    }
+    Labels kept = labelsBetween(meeting.other, meeting.weight, meeting.rows, meeting.result);
+    double row = rowBytes(sizes.numbers(kept)), met = product(sizes.numbers(unite(kept, meeting.rows.labels)));
+    if (!use.map) // a smaller weight, made once
+      return met;
+    double members = membersOf(use.meets, use.map), once = isReadByOwners(use.meets, use.map) ? members : 1;
+    return met + row / once + (product(sizes.numbers(early)) + 2 * row) / members;
+  }
+
+  /// A sum without the product; null if nothing else is in it.
+  Value without(OpBuilder &b, Value term) {
+    if (!contains(term))
+      return term;
+    Operation *op = term.getDefiningOp();
+    if (op == product)
+      return {};
+    Value left = without(b, op->getOperand(0)), right = without(b, op->getOperand(1));
+    if (!left || !right)
+      return left ? left : right;
+    return Rules(b, op->getLoc()).add(left, right);
+  }
+
+  void rewriteMeeting(const Use &use) {
+    ContractOp meets = use.meets;
+    OpBuilder b(meets);
+    Location loc = meets.getLoc();
+    Meeting meeting = meetingOf(use);
+    Value result;
+    if (use.outer) {
+      Labels kept = labelsBetween(meeting.other, meeting.rows, meeting.weight, meeting.result);
+      Factor outer = multiply(b, loc, meeting.other, meeting.rows, kept);
+      result = multiply(b, loc, outer, meeting.weight, meeting.result).value;
+    } else {
+      result =
+          meetBefore(b, loc, meets, use.map, gradient, meeting.other, meeting.weight, meeting.rows, meeting.result);
+    }
+    if (Value rest = without(b, use.term)) {
+      SmallVector<Value> operands(meets->getOperands());
+      operands[meets.getLhs() == use.term ? 0 : 1] = rest;
+      Type type = meets.getType();
+      if (!getResidency(operands[0].getType()) && !getResidency(operands[1].getType()))
+        type = getTensorOn({}, 0, getFeatureShape(type), meets.getType().getElementType());
+      result = Rules(b, loc).add(cloneOn(b, meets, operands, type), result);
+    }
+    meets.replaceAllUsesWith(result);
+  }
+
+  void rewriteSum(const Use &use) {
+    ReduceOp sum = use.sum;
+    OpBuilder b(sum);
+    Rules r(b, sum.getLoc());
+    Summing summing = summingOf(use);
+    Factor summed = summing.rows;
+    if (summing.scale) {
+      Factor scale{r.reshape(summing.scale->value, Sizes({summing.weight, summing.rows}).of(summing.scale->labels)),
+                   summing.scale->labels};
+      summed = multiply(b, sum.getLoc(), scale, summing.rows, unite(scale.labels, summing.rows.labels));
+    }
+    ArrayRef<int64_t> features = getFeatureShape(summed.value.getType());
+    summed.value =
+        r.reduce(sum.getKind(), summed.value, sum.getAlongAttr(), Rules::withFeatures(sum.getType(), features));
+    Value result = multiply(b, sum.getLoc(), summed, summing.weight, summing.result).value;
+    if (Value rest = without(b, use.term)) {
+      if (BinaryOp scale = use.scale)
+        rest = r.mul(scale.getLhs() == use.term ? scale.getRhs() : scale.getLhs(), rest);
+      else if (!getResidency(rest.getType())) // once for each member
+        rest = r.broadcast(rest, FlatSymbolRefAttr::get(b.getContext(), kAllMap), product.getType());
+      result = r.add(r.reduce(sum.getKind(), rest, sum.getAlongAttr(), sum.getType()), result);
+    }
+    sum.replaceAllUsesWith(result);
+  }
+
+private:
+  ContractOp product;
+  unsigned rowsAt;
+  bool gradient;
+  ArrayRef<int64_t> shape;
+  llvm::SetVector<Operation *> chain; ///< additions
+  SmallVector<Use> uses;
+};
+
+struct AssociateProducts : public gnnc::impl::AssociateProductsBase<AssociateProducts> {
+  using AssociateProductsBase::AssociateProductsBase;
+
+  void runOnOperation() override {
+    contractFolds();
+    SmallVector<ContractOp> products;
+    getOperation().walk([&](ContractOp op) { products.push_back(op); });
+    for (ContractOp op : products)
+      if (!erased.contains(op))
+        visit(op);
+    erased.clear();
+  }
+
+private:
+  /// Whether there is a product of members' rows with a shared weight in a sum.
+  static bool hasProduct(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (auto product = dyn_cast_or_null<ContractOp>(op))
+      return bool(getResidency(product.getLhs().getType())) != bool(getResidency(product.getRhs().getType()));
+    auto sum = dyn_cast_or_null<BinaryOp>(op);
+    return sum && sum.getKind() == BinaryKind::Add && llvm::any_of(sum->getOperands(), [&](Value term) {
+             return getFeatureShape(term.getType()) == getFeatureShape(sum.getType()) && hasProduct(term);
+           });
+  }
+
+  /// sum(x * y, over: some axes) is a contraction, too.
+  void contractFolds() {
+    SmallVector<FoldOp> folds;
+    getOperation().walk([&](FoldOp op) {
+      auto product = op.getInput().getDefiningOp<BinaryOp>();
+      if (op.getKind() == ReduceKind::Sum && product && product.getKind() == BinaryKind::Mul && product->hasOneUse() &&
+          llvm::any_of(product->getOperands(), [&](Value operand) {
+            return getFeatureShape(operand.getType()) == getFeatureShape(product.getType()) && hasProduct(operand);
+          }))
+        folds.push_back(op);
+    });
+    for (FoldOp fold : folds) {
+      auto product = fold.getInput().getDefiningOp<BinaryOp>();
+      ArrayRef<int64_t> shape = getFeatureShape(product.getType());
+      OpBuilder b(fold);
+      Rules r(b, fold.getLoc());
+      SmallVector<Factor> factors;
+      for (Value operand : product->getOperands()) {
+        Factor factor{operand, {}};
+        Labels sizes;
+        for (auto [axis, size] : llvm::enumerate(getFeatureShape(operand.getType())))
+          if (size == shape[axis]) {
+            factor.labels.push_back(int64_t(axis));
+            sizes.push_back(size);
+          }
+        if (sizes.size() < shape.size())
+          factor.value = r.reshape(operand, sizes);
+        factors.push_back(std::move(factor));
+      }
+      Labels kept;
+      for (int64_t axis = 0; axis < int64_t(shape.size()); ++axis)
+        if (!llvm::is_contained(fold.getAxes(), axis))
+          kept.push_back(axis);
+      Value contracted = multiply(b, fold.getLoc(), factors[0], factors[1], kept).value;
+      fold.replaceAllUsesWith(r.reshape(contracted, getFeatureShape(fold.getType())));
+      fold.erase();
+      product.erase();
+    }
+  }
+
+  void visit(ContractOp op) {
+    if (!getResidency(op.getType()) || op->use_empty())
+      return;
+    bool left = bool(getResidency(op.getLhs().getType())), right = bool(getResidency(op.getRhs().getType()));
+    // What all comes from one place is made there.
+    if (left == right || findLift(op, op->getOperands()))
+      return;
+    unsigned rowsAt = left ? 0 : 1;
+    if (multiplyEarlier(op, rowsAt))
+      return;
+    Association association(op, rowsAt, gradient);
+    if (!association.isPossible())
+      return;
+    if (!association.isCheaper()) {
+      remarkMissed(
+          op, DEBUG_TYPE, "associate", [] { return "the weight is multiplied with members' rows"; },
+          [&] { return association.numbers(); });
+      return;
+    }
+    remarkPassed(op, DEBUG_TYPE, "associate",
+                 [&] { return "the weight is multiplied with what its product would meet: " + association.numbers(); });
+    association.rewrite();
+    for (Operation *used : association.getUsers())
+      eraseUnused(used);
+    ++numAssociated;
+  }
+
+  /// (x.m times e) W -> dot((x W).m, e) where it is not summed.
+  bool multiplyEarlier(ContractOp op, unsigned rowsAt) {
+    Factor outer{op->getOperand(rowsAt), Labels(rowsAt == 0 ? op.getLhsLabels() : op.getRhsLabels())},
+        weight{op->getOperand(1 - rowsAt), Labels(rowsAt == 0 ? op.getRhsLabels() : op.getLhsLabels())};
+    if (!outer.value.hasOneUse() || isOnlySummed(op) || !areDistinct(outer.labels) || !areDistinct(weight.labels))
+      return false;
+    auto factors = factorsOf(outer.value, outer.labels, unite(weight.labels, op.getOutLabels()));
+    if (!factors)
+      return false;
+    auto [moved, rows] = *factors;
+    if (!getResidency(moved.value.getType()) || !getResidency(rows.value.getType()))
+      return false;
+    FlatSymbolRefAttr map = findLift(op, moved.value);
+    if (!map) {
+      std::swap(moved, rows);
+      map = findLift(op, moved.value);
+    }
+    if (!map)
+      return false;
+    Sizes sizes({moved, rows, weight});
+    Labels kept = labelsBetween(moved, weight, rows, op.getOutLabels());
+    Labels early = unite(moved.labels, weight.labels);
+    Operation *product = outer.value.getDefiningOp();
+    double row = 4 * sizes.numbers(kept), members = membersOf(op, map), once = isReadByOwners(op, map) ? members : 1,
+           before = kBytesAnOperation * double(op.flopsPerRow() + cast<ContractOp>(product).flopsPerRow()),
+           after = kBytesAnOperation * 2 * sizes.numbers(unite(kept, rows.labels)) + row / once +
+                   (kBytesAnOperation * 2 * sizes.numbers(early) + 2 * row) / members;
+    std::string numbers =
+        std::to_string(int64_t(before)) + " -> " + std::to_string(int64_t(after)) + " bytes for each element";
+    if (after >= kWorth * before) {
+      remarkMissed(
+          op, DEBUG_TYPE, "associate", [] { return "the weight is multiplied with products of members"; },
+          [&] { return numbers; });
+      return false;
+    }
+    remarkPassed(op, DEBUG_TYPE, "associate", [&] {
+      return "the weight is multiplied before the broadcast along @" + map.getValue().str() + ": " + numbers;
+    });
+    OpBuilder b(op);
+    op.replaceAllUsesWith(meetBefore(b, op.getLoc(), op, map, gradient, moved, weight, rows, op.getOutLabels()));
+    eraseUnused(op);
+    ++numAssociated;
+    return true;
+  }
+
+  /// With what it alone is made of.
+  void eraseUnused(Operation *op) {
+    if (!op || erased.contains(op) || !isOpTriviallyDead(op))
+      return;
+    SmallVector<Value> operands(op->getOperands());
+    op->erase();
+    erased.insert(op);
+    for (Value operand : operands)
+      eraseUnused(operand.getDefiningOp());
+  }
+
+  DenseSet<Operation *> erased;
+};
+
+} // namespace
