@@ -52,6 +52,7 @@ public:
 private:
   Value emit(Value value, FlatSymbolRefAttr member);
   Value compute(Operation *op, FlatSymbolRefAttr member);
+  void findAgain(BinaryOp comparison, FlatSymbolRefAttr member);
   Value leaf(Value value, AccessAttr access);
   AccessAttr access(AccessKind kind) { return AccessAttr::get(context, kind); }
   AccessAttr gather(FlatSymbolRefAttr member, BroadcastOp move) {
@@ -123,6 +124,24 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
   return result;
 }
 
+/// Winners of a row: the largest number was found where rows lie otherwise, with numbers that were added in another
+/// order, and may be equal to none that this body computes. So it is found again among those.
+void SweepWriter::findAgain(BinaryOp comparison, FlatSymbolRefAttr member) {
+  if (comparison.getKind() != BinaryKind::Eq && comparison.getKind() != BinaryKind::Ne)
+    return;
+  for (auto [side, other] :
+       {std::pair(comparison.getLhs(), comparison.getRhs()), std::pair(comparison.getRhs(), comparison.getLhs())}) {
+    auto fold = skipReshapes(side).getDefiningOp<FoldOp>();
+    if (!fold || !getResidency(fold.getType()) ||
+        (fold.getKind() != ReduceKind::Max && fold.getKind() != ReduceKind::Min) ||
+        skipReshapes(fold.getInput()) != skipReshapes(other) || !grouping.isAnchor(fold))
+      continue;
+    Operation *row = skipReshapes(other).getDefiningOp();
+    if (row && !isView(row) && !mpk::isProduct(row) && !grouping.isAtHand(row) && !grouping.isAnchor(row))
+      emitted[{fold.getResult(), member}] = compute(fold, member);
+  }
+}
+
 Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
   Location loc = op->getLoc();
   Type type = getElementType(op->getResult(0).getType());
@@ -143,6 +162,8 @@ Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
       })
       .Case<BroadcastOp>([&](BroadcastOp move) -> Value { return leaf(move.getInput(), gather(member, move)); })
       .Default([&](Operation *) -> Value {
+        if (auto comparison = dyn_cast<BinaryOp>(op))
+          findAgain(comparison, member);
         SmallVector<Value> inputs;
         for (Value operand : op->getOperands())
           inputs.push_back(emit(operand, member));

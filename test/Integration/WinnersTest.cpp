@@ -150,5 +150,40 @@ TEST_P(Winners, SomeMemberHasTheLargestValue) {
   }
 }
 
+// The largest number of a row is found in a kernel that holds rows in registers, and looked for again in one whose
+// other rows are too wide for that.
+TEST(WinnersOfRows, AreFoundInEveryKernel) {
+  Graph graph = severalMembers();
+  for (const char *row : {"mean(b, over: p)", "sum(b * d, over: p)", "sum(b, over: p)", "logsumexp(b, over: p)"}) {
+    std::optional<frontend::ModelSpec> model =
+        loadText("model M { input a: edge[w = 700], b: node[p = 7, q = 11], d: node[p, q], t: node[q]\n" +
+                 std::string("output unused = b + d\n output y = a - max(") + row + " + t, over: q).src }");
+    ASSERT_TRUE(model);
+    std::mt19937 random(3);
+    Tensors inputs{{"a", Tensor::zeros({graph.extent("edge"), 700})},
+                   {"b", Tensor::zeros({graph.extent("node"), 7, 11})},
+                   {"d", Tensor::zeros({graph.extent("node"), 7, 11})},
+                   {"t", Tensor::zeros({graph.extent("node"), 11})},
+                   {"grad.unused", Tensor::zeros({graph.extent("node"), 7, 11})},
+                   {"grad.y", Tensor::zeros({graph.extent("edge"), 700})}};
+    for (auto &[name, tensor] : inputs)
+      for (double &x : tensor.data)
+        x = name == "grad.y" ? 1 : double(float(random() % 2000001) / 1e6f - 1);
+    std::vector<double> wanted(graph.extent("node"));
+    for (int32_t node : graph.map("src"))
+      wanted[node] -= 700;
+    for (const std::unique_ptr<CompiledModel> &compiled : compileAll(*model, /*gradient=*/true)) {
+      llvm::Expected<Tensors> found = compiled->run(graph, inputs);
+      ASSERT_TRUE(bool(found)) << compiled->name() << ": " << llvm::toString(found.takeError());
+      for (int64_t node = 0; node < graph.extent("node"); ++node) {
+        double all = 0;
+        for (int64_t q = 0; q < 11; ++q)
+          all += (*found)["grad.t"](node, q);
+        ASSERT_EQ(all, wanted[node]) << compiled->name() << ", " << row << ", node " << node;
+      }
+    }
+  }
+}
+
 // Narrow rows side by side in a register, several registers, and rows in memory.
 INSTANTIATE_TEST_SUITE_P(Widths, Winners, testing::Values(3, 17, 700));

@@ -378,11 +378,8 @@ Value FlatOps::slice(Value value, Shape shape, int64_t axis, int64_t begin, int6
   return shuffle(value, lanes);
 }
 
-Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, Value rhs, Shape rhsShape,
-                        ArrayRef<int64_t> rhsLabels, ArrayRef<int64_t> outLabels) {
-  // All labels at once; multiply, fold what is summed. An operand that has them all stays as it lies: then only the
-  // other one, and the result if its axes are in another order, are moved.
-  SmallVector<int64_t> labels, sizes, summed;
+ContractionOrder::ContractionOrder(ArrayRef<int64_t> lhsShape, ArrayRef<int64_t> lhsLabels, ArrayRef<int64_t> rhsShape,
+                                   ArrayRef<int64_t> rhsLabels, ArrayRef<int64_t> outLabels) {
   auto sizeOf = [&](int64_t label) {
     auto it = llvm::find(lhsLabels, label);
     return it != lhsLabels.end() ? lhsShape[it - lhsLabels.begin()]
@@ -396,6 +393,8 @@ Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, 
   auto hasAll = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> other) {
     return llvm::all_of(other, [&](int64_t label) { return llvm::is_contained(own, label); });
   };
+  // An operand that has them all stays as it lies: then only the other one, and the result if its axes are in another
+  // order, are moved.
   addMissing(hasAll(lhsLabels, rhsLabels) ? lhsLabels : hasAll(rhsLabels, lhsLabels) ? rhsLabels : outLabels);
   addMissing(outLabels);
   addMissing(lhsLabels);
@@ -405,6 +404,12 @@ Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, 
     if (!llvm::is_contained(outLabels, label))
       summed.push_back(i);
   }
+}
+
+Value FlatOps::contract(Value lhs, Shape lhsShape, ArrayRef<int64_t> lhsLabels, Value rhs, Shape rhsShape,
+                        ArrayRef<int64_t> rhsLabels, ArrayRef<int64_t> outLabels) {
+  // All labels at once; multiply, fold what is summed.
+  auto [labels, sizes, summed] = ContractionOrder(lhsShape, lhsLabels, rhsShape, rhsLabels, outLabels);
   auto spread = [&](Value value, Shape shape, ArrayRef<int64_t> own) {
     SmallVector<int64_t> lanes;
     forEachIndex(sizes, [&](ArrayRef<int64_t> index) {

@@ -28,6 +28,16 @@ inline double lowestFinite(mlir::Type element) {
   return element.isF32() ? std::numeric_limits<float>::lowest() : std::numeric_limits<double>::lowest();
 }
 
+/// The axes of a contraction, those of both operands once, in the order in which their products are held and added.
+struct ContractionOrder {
+  ContractionOrder(llvm::ArrayRef<int64_t> lhsShape, llvm::ArrayRef<int64_t> lhsLabels,
+                   llvm::ArrayRef<int64_t> rhsShape, llvm::ArrayRef<int64_t> rhsLabels,
+                   llvm::ArrayRef<int64_t> outLabels);
+
+  llvm::SmallVector<int64_t> labels, sizes;
+  llvm::SmallVector<int64_t> summed; ///< positions of what is added; the last ones are added first
+};
+
 /// Builds flat-vector code at the insertion point of `b`.
 class FlatOps {
 public:

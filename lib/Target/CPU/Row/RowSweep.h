@@ -63,6 +63,10 @@ private:
   void compute(mlir::Operation *op, Rows &rows, Value owner, Value position);
   void contract(mpdfg::ContractOp op, Rows &rows);
   void fold(mpdfg::FoldOp op, Rows &rows);
+  /// Whether sums over axes of `sizes` are added by halves, as in a kernel that holds them in registers.
+  bool addsByHalves(llvm::ArrayRef<int64_t> sizes) const;
+  /// Adds the halves of a dense row along each of `axes`, the innermost first: the sums are at index 0 of them.
+  void addHalves(Value pointer, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<int64_t> axes);
   /// Calls `body(offset)` for each index over `sizes`, where offset is the sum of index * stride.
   void nest(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<llvm::SmallVector<int64_t>> strides,
             llvm::function_ref<void(llvm::ArrayRef<Value>)> body);
