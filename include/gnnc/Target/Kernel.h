@@ -43,7 +43,7 @@ struct MergeRef {
 
 using table::StepKind;
 
-/// Of a collective, nothing but the first two: there is no code.
+/// A collective has only name, kind, and the space of what each rank gives: there is no code.
 struct EmittedKernel {
   std::string name;
   StepKind kind;

@@ -98,6 +98,7 @@ std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, boo
         EmittedKernel &collective = emitted.kernels.emplace_back();
         collective.name = name;
         collective.kind = isa<mpdfg::TransferOp>(op) ? StepKind::Transfer : StepKind::AllReduce;
+        collective.space = mpdfg::getResidency(op.getOperand(0).getType());
         continue;
       }
       if (emitted.units.empty() || !together) {

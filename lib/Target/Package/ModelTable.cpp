@@ -602,7 +602,8 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
                     : isa<mpdfg::AllReduceOp>(op) ? StepKind::AllReduce
                                                   : StepKind::Rows;
       kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
-      kernel.space = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
+      kernel.space = mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
+                                            : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
       kernels.push_back(std::move(kernel));
     }
   return kernels;
