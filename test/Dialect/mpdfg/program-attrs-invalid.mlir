@@ -238,6 +238,16 @@ module attributes {mpdfg.source = "edge_index"} {}
 
 // -----
 
+// expected-error @+1 {{'builtin.module' op attribute 'mpdfg.distributed' expected a dictionary of strings, found "dst"}}
+module attributes {mpdfg.distributed = "dst"} {}
+
+// -----
+
+// expected-error @+1 {{'func.func' op argument 0: attribute 'mpdfg.numbers' is for an input, found a state}}
+func.func private @f(tensor<4xf32> {mpdfg.numbers, mpdfg.role = #mpdfg.role<state>})
+
+// -----
+
 // expected-error @+1 {{'builtin.module' op attribute 'mpdfg.exported' expected no value, found true}}
 module attributes {mpdfg.exported = true} {}
 

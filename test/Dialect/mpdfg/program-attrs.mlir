@@ -47,3 +47,12 @@ func.func @program(
 // CHECK-LABEL: func.func private @declared(tensor<4xf32> {mpdfg.fill = 2.000000e+00 : f64}, tensor<4xf32> {mpdfg.seed}) -> (tensor<4xf32>, tensor<4xf32> {mpdfg.updates = #mpdfg.argument<0>})
 func.func private @declared(tensor<4xf32> {mpdfg.fill = 2.0 : f64}, tensor<4xf32> {mpdfg.seed})
     -> (tensor<4xf32>, tensor<4xf32> {mpdfg.updates = #mpdfg.argument<0>})
+
+// -----
+
+// CHECK: module @Ranks attributes {mpdfg.distributed = {edge = "dst"}}
+module @Ranks attributes {mpdfg.distributed = {edge = "dst"}} {
+  mpdfg.space @edge root
+  // CHECK: func.func private @f(tensor<?xf32, #mpdfg.on<@edge>> {mpdfg.name = "edge.global", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>})
+  func.func private @f(tensor<?xf32, #mpdfg.on<@edge>> {mpdfg.name = "edge.global", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>})
+}
