@@ -9,9 +9,13 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cerrno>
 #include <filesystem>
+#include <unistd.h>
+#include <utility>
 
 using namespace gnnc;
 
@@ -53,11 +57,53 @@ static llvm::Expected<llvm::SmallString<256>> followLinks(llvm::StringRef path) 
 
 namespace {
 
+/// A new file beside another, which is gone unless it takes the other's place. llvm::sys::fs::TempFile takes each % of
+/// a name for something to replace, also those of the folder.
+struct Temporary {
+  std::string path;
+  int descriptor = -1;
+
+  std::error_code create(llvm::StringRef beside) {
+    namespace fs = llvm::sys::fs;
+    constexpr int kMostTrials = 128;
+    std::error_code code;
+    for (int i = 0; i < kMostTrials; ++i) {
+      llvm::SmallString<16> unique;
+      fs::createUniquePath("%%%%%%", unique, /*MakeAbsolute=*/false);
+      path = (beside + "." + unique + ".tmp").str();
+      code = fs::openFileForWrite(path, descriptor, fs::CD_CreateNew, fs::OF_None);
+      if (code != std::errc::file_exists)
+        break;
+    }
+    if (!code)
+      llvm::sys::RemoveFileOnSignal(path);
+    return code;
+  }
+  std::error_code close() {
+    int open = std::exchange(descriptor, -1);
+    return open >= 0 && ::close(open) ? std::error_code(errno, std::generic_category()) : std::error_code();
+  }
+  std::error_code keep(llvm::StringRef name) {
+    std::error_code code = close();
+    if (!code)
+      code = llvm::sys::fs::rename(path, name);
+    if (code)
+      llvm::sys::fs::remove(path);
+    llvm::sys::DontRemoveFileOnSignal(path);
+    return code;
+  }
+  void discard() {
+    close();
+    llvm::sys::fs::remove(path);
+    llvm::sys::DontRemoveFileOnSignal(path);
+  }
+};
+
 /// What to write to so that a whole file takes the place of `path` in the end.
 struct Target {
-  llvm::SmallString<256> name;                 ///< without links
-  std::optional<llvm::sys::fs::perms> mode;    ///< of the file that is there
-  std::optional<llvm::sys::fs::TempFile> file; ///< none for a device or a pipe, which a rename would replace by a file
+  llvm::SmallString<256> name;              ///< without links
+  std::optional<llvm::sys::fs::perms> mode; ///< of the file that is there
+  std::optional<Temporary> file;            ///< none for a device or a pipe, which a rename would replace by a file
 };
 
 } // namespace
@@ -81,10 +127,8 @@ static llvm::Expected<Target> openTarget(llvm::StringRef path) {
       return name.takeError();
     target.name = std::move(*name);
   }
-  llvm::Expected<fs::TempFile> temporary = fs::TempFile::create(target.name + ".%%%%%%.tmp");
-  if (!temporary)
-    return cannotWrite(path, llvm::errorToErrorCode(temporary.takeError()));
-  target.file = std::move(*temporary);
+  if (std::error_code code = target.file.emplace().create(target.name))
+    return cannotWrite(path, code);
   if (exists)
     target.mode = status.permissions();
   return std::move(target);
@@ -94,7 +138,9 @@ llvm::Error gnnc::checkOutputFile(llvm::StringRef path) {
   llvm::Expected<Target> target = openTarget(path);
   if (!target)
     return target.takeError();
-  return target->file ? target->file->discard() : llvm::Error::success();
+  if (target->file)
+    target->file->discard();
+  return llvm::Error::success();
 }
 
 llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
@@ -103,23 +149,23 @@ llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(
     return target.takeError();
   if (!target->file)
     return writeDirectly(path, write);
-  llvm::sys::fs::TempFile *temporary = &*target->file;
+  Temporary *temporary = &*target->file;
   std::error_code failed;
   {
-    llvm::raw_fd_ostream out(temporary->FD, /*shouldClose=*/false);
+    llvm::raw_fd_ostream out(temporary->descriptor, /*shouldClose=*/false);
     write(out);
     out.flush();
     failed = out.error();
     out.clear_error(); // an unread error would end the process in the destructor
   }
   if (!failed && target->mode)
-    failed = llvm::sys::fs::setPermissions(temporary->FD, *target->mode);
+    failed = llvm::sys::fs::setPermissions(temporary->descriptor, *target->mode);
   if (failed) {
-    llvm::consumeError(temporary->discard());
+    temporary->discard();
     return cannotWrite(path, failed);
   }
-  if (llvm::Error error = temporary->keep(target->name))
-    return cannotWrite(path, llvm::errorToErrorCode(std::move(error)));
+  if (std::error_code code = temporary->keep(target->name))
+    return cannotWrite(path, code);
   return llvm::Error::success();
 }
 

@@ -49,6 +49,24 @@ TEST_F(OutputFile, IsMadeAndReplaced) {
   EXPECT_EQ(files(), 1u);
 }
 
+// LLVM's names of temporary files have something put in place of each %.
+TEST_F(OutputFile, ANameMayHaveAnything) {
+  fs::create_directory(folder / "50%");
+  EXPECT_EQ(write(folder / "50%" / "a%b%%", "one"), "");
+  EXPECT_EQ(read(folder / "50%" / "a%b%%"), "one");
+  EXPECT_EQ(files(), 1u);
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "50%"), fs::directory_iterator()), 1);
+}
+
+TEST_F(OutputFile, WhatCannotBeKeptIsRemoved) {
+  fs::create_directory(folder / "file");
+  fs::create_directory(folder / "file" / "inside");
+  EXPECT_NE(write(folder / "file", "bytes"), "");
+  EXPECT_EQ(write(folder / "none" / "file", "bytes"),
+            "cannot write '" + (folder / "none" / "file").string() + "': No such file or directory");
+  EXPECT_EQ(files(), 1u);
+}
+
 TEST_F(OutputFile, ALinkStaysALink) {
   EXPECT_EQ(write(folder / "file", "one"), "");
   fs::create_symlink("file", folder / "link");
