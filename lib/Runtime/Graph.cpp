@@ -511,8 +511,11 @@ template <typename T> static void exchange(T &a, T &b) {
 gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_error *error, cuda::Device *device) {
   if (graph.ranks.size > 1)
     return fail(error, GNNC_UNSUPPORTED, "update: expected a graph of one rank, found one of %d", graph.ranks.size);
-  // Without spaces there is nothing that a caller could name a capacity of, and nothing that changes.
-  bool isFixed = graph.model.header().numSpaces == 0;
+  // Without root spaces there is nothing that a caller could name a capacity of, and nothing that changes.
+  const Model &model = graph.model;
+  bool isFixed = true;
+  for (int64_t i = 0; i < model.header().numSpaces; ++i)
+    isFixed = isFixed && model.space(i).kind != SpaceKind::Root;
   if (!graph.capacities && !isFixed)
     return fail(error, GNNC_INVALID_ARGUMENT, "update: the graph was prepared without capacities");
   if (desc.struct_size == sizeof desc && desc.num_capacities != 0)

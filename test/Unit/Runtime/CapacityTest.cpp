@@ -187,8 +187,10 @@ TEST(CapacityTest, Errors) {
   api->close(context);
 }
 
-TEST(CapacityTest, WithoutSpacesThereIsNothingToUpdate) {
+// With static ones alone neither.
+TEST(CapacityTest, WithoutRootSpacesThereIsNothingToUpdate) {
   ModelBuilder b;
+  b.fixed("class", 4);
   int64_t sum = b.output("sum", -1, {1});
   b.step({nullptr, StepKind::Rows, -1, {sum}, {}, {}});
   Model model = b.build();
