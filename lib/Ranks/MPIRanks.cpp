@@ -10,6 +10,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+// Of MPI the C interface alone.
+#define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
+
 #include "gnnc-c/gnnc_mpi.h"
 
 #include <chrono>
