@@ -22,7 +22,7 @@ from ctypes import (
 
 ABI_VERSION = 7
 
-OK = 0
+OK, COLLECTIVE_ERROR = 0, 7
 INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
 CPU, CUDA = 1, 2  # DLPack's device types
 

@@ -161,12 +161,24 @@ def _free(library: Library, device: tuple[int, int], handle: c_void_p, streams: 
 class Prepared:
     """A prepared graph of a library on a device."""
 
-    def __init__(self, library: Library, device: tuple[int, int], description: Description) -> None:
+    def __init__(
+        self, library: Library, device: tuple[int, int], description: Description, part: Any = None
+    ) -> None:
         self.library, self.device = library, device
         self.handle = c_void_p()
-        library.check(
-            library.api.prepare, library.context(device).handle, byref(description.record), byref(self.handle)
-        )
+        context = library.context(device).handle
+        if part is None:
+            library.check(library.api.prepare, context, byref(description.record), byref(self.handle))
+        else:
+            library.check(
+                library.api.prepare_part,
+                context,
+                byref(description.record),
+                byref(part.record),
+                byref(self.handle),
+            )
+        #: The functions that ranks are reached by stay until the graph is freed.
+        self.part = part
         #: Inputs that were computed with the graph.
         self.values: dict[str, View] = {}
         #: CUDA streams on which it was run: it is freed when they have finished.

@@ -24,7 +24,8 @@ class Graph:
     `arguments`: the model's index arrays, as in a call (`edge_index=` [2, E], and so on; see `Model.graph_arguments`).
     `extents`: elements of root spaces, such as `{"node": 2708}`; those that an index array is as long as need not be
     given. `capacities`: the largest extents that `update` may give later. `tuning`: the contents of a file that
-    `gnnc tune` wrote. Raises `Error` where an index is out of range or an extent is missing.
+    `gnnc tune` wrote. `part`: of a rank of several, with `gnnc.ranks`. Raises `Error` where an index is out of range or
+    an extent is missing.
     """
 
     def __init__(
@@ -34,14 +35,17 @@ class Graph:
         extents: Mapping[str, int] | None = None,
         capacities: Mapping[str, int] | None = None,
         tuning: str | None = None,
+        part: Any = None,
         **arguments: Any,
     ) -> None:
         self.model = model
+        #: Inputs that came with the graph.
+        self.inputs: dict[str, Any] = {}
         resolved = model._arguments.resolve(arguments, extents)
         data = resolved.data()
         device = resolved.device or (_abi.CPU, 0)
         description = Description(data.extents, data.indices, capacities, tuning)
-        self.prepared = Prepared(model._library, device, description)
+        self.prepared = Prepared(model._library, device, description, part)
         self.prepared.values = dict(data.values)
 
     def update(self, *, extents: Mapping[str, int] | None = None, **arguments: Any) -> None:

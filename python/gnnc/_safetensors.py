@@ -21,6 +21,10 @@ _NAMES = {np.dtype(code): name for name, code in _TYPES.items()}
 
 def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """All tensors of a file; read-only views of it."""
+    return load_with_metadata(path)[0]
+
+
+def load_with_metadata(path: str | os.PathLike[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     try:
         content = np.memmap(path, np.uint8, "r")
     except (OSError, ValueError) as error:
@@ -30,8 +34,8 @@ def load(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         raise Error(f"'{path}' is not a safetensors file")
     try:
         header = json.loads(content[8 : 8 + length].tobytes())
-        header.pop("__metadata__", None)
-        return {name: _tensor(content[8 + length :], entry) for name, entry in header.items()}
+        metadata = header.pop("__metadata__", None) or {}
+        return {name: _tensor(content[8 + length :], entry) for name, entry in header.items()}, metadata
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise Error(f"'{path}' is not a safetensors file: {error}") from error
 

@@ -1,0 +1,212 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ranks of `torch.distributed` for models that were compiled with `--distributed`.
+
+    torch.distributed.init_process_group("gloo")              # under torchrun
+    ranks = gnnc.ranks.TorchRanks()
+    graph = gnnc.ranks.load_part(model, f"parts/part.{ranks.rank}.safetensors", ranks)
+    outputs = model.run("forward", graph=graph, **graph.inputs)
+
+Inputs and outputs on divided spaces are the rank's own rows. All ranks make the same calls in the same order.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _abi, _safetensors
+from ._errors import Error
+
+if TYPE_CHECKING:
+    from ._model import Graph, Model
+
+
+class TorchRanks:
+    """The ranks of a process group, as functions that move rows between them.
+
+    Over gloo rows move between the hosts' memories; over NCCL between those of the current CUDA devices, on the stream
+    of the run. `group`: a process group, by default that of all processes; all of its ranks make this at once.
+    """
+
+    def __init__(self, group: Any = None) -> None:
+        import torch.distributed as dist
+
+        if not dist.is_initialized():
+            raise Error("torch.distributed is not initialised: call init_process_group first", 1)
+        self._group = group
+        self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
+        self._on_device = "nccl" in dist.get_backend(group)
+        # What is agreed when a graph is prepared is on the hosts.
+        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        self._hosts = dist.new_group(ranks, backend="gloo") if self._on_device else group
+        self.record = _abi.Collectives(ctypes.sizeof(_abi.Collectives), self.rank, self.size)
+        self.record.device_type = _abi.CUDA if self._on_device else _abi.CPU
+        fields = dict((name, kind) for name, kind, *_ in _abi.Collectives._fields_)
+        for name in ("exchange", "gather", "gather_host"):
+            setattr(self.record, name, fields[name](_reporting(getattr(self, "_" + name))))
+
+    def _exchange(
+        self, send: int | None, sends: Any, receive: int | None, receives: Any, row_bytes: int, stream: int | None
+    ) -> None:
+        import torch.distributed as dist
+
+        sent = [sends[rank] * row_bytes for rank in range(self.size)]
+        received = [receives[rank] * row_bytes for rank in range(self.size)]
+        if self._on_device:
+            with _on_stream(stream):
+                to, of = _on_gpu(receive, sum(received)), _on_gpu(send, sum(sent))
+                dist.all_to_all_single(to, of, received, sent, group=self._group)
+            return
+        to, of = _on_host(receive, sum(received)).split(received), _on_host(send, sum(sent)).split(sent)
+        to[self.rank].copy_(of[self.rank])
+        # gloo has no exchange of its own.
+        work = []
+        for rank in range(self.size):
+            other = dist.get_global_rank(self._group, rank) if self._group is not None else rank
+            if rank != self.rank and sent[rank]:
+                work.append(dist.isend(of[rank], other, group=self._group))
+            if rank != self.rank and received[rank]:
+                work.append(dist.irecv(to[rank], other, group=self._group))
+        for each in work:
+            each.wait()
+
+    def _gather(self, own: int | None, every: int | None, size: int, stream: int | None) -> None:
+        import torch.distributed as dist
+
+        if not self._on_device:
+            self._gather_host(own, every, size)
+            return
+        with _on_stream(stream):
+            dist.all_gather_into_tensor(_on_gpu(every, size * self.size), _on_gpu(own, size), group=self._group)
+
+    def _gather_host(self, own: int | None, every: int | None, size: int) -> None:
+        import torch.distributed as dist
+
+        if size == 0:
+            dist.barrier(group=self._hosts)
+            return
+        dist.all_gather(list(_on_host(every, size * self.size).split(size)), _on_host(own, size), group=self._hosts)
+
+
+def _reporting(function: Callable[..., None]) -> Callable[..., int]:
+    """For C, which wants a status and a message: the last argument is the record for it, the first is not used."""
+
+    def call(_user: Any, *arguments: Any) -> int:
+        try:
+            function(*arguments[:-1])
+        except BaseException as error:  # Nothing may pass through C.
+            if arguments[-1]:
+                text = f"{function.__name__.strip('_')}: {error}".encode()[:500]
+                arguments[-1].contents.status = _abi.COLLECTIVE_ERROR
+                arguments[-1].contents.message = text
+            return _abi.COLLECTIVE_ERROR
+        return _abi.OK
+
+    return call
+
+
+def _on_host(address: int | None, size: int) -> Any:
+    """Bytes at an address, as a tensor that does not own them."""
+    import torch
+
+    if not size or not address:
+        return torch.empty(0, dtype=torch.uint8)
+    return torch.frombuffer((ctypes.c_ubyte * size).from_address(address), dtype=torch.uint8)
+
+
+class _Memory:
+    """Memory of a GPU, as torch.as_tensor takes it."""
+
+    def __init__(self, address: int, size: int) -> None:
+        self.__cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (address, False), "version": 3}
+
+
+def _on_gpu(address: int | None, size: int) -> Any:
+    import torch
+
+    if not size or not address:
+        return torch.empty(0, dtype=torch.uint8, device="cuda")
+    return torch.as_tensor(_Memory(address, size), device="cuda")
+
+
+def _on_stream(stream: int | None) -> Any:
+    import torch
+
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream or 0))
+
+
+class Part:
+    """One rank's counts of rows, for `Graph`."""
+
+    def __init__(self, ranks: TorchRanks, counts: Mapping[str, Sequence[int]]) -> None:
+        self.ranks = ranks
+        self._kept = {space: (ctypes.c_int64 * len(numbers))(*numbers) for space, numbers in counts.items()}
+        for space, numbers in self._kept.items():
+            if len(numbers) != ranks.size:
+                raise Error(f"counts of '{space}': expected one for each of {ranks.size} ranks, found {len(numbers)}", 1)
+        self._counts = (_abi.RowCounts * len(self._kept))(
+            *[_abi.RowCounts(space.encode(), numbers) for space, numbers in self._kept.items()]
+        )
+        self.record = _abi.PartDesc(
+            ctypes.sizeof(_abi.PartDesc), len(self._counts), self._counts, ctypes.pointer(ranks.record)
+        )
+
+
+def _dense(tensors: Mapping[str, np.ndarray], name: str, width: int, dtype: type) -> np.ndarray:
+    """Rows of an input that the file has in sparse form; repeated entries add up."""
+    pointers, columns = tensors[f"{name}_indptr"], tensors[f"{name}_indices"]
+    values = tensors.get(f"{name}_values", np.ones(len(columns), dtype))
+    result = np.zeros((len(pointers) - 1, width), dtype)
+    np.add.at(result, (np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), columns), values)
+    return result
+
+
+def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> Graph:
+    """The part of a graph that `gnnc partition` wrote for this rank, prepared; all ranks call this at once.
+
+    `inputs` of the result has the inputs that the file has: the rank's own rows.
+    """
+    from ._model import Graph
+
+    tensors, metadata = _safetensors.load_with_metadata(path)
+    if (metadata.get("rank"), metadata.get("parts")) != (str(ranks.rank), str(ranks.size)):
+        raise Error(
+            f"'{os.fspath(path)}': expected part {ranks.rank} of {ranks.size}, found part "
+            f"{metadata.get('rank', 0)} of {metadata.get('parts', 1)}",
+            1,
+        )
+    extents, counts = {}, {}
+    for space in model._description.roots:
+        found = metadata.get(f"num_{space}s")
+        if found is not None:
+            extents[space] = int(found)
+        if f"{space}.counts" in tensors:
+            counts[space] = [int(number) for number in tensors[f"{space}.counts"]]
+    wanted = set(model.graph_arguments)
+    if "label" in wanted and "label" not in tensors and "y" in tensors:
+        tensors["label"] = tensors["y"]  # as the tools find it
+    graph = Graph(
+        model,
+        extents=extents,
+        part=Part(ranks, counts),
+        **{name: value for name, value in tensors.items() if name in wanted},
+    )
+    graph.inputs = {}
+    for found in model.description["inputs"]:
+        name = found["name"]
+        if f"{name}_indptr" in tensors and len(found["dims"]) == 1:
+            value = _dense(tensors, name, found["dims"][0], np.float64 if model.description["dtype"] == "f64" else np.float32)
+        elif name in tensors:
+            value = tensors[name]
+        else:
+            continue
+        if found.get("numbers"):  # integers in the memory of floating-point numbers
+            wide = model.description["dtype"] == "f64"
+            value = value.astype("i8" if wide else "i4").view("f8" if wide else "f4")
+        graph.inputs[name] = value
+    return graph

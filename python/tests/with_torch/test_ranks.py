@@ -1,0 +1,114 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The ranks of torch.distributed: rows and values that three processes of gloo move, and what they say when one fails."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import tempfile
+import unittest
+from datetime import timedelta
+from unittest import mock
+
+import numpy as np
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+from gnnc import _abi
+from gnnc.ranks import TorchRanks
+
+SIZE = 3
+#: Rows from the first to the second.
+COUNTS = np.array([[1, 2, 0], [0, 0, 3], [2, 0, 1]], np.int64)
+WIDTH = 2
+
+
+def rows_of(rank: int) -> np.ndarray:
+    return (100.0 * rank + np.arange(COUNTS[rank].sum() * WIDTH)).astype(np.float32).reshape(-1, WIDTH)
+
+
+def arriving(rank: int) -> np.ndarray:
+    parts = []
+    for sender in range(SIZE):
+        begin = COUNTS[sender, :rank].sum()
+        parts.append(rows_of(sender)[begin : begin + COUNTS[sender, rank]])
+    return np.concatenate(parts)
+
+
+def pointer(array: np.ndarray) -> int:
+    return array.ctypes.data
+
+
+def counts_of(numbers: np.ndarray) -> ctypes.Array:
+    return (ctypes.c_int64 * SIZE)(*(int(number) for number in numbers))
+
+
+def start(rank: int, folder: str, seconds: float = 60) -> TorchRanks:
+    dist.init_process_group(
+        "gloo",
+        init_method=f"file://{folder}/store",
+        rank=rank,
+        world_size=SIZE,
+        timeout=timedelta(seconds=seconds),
+    )
+    return TorchRanks()
+
+
+def move(rank: int, folder: str) -> None:
+    ranks = start(rank, folder)
+    record, error = ranks.record, _abi.ErrorRecord()
+    failure = ctypes.byref(error)
+    assert (record.rank, record.size, record.device_type) == (rank, SIZE, _abi.CPU)
+    sent, received = rows_of(rank), np.full((COUNTS[:, rank].sum(), WIDTH), -1, np.float32)
+    status = record.exchange(
+        None, pointer(sent), counts_of(COUNTS[rank]), pointer(received), counts_of(COUNTS[:, rank]), 8, None, failure
+    )
+    assert status == _abi.OK, error.message
+    np.testing.assert_array_equal(received, arriving(rank))
+    own, every = np.array([rank, 7], np.int64), np.zeros((SIZE, 2), np.int64)
+    assert record.gather(None, pointer(own), pointer(every), 16, None, failure) == _abi.OK, error.message
+    np.testing.assert_array_equal(every, [[other, 7] for other in range(SIZE)])
+    every[:] = 0
+    assert record.gather_host(None, pointer(own), pointer(every), 16, failure) == _abi.OK, error.message
+    np.testing.assert_array_equal(every, [[other, 7] for other in range(SIZE)])
+    assert record.gather_host(None, None, None, 0, failure) == _abi.OK, error.message
+    dist.destroy_process_group()
+
+
+def lose(rank: int, folder: str) -> None:
+    ranks = start(rank, folder, seconds=5)
+    if rank == 1:
+        os._exit(0)
+    error = _abi.ErrorRecord()
+    own, every = np.zeros(1, np.int64), np.zeros(SIZE, np.int64)
+    status = ranks.record.gather(None, pointer(own), pointer(every), 8, None, ctypes.byref(error))
+    with open(f"{folder}/{rank}", "w") as file:
+        file.write(f"{status} {error.message.decode()}")
+    os._exit(0)
+
+
+class RanksTest(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        environment = mock.patch.dict(os.environ, {"GLOO_SOCKET_IFNAME": "lo"})
+        environment.start()
+        self.addCleanup(environment.stop)
+
+    def test_rows_arrive_and_values_are_gathered(self) -> None:
+        mp.spawn(move, (self.folder,), nprocs=SIZE)
+
+    def test_survivors_name_the_collective(self) -> None:
+        mp.spawn(lose, (self.folder,), nprocs=SIZE)
+        for rank in (0, 2):
+            with open(f"{self.folder}/{rank}") as file:
+                said = file.read()
+            self.assertTrue(said.startswith(f"{_abi.COLLECTIVE_ERROR} gather: "), said)
+
+    def test_asks_for_a_process_group(self) -> None:
+        self.assertFalse(torch.distributed.is_initialized())
+        with self.assertRaisesRegex(Exception, "call init_process_group first"):
+            TorchRanks()
