@@ -3,6 +3,7 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import os
+import shutil
 
 import lit.formats
 
@@ -46,6 +47,18 @@ for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
         config.available_features.add(tool)
 if all(os.path.isdir(os.path.join(stand_ins, name)) for name in ["driver", "old-driver", "nvrtc"]):
     config.available_features.add("stand-in-gpu")
+
+
+# Ranks are processes that mpirun starts, more than there are processors.
+mpirun = shutil.which("mpirun")
+if mpirun and os.path.exists(os.path.join(config.gnnc_obj_root, "lib", "libgnnc_mpi.so")):
+    config.available_features.add("mpi")
+else:
+    lit_config.note("MPI is not found: tests of several processes are left out")
+as_root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+config.substitutions.append(
+    ("%mpirun", f"env {as_root} GNNC_TIMEOUT=60 {mpirun} --oversubscribe --bind-to none")
+)
 
 
 # Tests of machine code for GPUs need NVIDIA's run-time compiler: asked of gnnc itself, as it is what looks for it.

@@ -11,6 +11,9 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
+#include <cstring>
+#include <numeric>
+
 using namespace gnnc;
 
 llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const ModelInfo &model,
@@ -20,6 +23,8 @@ llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const
   if (!graph.program && !model.programs.empty())
     return llvm::createStringError("model '" + model.name + "' has no program '" + program + "': expected one of " +
                                    llvm::join(llvm::map_range(model.programs, [](auto &p) { return p.name; }), ", "));
+  if (llvm::Error error = graph.readPart())
+    return std::move(error);
   if (llvm::Error error = graph.bindExtents())
     return std::move(error);
   if (llvm::Error error = graph.bindMaps())
@@ -27,6 +32,24 @@ llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const
   if (llvm::Error error = graph.bindInputs())
     return std::move(error);
   return std::move(graph);
+}
+
+llvm::Error BoundGraph::readPart() {
+  llvm::Expected<GraphPart> part = GraphPart::read(*file);
+  if (!part)
+    return part.takeError();
+  if (llvm::Error error = part->check(*model))
+    return error;
+  filePart.emplace(std::move(*part));
+  llvm::Expected<std::vector<gnnc_row_counts>> rows = filePart->rowCounts(*model);
+  if (!rows)
+    return rows.takeError();
+  counts = std::move(*rows);
+  return llvm::Error::success();
+}
+
+bool BoundGraph::isOfOtherRanks(llvm::StringRef name) const {
+  return filePart->parts() == 1 && model->haloRole(name).second != HaloRole::None;
 }
 
 gnnc_graph_desc BoundGraph::description() const {
@@ -161,6 +184,38 @@ llvm::Error BoundGraph::bindComputedInput(const TensorInfo &input) {
   return llvm::Error::success();
 }
 
+/// Integers in the memory of floating-point numbers.
+llvm::Error BoundGraph::bindNumbers(const TensorInfo &input) {
+  std::string space = input.space.value_or("");
+  std::optional<int64_t> rows = extent(space);
+  if (!rows || (input.type != ElementType::F32 && input.type != ElementType::F64))
+    return missing("space '" + space + "'", "input '" + input.name + "'");
+  std::vector<int64_t> numbers(size_t(*rows), 0);
+  std::iota(numbers.begin(), numbers.end(), int64_t(0));
+  if (filePart->parts() > 1 || filePart->isDivided(space)) {
+    llvm::Expected<std::vector<int64_t>> given = filePart->globalNumbers(space);
+    if (!given)
+      return given.takeError();
+    numbers = std::move(*given);
+  }
+  if (int64_t(numbers.size()) != *rows)
+    return wrong("tensor '" + space + ".global': expected " + llvm::Twine(*rows) + " numbers, found " +
+                 llvm::Twine(numbers.size()));
+  llvm::Expected<HostTensor> tensor = HostTensor::create(input.name, input.type, {*rows});
+  if (!tensor)
+    return tensor.takeError();
+  for (auto [i, number] : llvm::enumerate(numbers))
+    if (input.type == ElementType::F64)
+      std::memcpy(static_cast<char *>(tensor->data()) + 8 * i, &number, 8);
+    else if (int32_t narrow = int32_t(number); narrow == number)
+      std::memcpy(static_cast<char *>(tensor->data()) + 4 * i, &narrow, 4);
+    else
+      return wrong("tensor '" + space + ".global': expected numbers below 2^31, found " + llvm::Twine(number));
+  converted.push_back(std::move(*tensor));
+  inputBindings.push_back({input.name.c_str(), converted.back().binding().tensor});
+  return llvm::Error::success();
+}
+
 /// The gradient of an exported model's output goes by that output's number.
 std::string BoundGraph::tensorNameOf(const TensorInfo &input) const {
   if (model->exported && input.gradient)
@@ -224,6 +279,8 @@ llvm::Expected<int64_t> BoundGraph::findExtent(const SpaceInfo &space) {
       return wrong(neededBy + ", from " + space.source + ": expected a number, found a list");
     return (*extent)->numbers[0];
   }
+  if (isOfOtherRanks(space.name))
+    return 0;
   if (space.name == "edge") {
     llvm::Expected<const FileTensor *> edges = findIndices("edge_index", 2);
     if (!edges)
@@ -290,6 +347,11 @@ void BoundGraph::addIndex(const MapInfo &map, const FileTensor &tensor, int64_t 
 llvm::Error BoundGraph::bindMap(const MapInfo &map) {
   if (!map.source.empty())
     return bindComputedMap(map);
+  if (isOfOtherRanks(map.name)) {
+    static const int64_t none = 0;
+    indices.push_back({map.name.c_str(), &none, 0, 64, GNNC_INDEX_EACH});
+    return llvm::Error::success();
+  }
   // In three forms, tried in this order: one target for each element, a row of a relation, row pointers.
   std::string name = dataNameOf(map);
   bool isEnd = map.name == "src" || map.name == "dst";
@@ -451,6 +513,8 @@ llvm::Error BoundGraph::bindSparseInput(const SparseInfo &sparse) {
 llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
   if (!input.source.empty())
     return bindComputedInput(input);
+  if (input.numbers)
+    return bindNumbers(input);
   if (const FileTensor *tensor = file->find(tensorNameOf(input)))
     return addValues(input.name, *tensor);
 

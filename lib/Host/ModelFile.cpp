@@ -138,7 +138,7 @@ llvm::Expected<DeviceChoice> gnnc::parseDevice(llvm::StringRef name) {
 }
 
 llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
-                                        DeviceChoice device, std::string *ignored) {
+                                        DeviceChoice device, std::string *ignored, const gnnc_part_desc *part) {
   const gnnc_api &api = model.api();
   Session session(model);
   session.device = device;
@@ -153,7 +153,8 @@ llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph
     return makeError(status, error);
   session.stream = {stream, [&api, owner = session.context](void *made) { api.destroy_stream(owner.get(), made); }};
   gnnc_status status;
-  llvm::Error failure = session.prepareGraph(graph, status);
+  session.isOfRanks = part && part->collectives->size > 1;
+  llvm::Error failure = session.prepareGraph(graph, status, part);
   if (failure && ignored && graph.tuning && status == GNNC_VERSION_MISMATCH) {
     *ignored = llvm::toString(std::move(failure));
     gnnc_graph_desc untuned = graph;
@@ -165,10 +166,12 @@ llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph
   return std::move(session);
 }
 
-llvm::Error Session::prepareGraph(const gnnc_graph_desc &description, gnnc_status &status) {
+llvm::Error Session::prepareGraph(const gnnc_graph_desc &description, gnnc_status &status, const gnnc_part_desc *part) {
   gnnc_error error = {};
   gnnc_graph *prepared = nullptr;
-  if ((status = api->prepare(context.get(), &description, &prepared, &error)))
+  status = part ? api->prepare_part(context.get(), &description, part, &prepared, &error)
+                : api->prepare(context.get(), &description, &prepared, &error);
+  if (status)
     return makeError(status, error);
   graph = {prepared, Deleter{api}};
   return llvm::Error::success();

@@ -92,6 +92,18 @@ public:
         values.push_back(item.is_string() ? *item.get_ptr<const std::string *>() : "");
   }
 
+  void readIfThere(const char *key, std::optional<DistributedInfo> &value) {
+    const json &member = get(key);
+    if (!member.is_object())
+      return;
+    Reader reader(member, place + "/" + key, complaint);
+    value.emplace();
+    if (reader.get("along").is_object())
+      for (const auto &[space, map] : reader.get("along").items())
+        if (const auto *name = map.get_ptr<const std::string *>())
+          value->along[space] = *name;
+  }
+
   template <typename T, typename ReadOne> void each(const char *key, std::vector<T> &items, ReadOne readOne) {
     size_t index = 0;
     for (const json &item : list(key)) {
@@ -146,6 +158,7 @@ static void readTensor(Reader &reader, TensorInfo &tensor, ElementType computed)
   reader.readIfThere("gradient", tensor.gradient);
   reader.readIfThere("embedded", tensor.embedded);
   reader.readIfThere("source", tensor.source);
+  reader.readIfThere("numbers", tensor.numbers);
   tensor.type = computed;
   reader.readIfThere("dtype", tensor.type);
 }
@@ -183,6 +196,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   reader.readIfThere("exported", model.exported);
   auto readTensor = [&](Reader &item, TensorInfo &tensor) { ::readTensor(item, tensor, model.type); };
 
+  reader.readIfThere("distributed", model.distributed);
   reader.each("spaces", model.spaces, [](Reader &item, SpaceInfo &space) {
     item.read("name", space.name);
     item.read("kind", space.kind);
@@ -278,6 +292,21 @@ std::string ModelInfo::chooseFunction(llvm::StringRef function,
     }
   }
   return chosen;
+}
+
+bool ModelInfo::hasHalo(llvm::StringRef space) const {
+  return distributed && findSpace((space + ".halo").str()) && findSpace((space + ".send").str());
+}
+
+std::pair<llvm::StringRef, HaloRole> ModelInfo::haloRole(llvm::StringRef name) const {
+  auto [base, last] = name.rsplit('.');
+  HaloRole role = llvm::StringSwitch<HaloRole>(last)
+                      .Case("halo", HaloRole::Halo)
+                      .Case("send", HaloRole::Send)
+                      .Case("sent", HaloRole::Sent)
+                      .Case("all", HaloRole::All)
+                      .Default(HaloRole::None);
+  return hasHalo(base) ? std::pair(base, role) : std::pair(llvm::StringRef(), HaloRole::None);
 }
 
 const SpaceInfo *ModelInfo::findSpace(llvm::StringRef name) const {

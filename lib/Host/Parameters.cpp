@@ -192,6 +192,19 @@ llvm::Error Parameters::addEmbedded(const ModelFile &model, std::optional<llvm::
   return llvm::Error::success();
 }
 
+llvm::Error Parameters::replace(llvm::StringRef name,
+                                llvm::function_ref<llvm::Expected<HostTensor>(const HostTensor &)> change) {
+  for (HostTensor &tensor : list) {
+    if (tensor.name() != name)
+      continue;
+    llvm::Expected<HostTensor> changed = change(tensor);
+    if (!changed)
+      return changed.takeError();
+    tensor = std::move(*changed);
+  }
+  return llvm::Error::success();
+}
+
 std::vector<gnnc_binding> Parameters::bindings() const {
   std::vector<gnnc_binding> all;
   for (const HostTensor &tensor : list)

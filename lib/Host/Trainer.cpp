@@ -22,8 +22,9 @@ using namespace gnnc;
 constexpr llvm::StringLiteral kLoss = "loss", kBestPrefix = "best/";
 
 llvm::Expected<Trainer> Trainer::create(const ModelFile &model, const Session &session, const BoundGraph &graph,
-                                        llvm::StringRef select) {
+                                        llvm::StringRef select, const DividedRows *divided) {
   Trainer trainer(model, session, graph);
+  trainer.divided = divided;
   for (llvm::StringRef name : {"train_step", "initialize"})
     if (!model.info().findProgram(name))
       return llvm::createStringError("'" + model.path() + "' has no program '" + name +
@@ -195,7 +196,7 @@ llvm::Error Trainer::bindEpoch() {
     if (llvm::Error error = evaluation->bind(bindings()))
       return error;
   isBound = true;
-  if (session->isOnCPU() || wholeEpoch)
+  if (!session->canRecord() || wholeEpoch)
     return llvm::Error::success();
   llvm::SmallVector<ProgramRun *> programs{&step};
   if (evaluation)
@@ -291,18 +292,60 @@ llvm::Error Trainer::fetch() {
   return llvm::Error::success();
 }
 
+std::optional<std::string> Trainer::spaceOf(llvm::StringRef tensor) const {
+  for (const auto *list : {&model->info().params, &model->info().states})
+    for (const TensorInfo &info : *list)
+      if (info.name == tensor)
+        return info.space;
+  return std::nullopt;
+}
+
+/// Files have what ranks have of a tensor in one. The writer reads it where it is: in `collected`, until it has
+/// written.
+llvm::Error Trainer::add(SafetensorsWriter &writer, const std::string &name, const HostTensor &tensor,
+                         std::vector<HostTensor> &collected) const {
+  if (!divided)
+    return writer.add(name, tensor.type(), tensor.shape(), tensor.data());
+  llvm::Expected<HostTensor> whole = divided->collect(tensor, spaceOf(tensor.name()));
+  if (!whole)
+    return whole.takeError();
+  if (!divided->isFirst())
+    return llvm::Error::success();
+  collected.push_back(std::move(*whole));
+  const HostTensor &kept = collected.back();
+  return writer.add(name, kept.type(), kept.shape(), kept.data());
+}
+
+/// Only rank 0 writes, and all know whether it could.
+llvm::Error Trainer::write(SafetensorsWriter &writer, llvm::StringRef path) const {
+  if (!divided)
+    return writer.write(path);
+  llvm::Error failed = divided->isFirst() ? writer.write(path) : llvm::Error::success();
+  bool hasFailed = bool(failed);
+  llvm::Expected<int64_t> first = divided->all().ofFirst(hasFailed);
+  if (hasFailed) {
+    if (!first)
+      llvm::consumeError(first.takeError());
+    return failed;
+  }
+  if (!first)
+    return first.takeError();
+  return *first ? llvm::createStringError("rank 0 could not write '" + path + "'") : llvm::Error::success();
+}
+
 llvm::Error Trainer::saveBest(llvm::StringRef path) {
   if (llvm::Error error = fetch())
     return error;
   SafetensorsWriter writer;
+  std::vector<HostTensor> collected;
   writer.addMetadata("model", model->info().name);
   writer.addMetadata("epoch", std::to_string(best));
   for (const auto &[name, value] : ofBest.metrics)
     writer.addMetadata(name, llvm::formatv("{0}", value).str());
   for (const HostTensor &tensor : ofBest.host)
-    if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
+    if (llvm::Error error = add(writer, tensor.name(), tensor, collected))
       return error;
-  return writer.write(path);
+  return write(writer, path);
 }
 
 llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
@@ -317,6 +360,7 @@ llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
     return text;
   };
   SafetensorsWriter writer;
+  std::vector<HostTensor> collected;
   writer.addMetadata("model", model->info().name);
   writer.addMetadata("checkpoint.epoch", std::to_string(done));
   writer.addMetadata("checkpoint.best_epoch", std::to_string(best));
@@ -327,13 +371,12 @@ llvm::Error Trainer::saveCheckpoint(llvm::StringRef path) {
   for (const auto &[name, value] : ofBest.metrics)
     writer.addMetadata("checkpoint.metric." + name, exact(value));
   for (const HostTensor &tensor : current->tensors())
-    if (llvm::Error error = writer.add(tensor.name(), tensor.type(), tensor.shape(), tensor.data()))
+    if (llvm::Error error = add(writer, tensor.name(), tensor, collected))
       return error;
   for (const HostTensor &tensor : ofBest.host)
-    if (llvm::Error error =
-            writer.add((kBestPrefix + tensor.name()).str(), tensor.type(), tensor.shape(), tensor.data()))
+    if (llvm::Error error = add(writer, (kBestPrefix + tensor.name()).str(), tensor, collected))
       return error;
-  return writer.write(path);
+  return write(writer, path);
 }
 
 namespace {
@@ -419,15 +462,22 @@ llvm::Error Trainer::loadCheckpoint(llvm::StringRef path) {
     for (const HostTensor &tensor : isBest ? llvm::ArrayRef(ofBest.host) : current->tensors()) {
       std::string name = (isBest ? kBestPrefix : llvm::StringLiteral("")).str() + tensor.name();
       const FileTensor *found = file->find(name);
-      if (!found || !found->type || *found->type != tensor.type() || llvm::ArrayRef(found->shape) != tensor.shape())
+      llvm::Expected<std::vector<int64_t>> shape =
+          divided ? divided->wholeShape(tensor, spaceOf(tensor.name())) : tensor.shape().vec();
+      if (!shape)
+        return shape.takeError();
+      if (!found || !found->type || *found->type != tensor.type() || found->shape != *shape)
         return said.wrong(
-            "expected tensor '" + name + "' " + elementTypeName(tensor.type()) + " " + formatShape(tensor.shape()) +
+            "expected tensor '" + name + "' " + elementTypeName(tensor.type()) + " " + formatShape(*shape) +
             (found ? ", found " + found->typeName + " " + formatShape(found->shape) : std::string(", found none")));
       copies.emplace_back(found, &tensor);
     }
 
   for (auto [from, to] : copies)
-    std::memcpy(to->data(), from->data, to->bytes());
+    if (!divided)
+      std::memcpy(to->data(), from->data, to->bytes());
+    else if (llvm::Error error = divided->take(from->data, *to, spaceOf(to->name())))
+      return error;
   isBound = false;
   if (!session->isOnCPU())
     for (auto [from, to] : llvm::zip_equal(ofBest.host, ofBest.device))

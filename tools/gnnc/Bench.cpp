@@ -47,7 +47,13 @@ static llvm::Expected<Measurement> measure(ModelOnGraph &onGraph, const Paramete
     size_t count = result.runs.size();
     return repeat ? count >= repeat : count >= 10 && (total >= 1 || count >= 10000);
   };
-  while (!isEnough()) {
+  for (;;) {
+    // Clocks of ranks differ.
+    llvm::Expected<int64_t> ends = runRanks() ? runRanks()->ofFirst(isEnough()) : int64_t(isEnough());
+    if (!ends)
+      return ends.takeError();
+    if (*ends)
+      break;
     watch.lap();
     if (llvm::Error error = onGraph.repeat(batch))
       return std::move(error);
@@ -69,6 +75,7 @@ static void printJSON(const BenchArguments &arguments, const ModelOnGraph &onGra
     json.attribute("graph", llvm::json::fixUTF8(arguments.graph));
     json.attribute("device", arguments.device);
     json.attribute("threads", arguments.threads);
+    json.attribute("ranks", runRanks() ? runRanks()->size() : 1);
     json.attributeObject("extents", [&] {
       for (const SpaceInfo &space : onGraph.model().info().spaces)
         json.attribute(space.name, onGraph.session().extent(space.name));
@@ -93,6 +100,8 @@ static void printText(const BenchArguments &arguments, const ModelOnGraph &onGra
   llvm::raw_ostream &out = llvm::outs();
   const Session &session = onGraph.session();
   out << "model " << onGraph.model().info().name << " on " << arguments.graph << ", ";
+  if (runRanks())
+    out << runRanks()->size() << " ranks, times of the first, ";
   if (arguments.device != "cpu")
     out << arguments.device << "\n";
   else if (arguments.threads == 0)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "InspectParts.h"
 #include "Inspector.h"
 #include "ModelOnGraph.h"
 #include "Report.h"
@@ -13,6 +14,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -331,6 +333,11 @@ int gnnc::runInspect(const InspectArguments &arguments) {
   llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
   if (!model)
     return fail(model.takeError());
+  if (llvm::sys::fs::is_directory(arguments.graph)) {
+    if (llvm::Error error = inspectParts(*model, arguments.graph, arguments.json, llvm::outs()))
+      return fail(std::move(error));
+    return ExitOk;
+  }
   Plans plans;
   if (!arguments.graph.empty()) {
     llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.graph);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "Ranks.h"
 #include "Report.h"
 #include "gnnc-c/gnnc.h"
 #include "gnnc/Graphs/Partition.h"
@@ -483,10 +484,15 @@ int main(int argc, char **argv) {
     return finish(runImport(importArguments));
   if (app.got_subcommand("check"))
     return finish(runCheck(checkArguments));
-  if (app.got_subcommand("run"))
-    return finish(runModel(runArguments));
-  if (app.got_subcommand("train"))
-    return finish(runTrain(trainArguments));
+  if (app.got_subcommand("run") || app.got_subcommand("train") || app.got_subcommand("bench")) {
+    if (llvm::Error error = startRanks(argv[0]))
+      return fail(std::move(error));
+    int status = finish(app.got_subcommand("run")     ? runModel(runArguments)
+                        : app.got_subcommand("train") ? runTrain(trainArguments)
+                                                      : runBench(benchArguments));
+    endRanks(status);
+    return status;
+  }
   if (app.got_subcommand("inspect"))
     return finish(runInspect(inspectArguments));
   if (app.got_subcommand("tune"))
@@ -495,5 +501,5 @@ int main(int argc, char **argv) {
     return finish(runReorder(reorderArguments));
   if (app.got_subcommand("partition"))
     return finish(runPartition(partitionArguments));
-  return finish(runBench(benchArguments));
+  return ExitUsage;
 }

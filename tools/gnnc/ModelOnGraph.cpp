@@ -21,7 +21,7 @@ llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::st
                                                                    const std::string &graphPath, int threads,
                                                                    llvm::StringRef program, llvm::StringRef device,
                                                                    llvm::StringRef tuning, bool makesProgram) {
-  llvm::Expected<DeviceChoice> choice = parseDevice(device);
+  llvm::Expected<DeviceChoice> choice = parseDevice(deviceOfRank(device));
   if (!choice)
     return choice.takeError();
   Stopwatch watch;
@@ -29,7 +29,10 @@ llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::st
   if (!model)
     return model.takeError();
   double secondsToLoad = watch.lap();
-  llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(graphPath);
+  llvm::Expected<std::string> path = graphFileOfRank(graphPath);
+  if (!path)
+    return path.takeError();
+  llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(*path);
   if (!file)
     return file.takeError();
   // What it goes on from would have to be computed first, and then it is the whole.
@@ -41,15 +44,22 @@ llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::st
   if (!bound)
     return bound.takeError();
   onGraph->boundGraph.emplace(std::move(*bound));
+  if (llvm::Error error = onGraph->joinRanks())
+    return std::move(error);
   onGraph->secondsToLoad = secondsToLoad;
   onGraph->secondsToRead = watch.lap();
-  llvm::Expected<TuningText> tuned = TuningText::read(tuning, modelPath);
+  const RunRanks *ranks = runRanks();
+  llvm::Expected<TuningText> tuned =
+      TuningText::read(ranks && tuning.empty() ? llvm::StringRef(kNoTuning) : tuning, modelPath);
   if (!tuned)
     return tuned.takeError();
   gnnc_graph_desc description = onGraph->boundGraph->description();
   description.tuning = tuned->path.empty() ? nullptr : tuned->text.c_str();
   std::string ignored;
-  llvm::Expected<Session> session = Session::create(onGraph->modelFile, description, threads, *choice, &ignored);
+  llvm::ArrayRef<gnnc_row_counts> counts = onGraph->boundGraph->rowCounts();
+  gnnc_part_desc part = {sizeof part, int32_t(counts.size()), counts.data(), ranks ? &ranks->collectives() : nullptr};
+  llvm::Expected<Session> session = Session::create(onGraph->modelFile, description, threadsOfRank(threads), *choice,
+                                                    &ignored, ranks ? &part : nullptr);
   if (!session)
     return onGraph->explain(session.takeError(), tuned->path);
   if (!ignored.empty())
@@ -67,6 +77,34 @@ llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::st
   onGraph->programName = program.str();
   onGraph->secondsToPrepare = watch.lap();
   return std::move(onGraph);
+}
+
+/// That all ranks have parts of the same partition.
+llvm::Error ModelOnGraph::joinRanks() {
+  const RunRanks *ranks = runRanks();
+  const GraphPart &part = boundGraph->part();
+  if (part.parts() > 1 && (!ranks || ranks->size() != part.parts() || ranks->rank() != part.rank()))
+    return llvm::createStringError("'" + graphFile.path() + "' is part " + llvm::Twine(part.rank()) + " of " +
+                                   llvm::Twine(part.parts()) + ": expected to be rank " + llvm::Twine(part.rank()) +
+                                   " of as many (mpirun -np " + llvm::Twine(part.parts()) +
+                                   " gnnc ... --graph FOLDER), found rank " + llvm::Twine(ranks ? ranks->rank() : 0) +
+                                   " of " + llvm::Twine(ranks ? ranks->size() : 1));
+  if (!ranks)
+    return llvm::Error::success();
+  dividedRows.emplace(modelFile.info(), part, *ranks);
+  constexpr size_t kLength = 32;
+  std::string own = part.partition().take_front(kLength).str();
+  own.resize(kLength);
+  std::vector<char> all(kLength * size_t(ranks->size()));
+  if (llvm::Error error = ranks->gather(own.data(), all.data(), kLength))
+    return error;
+  for (int rank = 0; rank < ranks->size(); ++rank)
+    if (llvm::StringRef(all.data() + kLength * size_t(rank), kLength) != llvm::StringRef(all.data(), kLength))
+      return llvm::createStringError("'" + graphFile.path() +
+                                     "': expected parts of one partition, found others on "
+                                     "ranks 0 and " +
+                                     llvm::Twine(rank));
+  return llvm::Error::success();
 }
 
 llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::StringRef model) {
@@ -151,7 +189,7 @@ llvm::Error ModelOnGraph::run(const Parameters &params) {
 llvm::Error ModelOnGraph::bind(const Parameters &params) {
   if (llvm::Error error = programRun->bind(inputs(params)))
     return explain(std::move(error));
-  if (modelSession->isOnCPU())
+  if (!modelSession->canRecord())
     return llvm::Error::success();
   llvm::Expected<Recording> made = modelSession->record(&*programRun);
   if (!made)

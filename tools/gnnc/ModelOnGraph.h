@@ -8,6 +8,8 @@
 #ifndef GNNC_TOOLS_GNNC_MODELONGRAPH_H
 #define GNNC_TOOLS_GNNC_MODELONGRAPH_H
 
+#include "Ranks.h"
+#include "gnnc/Host/DividedRows.h"
 #include "gnnc/Host/GraphFile.h"
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/Parameters.h"
@@ -23,7 +25,8 @@ struct TuningText {
   static llvm::Expected<TuningText> read(llvm::StringRef choice, llvm::StringRef model);
 };
 
-/// A model file, a graph file and the model prepared for the graph, with the times that took.
+/// A model file, a graph file and the model prepared for the graph, with the times that took. Where this process is one
+/// of several ranks, the graph is its part.
 class ModelOnGraph {
 public:
   /// Without `makesProgram` `session` and `bound` can be used, but neither `program` nor what runs it: the program's
@@ -40,6 +43,10 @@ public:
   const Session &session() const { return *modelSession; }
   const ProgramRun &program() const { return *programRun; }
   ExtentLookup extents() const;
+  /// Null: this process has the whole graph.
+  const DividedRows *divided() const { return dividedRows ? &*dividedRows : nullptr; }
+  /// Extents of the whole graph.
+  ExtentLookup wholeExtents() const { return dividedRows ? dividedRows->wholeExtents(extents()) : extents(); }
 
   /// Random gradients of outputs, where the graph file has none.
   llvm::Error fillGradients(uint64_t seed);
@@ -60,12 +67,14 @@ public:
 private:
   ModelOnGraph(ModelFile model, SafetensorsFile graph) : modelFile(std::move(model)), graphFile(std::move(graph)) {}
   llvm::Error explain(llvm::Error error, llvm::StringRef tuning = "") const;
+  llvm::Error joinRanks();
   std::vector<gnnc_binding> inputs(const Parameters &params) const;
 
   ModelFile modelFile;
   SafetensorsFile graphFile;
   std::optional<BoundGraph> boundGraph;
   std::optional<Session> modelSession;
+  std::optional<DividedRows> dividedRows;
   std::optional<ProgramRun> programRun;
   Recording recording;
   std::vector<HostTensor> gradients;

@@ -35,7 +35,12 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
   auto isDivided = [&](llvm::StringRef name) {
     const SpaceInfo *space = model.findSpace(name);
     bool isEntries = llvm::any_of(model.sparseInputs, [&](const SparseInfo &sparse) { return sparse.entries == name; });
-    return space && space->kind == "root" && !isEntries;
+    return space && space->kind == "root" && !isEntries && model.haloRole(name).second == HaloRole::None;
+  };
+  // Maps of a model for ranks lead to own elements and the halo together.
+  auto targetOf = [&](const MapInfo &map) {
+    auto [space, role] = model.haloRole(map.to);
+    return role == HaloRole::All ? space.str() : map.to;
   };
   bool computes = llvm::any_of(model.maps, [](const MapInfo &map) { return !map.source.empty(); }) ||
                   llvm::any_of(model.inputs, [](const TensorInfo &input) { return !input.source.empty(); });
@@ -45,8 +50,8 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
   for (const MapInfo &map : model.maps) {
     if (map.kind != "root" || !isDivided(map.from))
       continue;
-    if (isDivided(map.to))
-      options.maps.push_back({map.name, map.from, map.to});
+    if (isDivided(targetOf(map)))
+      options.maps.push_back({map.name, map.from, targetOf(map)});
     else if (std::string tensor = tensorOfMap(map, file); file.find(tensor))
       options.rows[tensor] = map.from;
   }
@@ -62,6 +67,11 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
   }
   if (!options.along.empty())
     return llvm::Error::success();
+  if (model.distributed) {
+    for (const auto &[space, map] : model.distributed->along)
+      options.along.push_back(map);
+    return llvm::Error::success();
+  }
   llvm::StringMap<int> sweeps;
   for (const KernelInfo &kernel : model.kernels)
     if (kernel.map)

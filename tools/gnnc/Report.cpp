@@ -7,6 +7,7 @@
 
 #include "Report.h"
 #include "Commands.h"
+#include "Ranks.h"
 
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/Format.h"
@@ -14,14 +15,21 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <thread>
 
 using namespace gnnc;
 
 int gnnc::fail(llvm::Error error) {
   llvm::outs().flush();
-  llvm::handleAllErrors(std::move(error), [](const llvm::ErrorInfoBase &info) {
+  std::string who;
+  if (const RunRanks *ranks = runRanks(); ranks && ranks->rank() > 0) {
+    // What all ranks find the first one says, and ends the others.
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    who = "rank " + std::to_string(ranks->rank()) + ": ";
+  }
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
     // A name from a file may have anything in it, such as what moves a terminal's cursor.
-    llvm::errs() << "gnnc: error: ";
+    llvm::errs() << "gnnc: error: " << who;
     for (char c : info.message())
       if ((uint8_t(c) >= 0x20 && c != 0x7f) || c == '\n' || c == '\t')
         llvm::errs() << c;

@@ -16,23 +16,25 @@
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/xxhash.h"
 
+#include <array>
 #include <cmath>
 
 using namespace gnnc;
 
+/// Those of the whole graph.
 static llvm::Expected<Parameters> readParameters(const RunArguments &arguments, const ModelOnGraph &onGraph) {
   const ModelInfo &info = onGraph.model().info();
   if (arguments.params.empty())
-    return Parameters::random(info, onGraph.extents(), arguments.seed);
+    return Parameters::random(info, onGraph.wholeExtents(), arguments.seed);
   llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.params);
   if (!file)
     return file.takeError();
   if (arguments.paramsMap.empty())
-    return Parameters::load(info, onGraph.extents(), *file, nullptr, info.findProgram(arguments.program));
+    return Parameters::load(info, onGraph.wholeExtents(), *file, nullptr, info.findProgram(arguments.program));
   llvm::Expected<ParamsMap> map = ParamsMap::open(arguments.paramsMap);
   if (!map)
     return map.takeError();
-  return Parameters::load(info, onGraph.extents(), *file, &*map, info.findProgram(arguments.program));
+  return Parameters::load(info, onGraph.wholeExtents(), *file, &*map, info.findProgram(arguments.program));
 }
 
 /// Numbers that the program needs and takes from the object.
@@ -86,22 +88,23 @@ static bool isIntegerVector(const FileTensor *tensor) {
 }
 
 /// Where the graph has classes and a split, and `logits` is one row of scores for each node: how many test nodes have
-/// their greatest score at their class. The first of equal scores counts. An output of another name may be anything.
-static void printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
-                          llvm::raw_ostream &out) {
+/// their greatest score at their class, and of how many. The first of equal scores counts. An output of another name
+/// may be anything.
+static std::array<int64_t, 2> countRight(const SafetensorsFile &graph, const HostTensor &scores,
+                                         const TensorInfo &info) {
   const FileTensor *classes = graph.find("y"), *test = graph.find("test_idx");
   bool fits = info.name == "logits" && isIntegerVector(classes) && isIntegerVector(test) && info.space == "node" &&
               info.dims.size() == 1 && info.dims[0] > 1 && classes->elements == scores.shape()[0];
   if (!fits)
-    return;
+    return {0, 0};
   int64_t width = info.dims[0], right = 0, counted = 0;
   for (int64_t i = 0; i < test->elements; ++i) {
     int64_t node = integerAt(*test, i);
     if (node < 0 || node >= classes->elements)
-      return;
+      return {0, 0};
     int64_t expected = integerAt(*classes, node);
     if (expected >= width)
-      return;
+      return {0, 0};
     if (expected < 0) // unlabelled
       continue;
     int64_t best = 0;
@@ -111,10 +114,25 @@ static void printAccuracy(const SafetensorsFile &graph, const HostTensor &scores
     ++counted;
     right += best == expected;
   }
-  if (counted == 0)
-    return;
-  out << llvm::format("test accuracy %.4f (%lld of %lld)\n", double(right) / double(counted), (long long)right,
-                      (long long)counted);
+  return {right, counted};
+}
+
+/// Of all ranks together.
+static llvm::Error printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
+                                 llvm::raw_ostream &out) {
+  std::array<int64_t, 2> found = countRight(graph, scores, info);
+  if (const RunRanks *ranks = runRanks()) {
+    std::vector<std::array<int64_t, 2>> all(size_t(ranks->size()));
+    if (llvm::Error error = ranks->gather(found.data(), all.data(), sizeof found))
+      return error;
+    found = {0, 0};
+    for (const std::array<int64_t, 2> &each : all)
+      found = {found[0] + each[0], found[1] + each[1]};
+  }
+  if (found[1] > 0)
+    out << llvm::format("test accuracy %.4f (%lld of %lld)\n", double(found[0]) / double(found[1]), (long long)found[0],
+                        (long long)found[1]);
+  return llvm::Error::success();
 }
 
 /// What an output is called in the file. A model that was exported from another framework has numbered outputs and
@@ -131,10 +149,23 @@ static std::string nameInFile(const ModelInfo &info, llvm::StringRef name) {
   return name.str();
 }
 
-static llvm::Error writeOutputs(const std::string &path, const ModelOnGraph &onGraph) {
+/// Of ranks, what they have of each in one, on the first.
+static llvm::Expected<std::vector<HostTensor>> collectOutputs(const ModelOnGraph &onGraph, const ProgramInfo &program) {
+  std::vector<HostTensor> all;
+  for (auto [tensor, info] : llvm::zip_equal(onGraph.program().outputs(), program.outputs)) {
+    llvm::Expected<HostTensor> whole = onGraph.divided()->collect(tensor, info.space);
+    if (!whole)
+      return whole.takeError();
+    all.push_back(std::move(*whole));
+  }
+  return std::move(all);
+}
+
+static llvm::Error writeOutputs(const std::string &path, const ModelOnGraph &onGraph,
+                                llvm::ArrayRef<HostTensor> outputs) {
   SafetensorsWriter writer;
   writer.addMetadata("model", onGraph.model().info().name);
-  for (const HostTensor &tensor : onGraph.program().outputs())
+  for (const HostTensor &tensor : outputs)
     if (llvm::Error error =
             writer.add(nameInFile(onGraph.model().info(), tensor.name()), tensor.type(), tensor.shape(), tensor.data()))
       return error;
@@ -167,6 +198,9 @@ int gnnc::runModel(const RunArguments &arguments) {
     return fail(inside.takeError());
   if (llvm::Error error = params->addEmbedded(onGraph.model(), llvm::ArrayRef(program.updates)))
     return fail(std::move(error));
+  if (onGraph.divided())
+    if (llvm::Error error = onGraph.divided()->take(*params))
+      return fail(std::move(error));
   Stopwatch watch;
   if (llvm::Error error = onGraph.run(*params))
     return fail(std::move(error));
@@ -174,10 +208,17 @@ int gnnc::runModel(const RunArguments &arguments) {
 
   llvm::raw_ostream &out = llvm::outs();
   std::vector<std::string> extents;
+  ExtentLookup whole = onGraph.wholeExtents();
+  auto isOwn = [&](const SpaceInfo &space) {
+    return space.kind == "root" && info.haloRole(space.name).second == HaloRole::None;
+  };
   for (const SpaceInfo &space : info.spaces)
-    if (space.kind == "root")
-      extents.push_back(space.name + " " + formatCount(onGraph.session().extent(space.name)));
-  out << "model " << info.name << " on " << arguments.graph << ": " << llvm::join(extents, ", ") << "\n";
+    if (std::optional<int64_t> extent = isOwn(space) ? whole(space.name) : std::nullopt)
+      extents.push_back(space.name + " " + formatCount(*extent));
+  out << "model " << info.name << " on " << arguments.graph << ": " << llvm::join(extents, ", ");
+  if (runRanks())
+    out << ", on " << runRanks()->size() << " ranks";
+  out << "\n";
   if (given > 0 && arguments.params.empty())
     out << "parameters: " << formatCount(given) << " random numbers from seed " << arguments.seed
         << " (no --params given)\n";
@@ -186,17 +227,24 @@ int gnnc::runModel(const RunArguments &arguments) {
   if (*inside > 0)
     out << "parameters: " << formatCount(*inside) << " numbers in " << arguments.model << "\n";
 
-  for (auto [tensor, output] :
-       llvm::zip_equal(onGraph.program().outputs(), info.findProgram(arguments.program)->outputs))
+  std::vector<HostTensor> collected;
+  if (onGraph.divided()) {
+    llvm::Expected<std::vector<HostTensor>> all = collectOutputs(onGraph, program);
+    if (!all)
+      return fail(all.takeError());
+    collected = std::move(*all);
+  }
+  llvm::ArrayRef<HostTensor> outputs = onGraph.divided() ? llvm::ArrayRef(collected) : onGraph.program().outputs();
+  for (auto [tensor, output] : llvm::zip_equal(outputs, program.outputs))
     printOutput(tensor, output, out);
   if (!arguments.params.empty() || given == 0)
-    for (auto [tensor, output] :
-         llvm::zip_equal(onGraph.program().outputs(), info.findProgram(arguments.program)->outputs))
-      printAccuracy(onGraph.graph(), tensor, output, out);
+    for (auto [tensor, output] : llvm::zip_equal(onGraph.program().outputs(), program.outputs))
+      if (llvm::Error error = printAccuracy(onGraph.graph(), tensor, output, out))
+        return fail(std::move(error));
   out << "run " << formatSeconds(seconds) << " (load " << formatSeconds(onGraph.loadSeconds()) << ", prepare "
       << formatSeconds(onGraph.prepareSeconds()) << ")\n";
-  if (!arguments.output.empty()) {
-    if (llvm::Error error = writeOutputs(arguments.output, onGraph))
+  if (!arguments.output.empty() && (!onGraph.divided() || onGraph.divided()->isFirst())) {
+    if (llvm::Error error = writeOutputs(arguments.output, onGraph, outputs))
       return fail(std::move(error));
     out << "wrote " << arguments.output << "\n";
   }

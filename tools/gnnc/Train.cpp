@@ -18,6 +18,7 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <cmath>
 #include <csignal>
 
@@ -49,6 +50,7 @@ public:
 
 private:
   llvm::Error runOnce(uint64_t seed);
+  llvm::Expected<bool> agree(bool saves);
   void showProgress(Progress &progress) const;
   void printBest(llvm::StringRef title) const;
   bool isOutOfPatience() const;
@@ -59,9 +61,12 @@ private:
   Trainer &trainer;
   std::optional<TrainLog> log;
   std::vector<Metrics> results;
+  bool isStopped = false; ///< a signal came
 };
 
 } // namespace
+
+static bool isFirst() { return !runRanks() || runRanks()->rank() == 0; }
 
 static std::string formatMetrics(const Metrics &metrics) {
   std::string text;
@@ -92,10 +97,32 @@ bool Training::isOutOfPatience() const {
   return arguments.patience > 0 && trainer.epochs() - trainer.bestEpoch() >= arguments.patience;
 }
 
+/// Ranks stop, and save (`saves` says whether this one would), at the same epoch: a signal comes to each at another
+/// time, and their clocks differ.
+llvm::Expected<bool> Training::agree(bool saves) {
+  isStopped = interrupted;
+  const RunRanks *ranks = runRanks();
+  if (!ranks)
+    return saves;
+  std::array<int64_t, 2> own = {isStopped, saves};
+  std::vector<std::array<int64_t, 2>> all(size_t(ranks->size()));
+  if (llvm::Error error = ranks->gather(own.data(), all.data(), sizeof own))
+    return std::move(error);
+  isStopped = llvm::any_of(all, [](const std::array<int64_t, 2> &each) { return each[0] != 0; });
+  return all[0][1] != 0;
+}
+
 llvm::Error Training::runOnce(uint64_t seed) {
   if (llvm::Error error = trainer.initialize(seed))
     return error;
-  if (!arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint)) {
+  bool resumes = !arguments.checkpoint.empty() && llvm::sys::fs::exists(arguments.checkpoint);
+  if (runRanks()) {
+    llvm::Expected<int64_t> first = runRanks()->ofFirst(resumes);
+    if (!first)
+      return first.takeError();
+    resumes = *first;
+  }
+  if (resumes) {
     if (llvm::Error error = trainer.loadCheckpoint(arguments.checkpoint))
       return error;
     llvm::outs() << "resuming after epoch " << trainer.epochs() << " of " << arguments.checkpoint;
@@ -106,7 +133,7 @@ llvm::Error Training::runOnce(uint64_t seed) {
     llvm::outs() << "\n";
   }
   // One log for all runs; where it goes on is known now.
-  if (!arguments.log.empty() && !log) {
+  if (isFirst() && !arguments.log.empty() && !log) {
     llvm::Expected<TrainLog> opened = TrainLog::open(arguments.log, trainer.epochs());
     if (!opened)
       return opened.takeError();
@@ -115,7 +142,17 @@ llvm::Error Training::runOnce(uint64_t seed) {
   Progress progress;
   Stopwatch watch;
   double sinceShown = 1, sinceSaved = 0;
-  while (trainer.epochs() < arguments.epochs && !isOutOfPatience() && !interrupted) {
+  while (trainer.epochs() < arguments.epochs && !isOutOfPatience()) {
+    llvm::Expected<bool> saves = agree(!arguments.checkpoint.empty() && sinceSaved >= 10);
+    if (!saves)
+      return saves.takeError();
+    if (*saves) {
+      if (llvm::Error error = trainer.saveCheckpoint(arguments.checkpoint))
+        return error;
+      sinceSaved = 0;
+    }
+    if (isStopped)
+      break;
     llvm::Expected<bool> better = trainer.epoch();
     if (!better)
       return better.takeError();
@@ -125,7 +162,7 @@ llvm::Error Training::runOnce(uint64_t seed) {
         return error;
     sinceShown += seconds;
     sinceSaved += seconds;
-    if (sinceShown >= 0.1) {
+    if (sinceShown >= 0.1 && isFirst()) {
       showProgress(progress);
       sinceShown = 0;
     }
@@ -133,11 +170,6 @@ llvm::Error Training::runOnce(uint64_t seed) {
     if (!std::isfinite(trainer.loss()))
       return llvm::createStringError("the loss of epoch " + llvm::Twine(trainer.epochs()) +
                                      " is not finite; a smaller learning rate may help");
-    if (!arguments.checkpoint.empty() && sinceSaved >= 10) {
-      if (llvm::Error error = trainer.saveCheckpoint(arguments.checkpoint))
-        return error;
-      sinceSaved = 0;
-    }
   }
   return arguments.checkpoint.empty() ? llvm::Error::success() : trainer.saveCheckpoint(arguments.checkpoint);
 }
@@ -168,15 +200,15 @@ llvm::Error Training::saveBest() const {
 llvm::Error Training::run() {
   // Not when hours have gone by.
   for (const std::string &path : {arguments.paramsOut, arguments.checkpoint})
-    if (!path.empty())
+    if (isFirst() && !path.empty())
       if (llvm::Error error = checkOutputFile(path))
         return error;
   Stopwatch watch;
-  for (int64_t i = 0; i < arguments.runs && !interrupted; ++i) {
+  for (int64_t i = 0; i < arguments.runs && !isStopped; ++i) {
     uint64_t seed = arguments.seed + uint64_t(i);
     if (llvm::Error error = runOnce(seed)) // What went well before is kept.
       return llvm::joinErrors(std::move(error), saveBest());
-    if (interrupted)
+    if (isStopped)
       break;
     results.push_back(trainer.bestMetrics());
     printBest(arguments.runs > 1 ? "seed " + std::to_string(seed) + ": " : "");
@@ -186,7 +218,7 @@ llvm::Error Training::run() {
   if (llvm::Error error = saveBest())
     return error;
   llvm::outs() << "trained in " << formatSeconds(watch.lap()) << "\n";
-  if (interrupted)
+  if (isStopped)
     return llvm::createStringError(
         "interrupted after epoch " + llvm::Twine(trainer.epochs()) +
         (arguments.checkpoint.empty() ? "" : "; run the same command to resume from '" + arguments.checkpoint + "'"));
@@ -203,8 +235,8 @@ int gnnc::runTrain(const TrainArguments &arguments) {
       /*makesProgram=*/false);
   if (!onGraph)
     return fail(onGraph.takeError());
-  llvm::Expected<Trainer> trainer =
-      Trainer::create((*onGraph)->model(), (*onGraph)->session(), (*onGraph)->bound(), arguments.select);
+  llvm::Expected<Trainer> trainer = Trainer::create((*onGraph)->model(), (*onGraph)->session(), (*onGraph)->bound(),
+                                                    arguments.select, (*onGraph)->divided());
   if (!trainer)
     return fail(trainer.takeError());
   if (llvm::any_of((*onGraph)->model().info().params, [](const TensorInfo &param) { return param.embedded; }))

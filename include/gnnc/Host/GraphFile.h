@@ -26,6 +26,7 @@
 #ifndef GNNC_HOST_GRAPHFILE_H
 #define GNNC_HOST_GRAPHFILE_H
 
+#include "gnnc/Host/GraphPart.h"
 #include "gnnc/Host/GraphSource.h"
 #include "gnnc/Host/HostTensor.h"
 #include "gnnc/Host/ModelInfo.h"
@@ -48,6 +49,9 @@ public:
   /// For gnnc_api::prepare; valid until this object is moved.
   gnnc_graph_desc description() const;
   llvm::ArrayRef<gnnc_binding> inputs() const { return inputBindings; }
+  /// What part of a graph the file is, and for gnnc_api::prepare_part the rows that are exchanged.
+  const GraphPart &part() const { return *filePart; }
+  llvm::ArrayRef<gnnc_row_counts> rowCounts() const { return counts; }
   /// Extent of a root or static space of the model.
   std::optional<int64_t> extent(llvm::StringRef space) const;
 
@@ -67,6 +71,10 @@ private:
   llvm::Expected<std::shared_ptr<const Integers>> compute(llvm::StringRef source, const llvm::Twine &neededBy);
   llvm::Error bindComputedMap(const MapInfo &map);
   llvm::Error bindComputedInput(const TensorInfo &input);
+  llvm::Error bindNumbers(const TensorInfo &input);
+  llvm::Error readPart();
+  /// Of a whole graph: a space of elements of other ranks, or a map from one.
+  bool isOfOtherRanks(llvm::StringRef name) const;
   std::string tensorNameOf(const TensorInfo &input) const;
   llvm::Error bindSparseInput(const SparseInfo &sparse);
   llvm::Error bindInput(const TensorInfo &input);
@@ -90,6 +98,8 @@ private:
   std::shared_ptr<GraphSources> sources;
   std::deque<std::shared_ptr<const Integers>> computed;
   std::deque<std::vector<int32_t>> madeIndices; ///< of dense inputs made sparse
+  std::optional<GraphPart> filePart;
+  std::vector<gnnc_row_counts> counts;
 };
 
 /// The sparse form of an input in a graph file, checked.

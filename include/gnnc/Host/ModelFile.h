@@ -123,9 +123,11 @@ using Recording = std::unique_ptr<gnnc_recording, RecordingDeleter>;
 class Session {
 public:
   /// `threads`: 0 is one for each processor. If the description's tuning is for another compilation of the model, it is
-  /// ignored, and `ignored` says why; without `ignored` this is an error.
+  /// ignored, and `ignored` says why; without `ignored` this is an error. With `part` the graph is one of several
+  /// ranks, which all do this at once.
   static llvm::Expected<Session> create(const ModelFile &model, const gnnc_graph_desc &graph, int threads,
-                                        DeviceChoice device = {}, std::string *ignored = nullptr);
+                                        DeviceChoice device = {}, std::string *ignored = nullptr,
+                                        const gnnc_part_desc *part = nullptr);
   /// The same or another graph in the same context.
   llvm::Expected<Session> prepare(const gnnc_graph_desc &graph) const;
 
@@ -146,6 +148,8 @@ public:
   llvm::Error replay(const Recording &recording) const;
 
   bool isOnCPU() const { return device.isCPU(); }
+  /// Whether what runs on it can be recorded: on a device, if no other rank has to be waited for.
+  bool canRecord() const { return !device.isCPU() && !isOfRanks; }
   /// Extent of a space in the prepared graph; -1 for an unknown name.
   int64_t extent(const std::string &space) const;
   size_t graphBytes() const;
@@ -169,7 +173,8 @@ private:
   const ModelFile *model;
   const gnnc_api *api;
   DeviceChoice device;
-  llvm::Error prepareGraph(const gnnc_graph_desc &graph, gnnc_status &status);
+  bool isOfRanks = false;
+  llvm::Error prepareGraph(const gnnc_graph_desc &graph, gnnc_status &status, const gnnc_part_desc *part = nullptr);
   std::shared_ptr<gnnc_context> context; ///< released after the graph and the stream
   std::shared_ptr<void> stream;          ///< null on a CPU
   Handle<gnnc_graph> graph{nullptr, Deleter{nullptr}};

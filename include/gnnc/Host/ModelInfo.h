@@ -20,6 +20,7 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +50,7 @@ struct TensorInfo {
   bool gradient = false; ///< an input that is the gradient of an output
   bool embedded = false; ///< a parameter or state that the object has values for
   std::string source;    ///< an input computed from the graph's integers; see GraphSource.h
+  bool numbers = false;  ///< an input: the elements' numbers in the whole graph, as integers of the type's width
   ElementType type = ElementType::F32;
 };
 
@@ -69,7 +71,7 @@ struct ScheduleInfo {
 
 /// One kernel: a sweep, a matrix product or an outer sum. Kernels are listed in the order in which they run.
 struct KernelInfo {
-  std::string name, function, kind;      ///< "sweep", "product" or "outer_sum"
+  std::string name, function, kind;      ///< "sweep", "product", "outer_sum", "transfer" or "all_reduce"
   std::string half = "forward";          ///< "backward": only gradients and updates need it
   std::optional<int64_t> launches;       ///< on a GPU; none where the model has no code for one
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
@@ -105,12 +107,27 @@ struct AlternativeInfo {
   int64_t percent = 100;
 };
 
+/// Of a model that was compiled for ranks: the map that each space of a graph goes along.
+struct DistributedInfo {
+  std::map<std::string, std::string> along;
+};
+
+/// What the compiler declares for a space of which elements of other ranks are read.
+enum class HaloRole {
+  None,
+  Halo, ///< space S.halo: those elements
+  Send, ///< space S.send: those that others read
+  Sent, ///< map S.sent: from S.send to S
+  All,  ///< space S.all: own elements and the halo
+};
+
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
   ElementType type = ElementType::F32; ///< the type of computation; tensors may be stored as another
   bool exported = false;               ///< goes by the names of a program of another framework
   std::string storage;                 ///< "bf16" or "f16" where rows of spaces are stored as such; else empty
+  std::optional<DistributedInfo> distributed;
   std::vector<SpaceInfo> spaces;
   std::vector<MapInfo> maps;
   std::vector<TensorInfo> inputs, params, states, outputs;
@@ -129,6 +146,10 @@ struct ModelInfo {
   const SpaceInfo *findSpace(llvm::StringRef name) const;
   const MapInfo *findMap(llvm::StringRef name) const;
   const ProgramInfo *findProgram(llvm::StringRef name) const;
+  /// Whether elements of other ranks are read of a space.
+  bool hasHalo(llvm::StringRef space) const;
+  /// What a space or map is, and of which space.
+  std::pair<llvm::StringRef, HaloRole> haloRole(llvm::StringRef name) const;
 };
 
 } // namespace gnnc

@@ -81,6 +81,9 @@ public:
   /// writes to the copies.
   llvm::Error addEmbedded(const ModelFile &model, std::optional<llvm::ArrayRef<std::string>> names = std::nullopt);
 
+  /// What `change` makes of a tensor takes its place, if there is one of that name.
+  llvm::Error replace(llvm::StringRef name, llvm::function_ref<llvm::Expected<HostTensor>(const HostTensor &)> change);
+
   llvm::ArrayRef<HostTensor> tensors() const { return list; }
   /// For Session::run; valid while this object lives.
   std::vector<gnnc_binding> bindings() const;

@@ -15,6 +15,7 @@
 #ifndef GNNC_HOST_TRAINER_H
 #define GNNC_HOST_TRAINER_H
 
+#include "gnnc/Host/DividedRows.h"
 #include "gnnc/Host/GraphFile.h"
 #include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/Parameters.h"
@@ -29,9 +30,10 @@ public:
   /// `session` and `graph` must outlive the trainer and must not be moved. An error if the model has no train statement
   /// or the graph lacks what training needs. `select`: the metric that decides which epoch is the best, as NAME,
   /// NAME:min or NAME:max. For NAME alone, the least value is the best if the name contains "loss" or "error",
-  /// otherwise the greatest. Empty: the first metric whose name begins with "val", else the training loss.
+  /// otherwise the greatest. Empty: the first metric whose name begins with "val", else the training loss. `divided`:
+  /// of a rank that trains together with others, which all make the same calls.
   static llvm::Expected<Trainer> create(const ModelFile &model, const Session &session, const BoundGraph &graph,
-                                        llvm::StringRef select = "");
+                                        llvm::StringRef select = "", const DividedRows *divided = nullptr);
 
   /// "least loss", "greatest val_accuracy".
   std::string selection() const { return (takesLeast ? "least " : "greatest ") + chosenMetric; }
@@ -80,10 +82,15 @@ private:
   llvm::Error bindEpoch();
   llvm::Error runEpoch();
   llvm::Error fetch();
+  std::optional<std::string> spaceOf(llvm::StringRef tensor) const;
+  llvm::Error add(SafetensorsWriter &writer, const std::string &name, const HostTensor &tensor,
+                  std::vector<HostTensor> &collected) const;
+  llvm::Error write(SafetensorsWriter &writer, llvm::StringRef path) const;
 
   const ModelFile *model;
   const Session *session;
   const BoundGraph *graph;
+  const DividedRows *divided = nullptr; ///< null: this process has the whole graph
   std::shared_ptr<DeviceTensors> onDevice;
   ProgramRun initialization, step;
   std::optional<ProgramRun> evaluation;

@@ -1,0 +1,252 @@
+//===- InspectParts.cpp - gnnc inspect on the parts of a graph ------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What each rank would hold, send and receive. One process looks at all parts, and runs none.
+//
+//===----------------------------------------------------------------------===//
+
+#include "InspectParts.h"
+#include "Report.h"
+#include "gnnc/Host/GraphFile.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+
+using namespace gnnc;
+
+namespace {
+
+/// One rank's part.
+struct Part {
+  std::map<std::string, int64_t> extents;
+  size_t graphBytes = 0;
+  std::map<std::string, size_t> workspaces; ///< of programs that the part has all data for
+};
+
+/// What a rank moves when a function runs once.
+struct Traffic {
+  int64_t sent = 0, received = 0;
+};
+
+class PartsInspector {
+public:
+  PartsInspector(const ModelFile &model, llvm::StringRef folder) : model(model), folder(folder) {}
+
+  llvm::Error read();
+  void printText(llvm::raw_ostream &out) const;
+  void printJSON(llvm::raw_ostream &out) const;
+
+private:
+  llvm::Expected<Part> readPart(const SafetensorsFile &file, int rank, int parts);
+  std::vector<std::string> functions() const;
+  Traffic trafficOf(llvm::StringRef function, const Part &part) const;
+  int64_t reducedBytes(llvm::StringRef function) const;
+  int64_t evaluate(const SymbolicExpr &expression, const Part &part) const;
+  int64_t count(llvm::StringRef function, llvm::StringRef kind) const;
+
+  const ModelFile &model;
+  std::string folder, partition;
+  std::vector<std::string> divided; ///< root spaces that ranks have elements of their own of
+  std::vector<Part> parts;
+};
+
+} // namespace
+
+llvm::Expected<Part> PartsInspector::readPart(const SafetensorsFile &file, int rank, int size) {
+  llvm::Expected<BoundGraph> graph = BoundGraph::create(file, model.info());
+  if (!graph)
+    return graph.takeError();
+  const GraphPart &of = graph->part();
+  if (of.rank() != rank || of.parts() != size)
+    return llvm::createStringError("'" + file.path() + "': expected part " + llvm::Twine(rank) + " of " +
+                                   llvm::Twine(size) + ", found part " + llvm::Twine(of.rank()) + " of " +
+                                   llvm::Twine(of.parts()));
+  if (rank > 0 && of.partition() != partition)
+    return llvm::createStringError("'" + file.path() + "': expected parts of one partition, found another's");
+  partition = of.partition().str();
+  llvm::ArrayRef<gnnc_row_counts> counts = graph->rowCounts();
+  gnnc_collectives nobody = {sizeof nobody, rank, size, 1, nullptr, nullptr, nullptr, nullptr};
+  gnnc_part_desc part = {sizeof part, int32_t(counts.size()), counts.data(), &nobody};
+  llvm::Expected<Session> session = Session::create(model, graph->description(), /*threads=*/1,
+                                                    {1, 0, /*planOnly=*/true}, /*ignored=*/nullptr, &part);
+  if (!session)
+    return llvm::createStringError("'" + file.path() + "': " + llvm::toString(session.takeError()));
+  Part result;
+  for (const SpaceInfo &space : model.info().spaces) {
+    result.extents[space.name] = session->extent(space.name);
+    bool isOwn = model.info().haloRole(space.name).second == HaloRole::None;
+    if (rank == 0 && space.kind == "root" && isOwn && of.isDivided(space.name))
+      divided.push_back(space.name);
+  }
+  result.graphBytes = session->graphBytes();
+  for (const ProgramInfo &program : model.info().programs)
+    if (llvm::Expected<size_t> bytes = session->workspaceBytes(program.name))
+      result.workspaces[program.name] = *bytes;
+    else
+      llvm::consumeError(bytes.takeError());
+  return std::move(result);
+}
+
+llvm::Error PartsInspector::read() {
+  auto pathOf = [&](int rank) {
+    llvm::SmallString<256> path(folder);
+    llvm::sys::path::append(path, "part." + llvm::Twine(rank) + ".safetensors");
+    return path.str().str();
+  };
+  int size = 0;
+  while (llvm::sys::fs::exists(pathOf(size)))
+    ++size;
+  if (size == 0)
+    return llvm::createStringError("'" + folder +
+                                   "' has no 'part.0.safetensors': expected a folder that gnnc "
+                                   "partition wrote");
+  for (int rank = 0; rank < size; ++rank) {
+    llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(pathOf(rank));
+    if (!file)
+      return file.takeError();
+    llvm::Expected<Part> part = readPart(*file, rank, size);
+    if (!part)
+      return part.takeError();
+    parts.push_back(std::move(*part));
+  }
+  return llvm::Error::success();
+}
+
+/// In the order of their kernels.
+std::vector<std::string> PartsInspector::functions() const {
+  std::vector<std::string> names;
+  for (const KernelInfo &kernel : model.info().kernels)
+    if (!llvm::is_contained(names, kernel.function))
+      names.push_back(kernel.function);
+  return names;
+}
+
+int64_t PartsInspector::count(llvm::StringRef function, llvm::StringRef kind) const {
+  return llvm::count_if(model.info().kernels,
+                        [&](const KernelInfo &kernel) { return kernel.function == function && kernel.kind == kind; });
+}
+
+int64_t PartsInspector::evaluate(const SymbolicExpr &expression, const Part &part) const {
+  auto extents = [&](llvm::StringRef space) -> std::optional<int64_t> {
+    auto found = part.extents.find(space.str());
+    return found == part.extents.end() ? std::nullopt : std::optional(found->second);
+  };
+  return int64_t(expression.evaluate(extents).value_or(0));
+}
+
+Traffic PartsInspector::trafficOf(llvm::StringRef function, const Part &part) const {
+  Traffic traffic;
+  for (const KernelInfo &kernel : model.info().kernels)
+    if (kernel.function == function && kernel.kind == "transfer") {
+      traffic.sent += evaluate(kernel.read, part);
+      traffic.received += evaluate(kernel.written, part);
+    }
+  return traffic;
+}
+
+int64_t PartsInspector::reducedBytes(llvm::StringRef function) const {
+  int64_t bytes = 0;
+  for (const KernelInfo &kernel : model.info().kernels)
+    if (kernel.function == function && kernel.kind == "all_reduce")
+      bytes += evaluate(kernel.written, parts.front());
+  return bytes;
+}
+
+void PartsInspector::printText(llvm::raw_ostream &out) const {
+  out << "model " << model.info().name << " on the " << parts.size() << " parts in " << folder << "\n";
+  Table table;
+  std::vector<std::string> head = {"rank"};
+  for (const std::string &space : divided) {
+    head.push_back(space);
+    if (model.info().hasHalo(space))
+      llvm::append_values(head, std::string("halo"), std::string("sends"));
+  }
+  head.push_back("graph");
+  for (const auto &[program, bytes] : parts.front().workspaces)
+    head.push_back("workspace " + program);
+  table.add(head);
+  for (auto [rank, part] : llvm::enumerate(parts)) {
+    std::vector<std::string> row = {std::to_string(rank)};
+    for (const std::string &space : divided) {
+      row.push_back(formatCount(part.extents.at(space)));
+      if (model.info().hasHalo(space))
+        for (const char *role : {".halo", ".send"})
+          row.push_back(formatCount(part.extents.at(space + role)));
+    }
+    row.push_back(formatBytes(part.graphBytes));
+    for (const auto &[program, bytes] : parts.front().workspaces)
+      row.push_back(part.workspaces.count(program) ? formatBytes(part.workspaces.at(program)) : "");
+    table.add(row);
+  }
+  table.print(out);
+  for (const std::string &function : functions()) {
+    int64_t transfers = count(function, "transfer"), reductions = count(function, "all_reduce");
+    if (transfers + reductions == 0)
+      continue;
+    out << "function " << function << ": " << transfers << (transfers == 1 ? " transfer" : " transfers");
+    if (reductions > 0)
+      out << ", " << reductions << (reductions == 1 ? " value" : " values") << " of "
+          << formatBytes(uint64_t(reducedBytes(function))) << (reductions == 1 ? "" : " together")
+          << " combined over all ranks";
+    out << "\n";
+    Table moved;
+    moved.add({"rank", "sends", "receives"});
+    Traffic all;
+    for (auto [rank, part] : llvm::enumerate(parts)) {
+      Traffic traffic = trafficOf(function, part);
+      moved.add({std::to_string(rank), formatBytes(uint64_t(traffic.sent)), formatBytes(uint64_t(traffic.received))});
+      all.sent += traffic.sent;
+      all.received += traffic.received;
+    }
+    moved.add({"all", formatBytes(uint64_t(all.sent)), formatBytes(uint64_t(all.received))});
+    if (transfers > 0)
+      moved.print(out);
+  }
+}
+
+void PartsInspector::printJSON(llvm::raw_ostream &out) const {
+  llvm::json::OStream json(out, 2);
+  json.object([&] {
+    json.attribute("model", model.info().name);
+    json.attribute("partition", partition);
+    json.attributeArray("ranks", [&] {
+      for (const Part &part : parts)
+        json.object([&] {
+          json.attributeObject("extents", [&] {
+            for (const auto &[space, extent] : part.extents)
+              json.attribute(space, extent);
+          });
+          json.attribute("graph_bytes", int64_t(part.graphBytes));
+          json.attributeObject("workspace_bytes", [&] {
+            for (const auto &[program, bytes] : part.workspaces)
+              json.attribute(program, int64_t(bytes));
+          });
+          json.attributeObject("functions", [&] {
+            for (const std::string &function : functions())
+              json.attributeObject(function, [&] {
+                Traffic traffic = trafficOf(function, part);
+                json.attribute("sent_bytes", traffic.sent);
+                json.attribute("received_bytes", traffic.received);
+                json.attribute("reduced_bytes", reducedBytes(function));
+              });
+          });
+        });
+    });
+  });
+  out << "\n";
+}
+
+llvm::Error gnnc::inspectParts(const ModelFile &model, llvm::StringRef folder, bool asJSON, llvm::raw_ostream &out) {
+  PartsInspector inspector(model, folder);
+  if (llvm::Error error = inspector.read())
+    return error;
+  asJSON ? inspector.printJSON(out) : inspector.printText(out);
+  return llvm::Error::success();
+}
