@@ -137,7 +137,7 @@ void SweepWriter::findAgain(BinaryOp comparison, FlatSymbolRefAttr member) {
         skipReshapes(fold.getInput()) != skipReshapes(other) || !grouping.isAnchor(fold))
       continue;
     Operation *row = skipReshapes(other).getDefiningOp();
-    if (row && !isView(row) && !mpk::isProduct(row) && !grouping.isAtHand(row) && !grouping.isAnchor(row))
+    if (row && !isView(row) && !mpk::isFormed(row) && !grouping.isAtHand(row) && !grouping.isAnchor(row))
       emitted[{fold.getResult(), member}] = compute(fold, member);
   }
 }
