@@ -21,7 +21,7 @@ namespace {
 
 /// Wider values are not worth being SSA values: of members, of owners where walks are cut, and those of these that are
 /// not computed number by number.
-constexpr int64_t kWidestFlat = 512, kWidestOwner = 2048, kWidestMixed = 1024;
+constexpr int64_t kWidestFlat = 512, kWidestOwner = kWidestVector, kWidestMixed = 1024;
 /// A walk is repeated at most so often for one owner: each repetition reads the members' indices again.
 constexpr int64_t kMostInnerTiles = 32;
 /// What a member costs besides its rows: its index, the loop.

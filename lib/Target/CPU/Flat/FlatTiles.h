@@ -23,6 +23,9 @@
 
 namespace gnnc::cpu {
 
+/// No value is a wider vector, in any tiles.
+constexpr int64_t kWidestVector = 2048;
+
 /// How many indices of each axis class one tile has.
 struct Tiling {
   llvm::SmallVector<int64_t> tile;

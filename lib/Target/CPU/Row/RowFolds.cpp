@@ -21,7 +21,7 @@ using namespace gnnc::mpdfg;
 
 bool RowSweep::addsByHalves(ArrayRef<int64_t> sizes) const {
   int64_t count = RefTensor::product(sizes);
-  return kernel.hasFixedRounding() && count > 1 && count <= kWidestFlat;
+  return kernel.hasFixedRounding() && count > 1 && count <= kWidestVector;
 }
 
 /// As FlatOps::fold adds, but for what a mean or a log-sum-exp does before and after it.
