@@ -152,7 +152,7 @@ void Layers::declareInstance(const ast::InstanceStmt &statement) {
   call.given.resize(layer.decl->formals.size());
   if (!bindArguments(call))
     return;
-  std::string fresh = values.fresh(frame->instances, name, "layer", /*automatic=*/false);
+  std::string fresh = values.fresh(frame->instances, written.as.value_or(name), "layer", /*automatic=*/false);
   if (fresh.empty())
     return;
   record(name.loc, "instance " + name.text + " of layer " + written.name, name.loc);

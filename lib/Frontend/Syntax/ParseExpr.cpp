@@ -243,7 +243,7 @@ ExprPtr Parser::parseNumber() {
   return expr;
 }
 
-/// NAME(arguments) [on RELATION]... [as NAME]
+/// NAME(arguments) [on RELATION]... [as NAME | as STRING]
 ExprPtr Parser::parseCall() {
   const Token &name = take();
   ExprPtr call = make(Expr::Kind::Call, name.loc, name.text);
@@ -263,8 +263,12 @@ ExprPtr Parser::parseCall() {
       return nullptr;
   if (consumeKeyword("as")) {
     Name instance;
-    if (!parseName(instance, "a name for this layer"))
+    if (peek().kind == Token::Kind::String) { // a name from elsewhere, such as "convs.0"
+      instance.loc = peek().loc;
+      instance.text = take().text.str();
+    } else if (!parseName(instance, "this instance")) {
       return nullptr;
+    }
     call->as = instance;
   }
   return call;

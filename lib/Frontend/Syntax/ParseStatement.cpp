@@ -123,9 +123,8 @@ std::optional<bool> Parser::parseWordStatement(std::vector<Statement> &body, Whe
     take();
     InstanceStmt instance;
     bool ok = parseName(instance.name, "an instance") && expect("=") && (instance.call = parseExpr());
-    if (ok && (instance.call->kind != Expr::Kind::Call || instance.call->as)) {
-      diagnostics.error(instance.call->as ? instance.call->as->loc : instance.call->loc,
-                        "an instance is declared as 'instance name = LAYER(arguments)'");
+    if (ok && instance.call->kind != Expr::Kind::Call) {
+      diagnostics.error(instance.call->loc, "an instance is declared as 'instance name = LAYER(arguments)'");
       instance.call = nullptr;
     }
     body.push_back({std::move(instance)});

@@ -38,6 +38,20 @@ TEST(Instances, OfLayersWithLayers) {
   EXPECT_EQ(params(model), (std::vector<std::string>{"enc.lin.W", "enc.lin2.W", "two.lin.W", "two.lin2.W"}));
 }
 
+TEST(Instances, AreCalledAsElsewhere) {
+  ModelSpec model = load(cell + "model M {\n  input a: node[k = 4]\n"
+                                "  instance enc = Two(out: 4) as \"encoders.0\"\n"
+                                "  let x = rename(enc(a), out: k)\n  let y = rename(enc(x), out: k)\n"
+                                "  output z = Lin(y, out: 2) as \"head.1\" + Lin(x, out: 2) as `input`\n}");
+  EXPECT_EQ(params(model), (std::vector<std::string>{"encoders.0.lin.W", "encoders.0.lin2.W", "head.1.W", "input.W"}));
+  // Two of one name are refused as others are.
+  EXPECT_EQ(errorOf(cell + "model M {\n  input a: node[k = 4]\n  output x = Lin(a, out: 2) as \"h.1\"\n"
+                           "  output y = Lin(a, out: 2) as \"h.1\"\n}"),
+            "13:32: layer 'h.1' already exists");
+  EXPECT_EQ(errorOf(cell + "model M {\n  input a: node[k = 4]\n  output x = Lin(a, out: 2) as 5\n}"),
+            "12:32: expected the name of this instance, found '5'");
+}
+
 TEST(Instances, Train) {
   ModelSpec model =
       load("import std\nlayer Track(x: node[k]) {\n  state seen[k]\n  param W[k, out = k]\n"
