@@ -168,7 +168,8 @@ std::vector<std::string> few(std::initializer_list<std::string> names) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Texts, ImportedTextTest,
-                         testing::Combine(testing::ValuesIn(few({"gcn", "gat", "pna", "rgcn", "gin"})),
+                         testing::Combine(testing::ValuesIn(few({"gcn", "gat", "pna", "rgcn", "gin", "model_gcn",
+                                                                 "model_gat", "model_pna", "model_rgcn", "model_gin"})),
                                           testing::Values(0, 2)),
                          [](const auto &info) {
                            return std::get<0>(info.param) + "_O" + std::to_string(std::get<1>(info.param));

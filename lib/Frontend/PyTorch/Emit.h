@@ -18,9 +18,10 @@ struct Emitted {
   std::vector<RecoveredProgram::Constant> constants;
 };
 
-/// The model `name` as a person would write it: names from the program's own, expressions that are used once in their
-/// place. `comment` is its first line. Throws a Refusal.
-Emitted emit(RecoveredProgram program, const std::string &name, const std::string &comment);
+/// The model `name` as a person would write it: the modules of the program as layers, unless `withLayers` is false,
+/// names from the program's own, expressions that are used once in their place. `comment` is its first line. Throws a
+/// Refusal.
+Emitted emit(RecoveredProgram program, const std::string &name, const std::string &comment, bool withLayers = true);
 
 } // namespace gnnc::frontend::pytorch
 

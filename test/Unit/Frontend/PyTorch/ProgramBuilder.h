@@ -63,7 +63,8 @@ public:
     node.target = "torch.ops.aten." + op;
     node.arguments = std::move(arguments);
     node.outputs = {name};
-    node.source = SourceFrame{"model.py", 7, "y = layer(x)"};
+    node.source = SourceFrame{"model.py", 7, line};
+    node.modules = modules;
     program.graph.nodes.push_back(node);
     program.graph.tensors[name] = meta(sizes, type);
     return *this;
@@ -104,6 +105,14 @@ public:
     return *this;
   }
 
+  /// The modules that the nodes from here on are of, from the outermost: paths and classes.
+  ProgramBuilder &within(const std::vector<std::pair<std::string, std::string>> &stack, int64_t call = 0) {
+    modules = {{"", "models.Net", 0}};
+    for (auto &[path, className] : stack)
+      modules.push_back({path, className, call});
+    return *this;
+  }
+
   /// The text, without the comment; or the reason for which it is refused.
   std::string text() const {
     Recover recover(program);
@@ -123,8 +132,11 @@ public:
   }
 
   ExportedProgram program;
+  std::string line = "layer(x)"; ///< of the source, of the nodes from here on
 
 private:
+  std::vector<ModuleFrame> modules;
+
   ProgramBuilder &given(ProgramInput::Kind kind, const std::string &name, const std::string &target,
                         const std::vector<std::string> &sizes, ScalarType type) {
     ProgramInput input;

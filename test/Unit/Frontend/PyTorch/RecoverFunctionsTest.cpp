@@ -78,8 +78,8 @@ TEST(RecoverFunctionsTest, TheCrossEntropyOfSaturatedProbabilitiesHasAFiniteDeri
              "  let h4 = where(h2 < 1e-12, h3 + (x - h3) * detach(h2 / 1e-12), x)\n"
              "  let is = x == 0\n"
              "  let is2 = h == 0\n"
-             "  let h5 = w * where(is, x / 1e-12 - 100, maximum(log(where(is, 1, h4)), (-100))) + (1 - w) * "
-             "where(is2, h / 1e-12 - 100, maximum(log(where(is2, 1, 1 - h4)), (-100)))\n"
+             "  let h5 = w * where(is, x / 1e-12 - 100, maximum(log(where(is, 1, h4)), (-100))) +\n"
+             "      (1 - w) * where(is2, h / 1e-12 - 100, maximum(log(where(is2, 1, 1 - h4)), (-100)))\n"
              "  output y = -h5\n");
 }
 
