@@ -148,7 +148,9 @@ class Part:
         self._kept = {space: (ctypes.c_int64 * len(numbers))(*numbers) for space, numbers in counts.items()}
         for space, numbers in self._kept.items():
             if len(numbers) != ranks.size:
-                raise Error(f"counts of '{space}': expected one for each of {ranks.size} ranks, found {len(numbers)}", 1)
+                raise Error(
+                    f"counts of '{space}': expected one for each of {ranks.size} ranks, found {len(numbers)}", 1
+                )
         self._counts = (_abi.RowCounts * len(self._kept))(
             *[_abi.RowCounts(space.encode(), numbers) for space, numbers in self._kept.items()]
         )
@@ -197,16 +199,19 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
         **{name: value for name, value in tensors.items() if name in wanted},
     )
     graph.inputs = {}
+    wide = model.description["dtype"] == "f64"
     for found in model.description["inputs"]:
         name = found["name"]
         if f"{name}_indptr" in tensors and len(found["dims"]) == 1:
-            value = _dense(tensors, name, found["dims"][0], np.float64 if model.description["dtype"] == "f64" else np.float32)
+            value = _dense(tensors, name, found["dims"][0], np.float64 if wide else np.float32)
         elif name in tensors:
             value = tensors[name]
         else:
             continue
+        floats = {"f32": np.float32, "f64": np.float64}.get(model._description.inputs[name].dtype)
+        if value.dtype.kind == "f" and floats is not None:
+            value = value.astype(floats, copy=False)
         if found.get("numbers"):  # integers in the memory of floating-point numbers
-            wide = model.description["dtype"] == "f64"
             value = value.astype("i8" if wide else "i4").view("f8" if wide else "f4")
         graph.inputs[name] = value
     return graph

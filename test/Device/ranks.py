@@ -1,7 +1,7 @@
 """A training step on several GPUs beside one GPU: times, losses and memory.
 
     gnnc compile test/Device/Ranks.gnn -m GCN3 --distributed --target cuda --arch sm_90 -o gcn3.so
-    PYTHONPATH=python torchrun --nproc-per-node 2 test/Device/ranks.py gcn3.so [--nodes N] [--edges E] [--mixing SHARE]
+    PYTHONPATH=python torchrun --nproc-per-node 2 test/Device/ranks.py gcn3.so --alone [--mixing SHARE]
 
 Each rank has a range of the nodes; an edge leaves its rank's range with probability `mixing`. The graph is made from a
 seed, and the whole of it is trained by the first rank alone with the same object. Rows go over NCCL, by torch.distributed
@@ -95,10 +95,9 @@ def train(model: gnnc.Model, graph: gnnc.Graph, begin: int, end: int) -> tuple[l
     x, target = make_rows(begin, end)
     random = torch.Generator("cuda").manual_seed(0)
     for value in model.description["params"] + model.description["states"]:
+        made = torch.randn(value["dims"], generator=random, device="cuda") * 0.1
         is_param = any(value["name"] == param["name"] for param in model.description["params"])
-        sizes = value["dims"]
-        made = torch.randn(sizes, generator=random, device="cuda") * 0.1 if is_param else torch.zeros(sizes, device="cuda")
-        model.parameters[value["name"]] = made
+        model.parameters[value["name"]] = made if is_param else torch.zeros_like(made)
     torch.cuda.reset_peak_memory_stats()
     losses = []
     for _ in range(STEPS):
@@ -145,8 +144,11 @@ def main() -> int:
         torch.cuda.empty_cache()
         if rank == 0:
             losses, seconds, memory = results[name]
-            print(f"{size} GPUs, {name}: {1e3 * seconds:.2f} ms a step, {memory:.1f} GiB, halo {halo} of {nodes // size}, "
-                  f"losses {losses}", flush=True)
+            print(
+                f"{size} GPUs, {name}: {1e3 * seconds:.2f} ms a step, {memory:.1f} GiB, halo {halo} of {nodes // size}, "
+                f"losses {losses}",
+                flush=True,
+            )
     del src, dst
     wrong = 0
     if arguments.alone and rank == 0:

@@ -1,14 +1,17 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The ranks of torch.distributed: rows and values that three processes of gloo move, and what they say when one fails."""
+"""Ranks of torch.distributed: what three processes of gloo move and train, and what they say when one fails."""
 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
+import subprocess
 import tempfile
 import unittest
 from datetime import timedelta
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
@@ -16,8 +19,9 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
 
-from gnnc import _abi
-from gnnc.ranks import TorchRanks
+import gnnc
+from gnnc import _abi, _compiler
+from gnnc.ranks import TorchRanks, load_part
 
 SIZE = 3
 #: Rows from the first to the second.
@@ -89,6 +93,22 @@ def lose(rank: int, folder: str) -> None:
     os._exit(0)
 
 
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+GRAPH = EXAMPLES / "data" / "karate.safetensors"
+
+
+def train(rank: int, folder: str) -> None:
+    ranks = start(rank, folder)
+    model = gnnc.load(f"{folder}/karate.so", threads=1)
+    graph = load_part(model, f"{folder}/parts/part.{rank}.safetensors", ranks)
+    for value in model.description["params"] + model.description["states"]:
+        model.parameters[value["name"]] = np.zeros(value["dims"])
+    model.run("initialize", graph=graph, **graph.inputs)
+    losses = [float(model.run("train_step", graph=graph, **graph.inputs)["loss"]) for _ in range(20)]
+    np.save(f"{folder}/{rank}.npy", losses)
+    dist.destroy_process_group()
+
+
 class RanksTest(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -100,6 +120,20 @@ class RanksTest(unittest.TestCase):
 
     def test_rows_arrive_and_values_are_gathered(self) -> None:
         mp.spawn(move, (self.folder,), nprocs=SIZE)
+
+    def test_parts_train_as_the_whole_does(self) -> None:
+        def gnnc_tool(*arguments: str) -> None:
+            subprocess.run([str(_compiler.find_compiler()), *arguments], cwd=self.folder, check=True, capture_output=True)
+
+        tutorial = EXAMPLES / "tutorial" / "karate.gnn"
+        gnnc_tool("compile", str(tutorial), "--dtype", "f64", "--distributed", "-o", "karate.so")
+        gnnc_tool("partition", str(GRAPH), "-k", str(SIZE), "--by", "random", "--model", "karate.so", "-o", "parts")
+        mp.spawn(train, (self.folder,), nprocs=SIZE)
+        gnnc_tool("train", "karate.so", "--graph", str(GRAPH), "--epochs", "20", "--log", "log")
+        with open(f"{self.folder}/log") as file:
+            expected = [json.loads(line)["loss"] for line in file]
+        for rank in range(SIZE):
+            np.testing.assert_allclose(np.load(f"{self.folder}/{rank}.npy"), expected, rtol=0, atol=1e-9)
 
     def test_survivors_name_the_collective(self) -> None:
         mp.spawn(lose, (self.folder,), nprocs=SIZE)
