@@ -25,6 +25,9 @@ public:
   explicit Normaliser(bool isTraining) : isTraining(isTraining) {}
 
   NormalProgram run(const Graph &graph) {
+    for (const std::string &input : graph.inputs)
+      if (isFloat(input, graph.tensors))
+        graded.insert(input);
     inlineGraph(graph, "", {}, /*detached=*/false);
     for (const Argument &output : graph.outputs)
       program.outputs.push_back(renamed(output, ""));
@@ -145,13 +148,39 @@ private:
     if (!changed.empty() && changed != rootOf(changed) && !wholes.count(changed) && reshaping.contains(normal.op))
       normal.refusal = "it changes the shape of a tensor in place; use '" + normal.op + "' without the underscore";
     noteView(normal);
+    if (detached && !changed.empty() && (graded.count(changed) || graded.count(nameOf(rootOf(changed), ""))))
+      normal.refusal =
+          "it changes a tensor in place within no_grad, so that PyTorch takes its gradient for that of the "
+          "tensor before the change; compute a new tensor outside of no_grad, or change a detached copy";
+    bool isGraded = !detached && normal.op != "detach" && hasGraded(normal);
     std::vector<std::string> outputs = normal.outputs;
     program.nodes.push_back(std::move(normal));
+    for (const std::string &output : outputs)
+      if (isGraded && isFloat(output, program.tensors))
+        graded.insert(output);
     if (!changed.empty() && !outputs.empty())
       replaceChanged(changed, outputs[0], node);
     if (detached)
       for (const std::string &output : outputs)
         detach(output, node);
+  }
+
+  template <typename Tensors> static bool isFloat(const std::string &name, const Tensors &tensors) {
+    auto meta = tensors.find(name);
+    return meta != tensors.end() &&
+           (meta->second.type == ScalarType::Float32 || meta->second.type == ScalarType::Float64);
+  }
+
+  /// Whether a node is given anything that may have a gradient.
+  bool hasGraded(const NormalNode &node) const {
+    for (auto &[argument, value] : node.arguments) {
+      auto *name = std::get_if<ValueName>(&value);
+      auto *names = std::get_if<ValueNames>(&value);
+      if ((name && graded.count(name->name)) ||
+          (names && llvm::any_of(names->names, [&](const std::string &each) { return graded.count(each) > 0; })))
+        return true;
+    }
+    return false;
   }
 
   /// Later uses of a tensor that is changed in place get the operation's result, as do those of the tensor whose memory
@@ -323,9 +352,7 @@ private:
 
   void detach(const std::string &output, const Node &node) {
     auto meta = program.tensors.find(output);
-    bool isFloat = meta != program.tensors.end() &&
-                   (meta->second.type == ScalarType::Float32 || meta->second.type == ScalarType::Float64);
-    if (!isFloat)
+    if (!isFloat(output, program.tensors))
       return;
     NormalNode normal;
     normal.origin = &node;
@@ -468,6 +495,7 @@ private:
   std::map<std::string, std::string> current; ///< names that now stand for others
   std::map<std::string, std::string> views;   ///< what a view looks at
   std::set<std::string> wholes;               ///< views of all of it, in its shape
+  std::set<std::string> graded;               ///< what may have a gradient
   std::map<std::string, NormalNode> makers;   ///< the node of each view
   int writes = 0;
   std::map<std::string, std::string> frozen; ///< what was changed through another name, and by which node

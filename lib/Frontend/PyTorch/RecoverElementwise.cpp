@@ -78,9 +78,12 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
     return binary("*", binary("-", expm1(x), expm1(binary("-", scalar(0), x))), 0.5);
   if (op == "asinh" || op == "atanh") { // of |x|, which loses no digits
     Tensor sign = side(x), size = binary("*", x, sign);
-    if (op == "atanh")
-      return binary("*", log1p(binary("/", binary("*", size, 2), binary("-", scalar(1), size))),
-                    binary("*", sign, 0.5));
+    if (op == "atanh") { // Far from 0 as a difference, whose derivative is infinite at 1.
+      Tensor isFar = binary(">", size, 0.5), far = where(isFar, size, scalar(0)), near = where(isFar, scalar(0), size);
+      Tensor ofFar = binary("-", unary("log", binary("+", far, 1)), unary("log", binary("-", scalar(1), far)));
+      Tensor ofNear = log1p(binary("/", binary("*", near, 2), binary("-", scalar(1), near)));
+      return binary("*", where(isFar, ofFar, ofNear), binary("*", sign, 0.5));
+    }
     // Above, 1 makes no difference to the square, which may have no finite number.
     Tensor isLarge = binary(">", size, 8192), small = where(isLarge, scalar(1), size), squared = unary("square", small);
     Tensor root = unary("sqrt", binary("+", squared, 1));
@@ -89,8 +92,9 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
     return binary("*", where(isLarge, far, near), sign);
   }
   if (op == "acosh") {
+    // Of two roots, so that the derivative at 1 is infinite.
     Tensor above = binary("-", x, 1);
-    return log1p(binary("+", above, unary("sqrt", binary("+", unary("square", above), binary("*", above, 2)))));
+    return log1p(binary("+", above, binary("*", unary("sqrt", above), unary("sqrt", binary("+", x, 1)))));
   }
   if (op == "exp2")
     return unary("exp", binary("*", x, std::log(2.0)));

@@ -156,4 +156,49 @@ TEST(NormaliseTest, SizesBeyondTheFilesRangeDoNotFit) {
   EXPECT_EQ(b.missing({"space node from size(x, 0)"}), "");
 }
 
+/// `inner`, whose inputs are `given`, within no_grad; its output is called `result`.
+void withoutGradient(ProgramBuilder &b, const ProgramBuilder &inner, const Strings &given, const std::string &result,
+                     const Strings &sizes) {
+  b.node(result, "", {}, sizes);
+  Node &node = b.program.graph.nodes.back();
+  node.target = "torch.ops.higher_order.wrap_with_set_grad_enabled";
+  node.arguments = {{"", false}, {"", std::make_shared<const Graph>(inner.program.graph)}};
+  for (const std::string &each : given)
+    node.arguments.push_back({"", ValueName{each}});
+}
+
+constexpr const char *kChangedWithoutGradient = "it changes a tensor in place within no_grad, ";
+
+TEST(NormaliseTest, WhatHasAGradientIsNotChangedWithinNoGrad) {
+  for (bool throughView : {false, true}) {
+    ProgramBuilder b = viewed("view"), inner;
+    inner.input("a", {"N", "4"});
+    if (throughView)
+      inner.node("part", "select.int", {arg("self", "a"), arg("dim", 1), arg("index", 0)}, {"N"});
+    inner.node("w", "exp_.default", {arg("self", throughView ? "part" : "a")},
+               throughView ? Strings{"N"} : Strings{"N", "4"});
+    inner.output("w");
+    withoutGradient(b, inner, {"h"}, "wrapped", throughView ? Strings{"N"} : Strings{"N", "4"});
+    b.node("y", "abs.default", {arg("self", "h")}, {"N", "4"}).output("y");
+    EXPECT_NE(b.text().find(kChangedWithoutGradient), std::string::npos) << b.text();
+  }
+}
+
+TEST(NormaliseTest, WhatHasNoGradientIsChangedAnywhere) {
+  // A detached copy, and what was made within.
+  ProgramBuilder b, inner;
+  b.input("x", {"N", "4"});
+  b.node("d", "detach.default", {arg("self", "x")}, {"N", "4"});
+  b.node("h", "mul.Tensor", {arg("self", "d"), arg("other", 2)}, {"N", "4"});
+  inner.input("a", {"N", "4"}).input("c", {"N", "4"});
+  inner.node("made", "mul.Tensor", {arg("self", "c"), arg("other", 3)}, {"N", "4"});
+  inner.node("first", "exp_.default", {arg("self", "made")}, {"N", "4"});
+  inner.node("second", "add_.Tensor", {arg("self", "a"), arg("other", "made")}, {"N", "4"});
+  inner.output("second");
+  withoutGradient(b, inner, {"h", "x"}, "wrapped", {"N", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "h"), arg("other", "x")}, {"N", "4"}).output("y");
+  EXPECT_EQ(b.text().find("refused"), std::string::npos) << b.text();
+  EXPECT_NE(b.text().find("exp("), std::string::npos) << b.text();
+}
+
 } // namespace
