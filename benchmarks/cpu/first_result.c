@@ -100,11 +100,11 @@ int main(int argc, char **argv) {
   double loaded = now();
   gnnc_error error;
   gnnc_context *context;
-  gnnc_options options = {sizeof options, atoi(argv[3]), NULL, 0, 0, 0, 0};
+  gnnc_options options = {sizeof options, atoi(argv[3]), NULL, 0, 0, 0, 0, NULL};
   if (api->open(&options, &context, &error))
     return failed("open", error.message);
   double opened = now();
-  gnnc_graph_desc desc = {sizeof desc, numExtents, extents, numIndices, indices, 0, NULL, NULL};
+  gnnc_graph_desc desc = {sizeof desc, numExtents, extents, numIndices, indices, 0, NULL, NULL, NULL};
   gnnc_graph *graph;
   if (api->prepare(context, &desc, &graph, &error))
     return failed("prepare", error.message);

@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-ABI_VERSION = 6
+ABI_VERSION = 7
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
@@ -77,6 +77,7 @@ class Options(Structure):
         ("device_id", c_int32),
         ("plan_only", c_int32),
         ("reserved", c_int32),
+        ("device_allocator", c_void_p),
     ]
 
 
@@ -98,6 +99,7 @@ class GraphDesc(Structure):
         ("num_capacities", c_int32),
         ("capacities", POINTER(Extent)),
         ("tuning", c_char_p),
+        ("stream", c_void_p),
     ]
 
 

@@ -39,7 +39,7 @@ int main(int argc, char **argv) {
   const int64_t src[] = {0, 1, 1, 2, 2, 3}, dst[] = {1, 0, 2, 1, 3, 2};
   const gnnc_extent extents[] = {{"node", 4}, {"edge", 6}};
   const gnnc_index maps[] = {{"src", src, 6, 64, GNNC_INDEX_EACH}, {"dst", dst, 6, 64, GNNC_INDEX_EACH}};
-  const gnnc_graph_desc desc = {sizeof desc, COUNT(extents), extents, COUNT(maps), maps, 0, NULL, NULL};
+  const gnnc_graph_desc desc = {sizeof desc, COUNT(extents), extents, COUNT(maps), maps, 0, NULL, NULL, NULL};
   gnnc_graph *graph;
   if (api->prepare(context, &desc, &graph, &error))
     return failed("prepare", error.message);

@@ -47,7 +47,7 @@ int main(int argc, char **argv) {
   std::vector<gnnc_extent> extents = {{"node", kNodes}, {"edge", edges}};
   std::vector<gnnc_index> maps = {{"src", source.data(), edges, 64, GNNC_INDEX_EACH},
                                   {"dst", target.data(), edges, 64, GNNC_INDEX_EACH}};
-  gnnc_graph_desc description = {sizeof description, 2, extents.data(), 2, maps.data(), 0, nullptr, nullptr};
+  gnnc_graph_desc description = {sizeof description, 2, extents.data(), 2, maps.data(), 0, nullptr, nullptr, nullptr};
   gnnc_graph *graph;
   if (api.prepare(context, &description, &graph, &error))
     fail("prepare", error.message);

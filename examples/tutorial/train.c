@@ -109,7 +109,7 @@ int main(int argc, char **argv) {
   const gnnc_extent extents[] = {{"node", NODES}, {"edge", EDGES}};
   const gnnc_index maps[] = {{"src", ends[0], EDGES, 32, GNNC_INDEX_EACH},
                              {"dst", ends[1], EDGES, 32, GNNC_INDEX_EACH}};
-  const gnnc_graph_desc desc = {sizeof desc, 2, extents, 2, maps, 0, NULL, NULL};
+  const gnnc_graph_desc desc = {sizeof desc, 2, extents, 2, maps, 0, NULL, NULL, NULL};
   gnnc_graph *graph;
   if (api->prepare(context, &desc, &graph, &error))
     fail("prepare", error.message);

@@ -94,6 +94,16 @@ typedef struct gnnc_allocator {
   void *user;
 } gnnc_allocator;
 
+/** Memory functions for a device. `allocate` returns memory of the context's device, aligned to 256 bytes, that
+    whatever is launched on `stream` from now on may use; or null. `release` is told of the stream that the memory was
+    allocated for (which may be gone by then); what was launched there before may still be using it. Both are called by
+    the threads that call the model, and must not call it. */
+typedef struct gnnc_device_allocator {
+  void *(*allocate)(size_t bytes, void *stream, void *user);
+  void (*release)(void *memory, size_t bytes, void *stream, void *user);
+  void *user;
+} gnnc_device_allocator;
+
 typedef struct gnnc_options {
   uint32_t struct_size;            /**< sizeof(gnnc_options) */
   int32_t threads;                 /**< worker threads including the caller's; 0: one for each processor */
@@ -106,6 +116,8 @@ typedef struct gnnc_options {
       GNNC_UNSUPPORTED. */
   int32_t plan_only;
   int32_t reserved; /**< 0 */
+  /** Where memory of the device for prepared graphs comes from; null: from the driver. Copied. Not for a CPU. */
+  const gnnc_device_allocator *device_allocator;
 } gnnc_options;
 
 /** Extent or capacity of a root space, or the expected extent of a static one. */
@@ -121,8 +133,8 @@ typedef enum gnnc_index_format {
 } gnnc_index_format;
 
 /** The data of one root map; not kept after prepare returns. The data is on the host, or, with GNNC_INDEX_ON_DEVICE
-    added to the format, on the context's device; there it must have been written already, and be aligned to the size of
-    its numbers. */
+    added to the format, on the context's device; there it must have been written already, or by what was launched on
+    the description's stream, and be aligned to the size of its numbers. */
 typedef struct gnnc_index {
   const char *map;
   const void *data;
@@ -148,6 +160,11 @@ typedef struct gnnc_graph_desc {
       their last bits from those without the file. `prepare` returns GNNC_VERSION_MISMATCH if the file was made for
       another compilation of the model, and GNNC_INVALID_ARGUMENT if it is not such a file. */
   const char *tuning;
+  /** A stream of the device, in whose order the graph is prepared; null: one of the context's own. (The default stream
+      is CU_STREAM_LEGACY, 1.) The call waits for the stream where the host must know something. A context that was
+      opened with a device_allocator, and whose graphs are all prepared on streams of the caller, has no stream of its
+      own. */
+  void *stream;
 } gnnc_graph_desc;
 
 /** How ranks reach each other: the caller's functions, over MPI, NCCL, sockets or shared memory. All ranks call the
@@ -189,9 +206,27 @@ typedef struct gnnc_part_desc {
   const gnnc_collectives *collectives;
 } gnnc_part_desc;
 
+typedef struct gnnc_call_desc {
+  uint32_t struct_size; /**< sizeof(gnnc_call_desc) */
+  int32_t num_inputs;
+  const char *program; /**< null: `forward` */
+  /** Names of the inputs, parameters and states that will be given; what `run` says of them holds here too. */
+  const char *const *inputs;
+  /** Names of the outputs that are wanted. What only others need is not computed, and they need no memory of the
+      caller's. (Parameters and states that the program updates are always wanted.) */
+  const char *const *outputs;
+  int32_t num_outputs;
+  int32_t num_later;
+  /** For a program that another one goes on from in the same workspace, as `gradient.backward` does from
+      `gradient.forward`: names of the outputs that are wanted of that one; null: all. */
+  const char *const *later;
+} gnnc_call_desc;
+
 typedef struct gnnc_context gnnc_context;
 typedef struct gnnc_graph gnnc_graph;
 typedef struct gnnc_recording gnnc_recording;
+/** A program on a prepared graph with everything decided but the addresses of its tensors. */
+typedef struct gnnc_call gnnc_call;
 
 typedef struct gnnc_api {
   uint32_t abi_version; /**< GNNC_ABI_VERSION of the object */
@@ -292,6 +327,21 @@ typedef struct gnnc_api {
      for one rank alone, whose halos are empty. */
   gnnc_status (*prepare_part)(gnnc_context *context, const gnnc_graph_desc *desc, const gnnc_part_desc *part,
                               gnnc_graph **graph, gnnc_error *error);
+
+  /** Decides everything about running a program on a graph but the addresses, for callers that run it again and again:
+      looks up names, and leaves out the steps that nothing wanted needs. `*workspace_bytes` becomes what a run of the
+      call needs, which may be more than `workspace_size` says; of calls that share a workspace the most counts. A call
+      may be run by several threads at once. It stays good when its graph is updated, and must not be run when that was
+      freed. GNNC_INVALID_ARGUMENT for unknown names, and if something is missing that the needed steps read. */
+  gnnc_status (*make_call)(const gnnc_graph *graph, const gnnc_call_desc *desc, gnnc_call **call,
+                           size_t *workspace_bytes, gnnc_error *error);
+  /** As `run`, with the addresses of the inputs and then of the outputs that the call was made for, in that order. Of
+      these tensors the caller knows that they are dense and have the right shapes, types and device; null, alignment
+      and overlap are checked. */
+  gnnc_status (*run_call)(gnnc_context *context, const gnnc_call *call, void *const *data, void *workspace,
+                          size_t workspace_bytes, void *stream, gnnc_error *error);
+  /** Before or after its graph is freed. Null does nothing. */
+  void (*free_call)(gnnc_call *call);
 } gnnc_api;
 
 /** The one exported symbol of a model. */

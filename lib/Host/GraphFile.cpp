@@ -60,6 +60,7 @@ gnnc_graph_desc BoundGraph::description() const {
           indices.data(),
           0,
           nullptr,
+          nullptr,
           nullptr};
 }
 

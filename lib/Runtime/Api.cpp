@@ -7,6 +7,7 @@
 
 #include "CUDA/Recording.h"
 #include "Describe.h"
+#include "PreparedCall.h"
 #include "Processor.h"
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +24,8 @@ static Model compiledModel() {
           gnnc_model_images, gnnc_model_driver, gnnc_model_preparation, gnnc_model_values};
 }
 
-static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error *error) {
+static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc_device_allocator *allocator,
+                              gnnc_error *error) {
   if (context.planOnly) {
     static const cuda::Driver none = {};
     context.device = context.model.header().numDeviceSteps == 0
@@ -45,7 +47,7 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, gnnc_error
   context.device = create<cuda::Device>(context.allocator, *driver, context.allocator);
   if (!context.device)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
-  return context.device->open(context.model, ordinal, error);
+  return context.device->open(context.model, ordinal, allocator, error);
 }
 
 gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context, gnnc_error *error) {
@@ -59,6 +61,7 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
   int threads = 0;
   int32_t deviceType = kCPU, deviceId = 0;
   bool planOnly = false;
+  const gnnc_device_allocator *deviceAllocator = nullptr;
   if (options) {
     if (options->struct_size != sizeof(gnnc_options))
       return fail(error, GNNC_VERSION_MISMATCH, "options: expected struct_size %zu, found %u", sizeof(gnnc_options),
@@ -80,6 +83,10 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
         return fail(error, GNNC_INVALID_ARGUMENT, "options: the allocator's function '%s' is null",
                     allocator.allocate ? "release" : "allocate");
     }
+    deviceAllocator = options->device_allocator;
+    if (deviceAllocator && (!deviceAllocator->allocate || !deviceAllocator->release))
+      return fail(error, GNNC_INVALID_ARGUMENT, "options: the device allocator's function '%s' is null",
+                  deviceAllocator->allocate ? "release" : "allocate");
   }
   if (threads < 0 || threads > kMaxThreads)
     return fail(error, GNNC_INVALID_ARGUMENT, "options: expected 0 to %d threads, found %d", kMaxThreads, threads);
@@ -95,8 +102,8 @@ gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_cont
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
   result->variant = variant;
   result->planOnly = planOnly;
-  if (gnnc_status status =
-          onCPU ? result->pool.start(planOnly ? 1 : threads, error) : openDevice(*result, deviceId, error)) {
+  if (gnnc_status status = onCPU ? result->pool.start(planOnly ? 1 : threads, error)
+                                 : openDevice(*result, deviceId, deviceAllocator, error)) {
     destroy(result, allocator);
     return status;
   }
@@ -278,6 +285,47 @@ gnnc_status workspaceSize(const gnnc_graph *graph, const char *name, size_t *byt
   return GNNC_OK;
 }
 
+/// Runs what `bind` gives addresses to. `needed`: bytes of its workspace, of which the caller has `workspaceBytes`.
+template <typename Bind>
+gnnc_status runWith(gnnc_context &context, Call &call, int64_t needed, size_t workspaceBytes, void *stream,
+                    const Bind &bind) {
+  Memory own(context.allocator);
+  gnnc_error *error = call.error;
+  size_t wanted = static_cast<size_t>(needed);
+  if (!call.workspace && context.device && wanted > 0)
+    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes of the device's memory, found none",
+                wanted);
+  if (!call.workspace && call.program.firstStep > 0)
+    return fail(error, GNNC_INVALID_ARGUMENT,
+                "program '%s' goes on from what another left in its workspace: expected that workspace, found none",
+                call.graph.model.name(call.program.name));
+  int64_t alignment = context.device ? cuda::kDeviceAlignment : kAlignment;
+  if (!call.workspace && !context.device) {
+    call.workspace = static_cast<char *>(own.allocate(needed, 1));
+    if (!call.workspace)
+      return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a workspace of %zu bytes", wanted);
+  } else if (workspaceBytes < wanted) {
+    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes or more, found %zu", wanted,
+                workspaceBytes);
+  } else if (reinterpret_cast<uintptr_t>(call.workspace) % static_cast<uintptr_t>(alignment) != 0) {
+    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected an address that %d divides, found %p",
+                static_cast<int>(alignment), static_cast<void *>(call.workspace));
+  }
+  if (context.device) {
+    int64_t count = call.record().numBuffers;
+    call.pointers = static_cast<void **>(__builtin_alloca(static_cast<size_t>(count) * sizeof(void *)));
+    if (call.graph.capacities && stream)
+      call.recorder = context.device->recorderOf(stream);
+    gnnc_status status = bind();
+    return status ? status : context.device->run(call, stream);
+  }
+  // The table of addresses is at the start of the workspace.
+  call.pointers = reinterpret_cast<void **>(call.workspace);
+  if (gnnc_status status = bind())
+    return status;
+  return execute(context, call);
+}
+
 gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name, const gnnc_binding *inputs,
                 int32_t numInputs, const gnnc_binding *outputs, int32_t numOutputs, void *workspace,
                 size_t workspaceBytes, void *stream, gnnc_error *error) {
@@ -290,43 +338,51 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
   const ProgramRec *program;
   if (gnnc_status status = findProgram(*graph, name, program, error))
     return status;
-  Memory own(context->allocator);
-  size_t needed = static_cast<size_t>(graph->functions[program->function].workspaceBytes);
-  if (!workspace && context->device && needed > 0)
-    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes of the device's memory, found none",
-                needed);
-  if (!workspace && program->firstStep > 0)
-    return fail(error, GNNC_INVALID_ARGUMENT,
-                "program '%s' goes on from what another left in its workspace: expected that workspace, found none",
-                graph->model.name(program->name));
-  int64_t alignment = context->device ? cuda::kDeviceAlignment : kAlignment;
-  if (!workspace && !context->device) {
-    workspace = own.allocate(static_cast<int64_t>(needed), 1);
-    if (!workspace)
-      return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a workspace of %zu bytes", needed);
-  } else if (workspaceBytes < needed) {
-    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected %zu bytes or more, found %zu", needed,
-                workspaceBytes);
-  } else if (reinterpret_cast<uintptr_t>(workspace) % static_cast<uintptr_t>(alignment) != 0) {
-    return fail(error, GNNC_INVALID_ARGUMENT, "workspace: expected an address that %d divides, found %p",
-                static_cast<int>(alignment), workspace);
-  }
-  if (context->device) {
-    int64_t count = graph->model.function(program->function).numBuffers;
-    void **pointers = static_cast<void **>(__builtin_alloca(static_cast<size_t>(count) * sizeof(void *)));
-    Call call{*graph,   *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace),
-              pointers, error};
-    if (graph->capacities && stream)
-      call.recorder = context->device->recorderOf(stream);
-    gnnc_status status = bindBuffers(call);
-    return status ? status : context->device->run(call, stream);
-  }
-  // The table of addresses is at the start of the workspace.
-  void **pointers = static_cast<void **>(workspace);
-  Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), pointers, error};
-  if (gnnc_status status = bindBuffers(call))
+  Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), nullptr, error};
+  return runWith(*context, call, graph->functions[program->function].workspaceBytes, workspaceBytes, stream,
+                 [&] { return bindBuffers(call); });
+}
+
+gnnc_status makeCallOf(const gnnc_graph *graph, const gnnc_call_desc *desc, gnnc_call **call, size_t *workspaceBytes,
+                       gnnc_error *error) {
+  if (call)
+    *call = nullptr;
+  if (!graph || !desc || !call || !workspaceBytes)
+    return fail(error, GNNC_INVALID_ARGUMENT, "make_call: %s is null",
+                !graph  ? "graph"
+                : !desc ? "the description"
+                : !call ? "call"
+                        : "workspace_bytes");
+  *workspaceBytes = 0;
+  if (desc->struct_size != sizeof(gnnc_call_desc))
+    return fail(error, GNNC_VERSION_MISMATCH, "make_call: expected struct_size %zu, found %u", sizeof(gnnc_call_desc),
+                desc->struct_size);
+  const ProgramRec *program;
+  gnnc_status status = findProgram(*graph, desc->program, program, error);
+  if (!status)
+    status = makeCall(*graph, *program, *desc, *call, error);
+  if (!status)
+    *workspaceBytes = static_cast<size_t>((*call)->workspaceBytes);
+  return status;
+}
+
+gnnc_status runCall(gnnc_context *context, const gnnc_call *made, void *const *data, void *workspace,
+                    size_t workspaceBytes, void *stream, gnnc_error *error) {
+  if (!context || !made || (!data && made->numData > 0))
+    return fail(error, GNNC_INVALID_ARGUMENT, "run_call: %s is null", !context ? "context" : !made ? "call" : "data");
+  if (gnnc_status status = checkOwner(context, &made->graph, "run_call", error))
     return status;
-  return execute(*context, call);
+  if (gnnc_status status = refuse(context, "run_call", error))
+    return status;
+  Call call{made->graph, made->program, nullptr, 0,           nullptr, 0, static_cast<char *>(workspace),
+            nullptr,     error,         nullptr, made->needed};
+  return runWith(*context, call, made->workspaceBytes, workspaceBytes, stream,
+                 [&] { return placeBuffers(*made, call, data); });
+}
+
+void freeCall(gnnc_call *call) {
+  if (call)
+    destroy(call, gnnc_allocator(call->memory.getAllocator()));
 }
 
 /// In front of memory of `allocate` on a host: what the allocator gave.
@@ -475,7 +531,7 @@ constexpr gnnc_api api = {
     freeGraph,        extent,           graphBytes,    workspaceSize, run,           allocateMemory,
     releaseMemory,    copyMemory,       synchronize,   createStream,  destroyStream, beginRecording,
     endRecording,     replay,           freeRecording, update,        describeGraph, embedded,
-    preparePart};
+    preparePart,      makeCallOf,       runCall,       freeCall};
 
 } // namespace
 

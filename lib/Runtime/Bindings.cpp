@@ -31,10 +31,6 @@ static const char *kindName(const BufferRec &record) {
   }
 }
 
-static bool isInput(const BufferRec &record) { return record.kind <= BufferKind::State; }
-/// What replaces a parameter or state goes where that is bound.
-static bool isOutput(const BufferRec &record) { return record.kind == BufferKind::Output && record.replaces < 0; }
-
 namespace {
 
 /// One tensor against its record.
@@ -167,6 +163,10 @@ gnnc_status TensorCheck::check(const gnnc_tensor &tensor) {
   return GNNC_OK;
 }
 
+gnnc_status reportMissing(const gnnc_graph &graph, int64_t buffer, gnnc_error *error) {
+  return TensorCheck(graph, buffer, error).missing();
+}
+
 /// Whether the model knows `name` in some program: then it may be bound in every one.
 static bool isKnown(const Model &model, const char *name, bool (*wanted)(const BufferRec &record)) {
   for (int64_t i = 0; i < model.header().numBuffers; ++i)
@@ -217,11 +217,6 @@ static gnnc_status bindList(const Call &call, const gnnc_binding *list, int32_t 
   return GNNC_OK;
 }
 
-static bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
-  uintptr_t aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
-  return aBytes > 0 && bBytes > 0 && aBegin < bBegin + bBytes && bBegin < aBegin + aBytes;
-}
-
 /// What is written must not overlap anything but what it replaces: it is written while other things are still read.
 static gnnc_status checkOverlap(const Call &call) {
   const gnnc_graph &graph = call.graph;
@@ -261,8 +256,7 @@ static bool isUpdated(const Call &call, int64_t number) {
   return false;
 }
 
-/// Where the object's own values of a parameter or state are, on the graph's device.
-static void *valuesOf(const gnnc_graph &graph, const BufferRec &record) {
+void *valuesOf(const gnnc_graph &graph, const BufferRec &record) {
   int64_t at = graph.model.value(record.values).valuesAt;
   return graph.device ? reinterpret_cast<char *>(graph.device->device.values()) + at
                       : const_cast<char *>(graph.model.values + at);
@@ -292,7 +286,7 @@ gnnc_status bindBuffers(const Call &call) {
     else if (pointer == unbound && record.values >= 0 && !isUpdated(call, number))
       pointer = valuesOf(graph, record);
     else if (pointer == unbound && record.replaces < 0)
-      return TensorCheck(graph, number, call.error).missing();
+      return reportMissing(graph, number, call.error);
   }
   for (int64_t i = 0; i < call.program.numBuffers; ++i)
     if (int64_t replaced = model.buffer(buffers[i]).replaces; replaced >= 0)

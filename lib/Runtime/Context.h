@@ -55,15 +55,32 @@ struct Call {
   void **pointers; ///< one for each of the function's buffers
   gnnc_error *error;
   cuda::Recorder *recorder = nullptr; ///< where launches are noted that follow a graph with capacities
+  const uint64_t *needed = nullptr;   ///< a bit for each step of the program; null: all are needed
 
   const table::FunctionRec &record() const { return graph.model.function(program.function); }
   const PreparedFunction &function() const { return graph.functions[program.function]; }
   /// The address of one of the function's buffers.
   void *&pointer(int64_t buffer) const { return pointers[buffer - record().firstBuffer]; }
+  /// Whether a step of the program is to be run.
+  bool needs(int64_t step) const { return !needed || (needed[step / 64] >> (step % 64) & 1); }
 };
 
+/// What a caller binds; what replaces a parameter or state goes where that is bound.
+inline bool isInput(const table::BufferRec &record) { return record.kind <= table::BufferKind::State; }
+inline bool isOutput(const table::BufferRec &record) {
+  return record.kind == table::BufferKind::Output && record.replaces < 0;
+}
+inline bool overlap(const void *a, int64_t aBytes, const void *b, int64_t bBytes) {
+  uintptr_t aBegin = reinterpret_cast<uintptr_t>(a), bBegin = reinterpret_cast<uintptr_t>(b);
+  return aBytes > 0 && bBytes > 0 && aBegin < bBegin + bBytes && bBegin < aBegin + aBytes;
+}
+
+/// The error for a buffer that nobody has bound.
+gnnc_status reportMissing(const gnnc_graph &graph, int64_t buffer, gnnc_error *error);
 /// Checks everything the caller bound and fills the call's table of addresses (Bindings.cpp).
 gnnc_status bindBuffers(const Call &call);
+/// Where the object's own values of a parameter or state are, on the graph's device.
+void *valuesOf(const gnnc_graph &graph, const table::BufferRec &record);
 
 /// Runs all steps (Execute.cpp). Only what is between ranks can fail.
 gnnc_status execute(gnnc_context &context, const Call &call);

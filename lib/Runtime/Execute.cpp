@@ -153,6 +153,8 @@ gnnc_status execute(gnnc_context &context, const Call &call) {
   void **partials = reinterpret_cast<void **>(call.workspace + function.stepPartialsAt);
   int64_t first = call.record().firstStep + call.program.firstStep;
   for (int64_t i = first; i < first + call.program.numSteps; ++i) {
+    if (!call.needs(i - first))
+      continue;
     const StepRec &record = model.step(i);
     const PreparedStep &step = graph.steps[i];
     for (int64_t k = 0; k < record.numBuffers; ++k)

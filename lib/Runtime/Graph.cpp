@@ -26,9 +26,9 @@ namespace {
 class Preparation {
 public:
   /// `before`: what the graph was before an update.
-  Preparation(gnnc_graph &graph, cuda::Device *device, cuda::GraphBuilder *builder, const gnnc_graph *before,
-              gnnc_error *error)
-      : graph(graph), device(device), builder(builder), before(before), model(graph.model),
+  Preparation(gnnc_graph &graph, cuda::Device *device, cuda::Handle stream, cuda::GraphBuilder *builder,
+              const gnnc_graph *before, gnnc_error *error)
+      : graph(graph), device(device), stream(stream), builder(builder), before(before), model(graph.model),
         header(graph.model.header()), error(error), memory(graph.memory), scratch(graph.memory.getAllocator()),
         topology(graph.model, scratch, error, builder), indices(topology), agreement(graph, scratch, error) {}
 
@@ -58,6 +58,7 @@ private:
 
   gnnc_graph &graph;
   cuda::Device *device;        ///< null: the CPU
+  cuda::Handle stream;         ///< of the device
   cuda::GraphBuilder *builder; ///< null: arrays are made on the host
   const gnnc_graph *before;    ///< null: it is prepared for the first time
   const Model &model;
@@ -393,7 +394,8 @@ gnnc_status Preparation::fillDefaults() {
 /// Copies what kernels need to the device. The host keeps no index arrays.
 gnnc_status Preparation::fillDevice() {
   auto used = [](const void *self, int64_t step) { return static_cast<const Preparation *>(self)->isUsed(step); };
-  return cuda::prepareDevice(graph, *device, indices, arrays, lengths, scratch, used, this, builder, tuning, error);
+  return cuda::prepareDevice(graph, *device, stream, indices, arrays, lengths, scratch, used, this, builder, tuning,
+                             error);
 }
 
 gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
@@ -473,11 +475,11 @@ static bool belongsOnDevice(const gnnc_graph_desc &desc) {
 }
 
 static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &desc, const PrepareFor &with,
-                                   const gnnc_graph *before, gnnc_error *error) {
+                                   cuda::Handle stream, const gnnc_graph *before, gnnc_error *error) {
   Memory lists(graph.memory.getAllocator());
-  cuda::GraphBuilder builder(*with.device, lists, error);
+  cuda::GraphBuilder builder(*with.device, stream, lists, error);
   gnnc_status status = builder.start();
-  return Preparation(graph, with.device, &builder, before, error).run(desc, with, status);
+  return Preparation(graph, with.device, stream, &builder, before, error).run(desc, with, status);
 }
 
 static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
@@ -486,9 +488,13 @@ static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a graph");
-  bool onDevice = device && !device->isPlanned() && desc.struct_size == sizeof desc && belongsOnDevice(desc);
-  gnnc_status status = onDevice ? prepareOnDevice(*result, desc, with, before, error)
-                                : Preparation(*result, device, nullptr, before, error).run(desc, with);
+  bool isOurs = device && !device->isPlanned() && desc.struct_size == sizeof desc;
+  cuda::Handle stream = nullptr;
+  gnnc_status status = isOurs ? device->streamFor(desc.stream, stream, error) : GNNC_OK;
+  // What has failed so far is told to the other ranks.
+  status = !status && isOurs && belongsOnDevice(desc)
+               ? prepareOnDevice(*result, desc, with, stream, before, error)
+               : Preparation(*result, device, stream, nullptr, before, error).run(desc, with, status);
   if (status) {
     destroy(result, allocator);
     return status;

@@ -20,6 +20,7 @@
 #include "Indices.cpp"
 #include "MemoryPlan.cpp"
 #include "Partition.cpp"
+#include "PreparedCall.cpp"
 #include "Processor.cpp"
 #include "RootData.cpp"
 #include "ThreadPool.cpp"

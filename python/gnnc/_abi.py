@@ -27,6 +27,10 @@ INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
 CPU, CUDA = 1, 2  # DLPack's device types
 
 
+def _function(result: type | None, *arguments: type) -> type:
+    return ctypes.CFUNCTYPE(result, *arguments)
+
+
 class ErrorRecord(Structure):
     _fields_ = [("status", c_int32), ("message", c_char * 508)]
 
@@ -46,13 +50,12 @@ class Tensor(Structure):
     ]
 
 
-class Binding(Structure):
-    _fields_ = [("name", c_char_p), ("tensor", Tensor)]
-
-
-#: A binding as 8-byte words: the pointer to its data is this one, so that a call changes nothing else.
-BINDING_WORDS = ctypes.sizeof(Binding) // 8
-DATA_WORD = (Binding.tensor.offset + Tensor.data.offset) // 8
+class DeviceAllocator(Structure):
+    _fields_ = [
+        ("allocate", _function(c_void_p, c_size_t, c_void_p, c_void_p)),
+        ("release", _function(None, c_void_p, c_size_t, c_void_p, c_void_p)),
+        ("user", c_void_p),
+    ]
 
 
 class Options(Structure):
@@ -64,6 +67,7 @@ class Options(Structure):
         ("device_id", c_int32),
         ("plan_only", c_int32),
         ("reserved", c_int32),
+        ("device_allocator", POINTER(DeviceAllocator)),
     ]
 
 
@@ -85,11 +89,21 @@ class GraphDesc(Structure):
         ("num_capacities", c_int32),
         ("capacities", POINTER(Extent)),
         ("tuning", c_char_p),
+        ("stream", c_void_p),
     ]
 
 
-def _function(result: type | None, *arguments: type) -> type:
-    return ctypes.CFUNCTYPE(result, *arguments)
+class CallDesc(Structure):
+    _fields_ = [
+        ("struct_size", c_uint32),
+        ("num_inputs", c_int32),
+        ("program", c_char_p),
+        ("inputs", POINTER(c_char_p)),
+        ("outputs", POINTER(c_char_p)),
+        ("num_outputs", c_int32),
+        ("num_later", c_int32),
+        ("later", POINTER(c_char_p)),
+    ]
 
 
 _STATUS, _ERROR = c_int32, POINTER(ErrorRecord)
@@ -137,8 +151,7 @@ class Api(Structure):
         ("extent", _function(c_int64, c_void_p, c_char_p)),
         ("graph_bytes", _function(c_size_t, c_void_p)),
         ("workspace_size", _function(_STATUS, c_void_p, c_char_p, POINTER(c_size_t), _ERROR)),
-        # Without argument types: callers pass ctypes objects that they made once, which saves the conversions.
-        ("run", ctypes.CFUNCTYPE(_STATUS)),
+        ("run", c_void_p),
         ("allocate", c_void_p),
         ("release", c_void_p),
         ("copy", c_void_p),
@@ -152,4 +165,8 @@ class Api(Structure):
             "prepare_part",
             _function(_STATUS, c_void_p, POINTER(GraphDesc), POINTER(PartDesc), POINTER(c_void_p), _ERROR),
         ),
+        ("make_call", _function(_STATUS, c_void_p, POINTER(CallDesc), POINTER(c_void_p), POINTER(c_size_t), _ERROR)),
+        # Without argument types: callers pass ctypes objects that they made once, which saves the conversions.
+        ("run_call", ctypes.CFUNCTYPE(_STATUS)),
+        ("free_call", _function(None, c_void_p)),
     ]

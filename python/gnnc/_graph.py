@@ -6,18 +6,18 @@ from __future__ import annotations
 
 import ctypes
 import json
+import struct
 import weakref
-from collections.abc import Mapping, Sequence
-from ctypes import byref, c_char_p, c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from collections.abc import Iterable, Mapping, Sequence
+from ctypes import byref, c_char_p, c_size_t, c_void_p
 from typing import Any
 
 from . import _abi
-from ._arrays import FLOATS, View
-from ._description import Program, Value
-from ._errors import Error
-from ._library import Context, Library
+from ._arrays import View
+from ._library import Context, Library, errors
 
 _NULL = c_void_p()
+_NO_BYTES = c_size_t(0)
 
 
 class IndexData:
@@ -46,7 +46,9 @@ class Description:
         indices: Sequence[IndexData],
         capacities: Mapping[str, int] | None = None,
         tuning: str | None = None,
+        stream: int | None = None,
     ) -> None:
+        """`stream`: of a CUDA device, in whose order the graph is prepared."""
         self.extents = (_abi.Extent * len(extents))(
             *[_abi.Extent(name.encode(), size) for name, size in extents.items()]
         )
@@ -72,81 +74,58 @@ class Description:
             len(self.capacities),
             self.capacities,
             tuning.encode() if tuning else None,
+            stream,
         )
 
 
 class Call:
-    """A program on a graph with everything described to C but the addresses. One thread uses it at a time."""
+    """A program on a graph with everything decided but the addresses. Any number of threads use it at once."""
 
-    __slots__ = (
-        "_arguments",
-        "_error",
-        "_failure",
-        "_inputs",
-        "_kept",
-        "_outputs",
-        "_record",
-        "_run",
-        "values",
-        "outputs",
-    )
+    __slots__ = ("__weakref__", "_pack", "_run", "handle", "workspace_bytes")
 
-    def __init__(self, prepared: Prepared, program: Program, values: Sequence[Value]) -> None:
-        self.values = list(values)
-        self.outputs = list(program.outputs)
-        self._kept: list[object] = []
-        inputs, self._inputs = self._bindings(prepared, self.values)
-        outputs, self._outputs = self._bindings(prepared, self.outputs)
-        self._record = _abi.ErrorRecord()
-        self._failure = byref(self._record)
-        self._run = prepared.library.api.run
-        self._arguments = (
-            prepared.handle,
-            c_char_p(program.name.encode()),
-            inputs,
-            c_int32(len(inputs)),
-            outputs,
-            c_int32(len(outputs)),
+    def __init__(
+        self,
+        prepared: Prepared,
+        program: str,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        later: Sequence[str] | None = None,
+    ) -> None:
+        def names(given: Sequence[str]) -> Any:
+            return (c_char_p * max(len(given), 1))(*[name.encode() for name in given])
+
+        desc = _abi.CallDesc(
+            ctypes.sizeof(_abi.CallDesc),
+            len(inputs),
+            program.encode(),
+            names(inputs),
+            names(outputs),
+            len(outputs),
+            len(later or ()),
+            names(later) if later is not None else None,
         )
-
-    def _bindings(self, prepared: Prepared, values: Sequence[Value]) -> tuple[Any, Any]:
-        bindings = (_abi.Binding * len(values))()
-        for binding, value in zip(bindings, values):
-            shape = value.shape(prepared.extent)
-            sizes = (c_int64 * max(len(shape), 1))(*shape)
-            code, bits = FLOATS[value.dtype]
-            binding.name = value.name.encode()
-            binding.tensor = _abi.Tensor(None, *prepared.device, len(shape), code, bits, 1, sizes, None, 0)
-            self._kept.append(sizes)
-        words = (c_uint64 * (_abi.BINDING_WORDS * len(values))).from_buffer(bindings) if values else None
-        return bindings, words
+        self.handle, size = c_void_p(), c_size_t()
+        library = prepared.library
+        library.check(library.api.make_call, prepared.handle, byref(desc), byref(self.handle), byref(size))
+        weakref.finalize(self, library.api.free_call, self.handle).atexit = False
+        self.workspace_bytes = size.value
+        self._pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
+        self._run = library.run_call
 
     def __call__(
         self,
         context: Context,
-        inputs: Sequence[int],
-        outputs: Sequence[int],
+        pointers: Iterable[int],
         workspace: Any = _NULL,
-        workspace_bytes: Any = None,
+        workspace_bytes: Any = _NO_BYTES,
         stream: Any = _NULL,
     ) -> None:
-        """Runs it on tensors at these addresses, in the order of `values` and `outputs`; their shapes and types are the
-        caller's to check."""
-        place, words = _abi.DATA_WORD, self._inputs
-        for pointer in inputs:
-            words[place] = pointer
-            place += _abi.BINDING_WORDS
-        place, words = _abi.DATA_WORD, self._outputs
-        for pointer in outputs:
-            words[place] = pointer
-            place += _abi.BINDING_WORDS
-        if workspace_bytes is None:
-            workspace_bytes = _NO_BYTES
-        if self._run(context.handle, *self._arguments, workspace, workspace_bytes, stream, self._failure) != _abi.OK:
-            raise Error(self._record.message.decode(errors="replace"), self._record.status)
-
-
-_NO_BYTES = c_size_t(0)
+        """Runs it on tensors at these addresses: of the inputs, then of the outputs. That their shapes and types are right
+        is the caller's to check."""
+        failure = errors.failure
+        data = self._pack(*pointers)
+        if self._run(context.handle, self.handle, data, workspace, workspace_bytes, stream, failure):
+            raise errors.last()
 
 
 def _free(library: Library, device: tuple[int, int], handle: c_void_p, streams: set[int]) -> None:
@@ -185,14 +164,14 @@ class Prepared:
         self.streams: set[int] = set()
         self._free = weakref.finalize(self, _free, library, device, self.handle, self.streams)
         self._free.atexit = False
-        self._calls: dict[tuple[str, tuple[str, ...]], list[Call]] = {}
+        self._calls: dict[tuple[object, ...], Call] = {}
         self._workspaces: dict[str, int] = {}
         self._extents: dict[str, int] = {}
 
     def update(self, description: Description) -> None:
         context = self.library.context(self.device)
         self.library.check(self.library.api.update, context.handle, self.handle, byref(description.record))
-        self._calls, self._extents = {}, {}
+        self._extents = {}
 
     def extent(self, space: str) -> int:
         found = self._extents.get(space)
@@ -219,19 +198,13 @@ class Prepared:
         self.library.check(call, self.handle, text, len(text), byref(length))
         return json.loads(text.value)
 
-    def calls(self, program: str, names: tuple[str, ...]) -> list[Call]:
-        """Calls of a program, given the inputs, parameters and states `names`, that no thread uses now."""
-        return self._calls.setdefault((program, names), [])
-
-    def new_call(self, program: str, names: tuple[str, ...]) -> Call:
-        found = self.library.description
-        return Call(self, found.programs[program], [value for value in map(found.find, names) if value is not None])
-
-    def take(self, program: str, names: tuple[str, ...]) -> Call:
-        try:
-            return self.calls(program, names).pop()
-        except IndexError:
-            return self.new_call(program, names)
-
-    def give(self, program: str, names: tuple[str, ...], call: Call) -> None:
-        self.calls(program, names).append(call)
+    def call(
+        self, program: str, inputs: tuple[str, ...], outputs: tuple[str, ...], later: tuple[str, ...] | None = None
+    ) -> Call:
+        """A program that is given these inputs, parameters and states, and is asked for these outputs. `later`: the
+        outputs that will be asked for of the program that goes on from it; None: all."""
+        key = (program, inputs, outputs, later)
+        found = self._calls.get(key)
+        if found is None:
+            found = self._calls[key] = Call(self, program, inputs, outputs, later)
+        return found

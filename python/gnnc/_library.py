@@ -21,6 +21,20 @@ from ._errors import Error
 _WORKSPACE_ALIGNMENT = 64
 
 
+class _Errors(threading.local):
+    """What a call of C that failed says, for each thread."""
+
+    def __init__(self) -> None:
+        self.record = _abi.ErrorRecord()
+        self.failure = byref(self.record)
+
+    def last(self) -> Error:
+        return Error(self.record.message.decode(errors="replace"), self.record.status)
+
+
+errors = _Errors()
+
+
 class Workspace:
     """Aligned memory of the host for one run at a time. `release` gives it back to whoever it was taken from."""
 
@@ -54,6 +68,10 @@ class Context:
     def __init__(self, library: Library, device: tuple[int, int], threads: int) -> None:
         self.device = device
         options = _abi.Options(ctypes.sizeof(_abi.Options), threads, None, device[0], device[1])
+        if device[0] == _abi.CUDA:
+            from .torch._memory import allocator
+
+            options.device_allocator = ctypes.pointer(allocator)
         self.handle = c_void_p()
         library.check(library.api.open, byref(options), byref(self.handle))
         self._close = weakref.finalize(self, library.api.close, self.handle)
@@ -86,6 +104,7 @@ class Library:
             )
         function.restype = ctypes.POINTER(_abi.Api)
         self.api: Any = function().contents
+        self.run_call: Any = self.api.run_call
         length = c_size_t()
         text = self.api.describe(byref(length))
         self.description = _description.parse(ctypes.string_at(text, length.value))
@@ -96,10 +115,8 @@ class Library:
 
     def check(self, function: Callable[..., int], *arguments: Any) -> None:
         """Calls a function of the model whose last argument is an error record."""
-        record = _abi.ErrorRecord()
-        status = function(*arguments, byref(record))
-        if status != _abi.OK:
-            raise Error(record.message.decode(errors="replace"), status)
+        if function(*arguments, errors.failure) != _abi.OK:
+            raise errors.last()
 
     def context(self, device: tuple[int, int] = (_abi.CPU, 0), threads: int = 0) -> Context:
         """The context of a device; opened when it is first asked for. `threads` (0: one for each processor) counts on a

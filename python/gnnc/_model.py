@@ -44,14 +44,14 @@ class Graph:
         resolved = model._arguments.resolve(arguments, extents)
         data = resolved.data()
         device = resolved.device or (_abi.CPU, 0)
-        description = Description(data.extents, data.indices, capacities, tuning)
+        description = Description(data.extents, data.indices, capacities, tuning, _stream(device))
         self.prepared = Prepared(model._library, device, description, part)
         self.prepared.values = dict(data.values)
 
     def update(self, *, extents: Mapping[str, int] | None = None, **arguments: Any) -> None:
         """Replaces the graph by another one, within the capacities. All runs on it must have finished."""
         data = self.model._arguments.resolve(arguments, extents).data()
-        self.prepared.update(Description(data.extents, data.indices))
+        self.prepared.update(Description(data.extents, data.indices, stream=_stream(self.prepared.device)))
         self.prepared.values = dict(data.values)
 
     def extent(self, space: str) -> int:
@@ -197,24 +197,20 @@ class Model:
         outputs = {
             value.name: empty_like(first, value.shape(prepared.extent), value.dtype) for value in program.outputs
         }
-        pointers = [view(output, "").pointer for output in outputs.values()]
+        pointers = [value.pointer for value in values.values()]
+        pointers += [view(output, "").pointer for output in outputs.values()]
         context = self._library.context(device, self._threads)
-        size = prepared.workspace_bytes(program.name)
-        call = prepared.take(program.name, names)
-        try:
-            inputs = [value.pointer for value in values.values()]
-            if device[0] == _abi.CPU:
-                workspace = self._library.workspace(size)
-                try:
-                    call(context, inputs, pointers, workspace.pointer, workspace.size)
-                finally:
-                    workspace.release()
-            else:
-                from .torch._device import run
+        call = prepared.call(program.name, names, tuple(outputs))
+        if device[0] == _abi.CPU:
+            workspace = self._library.workspace(call.workspace_bytes)
+            try:
+                call(context, pointers, workspace.pointer, workspace.size)
+            finally:
+                workspace.release()
+        else:
+            from .torch._device import run
 
-                run(call, prepared, context, inputs, pointers, size)
-        finally:
-            prepared.give(program.name, names, call)
+            run(call, prepared, context, pointers)
         return outputs
 
     def _check(self, value: Value | None, given: View, prepared: Prepared, device: tuple[int, int]) -> None:
@@ -228,6 +224,15 @@ class Model:
             )
 
 
+def _stream(device: tuple[int, int]) -> int | None:
+    """Of a CUDA device: the one in whose order graphs are prepared."""
+    if device[0] == _abi.CPU:
+        return None
+    from .torch._device import stream_for_preparing
+
+    return stream_for_preparing(device[1])
+
+
 def _place(device: tuple[int, int]) -> str:
     return "the CPU" if device[0] == _abi.CPU else f"CUDA device {device[1]}"
 
@@ -236,14 +241,9 @@ def prepare_known(library: Library, resolved: Resolved, device: tuple[int, int])
     """The graph of these arguments; prepared unless its index arrays are known."""
 
     def make() -> Prepared:
-        if device[0] == _abi.CPU:
-            data = resolved.data()
-        else:
-            from .torch._device import preparing
-
-            with preparing(device[1]):
-                data = resolved.data()
-        prepared = Prepared(library, device, Description(data.extents, data.indices))
+        stream = _stream(device)
+        data = resolved.data()
+        prepared = Prepared(library, device, Description(data.extents, data.indices, stream=stream))
         prepared.values = dict(data.values)
         return prepared
 

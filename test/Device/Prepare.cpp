@@ -146,7 +146,9 @@ public:
 
   void run(AllKinds &kinds, const Model &model, GraphData &data, bool fromDevice) {
     Memory onHost(defaultAllocator()), lists(defaultAllocator());
-    cuda::GraphBuilder builder(device, lists, &there);
+    if (device.streamFor(nullptr, stream, &there))
+      return failed("stream", there.message);
+    cuda::GraphBuilder builder(device, stream, lists, &there);
     if (builder.start())
       return failed("start", there.message);
     Topology a(model, onHost, &here), b(model, lists, &there, &builder);
@@ -158,7 +160,7 @@ public:
       if (fromDevice) {
         int64_t bytes = index.length * index.bits / 8;
         void *memory = builder.allocate(bytes);
-        device.copy(memory, true, index.data, false, size_t(bytes), device.preparing, nullptr);
+        device.copy(memory, true, index.data, false, size_t(bytes), stream, nullptr);
         index.data = memory;
         index.format |= GNNC_INDEX_ON_DEVICE;
       }
@@ -217,8 +219,8 @@ public:
       cuda::Address memory;
       std::vector<int32_t> numbers = fetch(arrays[copied], sharedLengths[0] = lengths[copied]);
       if (device.allocate(int64_t(numbers.size()) * 4, memory, &there) ||
-          device.copy(reinterpret_cast<void *>(memory), true, numbers.data(), false, numbers.size() * 4,
-                      device.preparing, &there) ||
+          device.copy(reinterpret_cast<void *>(memory), true, numbers.data(), false, numbers.size() * 4, stream,
+                      &there) ||
           builder.wait())
         return failed("copy", there.message);
       copy.reset(reinterpret_cast<int32_t *>(memory));
@@ -310,8 +312,8 @@ private:
   std::vector<int32_t> fetch(const int32_t *array, int64_t count) {
     std::vector<int32_t> found(size_t(count), -77);
     if (count > 0)
-      device.copy(found.data(), false, array, true, size_t(count) * 4, device.preparing, nullptr);
-    device.synchronize(device.preparing, nullptr);
+      device.copy(found.data(), false, array, true, size_t(count) * 4, stream, nullptr);
+    device.synchronize(stream, nullptr);
     return found;
   }
   void same(const char *what, const int32_t *expected, const int32_t *there, int64_t count) {
@@ -330,6 +332,7 @@ private:
   }
 
   cuda::Device &device;
+  cuda::Handle stream = nullptr;
   std::string name;
   gnnc_error here = {}, there = {};
 };
@@ -384,7 +387,7 @@ int main(int argc, char **argv) {
       header.numImages = header.numPreparationImages = 1;
       model.images = model.preparationImages = &image;
       cuda::Device device(*static_cast<const cuda::Driver *>(driver), defaultAllocator());
-      if (device.open(model, 0, &error)) {
+      if (device.open(model, 0, nullptr, &error)) {
         std::printf("%s\n", error.message);
         return 1;
       }

@@ -133,7 +133,7 @@ Model &open(const std::string &path) {
   }
   model.api = function();
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
   model.error.status = model.api->open(&options, &model.context, &model.error);
   return model;
 }
@@ -189,7 +189,8 @@ struct Run {
                                    indices.data(),
                                    0,
                                    nullptr,
-                                   tuning};
+                                   tuning,
+                                   nullptr};
     return model.api->prepare(model.context, &description, &graph, &error) == GNNC_OK;
   }
 
@@ -321,6 +322,7 @@ struct Batches {
                to.indices.data(),
                first ? int32_t(to.capacities.size()) : 0,
                first ? to.capacities.data() : nullptr,
+               nullptr,
                nullptr};
   }
 

@@ -56,7 +56,7 @@ public:
       return false;
     }
     api = function();
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
     gnnc_error error = {};
     if (api->open(&options, &context, &error))
       std::printf("%s\n", error.message);
@@ -72,7 +72,7 @@ public:
     gnnc_extent extents[] = {{"node", lists.nodes}, {"edge", int64_t(lists.src.size())}};
     gnnc_index indices[] = {{"src", lists.src.data(), int64_t(lists.src.size()), 64, GNNC_INDEX_EACH},
                             {"dst", lists.dst.data(), int64_t(lists.dst.size()), 64, GNNC_INDEX_EACH}};
-    gnnc_graph_desc desc = {sizeof desc, 2, extents, 2, indices, 0, nullptr, nullptr};
+    gnnc_graph_desc desc = {sizeof desc, 2, extents, 2, indices, 0, nullptr, nullptr, nullptr};
     gnnc_graph *graph = nullptr;
     if (api->prepare(context, &desc, &graph, &error))
       return {};

@@ -51,7 +51,7 @@ protected:
     standInReset();
     standInSetArchitecture(architecture);
     const gnnc_api &api = model.file().api();
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
     gnnc_context *context = nullptr;
     gnnc_error error = {};
     EXPECT_EQ(api.open(&options, &context, &error), expected) << "sm_" << architecture << ": " << error.message;
@@ -101,7 +101,7 @@ TEST_F(DeviceLimits, PreparingTakesWhatThereIs) {
   standInSetMemory(kMemory);
   standInSetFill(0);
   const gnnc_api &api = model->file().api();
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
   gnnc_context *context = nullptr;
   gnnc_error error = {};
   ASSERT_EQ(api.open(&options, &context, &error), GNNC_OK) << error.message;
@@ -110,7 +110,8 @@ TEST_F(DeviceLimits, PreparingTakesWhatThereIs) {
   std::vector<gnnc_index> indices;
   for (const auto &[name, targets] : graph.maps)
     indices.push_back({name.c_str(), targets.data(), int64_t(targets.size()), 32, GNNC_INDEX_EACH});
-  gnnc_graph_desc desc = {sizeof desc, 2, extents.data(), int32_t(indices.size()), indices.data(), 0, nullptr, nullptr};
+  gnnc_graph_desc desc = {sizeof desc, 2,       extents.data(), int32_t(indices.size()), indices.data(), 0,
+                          nullptr,     nullptr, nullptr};
   auto prepare = [&] {
     gnnc_graph *prepared = nullptr;
     EXPECT_EQ(api.prepare(context, &desc, &prepared, &error), GNNC_OK) << error.message;
@@ -133,7 +134,7 @@ TEST_F(DeviceLimits, NobodyHasSoMuchMemory) {
   std::unique_ptr<CompiledModel> model = compileFor({90}, kLinear);
   ASSERT_TRUE(model);
   const gnnc_api &api = model->file().api();
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
   gnnc_context *context = nullptr;
   gnnc_error error = {};
   ASSERT_EQ(api.open(&options, &context, &error), GNNC_OK) << error.message;

@@ -60,7 +60,8 @@ struct Description {
     if (withCapacities)
       capacities = extents;
     desc = {sizeof desc,    int32_t(extents.size()),    extents.data(),    int32_t(indices.size()),
-            indices.data(), int32_t(capacities.size()), capacities.data(), nullptr};
+            indices.data(), int32_t(capacities.size()), capacities.data(), nullptr,
+            nullptr};
   }
 };
 
@@ -91,7 +92,7 @@ public:
   DeviceRun(const DeviceRun &) = delete;
 
   gnnc_status open(const Graph &of, bool withCapacities = false) {
-    gnnc_options options = {sizeof options, 1, &host.allocator, 2, 0, 0, 0};
+    gnnc_options options = {sizeof options, 1, &host.allocator, 2, 0, 0, 0, nullptr};
     Description description(of, withCapacities);
     gnnc_status status = api.open(&options, &context, &error);
     if (!status)

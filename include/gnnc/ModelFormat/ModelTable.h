@@ -132,8 +132,9 @@ struct StepRec {
   int64_t buffersAt, numBuffers;
   int64_t indicesAt, numIndices;
   int64_t mergesAt, numMerges;
-  int64_t name;       // no other step of the model has it where there are device steps
-  int64_t blockBytes; // of memory that each block works in, which nobody reads afterwards
+  int64_t name;                  // no other step of the model has it where there are device steps
+  int64_t blockBytes;            // of memory that each block works in, which nobody reads afterwards
+  int64_t writtenAt, numWritten; // buffers that it writes
 };
 
 //===----------------------------------------------------------------------===//

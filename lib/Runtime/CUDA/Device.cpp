@@ -27,8 +27,7 @@ Device::~Device() {
     Current current(*this);
     if (modelValues)
       driver.release(modelValues);
-    if (piece)
-      driver.releaseOrdered(piece, preparing);
+    releasePiece();
     if (preparing)
       driver.destroyStream(preparing);
     if (page)
@@ -57,7 +56,8 @@ void Device::plan() { numProcessors = kPlannedProcessors; }
 
 int64_t Device::tunedAs() const { return isPlanned() ? kAnyGPU : architecture; }
 
-gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error) {
+gnnc_status Device::open(const Model &model, int32_t ordinal, const gnnc_device_allocator *allocator,
+                         gnnc_error *error) {
   constexpr int kProcessors = 16, kMajor = 75, kMinor = 76; // CUdevice_attribute
   int count = 0;
   if (int code = driver.deviceCount(&count))
@@ -83,6 +83,8 @@ gnnc_status Device::open(const Model &model, int32_t ordinal, gnnc_error *error)
   numProcessors = processors;
   preparationImages = model.preparationImages;
   numPreparationImages = model.header().numPreparationImages;
+  if (allocator)
+    deviceAllocator = *allocator;
   if (gnnc_status status = makePool(error))
     return status;
   if (gnnc_status status = loadValues(model, error))
@@ -96,15 +98,32 @@ gnnc_status Device::loadValues(const Model &model, gnnc_error *error) {
     return GNNC_OK;
   if (gnnc_status status = allocate(bytes, modelValues, error))
     return status;
-  if (gnnc_status status = copy(reinterpret_cast<void *>(modelValues), true, model.values, false,
-                                static_cast<size_t>(bytes), preparing, error))
+  Handle stream = nullptr;
+  if (gnnc_status status = createStream(stream, error))
     return status;
-  return synchronize(preparing, error);
+  gnnc_status status =
+      copy(reinterpret_cast<void *>(modelValues), true, model.values, false, static_cast<size_t>(bytes), stream, error);
+  if (!status)
+    status = synchronize(stream, error);
+  destroyStream(stream);
+  return status;
+}
+
+gnnc_status Device::streamFor(void *given, Handle &stream, gnnc_error *error) const {
+  constexpr unsigned kApart = 1; // CU_STREAM_NON_BLOCKING
+  stream = given;
+  if (given)
+    return GNNC_OK;
+  pthread_mutex_lock(&preparationLock);
+  Current current(*this);
+  int code = preparing ? 0 : driver.createStream(&preparing, kApart);
+  stream = preparing;
+  pthread_mutex_unlock(&preparationLock);
+  return code ? driverError(driver, code, "cannot create a stream for preparing graphs", error) : GNNC_OK;
 }
 
 gnnc_status Device::makePool(gnnc_error *error) {
-  constexpr unsigned kApart = 1; // CU_STREAM_NON_BLOCKING
-  constexpr int kThreshold = 4;  // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+  constexpr int kThreshold = 4; // CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
   // CUmemPoolProps: pinned memory of the device.
   struct {
     int allocation = 1, handles = 0, location = 1, id = 0;
@@ -116,9 +135,9 @@ gnnc_status Device::makePool(gnnc_error *error) {
   properties.id = device;
   Current current(*this);
   size_t free = 0, total = 0;
-  int code = driver.createStream(&preparing, kApart);
-  if (!code)
-    code = driver.allocateHost(&page, static_cast<size_t>(kPageBytes), 0);
+  int code = driver.allocateHost(&page, static_cast<size_t>(kPageBytes), 0);
+  if (!code && deviceAllocator.allocate)
+    return GNNC_OK;
   if (!code)
     code = driver.createPool(&pool, &properties);
   if (!code)
@@ -206,10 +225,8 @@ gnnc_status Device::allocate(int64_t bytes, Address &result, gnnc_error *error) 
   Current current(*this);
   if (int code = driver.allocate(&result, static_cast<size_t>(bytes))) {
     // Preparing graphs may have kept some.
-    if (Address kept = __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE))
-      if (!driver.releaseOrdered(kept, preparing))
-        driver.synchronize(preparing);
-    if (driver.trimPool(pool, 0) || driver.allocate(&result, static_cast<size_t>(bytes)))
+    releasePiece();
+    if (!pool || driver.trimPool(pool, 0) || driver.allocate(&result, static_cast<size_t>(bytes)))
       return cannotAllocate(code, bytes, error);
   }
   return GNNC_OK;
@@ -224,32 +241,65 @@ gnnc_status Device::cannotAllocate(int code, int64_t bytes, gnnc_error *error) c
   return driverError(driver, code, what.c_str(), error);
 }
 
-gnnc_status Device::allocateOrdered(int64_t bytes, Address &result, gnnc_error *error) const {
+/// Nothing uses it any longer.
+void Device::releasePiece() const {
+  if (Address kept = __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE))
+    driver.release(kept);
+}
+
+gnnc_status Device::allocateOrdered(int64_t bytes, Handle stream, Address &result, gnnc_error *error) const {
   Current current(*this);
-  if (int code = driver.allocateOrdered(&result, static_cast<size_t>(bytes), pool, preparing))
-    return cannotAllocate(code, bytes, error);
-  return GNNC_OK;
+  if (!deviceAllocator.allocate) {
+    auto allocate = [&] { return driver.allocateOrdered(&result, static_cast<size_t>(bytes), pool, stream); };
+    int code = allocate();
+    if (code && error) {
+      releasePiece();
+      code = driver.trimPool(pool, 0) || allocate() ? code : 0;
+    }
+    return code ? cannotAllocate(code, bytes, error) : GNNC_OK;
+  }
+  void *memory = deviceAllocator.allocate(static_cast<size_t>(bytes), stream, deviceAllocator.user);
+  result = reinterpret_cast<Address>(memory);
+  if (memory && result % kDeviceAlignment == 0)
+    return GNNC_OK;
+  result = 0;
+  if (!memory)
+    return fail(error, GNNC_OUT_OF_MEMORY, "the caller's allocator has no %lld bytes of the GPU's memory",
+                static_cast<long long>(bytes));
+  deviceAllocator.release(memory, static_cast<size_t>(bytes), stream, deviceAllocator.user);
+  return fail(error, GNNC_INVALID_ARGUMENT, "the caller's allocator: expected an address that %d divides, found %p",
+              static_cast<int>(kDeviceAlignment), memory);
 }
 
-void Device::releaseOrdered(Address address) const {
+void Device::releaseOrdered(Address address, int64_t bytes, Handle stream) const {
   Current current(*this);
-  driver.releaseOrdered(address, preparing);
+  if (deviceAllocator.release)
+    deviceAllocator.release(reinterpret_cast<void *>(address), static_cast<size_t>(bytes), stream,
+                            deviceAllocator.user);
+  else
+    driver.releaseOrdered(address, stream);
 }
 
-gnnc_status Device::takePiece(Address &taken, gnnc_error *error) const {
-  taken = __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE);
-  return taken ? GNNC_OK : allocateOrdered(kPieceBytes, taken, error);
+void Device::releaseIdle(Address address, int64_t bytes, Handle stream) const {
+  if (deviceAllocator.release || stream == preparing)
+    return releaseOrdered(address, bytes, stream);
+  release(address);
 }
 
-void Device::givePiece(Address taken) const {
+gnnc_status Device::takePiece(Handle stream, Address &taken, gnnc_error *error) const {
+  taken = pool ? __atomic_exchange_n(&piece, 0, __ATOMIC_ACQUIRE) : 0;
+  return taken ? GNNC_OK : allocateOrdered(kPieceBytes, stream, taken, error);
+}
+
+void Device::givePiece(Address taken, Handle stream) const {
   Address none = 0;
-  if (!__atomic_compare_exchange_n(&piece, &none, taken, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
-    releaseOrdered(taken);
+  if (!pool || !__atomic_compare_exchange_n(&piece, &none, taken, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+    releaseOrdered(taken, kPieceBytes, stream);
 }
 
-gnnc_status Device::fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const {
+gnnc_status Device::fill(Address words, int64_t count, uint32_t word, Handle stream, gnnc_error *error) const {
   Current current(*this);
-  int code = driver.fillWords(words, word, static_cast<size_t>(count), preparing);
+  int code = driver.fillWords(words, word, static_cast<size_t>(count), stream);
   return code ? driverError(driver, code, "cannot fill memory of the GPU", error) : GNNC_OK;
 }
 

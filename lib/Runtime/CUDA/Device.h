@@ -59,7 +59,8 @@ public:
   Device(const Device &) = delete;
   Device &operator=(const Device &) = delete;
 
-  gnnc_status open(const Model &model, int32_t ordinal, gnnc_error *error);
+  /// `allocator`: null, or whose memory graphs are prepared in.
+  gnnc_status open(const Model &model, int32_t ordinal, const gnnc_device_allocator *allocator, gnnc_error *error);
   /// Instead of `open`: there is no device, but graphs can be prepared, from the host's memory, as if there were.
   void plan();
   bool isPlanned() const { return numProcessors > 0 && !context; }
@@ -88,21 +89,24 @@ public:
   /// Brings a recorded launch to what its graph is now.
   gnnc_status refresh(gnnc_recording &recording, gnnc_error *error) const;
 
-  // For preparing graphs: memory that is taken and given back in the order of the stream `preparing`. What is given
-  // back stays with the device for the next graph, up to a sixteenth of the device's memory.
-  gnnc_status allocateOrdered(int64_t bytes, Address &memory, gnnc_error *error) const;
-  void releaseOrdered(Address memory) const;
-  /// kPieceBytes, which the one who takes them gives back.
-  gnnc_status takePiece(Address &taken, gnnc_error *error) const;
-  void givePiece(Address taken) const;
-  gnnc_status fill(Address words, int64_t count, uint32_t word, gnnc_error *error) const;
+  // For preparing graphs: memory that is taken and given back in the order of a stream, of the caller's allocator or of
+  // a pool. What is given back to the pool stays there for the next graph, up to a sixteenth of the device's memory.
+  gnnc_status allocateOrdered(int64_t bytes, Handle stream, Address &memory, gnnc_error *error) const;
+  void releaseOrdered(Address memory, int64_t bytes, Handle stream) const;
+  /// When nobody uses it any longer. A caller's stream may be gone by then.
+  void releaseIdle(Address memory, int64_t bytes, Handle stream) const;
+  /// kPieceBytes, which the one who takes them gives back when all is done that was launched with them.
+  gnnc_status takePiece(Handle stream, Address &taken, gnnc_error *error) const;
+  void givePiece(Address taken, Handle stream) const;
+  gnnc_status fill(Address words, int64_t count, uint32_t word, Handle stream, gnnc_error *error) const;
   gnnc_status loadPreparation(gnnc_error *error) const;
   gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
                                 Handle stream, gnnc_error *error) const;
+  /// The caller's stream, or where that is null the device's own, which is made when it is first needed.
+  gnnc_status streamFor(void *given, Handle &stream, gnnc_error *error) const;
   /// Makes ready for the steps between a graph's ranks.
   gnnc_status prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
   void releaseStaged(void *staged) const;
-  Handle preparing = nullptr;
   /// kPageBytes of the host's memory that the device copies to at once; null while someone else has them.
   void *takePage() const { return __atomic_exchange_n(&page, nullptr, __ATOMIC_ACQUIRE); }
   void givePage(void *taken) const { __atomic_store_n(&page, taken, __ATOMIC_RELEASE); }
@@ -125,6 +129,7 @@ private:
   gnnc_status loadKernels(const Model &model, gnnc_error *error);
   gnnc_status loadValues(const Model &model, gnnc_error *error);
   gnnc_status cannotAllocate(int code, int64_t bytes, gnnc_error *error) const;
+  void releasePiece() const;
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
   struct Moved;
   gnnc_status moveBetweenRanks(const Call &call, const table::StepRec &step, const Moved &moved, Handle stream) const;
@@ -143,7 +148,9 @@ private:
   int64_t numModules = 0;
   Handle *functions = nullptr; ///< for each launch of the table
   Address modelValues = 0;
-  Handle pool = nullptr;
+  gnnc_device_allocator deviceAllocator = {};
+  Handle pool = nullptr; ///< null: there is an allocator
+  mutable Handle preparing = nullptr;
   mutable void *page = nullptr;
   mutable Address piece = 0;
   // Loaded for the first graph that is prepared here.
@@ -201,12 +208,17 @@ struct DeviceGraph {
   ~DeviceGraph();
 
   /// Takes over an array; false when the host runs out of memory.
-  bool keep(const void *array, int64_t bytes, Memory &lists);
+  bool keep(Address array, int64_t bytes, Memory &lists);
 
+  /// Memory that was allocated in the order of `stream`.
+  struct Kept {
+    Address memory;
+    int64_t bytes;
+  };
   Device &device;
-  Address memory = 0; ///< what came from the host
+  Handle stream = nullptr;
   int64_t bytes = 0;
-  Address *kept = nullptr; ///< what was made on the device
+  Kept *kept = nullptr;
   int64_t numKept = 0, capacity = 0;
   Address *indices = nullptr;          ///< for each of the table
   DeviceWorklist *worklists = nullptr; ///< for each map; empty where no launch asks
@@ -225,8 +237,9 @@ gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Me
                        gnnc_error *error);
 
 /// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the
-/// device already, and may then become others of the same contents; `lengths`: their numbers of elements.
-gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t **arrays,
+/// device already, and may then become others of the same contents; `lengths`: their numbers of elements. In the order
+/// of `stream`.
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Handle stream, Indices &indices, const int32_t **arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t step),
                           const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error);
 

@@ -26,16 +26,15 @@ static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / 
 DeviceGraph::~DeviceGraph() {
   if (staged)
     device.releaseStaged(staged);
-  device.release(memory);
   for (int64_t i = 0; i < numKept; ++i)
-    device.releaseOrdered(kept[i]);
+    device.releaseIdle(kept[i].memory, kept[i].bytes, stream);
   device.giveBack();
 }
 
-bool DeviceGraph::keep(const void *array, int64_t size, Memory &lists) {
+bool DeviceGraph::keep(Address array, int64_t size, Memory &lists) {
   if (numKept == capacity) {
     int64_t wanted = capacity ? 2 * capacity : 32;
-    Address *more = lists.array<Address>(wanted);
+    Kept *more = lists.array<Kept>(wanted);
     if (!more)
       return false;
     for (int64_t i = 0; i < numKept; ++i)
@@ -44,29 +43,28 @@ bool DeviceGraph::keep(const void *array, int64_t size, Memory &lists) {
     kept = more;
     capacity = wanted;
   }
-  kept[numKept++] = reinterpret_cast<Address>(array);
+  kept[numKept++] = {array, size};
   bytes += size;
   return true;
 }
 
 namespace {
 
-/// One array to copy: first all are counted, then all are copied, in the same order. Not on the default stream, which
-/// must stay untouched while another thread records.
+/// One array to copy: first all are counted, then all are copied, in the same order.
 class Upload {
 public:
-  explicit Upload(const Device &device) : device(device) {}
+  Upload(const Device &device, Handle stream) : device(device), stream(stream) {}
 
   Address add(const void *data, int64_t bytes, gnnc_error *error) {
     Address at = base + static_cast<Address>(size);
     size += aligned(bytes);
     if (copies && !status)
-      status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes),
-                           device.preparing, error);
+      status = device.copy(reinterpret_cast<void *>(at), true, data, false, static_cast<size_t>(bytes), stream, error);
     return at;
   }
 
   const Device &device;
+  const Handle stream;
   bool copies = false;
   Address base = kDeviceAlignment; ///< while it counts: any but null, which is no place
   int64_t size = 0;
@@ -187,8 +185,8 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t **a
   auto keep = [&](const void *array) {
     // Not for those that were kept already under another name.
     int64_t bytes = builder.keep(array);
-    if (bytes && !result.keep(array, bytes, graph.memory)) {
-      result.device.releaseOrdered(reinterpret_cast<Address>(array));
+    if (bytes && !result.keep(reinterpret_cast<Address>(array), bytes, graph.memory)) {
+      result.device.releaseOrdered(reinterpret_cast<Address>(array), bytes, result.stream);
       isKept = false;
     }
   };
@@ -318,7 +316,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   return GNNC_OK;
 }
 
-gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, const int32_t **arrays,
+gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Handle stream, Indices &indices, const int32_t **arrays,
                           const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t),
                           const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error) {
   const Header &header = graph.model.header();
@@ -327,6 +325,7 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, c
   if (!graph.device)
     return preparation.outOfMemory();
   DeviceGraph &result = *graph.device;
+  result.stream = stream;
   result.indices = graph.memory.array<Address>(header.numIndices);
   result.worklists = graph.memory.array<DeviceWorklist>(header.numMaps);
   result.blocks = graph.memory.array<int64_t>(header.numLaunches);
@@ -347,21 +346,27 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Indices &indices, c
     gnnc_status status = preparation.takeOver(*builder, arrays);
     return status ? status : decideGrids(graph, device, tuning, error);
   }
-  Upload counting(device);
+  Upload counting(device, stream);
   preparation.upload(counting, arrays, lengths);
-  result.bytes = counting.size;
-  if (device.isPlanned())
+  if (device.isPlanned()) {
+    result.bytes = counting.size;
     return decideGrids(graph, device, tuning, error);
-  if (gnnc_status status = device.allocate(counting.size, result.memory, error))
+  }
+  Address memory = 0;
+  if (gnnc_status status = counting.size ? device.allocateOrdered(counting.size, stream, memory, error) : GNNC_OK)
     return status;
-  Upload copying(device);
-  copying.base = result.memory;
+  if (memory && !result.keep(memory, counting.size, graph.memory)) {
+    device.releaseOrdered(memory, counting.size, stream);
+    return preparation.outOfMemory();
+  }
+  Upload copying(device, stream);
+  copying.base = memory;
   copying.copies = true;
   preparation.upload(copying, arrays, lengths);
   gnnc_status status = copying.status;
   // The host's arrays may go once this returns.
   if (!status)
-    status = device.synchronize(device.preparing, error);
+    status = device.synchronize(stream, error);
   if (!status)
     status = decideGrids(graph, device, tuning, error);
   return status;

@@ -169,7 +169,7 @@ gnnc_status Device::runBranched(const Call &call, Handle stream) const {
   for (int64_t i = 0; i < count; ++i) {
     nodes[i] = nullptr;
     isWaitedFor[i] = false;
-    if (isIdle(call, first + i))
+    if (!call.needs(i) || isIdle(call, first + i))
       continue;
     size_t numWaited = 0;
     for (int64_t k = 0, number = order.find(i, before); k < number; ++k)
@@ -205,7 +205,7 @@ gnnc_status Device::run(const Call &call, Handle stream) const {
     return runBranched(call, stream);
   int64_t first = call.record().firstStep + call.program.firstStep;
   for (int64_t i = 0; i < call.program.numSteps; ++i)
-    if (gnnc_status status = runStep(call, first + i, stream))
+    if (gnnc_status status = call.needs(i) ? runStep(call, first + i, stream) : GNNC_OK)
       return status;
   return GNNC_OK;
 }

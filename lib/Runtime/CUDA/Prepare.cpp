@@ -60,11 +60,11 @@ constexpr int64_t kClearedPiece = int64_t(256) << 10;
 GraphBuilder::~GraphBuilder() {
   // After a failure, copies of what is the caller's may still be under way.
   if (status)
-    device.synchronize(device.preparing, nullptr);
+    device.synchronize(stream, nullptr);
   for (int64_t i = 0; i < numBlocks; ++i)
-    device.releaseOrdered(reinterpret_cast<Address>(blocks[i].memory));
+    device.releaseOrdered(reinterpret_cast<Address>(blocks[i].memory), blocks[i].bytes, stream);
   if (piece)
-    device.givePiece(piece);
+    device.givePiece(piece, stream);
   if (isPageOfDevice)
     device.givePage(page);
 }
@@ -72,7 +72,7 @@ GraphBuilder::~GraphBuilder() {
 gnnc_status GraphBuilder::start() {
   status = device.loadPreparation(error);
   // Without a piece, as on a GPU that is nearly full, arrays are allocated one by one.
-  if (!status && !device.takePiece(piece, nullptr)) {
+  if (!status && !device.takePiece(stream, piece, nullptr)) {
     zeros = {reinterpret_cast<char *>(piece), kClearedPiece};
     temporaries = {zeros.next + kClearedPiece, kPieceBytes - kClearedPiece};
     fill(zeros.next, kClearedPiece / 4, 0);
@@ -89,7 +89,7 @@ gnnc_status GraphBuilder::start() {
 
 gnnc_status GraphBuilder::wait() {
   if (!status)
-    status = device.synchronize(device.preparing, error);
+    status = device.synchronize(stream, error);
   return status;
 }
 
@@ -114,10 +114,11 @@ void *GraphBuilder::allocate(int64_t bytes, int64_t least) {
     capacity = wanted;
   }
   Address memory = 0;
-  if (least < bytes && device.allocateOrdered(bytes, memory, nullptr))
-    bytes = least;
+  bytes = bytes > 0 ? bytes : 1;
+  if (least < bytes && device.allocateOrdered(bytes, stream, memory, nullptr))
+    bytes = least > 0 ? least : 1;
   if (!memory)
-    status = device.allocateOrdered(bytes > 0 ? bytes : 1, memory, error);
+    status = device.allocateOrdered(bytes, stream, memory, error);
   if (status)
     return nullptr;
   blocks[numBlocks++] = {reinterpret_cast<void *>(memory), bytes, false};
@@ -153,19 +154,19 @@ int64_t GraphBuilder::keep(const void *memory) {
     if (blocks[i].memory == memory && !blocks[i].isPiece) {
       int64_t bytes = blocks[i].bytes;
       blocks[i] = blocks[--numBlocks];
-      return bytes > 0 ? bytes : 1;
+      return bytes;
     }
   return 0;
 }
 
 void GraphBuilder::release(const void *memory) {
-  if (keep(memory))
-    device.releaseOrdered(reinterpret_cast<Address>(memory));
+  if (int64_t bytes = keep(memory))
+    device.releaseOrdered(reinterpret_cast<Address>(memory), bytes, stream);
 }
 
 void GraphBuilder::fetch(void *to, const void *from, int64_t bytes) {
   if (!status)
-    status = device.copy(to, false, from, true, static_cast<size_t>(bytes), device.preparing, error);
+    status = device.copy(to, false, from, true, static_cast<size_t>(bytes), stream, error);
   wait();
 }
 
@@ -220,7 +221,7 @@ void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, in
   if (status || blocks <= 0)
     return;
   isPageNew = false;
-  status = device.launchPreparation(kernel, blocks, kThreads, words, count, device.preparing, error);
+  status = device.launchPreparation(kernel, blocks, kThreads, words, count, stream, error);
 }
 
 //===----------------------------------------------------------------------===//
@@ -359,8 +360,7 @@ const void *GraphBuilder::uploaded(const gnnc_index &index, int64_t width) {
     return index.data;
   void *raw = allocate(index.length * width);
   if (!status)
-    status =
-        device.copy(raw, true, index.data, false, static_cast<size_t>(index.length * width), device.preparing, error);
+    status = device.copy(raw, true, index.data, false, static_cast<size_t>(index.length * width), stream, error);
   return raw;
 }
 
@@ -471,7 +471,7 @@ int32_t *GraphBuilder::iota(int32_t *numbers, int64_t count) {
 void GraphBuilder::fill(void *words, int64_t count, uint32_t word) {
   isPageNew = false;
   if (!status && count > 0)
-    status = device.fill(reinterpret_cast<Address>(words), count, word, error);
+    status = device.fill(reinterpret_cast<Address>(words), count, word, stream, error);
 }
 
 void GraphBuilder::fill64(void *words, int64_t count, int64_t word) { each(Fill64, count, words, count, word); }
@@ -479,7 +479,7 @@ void GraphBuilder::fill64(void *words, int64_t count, int64_t word) { each(Fill6
 void GraphBuilder::copy(int32_t *to, const int32_t *from, int64_t count) {
   isPageNew = false;
   if (!status)
-    status = device.copy(to, true, from, true, static_cast<size_t>(count) * 4, device.preparing, error);
+    status = device.copy(to, true, from, true, static_cast<size_t>(count) * 4, stream, error);
 }
 
 int32_t *GraphBuilder::compose(const int32_t *inner, const int32_t *outer, int64_t count, int32_t *results) {

@@ -36,9 +36,8 @@ struct Report {
 };
 static_assert(sizeof(Report) + sizeof(int64_t) <= kPageBytes);
 
-/// Works on the device's stream for preparing, and waits only for what the host
-/// must know. After a failure all calls do nothing; `status` says that there
-/// was one.
+/// Works in the order of a stream, and waits only for what the host must know. After a failure all calls do nothing;
+/// `status` says that there was one.
 ///
 /// Arrays that may become the graph's are allocated by themselves. What is
 /// needed in between is cut from larger pieces, since each allocation takes
@@ -46,7 +45,8 @@ static_assert(sizeof(Report) + sizeof(int64_t) <= kPageBytes);
 class GraphBuilder {
 public:
   /// `lists`: for notes on the host.
-  GraphBuilder(const Device &device, Memory &lists, gnnc_error *error) : device(device), lists(lists), error(error) {}
+  GraphBuilder(const Device &device, Handle stream, Memory &lists, gnnc_error *error)
+      : device(device), stream(stream), lists(lists), error(error) {}
   /// Frees all arrays but those that were kept.
   ~GraphBuilder();
   GraphBuilder(const GraphBuilder &) = delete;
@@ -262,6 +262,7 @@ private:
   void listLarge(LargeList &list);
 
   const Device &device;
+  const Handle stream;
   Memory &lists;
   gnnc_error *error;
   Block *blocks = nullptr;

@@ -120,7 +120,7 @@ private:
   std::pair<int64_t, int64_t> formula(const SymbolicExpr &expression);
   int64_t bufferOf(Value value) { return bufferNumbers.lookup(mpdfg::getViewed(value)); }
   int64_t indexOf(const IndexRef &ref);
-  void stepRecord(const EmittedKernel &kernel);
+  void stepRecord(Operation &op, const EmittedKernel &kernel);
   void collectiveRecord(Operation *op, const EmittedKernel &kernel);
   void deviceStepRecord(const cuda::DeviceStep &step);
   int64_t wordNumber(const cuda::Word &word, const cuda::DeviceStep &step, int64_t firstScratch);
@@ -383,8 +383,10 @@ int64_t TableBuilder::indexOf(const IndexRef &ref) {
   return indices.size() - 1;
 }
 
-void TableBuilder::stepRecord(const EmittedKernel &kernel) {
-  SmallVector<int64_t> bufferList, indexList;
+void TableBuilder::stepRecord(Operation &op, const EmittedKernel &kernel) {
+  SmallVector<int64_t> bufferList, indexList, written;
+  for (Value result : op.getResults())
+    written.push_back(bufferOf(result));
   for (Value value : kernel.buffers)
     bufferList.push_back(bufferOf(value));
   for (const IndexRef &ref : kernel.indices)
@@ -404,6 +406,8 @@ void TableBuilder::stepRecord(const EmittedKernel &kernel) {
   step.mergesAt = append(merges);
   step.numMerges = merges.size();
   step.blockBytes = kernel.blockBytes;
+  step.writtenAt = list(written);
+  step.numWritten = written.size();
   step.name = name(device.steps.empty() ? kernel.name : device.steps[steps.size()].name);
   steps.push_back(step);
 }
@@ -432,6 +436,8 @@ void TableBuilder::collectiveRecord(Operation *op, const EmittedKernel &kernel) 
   step.indicesAt = list({});
   step.mergesAt = append(merges);
   step.numMerges = merges.size();
+  step.writtenAt = list({to});
+  step.numWritten = 1;
   step.name = name(label);
   steps.push_back(step);
 }
@@ -540,7 +546,7 @@ ModelTable TableBuilder::run() {
         if (!device.steps.empty())
           deviceStepRecord(device.steps[steps.size()]);
         const EmittedKernel &kernel = kernels[steps.size()];
-        mpk::isCollective(&op) ? collectiveRecord(&op, kernel) : stepRecord(kernel);
+        mpk::isCollective(&op) ? collectiveRecord(&op, kernel) : stepRecord(op, kernel);
       }
     record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
     record.numSteps = int64_t(steps.size()) - record.firstStep;

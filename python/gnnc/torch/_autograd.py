@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from ._executor import Bound, Executor
+from ._executor import Bound, Executor, Halves
 
 
 class Call(torch.autograd.Function):
@@ -20,9 +21,9 @@ class Call(torch.autograd.Function):
     overwritten what was kept."""
 
     @staticmethod
-    def forward(ctx: Any, executor: Executor, bound: Bound, *operands: Tensor) -> tuple[Tensor, ...]:
-        outputs, ctx.lease = executor.run_first_half(bound, operands)
-        ctx.executor, ctx.bound, ctx.count = executor, bound, len(operands)
+    def forward(ctx: Any, executor: Executor, bound: Bound, halves: Halves, *operands: Tensor) -> tuple[Tensor, ...]:
+        outputs, ctx.lease = executor.run_first_half(bound, halves, operands)
+        ctx.known = executor, bound, halves, len(operands)
         again = executor.again
         if again:
             names = executor.output_names
@@ -37,30 +38,26 @@ class Call(torch.autograd.Function):
         if not torch.is_grad_enabled():
             return _backward(ctx, *cotangents)
         # A graph of the derivative is made.
-        return _backward_once(ctx, *cotangents) if ctx.executor.pull_back is None else _backward_again(ctx, *cotangents)
+        return _backward_once(ctx, *cotangents) if ctx.known[0].pull_back is None else _backward_again(ctx, *cotangents)
 
 
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-    executor, count = ctx.executor, ctx.count
+    executor, bound, halves, count = ctx.known
     if all([cotangent is None for cotangent in cotangents]):
-        return (None,) * (2 + count)
+        return (None,) * (3 + count)
     saved = ctx.saved_tensors
     lease, ctx.lease = ctx.lease, None
-    outputs = dict(zip(executor.again, saved[count:]))
-    gradients = pull_back(executor, ctx.bound, saved[:count], cotangents, outputs, lease)
-    results: list[Any] = [None, None]
-    for gradient, wanted in zip(gradients, ctx.needs_input_grad[2:]):
-        results.append(gradient if wanted else None)
-    return tuple(results)
+    gradients = pull_back(executor, bound, halves, saved[:count], cotangents, saved[count:], lease)
+    return (None, None, None, *gradients)
 
 
 def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     """With gradients that can be differentiated."""
-    operands, bound = ctx.saved_tensors[: ctx.count], ctx.bound
+    executor, bound, _, count = ctx.known
     bound.check_unchanged()
-    gradients = ctx.executor.pull_back(ctx.executor, bound, operands, cotangents)
-    wanted = ctx.needs_input_grad[2:]
-    return (None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
+    gradients = executor.pull_back(executor, bound, ctx.saved_tensors[:count], cotangents)
+    wanted = ctx.needs_input_grad[3:]
+    return (None, None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 
 
 _backward_once = once_differentiable(_backward)
@@ -69,27 +66,37 @@ _backward_once = once_differentiable(_backward)
 def pull_back(
     executor: Executor,
     bound: Bound,
+    halves: Halves,
     operands: Sequence[Tensor],
     cotangents: Sequence[Tensor | None],
-    outputs: dict[str, Tensor] | None = None,
+    outputs: Sequence[Tensor] = (),
     lease: Any = None,
 ) -> list[Tensor | None]:
-    """Gradients with respect to the operands (None: the model has no derivative there)."""
+    """Gradients with respect to the operands (None: it is not wanted, or the model has no derivative there)."""
     dense = []
-    for cotangent, (shape, dtype) in zip(cotangents, bound.site(executor.forward).shapes):
+    for cotangent, template in zip(cotangents, bound.forward.templates):
         if cotangent is None:
-            cotangent = torch.zeros(shape, dtype=dtype, device=bound.torch_device)
+            cotangent = torch.zeros_like(template)
         else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
-            cotangent = bound.dense(cotangent if cotangent.dtype is dtype else cotangent.to(dtype))
+            cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
-    found = executor.run_second_half(bound, operands, [dense[i] for i in executor.seeds], outputs or {}, lease)
-    return [found[name] if name is not None else None for name in executor.gradient_names]
+    if not halves.wanted:
+        return [None] * len(operands)
+    found = executor.run_second_half(bound, halves, operands, [dense[i] for i in executor.seeds], outputs, lease)
+    return [None if place is None else found[place] for place in halves.places]
+
+
+_requires_grad = attrgetter("requires_grad")
+#: Without what torch.autograd.Function.apply does for functions with defaults and for transforms of torch.func.
+_apply = super(torch.autograd.Function, Call).apply
 
 
 def call(executor: Executor, bound: Bound, operands: Sequence[Tensor]) -> Sequence[Tensor]:
     """Outputs, differentiable if any operand is and gradients are enabled."""
     if torch.is_grad_enabled():
-        for operand in operands:
-            if operand.requires_grad:
-                return Call.apply(executor, bound, *operands)
+        mask = tuple(map(_requires_grad, operands))
+        if True in mask:
+            halves = bound.halves.get(mask) or executor.halves(bound, mask)
+            apply = Call.apply if torch._C._are_functorch_transforms_active() else _apply
+            return apply(executor, bound, halves, *operands)
     return executor.run_forward(bound, operands)

@@ -1,13 +1,12 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiled models on CUDA devices: PyTorch's streams, and its allocator for workspaces."""
+"""Compiled models on CUDA devices: PyTorch's streams, and graphs that are freed when these are done."""
 
 from __future__ import annotations
 
 import collections
-import contextlib
-from collections.abc import Iterable, Iterator, Sequence
-from ctypes import c_size_t, c_void_p
+from collections.abc import Iterable, Sequence
+from ctypes import c_void_p
 
 import torch
 
@@ -15,32 +14,19 @@ from .. import _cache
 from .._errors import Error
 from .._graph import Call, Prepared
 from .._library import Context, Library
+from ._memory import DEFAULT_STREAM, Workspace
 
 ALIGNMENT = 16  # of what kernels read
+NULL = c_void_p()
 
 
-class Workspace:
-    """Memory of the device for one run, from PyTorch's allocator: it may be used again by what comes later on the
-    stream as soon as it is dropped."""
-
-    __slots__ = ("memory", "pointer", "size")
-
-    def __init__(self, size: int, device: torch.device) -> None:
-        self.memory = torch.empty(max(size, 1), dtype=torch.uint8, device=device)
-        self.pointer, self.size = c_void_p(self.memory.data_ptr()), c_size_t(size)
-
-    def release(self) -> None:
-        """PyTorch's allocator takes it back by itself."""
-
-
-@contextlib.contextmanager
-def preparing(device: int) -> Iterator[None]:
-    """For computing a graph's data. The runtime reads them at once: afterwards PyTorch has written all of them."""
+def stream_for_preparing(device: int) -> int:
+    """The stream in whose order a graph is prepared from now on: what was launched there has been written by then. Raises
+    Error during a capture."""
     if torch.cuda.is_current_stream_capturing():
         raise Error("a graph cannot be prepared during a capture: call the model once before, or pass gnnc.Graph", 4)
     free_retired()
-    yield
-    torch.cuda.current_stream(device).synchronize()
+    return torch._C._cuda_getCurrentRawStream(device) or DEFAULT_STREAM
 
 
 class _Retired:
@@ -102,30 +88,33 @@ def free_retired() -> None:
         oldest.free()
 
 
+def raw_stream(device: int) -> int:
+    """PyTorch's current stream. As an object of torch.cuda it would cost a microsecond more."""
+    return torch._C._cuda_getCurrentRawStream(device)
+
+
 def launch(
-    call: Call,
-    prepared: Prepared,
-    context: Context,
-    inputs: Sequence[int],
-    outputs: Sequence[int],
-    workspace: Workspace,
+    call: Call, prepared: Prepared, context: Context, pointers: Iterable[int], workspace: Workspace, stream: int
 ) -> None:
-    """Launches a program on PyTorch's current stream, and does not wait for it. Tensors must be aligned."""
-    # As an object of torch.cuda it would cost a microsecond more.
-    stream: int = torch._C._cuda_getCurrentRawStream(prepared.device[1])
+    """Launches a program on a stream, and does not wait for it. Tensors must be aligned."""
     if stream not in prepared.streams:
         prepared.streams.add(stream)
-    if torch.cuda.is_current_stream_capturing():
+    call(context, pointers, workspace.pointer, workspace.size, c_void_p(stream) if stream else NULL)
+
+
+def is_capturing(prepared: Prepared) -> bool:
+    """Whether a run will be a part of a capture. A graph that is runs on is never freed."""
+    if torch._C._cuda_isCurrentStreamCapturing():
         _cache.graphs.pin(prepared)
-    call(context, inputs, outputs, workspace.pointer, workspace.size, c_void_p(stream or None))
+        return True
+    return False
 
 
-def run(
-    call: Call, prepared: Prepared, context: Context, inputs: Sequence[int], outputs: Sequence[int], size: int
-) -> None:
-    """`launch` with a workspace of its own."""
-    if any(pointer % ALIGNMENT for pointer in (*inputs, *outputs)):
-        raise Error(
-            f"expected tensors at multiples of {ALIGNMENT} bytes: pass clones of views that begin elsewhere", 1
-        )
-    launch(call, prepared, context, inputs, outputs, Workspace(size, torch.device("cuda", prepared.device[1])))
+def run(call: Call, prepared: Prepared, context: Context, pointers: Sequence[int]) -> None:
+    """`launch` on the current stream with a workspace of its own."""
+    if any(pointer % ALIGNMENT for pointer in pointers):
+        raise Error(f"expected tensors at multiples of {ALIGNMENT} bytes: pass clones of views that begin elsewhere", 1)
+    device = prepared.device[1]
+    stream = raw_stream(device)
+    is_capturing(prepared)
+    launch(call, prepared, context, pointers, Workspace(call.workspace_bytes, torch.device("cuda", device), stream, None), stream)

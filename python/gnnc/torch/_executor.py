@@ -8,8 +8,10 @@ graph and the same shapes, so that a call on a known graph compares, allocates i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,12 +21,14 @@ from .. import _abi, _cache
 from .._arguments import Arguments
 from .._arrays import View
 from .._description import Description, Program, Value
-from .._errors import Error
+from .._errors import CompileError, Error
 from .._exported import ExportedArguments, make_arguments
-from .._graph import Call, Prepared
+from .._graph import Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device
+from ._memory import Workspaces
+from ._training import Masks
 
 if TYPE_CHECKING:
     from ._second import PullBack
@@ -38,7 +42,7 @@ def same_constant(given: Any, known: Any) -> bool:
 
 
 class Plan:
-    """A program as calls see it: which operand, cotangent, output or computed input goes to each of its bindings.
+    """A program as calls see it: which operand, cotangent or computed input goes to each of its bindings.
 
     `earlier`: the program that it goes on from. Its inputs are passed again: which of them are read may differ from graph
     to graph."""
@@ -64,9 +68,9 @@ class Plan:
                 raise Error(f"the compiled model needs '{name}', which the module does not have", 1)
             order.append(name)
         kinds = [operands.keys(), set(executor.cotangent_names), set(executor.computed_names)]
-        # Bindings may come in any order: operands, then cotangents, then what was computed with the graph.
+        # They may come in any order: operands, then cotangents, then what was computed with the graph.
         self.names = tuple(name for kind in kinds for name in order if name in kind)
-        self.outputs = [value for value in program.outputs]
+        self.outputs = {value.name: value for value in program.outputs}
 
 
 def _is_optional(executor: Executor, name: str) -> bool:
@@ -75,22 +79,61 @@ def _is_optional(executor: Executor, name: str) -> bool:
 
 
 class Site:
-    """A program on a prepared graph: everything about a call that is the same each time."""
+    """A program on a prepared graph that is asked for certain outputs: everything about a call that is the same each
+    time."""
 
-    __slots__ = ("calls", "computed", "plan", "prepared", "shapes", "workspace_bytes")
+    __slots__ = ("call", "computed", "names", "plan", "templates", "workspace_bytes")
 
-    def __init__(self, plan: Plan, prepared: Prepared, computed: dict[str, View]) -> None:
-        self.plan, self.prepared = plan, prepared
-        self.computed = [computed[name].pointer for name in plan.computed]
-        self.shapes = [(value.shape(prepared.extent), TYPES[value.dtype]) for value in plan.outputs]
-        self.workspace_bytes = prepared.workspace_bytes(plan.name)
-        self.calls = prepared.calls(plan.name, plan.names)
+    def __init__(self, plan: Plan, bound: Bound, names: Sequence[str], later: Sequence[str] | None = None) -> None:
+        prepared = bound.prepared
+        self.plan, self.names = plan, tuple(names)
+        self.computed = [bound.computed[name].pointer for name in plan.computed]
+        self.templates = [_template(plan.outputs[name], prepared, bound.torch_device) for name in names]
+        self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
+        self.workspace_bytes = self.call.workspace_bytes
 
-    def take(self) -> Call:
-        try:
-            return self.calls.pop()
-        except IndexError:
-            return self.prepared.new_call(self.plan.name, self.plan.names)
+    def pointers(self, operands: Sequence[Tensor], cotangents: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[int]:
+        """In the order of the call."""
+        plan = self.plan
+        result = [operands[i].data_ptr() for i in plan.operands]
+        if plan.cotangents:
+            result += [cotangents[i].data_ptr() for i in plan.cotangents]
+        result += self.computed
+        result += map(_data_ptr, outputs)
+        return result
+
+
+def _template(value: Value, prepared: Prepared, device: torch.device) -> Tensor:
+    """Of a shape, a type and a device, with hardly any memory: `empty_like` is the quickest way to a tensor."""
+    shape, dtype = value.shape(prepared.extent), TYPES[value.dtype]
+    if math.prod(shape) <= 1:  # strides of what is expanded would be 0
+        return torch.empty(shape, dtype=dtype, device=device)
+    return torch.empty((), dtype=dtype, device=device).expand(shape)
+
+
+_data_ptr, _get_device, _is_contiguous = Tensor.data_ptr, Tensor.get_device, Tensor.is_contiguous
+_layout = attrgetter("shape", "dtype")
+_empty_like = torch.empty_like
+
+
+class Halves:
+    """The two halves of a gradient that is asked for with respect to some operands alone."""
+
+    __slots__ = ("first", "gradient", "places", "second", "wanted", "workspace_bytes")
+
+    def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
+        names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
+        self.wanted = [name for name in names if name is not None]
+        #: Of each operand, the number of its gradient among those that are computed.
+        self.places = [None if name is None else self.wanted.index(name) for name in names]
+        self.first: Site | None = None
+        self.second: Site | None = None
+        self.gradient: Site | None = None  #: of both together, made when it is needed
+        self.workspace_bytes = 0
+        if executor.first_half is not None and executor.second_half is not None:
+            self.first = Site(executor.first_half, bound, executor.output_names, self.wanted)
+            self.second = Site(executor.second_half, bound, [*self.wanted, *executor.again])
+            self.workspace_bytes = max(self.first.workspace_bytes, self.second.workspace_bytes)
 
 
 @dataclass
@@ -116,7 +159,13 @@ class Bound:
     leaves: list[Any]
     #: Aliases of the index tensors: their own memory could be exchanged through `.data`.
     kept: list[Tensor]
-    sites: dict[str, Site]
+    #: Shapes and types of inputs and parameters as tensors say them, and their devices.
+    layouts: list[tuple[torch.Size, torch.dtype]]
+    numbers: list[int]
+    #: By which operands require a gradient.
+    halves: dict[tuple[bool, ...], Halves]
+    forward: Site = field(init=False)
+    masks: Masks | None = None
 
     def matches(self, leaves: Sequence[Any]) -> bool:
         """Whether these are the index tensors of this graph, unchanged. Shapes of inputs are not looked at."""
@@ -139,20 +188,16 @@ class Bound:
         if any(held._version != version for _, held, version, *_ in self.guards):
             raise Error("an index tensor was changed in place between a forward and a backward pass")
 
-    def site(self, plan: Plan) -> Site:
-        found = self.sites.get(plan.name)
-        if found is None:
-            found = self.sites[plan.name] = Site(plan, self.prepared, self.computed)
-        return found
-
     def fits(self, operands: Sequence[Tensor]) -> bool:
         """Whether inputs and parameters can be passed as they are."""
-        number = self.number
-        for tensor, (shape, dtype) in zip(operands, self.operands):
-            if tensor.shape != shape or tensor.dtype is not dtype or tensor.get_device() != number:
-                return False
-            if not tensor.is_contiguous() or (number >= 0 and tensor.data_ptr() % _device.ALIGNMENT):
-                return False
+        if list(map(_layout, operands)) != self.layouts or list(map(_get_device, operands)) != self.numbers:
+            return False
+        if not all(map(_is_contiguous, operands)):
+            return False
+        if self.number >= 0:
+            for pointer in map(_data_ptr, operands):
+                if pointer % _device.ALIGNMENT:
+                    return False
         return True
 
     def dense(self, tensor: Tensor) -> Tensor:
@@ -166,10 +211,16 @@ class Executor:
     """One object, given the leaves of a module's arguments.
 
     `leaf_names`: the name in the model of each leaf (None: not used by it). `param_names`: of parameters and buffers, in
-    the order in which calls give them.
+    the order in which calls give them. `masks`: inputs that each call draws, and probabilities.
     """
 
-    def __init__(self, library: Library, leaf_names: Sequence[str | None], param_names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        library: Library,
+        leaf_names: Sequence[str | None],
+        param_names: Sequence[str],
+        masks: Mapping[str, float] | None = None,
+    ) -> None:
         self.library = library
         found = library.description
         self.arguments: Arguments | ExportedArguments = make_arguments(found)
@@ -178,8 +229,14 @@ class Executor:
         self.value_leaves = [
             i for i, name in enumerate(leaf_names) if name in found.inputs and not found.inputs[name].source
         ]
-        self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names)
+        self.masks = {name: p for name, p in (masks or {}).items() if name in found.inputs}
+        self.operand_names = [leaf_names[i] for i in self.value_leaves] + list(param_names) + list(self.masks)
+        self.num_given = len(self.operand_names) - len(self.masks)
         self.operand_values = [_find(found, name or "") for name in self.operand_names]
+        if isinstance(self.arguments, ExportedArguments):
+            taken = (self.arguments.graph_names | self.arguments.sized) & set(self.masks)
+            if taken:
+                raise CompileError("dropout in training mode: the size of what it is applied to is known from nothing else")
         self.computed_names = [name for name, value in found.inputs.items() if value.source]
         self.cotangent_names = [value.name for value in found.inputs.values() if value.gradient]
         forward = found.programs["forward"]
@@ -196,22 +253,25 @@ class Executor:
         self.seeds = [self.output_names.index(name[len("grad.") :]) for name in self.cotangent_names]
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
+        #: Leaves and dimensions of which batch norm in training mode needs two elements.
+        self.pairs: list[tuple[int, int]] = []
         self._last: Bound | None = None
         self._checks = _cache.checks_contents()
+        self._spaces: dict[int, Workspaces] = {}
 
     def _plan(self, name: str, after: str = "") -> Plan | None:
         programs = self.library.description.programs
         return Plan(self, programs[name], programs.get(after)) if name in programs else None
 
     def _gradient_name(self, name: str) -> str | None:
-        found = [] if self.gradient is None else [value.name for value in self.gradient.outputs]
+        found = {} if self.gradient is None else self.gradient.outputs
         return f"grad.{name}" if f"grad.{name}" in found else None
 
     def _needed_again(self) -> list[str]:
         """The outputs that the second half of the gradient reads."""
         if self.second_half is None or self.first_half is None:
             return []
-        return [value.name for value in self.second_half.outputs if value.name in self.output_names]
+        return [name for name in self.second_half.outputs if name in self.output_names]
 
     def known(self, leaves: Sequence[Any], params: Sequence[Tensor]) -> tuple[Bound, list[Tensor]] | None:
         """`bind` and `operands` where nothing but numbers has changed since the last call; else None. This is all that a
@@ -221,10 +281,17 @@ class Executor:
             return None
         operands = [leaves[i] for i in self.value_leaves]
         operands += params
-        return (last, operands) if last.fits(operands) else None
+        if not last.fits(operands):
+            return None
+        if last.masks is not None:
+            operands += last.masks.draw()
+        return last, operands
 
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
+        for i, dim in self.pairs:
+            if leaves[i].shape[dim] < 2:
+                raise Error("batch norm in training mode: expected two elements or more, whose variance it takes", 2)
         arguments = {
             name: leaf for name, leaf in zip(self.leaf_names, leaves) if name is not None and isinstance(leaf, Tensor)
         }
@@ -254,9 +321,15 @@ class Executor:
             operands=[(value.shape(extent), TYPES[value.dtype]) for value in self.operand_values],
             leaves=list(leaves),
             kept=[],
-            sites={},
             computed=prepared.values,
+            layouts=[],
+            numbers=[-1 if device[0] == _abi.CPU else device[1]] * self.num_given,
+            halves={},
         )
+        if self.masks:
+            bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
+        bound.layouts = [(torch.Size(shape), dtype) for shape, dtype in bound.operands[: self.num_given]]
+        bound.forward = Site(self.forward, bound, self.output_names)
         values = set(self.value_leaves)
         inference = False
         for i in values:
@@ -288,7 +361,7 @@ class Executor:
         """Inputs and parameters, dense and of the right type, in the order of `operand_names`. Differentiable."""
         result = [leaves[i] for i in self.value_leaves]
         result.extend(params)
-        for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands)):
+        for i, (tensor, (shape, dtype)) in enumerate(zip(result, bound.operands[: self.num_given], strict=True)):
             name = self.operand_names[i]
             if tensor.shape != shape:
                 raise Error(f"'{name}': expected shape {list(shape)}, found {list(tensor.shape)}", 1)
@@ -297,85 +370,85 @@ class Executor:
             if tensor.dtype is not dtype:
                 tensor = _converted(tensor, self.operand_values[i])
             result[i] = bound.dense(tensor)
+        if bound.masks is not None:
+            result += bound.masks.draw()
         return result
+
+    def halves(self, bound: Bound, mask: Sequence[bool]) -> Halves:
+        """Of gradients with respect to the operands that `mask` says."""
+        mask = tuple(mask)
+        found = bound.halves.get(mask)
+        if found is None:
+            found = bound.halves[mask] = Halves(self, bound, mask)
+        return found
 
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, in the model's order."""
-        site = bound.site(self.forward)
-        device = bound.torch_device
-        outputs = [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in site.shapes]
-        workspace = self._workspace(bound, site)
-        try:
-            self._run(site, bound, operands, (), outputs, workspace)
-        finally:
-            workspace.release()
+        site = bound.forward
+        outputs = list(map(_empty_like, site.templates))
+        workspace = self._run(site, bound, site.pointers(operands, (), outputs), site.workspace_bytes)
+        workspace.release()
         return outputs
 
-    def run_first_half(self, bound: Bound, operands: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
+    def run_first_half(self, bound: Bound, halves: Halves, operands: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
         """The outputs, and the workspace that `run_second_half` goes on with."""
-        if self.first_half is None or self.second_half is None:
+        site = halves.first
+        if site is None:
             return self.run_forward(bound, operands), None
-        site = bound.site(self.first_half)
-        device = bound.torch_device
-        outputs = [torch.empty(shape, dtype=dtype, device=device) for shape, dtype in site.shapes]
-        workspace = self._workspace(bound, site)
-        lease = Lease(workspace)
-        self._run(site, bound, operands, (), outputs, workspace)
-        return outputs, lease
+        outputs = list(map(_empty_like, site.templates))
+        workspace = self._run(site, bound, site.pointers(operands, (), outputs), halves.workspace_bytes)
+        return outputs, Lease(workspace)
 
     def run_second_half(
         self,
         bound: Bound,
-        operands: Sequence[Tensor],
-        cotangents: Sequence[Tensor],
-        outputs: dict[str, Tensor],
-        lease: Any,
-    ) -> dict[str, Tensor]:
-        """Gradients by their names in the model. `outputs`: those of the first half that the second reads. Without the
-        first half's workspace everything is computed again."""
-        plan = self.second_half if lease is not None else self.gradient
-        if plan is None:
-            raise Error("the model was compiled without gradients", 4)
-        site = bound.site(plan)
-        device = bound.torch_device
-        known = outputs if lease is not None else {}
-        targets = [
-            known[value.name] if value.name in known else torch.empty(shape, dtype=dtype, device=device)
-            for value, (shape, dtype) in zip(plan.outputs, site.shapes)
-        ]
-        own = Lease(self._workspace(bound, site)) if lease is None else lease
-        self._run(site, bound, operands, cotangents, targets, own.workspace)
-        return {value.name: tensor for value, tensor in zip(plan.outputs, targets)}
-
-    def _workspace(self, bound: Bound, site: Site) -> Any:
-        if bound.on_cpu:
-            return self.library.workspace(site.workspace_bytes)
-        return _device.Workspace(site.workspace_bytes, bound.torch_device)
-
-    def _run(
-        self,
-        site: Site,
-        bound: Bound,
+        halves: Halves,
         operands: Sequence[Tensor],
         cotangents: Sequence[Tensor],
         outputs: Sequence[Tensor],
-        workspace: Any,
-    ) -> None:
-        plan = site.plan
-        inputs = [operands[i].data_ptr() for i in plan.operands]
-        if plan.cotangents:
-            inputs += [cotangents[i].data_ptr() for i in plan.cotangents]
-        inputs += site.computed
-        pointers = [tensor.data_ptr() for tensor in outputs]
-        call = site.take()
-        try:
-            if bound.on_cpu:
-                context = self.library.context(bound.device, torch.get_num_threads())
-                call(context, inputs, pointers, workspace.pointer, workspace.size)
-            else:
-                _device.launch(call, bound.prepared, self.library.context(bound.device), inputs, pointers, workspace)
-        finally:
-            site.calls.append(call)
+        lease: Lease | None,
+    ) -> list[Tensor]:
+        """The gradients that are wanted. `outputs`: those of the first half that the second reads. Without the first half's
+        workspace everything is computed again."""
+        if lease is not None and halves.second is not None:
+            site = halves.second
+            targets = list(map(_empty_like, site.templates[: len(halves.wanted)]))
+            pointers = site.pointers(operands, cotangents, targets)
+            pointers += map(_data_ptr, outputs)
+            self._run(site, bound, pointers, site.workspace_bytes, lease.workspace)
+            return targets
+        if self.gradient is None:
+            raise Error("the model was compiled without gradients", 4)
+        if halves.gradient is None:
+            halves.gradient = Site(self.gradient, bound, halves.wanted)
+        site = halves.gradient
+        targets = list(map(_empty_like, site.templates))
+        self._run(site, bound, site.pointers(operands, cotangents, targets), site.workspace_bytes).release()
+        return targets
+
+    def _run(self, site: Site, bound: Bound, pointers: list[int], size: int, workspace: Any = None) -> Any:
+        """Runs it in a workspace of at least `size` bytes, which is returned, for the caller to release."""
+        if bound.on_cpu:
+            workspace = workspace or self.library.workspace(size)
+            context = self.library.context(bound.device, torch.get_num_threads())
+            site.call(context, pointers, workspace.pointer, workspace.size)
+            return workspace
+        stream = _device.raw_stream(bound.number)
+        if _device.is_capturing(bound.prepared):
+            workspace = workspace or self._workspaces(bound).take_for_capture(size, stream)
+            workspace.leave(stream)
+        elif workspace is None:
+            workspace = self._workspaces(bound).take(size, stream)
+        elif workspace.stream != stream:
+            workspace.leave(stream)
+        _device.launch(site.call, bound.prepared, self.library.context(bound.device), pointers, workspace, stream)
+        return workspace
+
+    def _workspaces(self, bound: Bound) -> Workspaces:
+        found = self._spaces.get(bound.number)
+        if found is None:
+            found = self._spaces.setdefault(bound.number, Workspaces(bound.number))
+        return found
 
 
 def _find(description: Description, name: str) -> Value:

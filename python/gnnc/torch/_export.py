@@ -18,7 +18,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _compiler
 from .._errors import CompileError, Error
+from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
 _ATTEMPTS = 6
@@ -45,6 +46,7 @@ class Artifact:
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
     output_tree: Any  #: torch's TreeSpec of the result
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
+    training: Training = field(default_factory=Training)  #: what a call does besides computing
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -229,9 +231,12 @@ def build(
     *,
     output: Path | None = None,
     progress: bool | None = None,
+    trains: bool = False,
 ) -> Artifact:
-    """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count."""
+    """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
+    whoever calls it draws masks and updates running statistics."""
     program = export_program(model, args, kwargs)
+    training = make_functional(program) if trains else Training()
     check_effects(program)
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
@@ -251,7 +256,7 @@ def build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path)
+    return describe(program, path, training)
 
 
 def check_effects(program: ExportedProgram) -> None:
@@ -299,13 +304,13 @@ def _numbers(program: ExportedProgram) -> bytes:
     return b"".join(tensors[name].detach().cpu().contiguous().numpy().tobytes() for name in _integers(program))
 
 
-def describe(program: ExportedProgram, path: Path) -> Artifact:
+def describe(program: ExportedProgram, path: Path, training: Training) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     for spec in program.graph_signature.input_specs:
-        if spec.kind is not InputKind.USER_INPUT:
+        if spec.kind is not InputKind.USER_INPUT or spec.arg.name in training.masks:
             continue
         if isinstance(spec.arg, TensorArgument):
             tensor = values[spec.arg.name]
@@ -325,4 +330,5 @@ def describe(program: ExportedProgram, path: Path) -> Artifact:
             count += is_tensor
         else:
             raise CompileError(f"the module changes '{output.target}': return it instead")
-    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, _integers(program))
+    del outputs[len(outputs) - len(training.statistics) :]
+    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, _integers(program), training)

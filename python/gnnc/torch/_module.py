@@ -24,6 +24,7 @@ from .._library import Library
 from . import _autograd, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
 from ._state import State, modes_of, owner_of
+from ._training import Buffers
 
 
 @dataclass
@@ -86,7 +87,9 @@ class Specialization:
         self.types, self.constants = example.types, example.constants
         self.on_device = example.device.type == "cuda"
         self.device_type = example.device.type
-        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf()
+        training = artifact.training
+        #: The only output is the result; nothing else comes of a call.
+        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf() and not training
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
         args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
         flat = not kwargs and list(args) == list(range(len(args)))
@@ -106,8 +109,16 @@ class Specialization:
                 raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
             self.params.append(owner_of(module, name))
             names.append(name)
-        self.executor = Executor(library, artifact.leaf_names, names)
-        self.executor.pull_back = _second.PullBack(module, example, artifact, options)
+        self.executor = Executor(library, artifact.leaf_names, names, training.masks)
+        self.executor.pairs = [
+            (artifact.leaf_names.index(name), dim) for name, dim in training.pairs if name in artifact.leaf_names
+        ]
+        self.buffers: Buffers | None = None
+        if training.statistics or training.counters:
+            changed = [each.buffer for each in training.statistics] + training.counters
+            self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
+        if not training:  # to run it a second time would draw and count again
+            self.executor.pull_back = _second.PullBack(module, example, artifact, options)
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
@@ -136,13 +147,15 @@ class Specialization:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
         try:
             return self.executor.known(args, self.parameters()) if self.state.is_same() else None
-        except (AttributeError, KeyError):  # something else where a tensor was
+        except (AttributeError, KeyError, TypeError):  # something else where a tensor was
             return None
 
     def result(self, outputs: Sequence[Tensor]) -> Any:
-        """Outputs as the module returns them."""
+        """Outputs as the module returns them. Brings its buffers up to date."""
         if self.single:
             return outputs[0]
+        if self.buffers is not None:
+            self.buffers.update(outputs)
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
         return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
@@ -300,7 +313,7 @@ class CompiledModule(nn.Module):
         module, options = self.__dict__["_module"], self.__dict__["_options"]
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
-            artifact = _export.build(module, args, kwargs, flags, progress=options.progress)
+            artifact = _export.build(module, args, kwargs, flags, progress=options.progress, trains=True)
         example, library = Example.of(module, args, kwargs), Library(artifact.path)
         return Specialization(module, example, artifact, library, options, place)
 

@@ -65,7 +65,9 @@ def pull_back(number: int, place: int, tensors: Sequence[Tensor], cotangents: Se
     leaves, params = _split(known, tensors)
     executor = known.executor
     bound = executor.bind(leaves)
-    gradients = _autograd.pull_back(executor, bound, executor.operands(bound, leaves, params), cotangents)
+    operands = executor.operands(bound, leaves, params)
+    halves = executor.halves(bound, [True] * len(operands))
+    gradients = _autograd.pull_back(executor, bound, halves, operands, cotangents)
     found = dict(zip(_operand_places(known), gradients))
     result = []
     for i, tensor in enumerate(tensors):
@@ -90,7 +92,7 @@ def _(number: int, place: int, tensors: Sequence[Tensor]) -> list[Tensor]:
     result = []
     from ._executor import TYPES
 
-    for value in known.executor.forward.outputs:
+    for value in known.executor.forward.outputs.values():
         shape: list[Any] = list(value.dims)
         if value.space is not None:
             extent = extents.get(value.space)
@@ -147,6 +149,8 @@ call.register_autograd(_backward, setup_context=_setup)
 def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     """What a tracer sees of a call."""
     known = find(module, leaves, tree)
+    if known.artifact.training:
+        raise Error("dropout and running statistics in training mode cannot be traced: call eval() first, or do not trace")
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
     return known.result(call(module.__dict__["_handle"], known.place, tensors))
 

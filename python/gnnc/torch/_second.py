@@ -55,8 +55,8 @@ class PullBack:
             leaves[i] = operand if is_number or dtype is None else operand.detach().to(dtype)
         params = dict(zip(executor.operand_names[len(executor.value_leaves) :], operands[len(executor.value_leaves) :]))
         given = [
-            torch.zeros(shape, dtype=dtype, device=bound.torch_device) if cotangent is None else cotangent
-            for cotangent, (shape, dtype) in zip(cotangents, bound.site(executor.forward).shapes)
+            torch.zeros_like(template) if cotangent is None else cotangent
+            for cotangent, template in zip(cotangents, bound.forward.templates)
         ]
         if self._compiled is None and not self._is_refused:
             try:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import unittest
 import warnings
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -125,6 +126,35 @@ class AutogradTest(TorchTest):
             found = torch.autograd.grad(fast(*inputs, edges).square().sum(), wanted)
             expected = torch.autograd.grad(module(*inputs, edges).square().sum(), wanted)
             self.assertClose(found, expected, 1e-3)
+
+
+class EdgesOfDomainsTest(TorchTest):
+    def test_infinite_derivatives(self) -> None:
+        """At the ends of where a function is defined, its derivative may be infinite."""
+
+        class Ends(nn.Module):
+            def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+                super().__init__()
+                self.function = function
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return self.function(x).index_select(0, edge_index[0])
+
+        numbers = {
+            torch.acosh: [1.0, 1.0 + 2**-20, 1.5, 3.0, 1e4, 1e30, 0.5],
+            torch.atanh: [1.0, -1.0, 0.999, -0.75, 0.5, 1e-6, 0.0, -0.3, 1.5],
+        }
+        for function, given in numbers.items():
+            x = torch.tensor(given).view(-1, 1).requires_grad_()
+            edges = torch.arange(len(given)).repeat(2, 1)
+            module = Ends(function)
+            fast = gnnc.compile(module, (x, edges))
+            found, expected = fast(x, edges), module(x, edges)
+            torch.testing.assert_close(found, expected, rtol=2e-6, atol=0, equal_nan=True)
+            cotangent = torch.full_like(expected, 2.0)
+            gradients = [torch.autograd.grad(output, x, cotangent)[0] for output in (found, expected)]
+            self.assertTrue(gradients[1].isinf().any())
+            torch.testing.assert_close(*gradients, rtol=1e-4, atol=1e-20, equal_nan=True)
 
 
 class Detached(nn.Module):

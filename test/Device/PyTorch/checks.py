@@ -19,9 +19,23 @@ import gnnc
 import cases
 import registry
 from gnnc import _cache, _compiler
+from gnnc.torch import _device
 from cases import TwoLayers, graph
 from registry import check
 from torch_modules import Conv
+
+
+class Regular(nn.Module):
+    """With what training regularises by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv1, self.conv2 = layers.GATConv(8, 8, heads=2, dropout=0.3), layers.GCNConv(16, 7)
+        self.norm = nn.BatchNorm1d(16)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = nn.functional.elu(self.norm(self.conv1(x, edge_index)))
+        return self.conv2(nn.functional.dropout(x, 0.5, self.training), edge_index)
 
 
 def has_lost_device() -> bool:
@@ -278,6 +292,95 @@ def check_graphed_callables() -> None:
     wanted = list(model.parameters())
     cotangent = torch.randn_like(expected)
     close(torch.autograd.grad(found, wanted, cotangent), torch.autograd.grad(expected, wanted, cotangent), 1e-4)
+
+
+@check("memory of graphs")
+def check_graph_memory() -> str:
+    """Prepared graphs have PyTorch's memory, and give it back when their runs are done."""
+    _, fast = small()
+    x, index = graph(3000, 40000)
+    with torch.no_grad():
+        fast(*graph(100, 400))
+    gnnc.clear_graphs()
+    _device.free_retired()
+    synchronize()
+    before = torch.cuda.memory_allocated()
+    with torch.no_grad():
+        fast(x, index)
+    synchronize()
+    held = torch.cuda.memory_allocated() - before
+    assert held > 4 * 40000, held
+    fast.__dict__["_last"].executor._last = None
+    gnnc.clear_graphs()
+    synchronize()
+    _device.free_retired()
+    left = torch.cuda.memory_allocated() - before
+    assert left <= 1 << 20, left  # workspaces stay
+    return f"{held >> 10} KiB, of which {left >> 10} are a workspace that stays"
+
+
+@check("indices that are still being written")
+def check_late_indices() -> None:
+    """A graph is prepared in the order of the current stream, which need not be waited for before."""
+    model, fast = small()
+    stream = torch.cuda.Stream()
+    for nodes, edges in ((100, 400), (3000, 40000)):
+        x, index = graph(nodes, edges)
+        late = torch.zeros_like(index)
+        expected = model(x, index)
+        synchronize()
+        for use in (stream, torch.cuda.default_stream()):
+            late = torch.zeros_like(index)
+            use.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(use), torch.no_grad():
+                torch.cuda._sleep(100_000_000)
+                late.copy_(index)
+                found = fast(x, late)
+            torch.cuda.current_stream().wait_stream(use)
+            close(found, expected)
+
+
+@check("training mode")
+def check_training_mode() -> str:
+    """Dropout of nodes and of edges draws what PyTorch draws; running statistics are PyTorch's."""
+    torch.manual_seed(0)
+    model = Regular().to(registry.device).train()
+    x, index = graph(2708, 10556)
+    y = torch.randint(0, 7, (2708,), device=registry.device)
+    fast = gnnc.compile(copy.deepcopy(model), (x, index))
+    losses = []
+    for run in (model, fast):
+        torch.manual_seed(3)
+        optimizer = torch.optim.Adam(run.parameters(), lr=0.01)
+        losses.append([])
+        for _ in range(50):
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(run(x, index), y)
+            loss.backward()
+            optimizer.step()
+            losses[-1].append(loss.detach())
+    difference = (torch.stack(losses[0]) - torch.stack(losses[1])).abs().max().item()
+    assert difference < 1e-3, difference
+    close(dict(fast.named_buffers()), dict(model.named_buffers()), 1e-3)
+    with torch.no_grad():
+        close(fast.eval()(x, index), model.eval()(x, index), 1e-3)
+    return f"50 losses with dropout differ by {difference:.1e}"
+
+
+@check("gradients that are asked for")
+def check_wanted() -> None:
+    model, fast = small()
+    x, index = graph(500, 3000)
+    x.requires_grad_()
+    for wanted in ([x], [model.conv1.bias], [model.conv2.lin.weight, x], list(model.parameters())):
+        for tensor in (x, *model.parameters()):
+            tensor.requires_grad_(any(tensor is each for each in wanted))
+        output, expected = fast(x, index), model(x, index)
+        cotangent = torch.randn_like(expected)
+        found = [torch.autograd.grad(output, wanted, cotangent, retain_graph=True) for _ in range(2)]
+        reference = torch.autograd.grad(expected, wanted, cotangent)
+        for each in found:
+            close(each, reference, 1e-3)
 
 
 @check("200 batches")

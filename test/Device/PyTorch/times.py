@@ -50,6 +50,28 @@ class Empty(torch.autograd.Function):
         return None, *ctx.saved_tensors
 
 
+def parts_of(known: Any, args: tuple[Any, ...]) -> object:
+    """What a call does before it runs anything."""
+    return known.known(args)
+
+
+def run_alone(fast: Any, site: Any) -> None:
+    """A call of C on one set of tensors."""
+    executor = fast.__dict__["_last"].executor
+    bound = executor._last
+    if not hasattr(run_alone, "tensors"):
+        run_alone.tensors = {}  # type: ignore[attr-defined]
+    found = run_alone.tensors.get(id(site))  # type: ignore[attr-defined]
+    if found is None:
+        operands = [torch.randn(shape, device=registry.device) for shape, _ in bound.operands]
+        cotangents = [torch.randn_like(template) for template in bound.forward.templates]
+        outputs = [torch.empty_like(template) for template in site.templates]
+        found = site.pointers(operands, cotangents, outputs), (operands, cotangents, outputs)
+        run_alone.tensors[id(site)] = found  # type: ignore[attr-defined]
+    size = max(site.workspace_bytes, next(iter(bound.halves.values())).workspace_bytes)
+    executor._run(site, bound, found[0], size).release()
+
+
 @check("host time of calls")
 def host_times() -> str:
     """At most 15 µs without gradients and 60 with are wanted."""
@@ -69,11 +91,16 @@ def host_times() -> str:
     torch.set_grad_enabled(True)
     forward = microseconds(lambda: fast(x, index), calls=20)
     both = microseconds(lambda: torch.autograd.grad(fast(x, index), wanted, cotangent))
+    last = fast.__dict__["_last"].executor._last
+    parts = microseconds(lambda: parts_of(fast.__dict__["_last"], (x, index)))
+    halves = next(iter(last.halves.values()))
+    launches = [microseconds(lambda: run_alone(fast, site)) for site in (last.forward, halves.first, halves.second)]
     empty = microseconds(lambda: torch.autograd.grad(Empty.apply(output, *wanted), wanted, cotangent))
     eager_both = microseconds(lambda: torch.autograd.grad(model(x, index), wanted, cotangent), rounds=10)
     return (
         f"no_grad {alone:.1f} µs (in a with {microseconds(without):.1f}; eager {eager:.0f}), forward {forward:.1f}, forward "
-        f"and backward {both:.1f} (eager {eager_both:.0f}), an empty autograd.Function {empty:.1f}"
+        f"and backward {both:.1f} (eager {eager_both:.0f}), an empty autograd.Function {empty:.1f}; of which C alone "
+        f"{launches[0]:.1f}, {launches[1]:.1f} and {launches[2]:.1f}, and finding the graph {parts:.1f}"
     )
 
 

@@ -218,6 +218,9 @@ static const gnnc_api api = {
     NULL,
     embedded,
     NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
 __attribute__((visibility("default"))) const gnnc_api *gnnc_model(void);

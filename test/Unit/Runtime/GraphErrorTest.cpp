@@ -158,7 +158,7 @@ TEST_F(GraphErrorTest, RowPointers) {
 TEST_F(GraphErrorTest, Descriptions) {
   gnnc_graph_desc desc = data.desc();
   desc.struct_size = 8;
-  expectOf(desc, GNNC_VERSION_MISMATCH, "graph description: expected struct_size 56, found 8");
+  expectOf(desc, GNNC_VERSION_MISMATCH, "graph description: expected struct_size 64, found 8");
   desc = data.desc();
   desc.num_extents = -1;
   expectOf(desc, GNNC_INVALID_ARGUMENT, "graph description: num_extents is -1");

@@ -154,6 +154,8 @@ void ModelBuilder::step(const Step &s) {
   record.mergesAt = list(merges);
   record.numMerges = static_cast<int64_t>(s.merges.size());
   record.blockBytes = s.blockBytes;
+  record.writtenAt = list(s.written);
+  record.numWritten = static_cast<int64_t>(s.written.size());
   record.name = name("step");
   kernels.push_back(s.kernel);
   steps.push_back(record);
@@ -189,6 +191,11 @@ runtime::Model ModelBuilder::build(int64_t level) {
   std::vector<FunctionRec> functions = {
       {name("forward"), 0, header.numBuffers, 0, header.numSteps, needsAt, static_cast<int64_t>(needs.size())}};
   std::vector<ProgramRec> programs = {{name("forward"), 0, 0, header.numSteps, buffersAt, header.numBuffers}};
+  for (ProgramRec &other : others) {
+    other.buffersAt = buffersAt;
+    other.numBuffers = header.numBuffers;
+    programs.push_back(other);
+  }
   records(functions, header.functionsAt, header.numFunctions);
   records(programs, header.programsAt, header.numPrograms);
   records(valueRecords, header.valuesAt, header.numValues);
@@ -236,10 +243,15 @@ void GraphData::rows(const std::string &map, const Words &pointers, int bits) {
 }
 
 const gnnc_graph_desc &GraphData::desc() {
-  result = {sizeof(gnnc_graph_desc), static_cast<int32_t>(extents.size()),
-            extents.data(),          static_cast<int32_t>(indices.size()),
-            indices.data(),          static_cast<int32_t>(capacities.size()),
-            capacities.data(),       tuning};
+  result = {sizeof(gnnc_graph_desc),
+            static_cast<int32_t>(extents.size()),
+            extents.data(),
+            static_cast<int32_t>(indices.size()),
+            indices.data(),
+            static_cast<int32_t>(capacities.size()),
+            capacities.data(),
+            tuning,
+            nullptr};
   return result;
 }
 

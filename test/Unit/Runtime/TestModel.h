@@ -66,8 +66,13 @@ public:
     Words buffers, indices;
     std::vector<table::MergeRec> merges;
     int64_t blockBytes = 0;
+    Words written = {}; ///< of its buffers
   };
   void step(const Step &step);
+  /// A program beside `forward`, which has all steps.
+  void program(const std::string &name, int64_t firstStep, int64_t numSteps) {
+    others.push_back({this->name(name), 0, firstStep, numSteps, 0, 0});
+  }
 
   /// The model; its memory belongs to the builder. `level`: of its only variant.
   runtime::Model build(int64_t level = 0);
@@ -85,6 +90,7 @@ private:
   std::vector<table::BufferRec> buffers;
   std::vector<table::ValuesRec> valueRecords;
   std::vector<table::StepRec> steps;
+  std::vector<table::ProgramRec> others;
   std::vector<table::Kernel> kernels;
   std::vector<table::Variant> variants;
   Words finished;

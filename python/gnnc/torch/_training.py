@@ -1,0 +1,204 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Dropout and running statistics in training mode, as functions.
+
+What a module draws and what it changes are taken out of its program, which then computes results from arguments:
+
+* dropout becomes a product with a mask, which is one more argument. A call draws it as PyTorch would draw that of eager
+  mode, on the device and from its generator: after the same seed the same numbers are dropped;
+* the running statistics of batch norm become results, which the caller copies into the buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
+
+from .._errors import CompileError
+
+aten = torch.ops.aten
+
+
+@dataclass
+class Statistics:
+    """A buffer that moves towards a result at each call."""
+
+    buffer: str
+    output: int  #: the number of the model's output
+    momentum: float
+
+
+@dataclass
+class Training:
+    """What a call does besides computing."""
+
+    masks: dict[str, float] = field(default_factory=dict)  #: names of arguments, and probabilities
+    statistics: list[Statistics] = field(default_factory=list)
+    counters: list[str] = field(default_factory=list)  #: buffers that are counted up
+    #: Arguments and dimensions of which batch norm needs two elements or more: variances of one are not numbers.
+    pairs: list[tuple[str, int]] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.masks or self.statistics or self.counters)
+
+
+def make_functional(program: ExportedProgram) -> Training:
+    """Changes a program in place, and says what is left to its caller."""
+    maker = _Maker(program)
+    for node in list(program.graph.nodes):
+        if node.op != "call_function":
+            continue
+        if node.target is aten.dropout.default:
+            maker.dropout(node)
+        elif node.target is aten.batch_norm.default:
+            maker.batch_norm(node)
+        elif node.target is aten.add_.Tensor:
+            maker.counter(node)
+    return maker.finish()
+
+
+class _Maker:
+    def __init__(self, program: ExportedProgram) -> None:
+        self.program, self.graph, self.training = program, program.graph, Training()
+        specs = program.graph_signature.input_specs
+        self.buffers = {
+            spec.arg.name: str(spec.target)
+            for spec in specs
+            if spec.kind is InputKind.BUFFER and isinstance(spec.arg, TensorArgument)
+        }
+        self.results: list[fx.Node] = []
+        self.last = [node for node in self.graph.nodes if node.op == "placeholder"][-1]
+
+    def dropout(self, node: fx.Node) -> None:
+        x, p, train = (*node.args, *[node.kwargs.get(name) for name in ("input", "p", "train")[len(node.args) :]])
+        if not train or p == 0:
+            return
+        with self.graph.inserting_after(self.last):
+            mask = self.graph.placeholder(self._fresh(f"dropout_mask_{len(self.training.masks)}"))
+        mask.meta["val"] = node.meta["val"].detach()
+        self.last = mask
+        spec = InputSpec(InputKind.USER_INPUT, TensorArgument(mask.name), None)
+        self.program.graph_signature.input_specs.append(spec)
+        self.training.masks[mask.name] = float(p)
+        self._replace(node, self._add(node, aten.mul.Tensor, x, mask))
+
+    def batch_norm(self, node: fx.Node) -> None:
+        x, weight, bias, mean, variance, training, momentum, eps, cudnn = node.args
+        if not training or mean is None:
+            return
+        names = [self.buffers.get(buffer.name) for buffer in (mean, variance)]
+        if None in names:
+            raise CompileError("batch norm in training mode: its running statistics are no buffers of the module")
+        if not isinstance(momentum, (int, float)):
+            raise CompileError("batch norm in training mode without a momentum, which averages over all batches")
+        dims = [dim for dim in range(x.meta["val"].dim()) if dim != 1]
+        if x.meta["val"].dim() == 2:
+            self._needs_two(str(x.meta["val"].shape[0]))
+        # As the importer computes what is normalised, so that it is done once.
+        batch_mean = self._add(node, aten.mean.dim, x, dims, True)
+        centred = self._add(node, aten.sub.Tensor, x, batch_mean)
+        squares = self._add(node, aten.mul.Tensor, centred, centred)
+        total = self._add(node, aten.sum.dim_IntList, squares, dims, True)
+        count = self._add(node, aten.sum.dim_IntList, self._add(node, aten.ones_like.default, centred), dims, True)
+        unbiased = self._add(node, aten.div.Tensor, total, self._add(node, aten.sub.Tensor, count, 1))
+        for name, value in zip(names, (batch_mean, unbiased)):
+            flat = self._add(node, aten.view.default, value, [x.meta["val"].shape[1]])
+            self.training.statistics.append(Statistics(str(name), len(self.results), float(momentum)))
+            self.results.append(self._add(node, aten.detach.default, flat))
+        new = self._add(node, aten.batch_norm.default, x, weight, bias, None, None, True, momentum, eps, cudnn)
+        self._replace(node, new)
+
+    def _needs_two(self, size: str) -> None:
+        for spec in self.program.graph_signature.input_specs:
+            node = next(each for each in self.graph.nodes if each.name == spec.arg.name)
+            if spec.kind is InputKind.USER_INPUT and isinstance(node.meta.get("val"), Tensor):
+                found = [(node.name, dim) for dim, each in enumerate(node.meta["val"].shape) if str(each) == size]
+                self.training.pairs += found[:1]
+
+    def counter(self, node: fx.Node) -> None:
+        target = node.args[0]
+        name = self.buffers.get(target.name) if isinstance(target, fx.Node) else None
+        if name is None or node.users or node.args[1] != 1 or target.meta["val"].dim() or len(target.users) != 1:
+            return
+        self.training.counters.append(name)
+        self.graph.erase_node(node)
+
+    def finish(self) -> Training:
+        signature = self.program.graph_signature
+        output = next(node for node in self.graph.nodes if node.op == "output")
+        first = sum(
+            spec.kind is OutputKind.USER_OUTPUT and isinstance(spec.arg, TensorArgument) for spec in signature.output_specs
+        )
+        for each in self.training.statistics:
+            each.output += first
+        output.args = ((*output.args[0], *self.results),)
+        signature.output_specs += [
+            OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(node.name), None) for node in self.results
+        ]
+        self.graph.lint()
+        self.program.graph_module.recompile()
+        return self.training
+
+    def _fresh(self, name: str) -> str:
+        taken = {node.name for node in self.graph.nodes}
+        while name in taken:
+            name += "_"
+        return name
+
+    def _add(self, before: fx.Node, target: Any, *args: Any) -> fx.Node:
+        """A node with what torch knows of the one that it is made for."""
+        with self.graph.inserting_before(before):
+            node = self.graph.call_function(target, args)
+        values = [arg.meta["val"] if isinstance(arg, fx.Node) else arg for arg in args]
+        node.meta = {key: before.meta[key] for key in ("stack_trace", "nn_module_stack") if key in before.meta}
+        mode = next(value.fake_mode for value in values if hasattr(value, "fake_mode"))
+        with mode:
+            node.meta["val"] = target(*values)
+        return node
+
+    def _replace(self, node: fx.Node, by: fx.Node) -> None:
+        for spec in self.program.graph_signature.output_specs:
+            if isinstance(spec.arg, TensorArgument) and spec.arg.name == node.name:
+                spec.arg = TensorArgument(by.name)
+        node.replace_all_uses_with(by)
+        self.graph.erase_node(node)
+
+
+class Masks:
+    """Draws the masks of a call."""
+
+    def __init__(self, shapes: Sequence[tuple[tuple[int, ...], torch.dtype]], ps: Sequence[float], device: Any) -> None:
+        ones: dict[Any, Tensor] = {}
+        self._drawn = [
+            (ones.setdefault((shape, dtype), torch.ones(shape, dtype=dtype, device=device)), p)
+            for (shape, dtype), p in zip(shapes, ps)
+        ]
+
+    def draw(self) -> list[Tensor]:
+        with torch.no_grad():
+            return [torch.dropout(ones, p, True) for ones, p in self._drawn]
+
+
+class Buffers:
+    """Brings the buffers of a module up to date."""
+
+    def __init__(self, training: Training, owners: dict[str, tuple[dict[str, Any], str]]) -> None:
+        #: By momentum: where the buffers are, and the numbers of outputs.
+        self._statistics: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
+        for each in training.statistics:
+            self._statistics.setdefault(each.momentum, []).append((*owners[each.buffer], each.output))
+        self._counters = [owners[name] for name in training.counters]
+
+    def update(self, outputs: Sequence[Tensor]) -> None:
+        with torch.no_grad():
+            for momentum, entries in self._statistics.items():
+                buffers = [owner[name] for owner, name, _ in entries]
+                torch._foreach_lerp_(buffers, [outputs[number] for *_, number in entries], momentum)
+            if self._counters:
+                torch._foreach_add_([owner[name] for owner, name in self._counters], 1)
