@@ -117,6 +117,7 @@ TEST_P(Capacity, UpdatedGraphsGiveTheBitsOfNewOnes) {
   // With alternatives the capacities choose, and a graph alone may have another form with other last bits.
   CompileOptions options;
   options.gradient = true;
+  options.cpuLevels = {bestProcessorLevel()};
   options.without = {"alternatives"};
   auto compiled = CompiledModel::create(*model, options);
   ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());

@@ -86,9 +86,10 @@ void checkCompiled(frontend::ModelSpec model, bool doublePrecision, const std::v
                    const std::vector<Tensors> &given, const std::vector<Tensors> &expected) {
   model.doublePrecision = doublePrecision;
   for (unsigned optLevel : {0u, 1u, 2u}) {
-    // Old and new processors in turn: both have code of their own.
-    bool baseline = doublePrecision == (optLevel == 2);
-    auto compiled = CompiledModel::create(model, optLevel, baseline, /*gradient=*/true);
+    // Old and new processors in turn: each has code of its own.
+    const int levels[] = {0, 3, bestProcessorLevel()};
+    int cpuLevel = levels[doublePrecision ? 2 - optLevel : optLevel];
+    auto compiled = CompiledModel::create(model, optLevel, cpuLevel, /*gradient=*/true);
     ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
     double tolerance = doublePrecision ? 1e-11 : 2e-5;
     std::string way = std::string(doublePrecision ? "f64 " : "f32 ") + (*compiled)->name();

@@ -270,8 +270,7 @@ CompileOptions test::optionsFor(const Way &way) {
   options.save = way.save;
   options.optimiseCode = way.optimise;
   options.statements = way.statements;
-  static const bool newer = __builtin_cpu_supports("x86-64-v4");
-  options.cpuLevels = {newer ? way.cpuLevel : std::min(way.cpuLevel, 3)};
+  options.cpuLevels = {std::min(way.cpuLevel, bestProcessorLevel())};
   return options;
 }
 

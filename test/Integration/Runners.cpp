@@ -66,17 +66,26 @@ private:
 // Compiled models
 //===----------------------------------------------------------------------===//
 
+int test::bestProcessorLevel() {
+  static const bool newer = __builtin_cpu_supports("x86-64-v4");
+  return newer ? 4 : 3;
+}
+
+/// "O2 v3"
+static std::string nameOf(unsigned optLevel, int cpuLevel) {
+  return "O" + std::to_string(optLevel) + (cpuLevel == 0 ? " baseline" : " v" + std::to_string(cpuLevel));
+}
+
 llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const frontend::ModelSpec &model,
-                                                                     unsigned optLevel, bool baseline, bool gradient) {
+                                                                     unsigned optLevel, int cpuLevel, bool gradient) {
   CompileOptions options;
   options.gradient = gradient;
   options.optLevel = optLevel;
-  if (baseline)
-    options.cpuLevels = {0};
+  options.cpuLevels = {cpuLevel};
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
-  return load(*bytes, "O" + std::to_string(optLevel) + (baseline ? " baseline" : ""), gradient);
+  return load(*bytes, ::nameOf(optLevel, cpuLevel), gradient);
 }
 
 const char *test::nameOf(SaveKind save) {
@@ -272,14 +281,17 @@ std::vector<std::unique_ptr<Runner>> test::compiledRunners(const frontend::Model
   std::vector<std::unique_ptr<Runner>> runners;
   if (isRecordingForDevice())
     return runners;
-  const std::pair<unsigned, bool> ways[] = {{0, true}, {0, false}, {1, false}, {2, true}, {2, false}};
-  for (auto [optLevel, baseline] : ways) {
+  int best = bestProcessorLevel();
+  std::vector<std::pair<unsigned, int>> ways = {{0, 0}, {0, 3}, {1, best}, {2, 0}, {2, best}};
+  if (best > 3)
+    ways.push_back({2, 3});
+  for (auto [optLevel, cpuLevel] : ways) {
     llvm::Expected<std::unique_ptr<CompiledModel>> compiled =
-        CompiledModel::create(model, optLevel, baseline, gradient);
+        CompiledModel::create(model, optLevel, cpuLevel, gradient);
     if (compiled)
       runners.push_back(std::move(*compiled));
     else
-      ADD_FAILURE() << "O" << optLevel << (baseline ? " baseline: " : ": ") << llvm::toString(compiled.takeError());
+      ADD_FAILURE() << ::nameOf(optLevel, cpuLevel) << ": " << llvm::toString(compiled.takeError());
   }
   for (unsigned optLevel : {0u, 2u}) {
     if (!hasGPU())

@@ -145,8 +145,7 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
       options.optLevel = optLevel;
       options.gradient = gradient;
       options.storage = storage;
-      if (optLevel < 2)
-        options.cpuLevels = {3};
+      options.cpuLevels = {optLevel < 2 ? 3 : bestProcessorLevel()};
       for (bool baseline : {false, true}) {
         if (baseline && (storage == Storage::F16 || optLevel != 2))
           continue;

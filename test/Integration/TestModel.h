@@ -82,12 +82,16 @@ public:
   virtual llvm::Expected<Tensors> run(const Graph &graph, const Tensors &tensors) = 0;
 };
 
+/// The highest of the processor levels (CompileOptions::cpuLevels) whose code this machine runs.
+int bestProcessorLevel();
+
 /// A model compiled to a temporary model.so, which is removed with this object.
 class CompiledModel : public Runner {
 public:
-  /// For the baseline of the host's architecture, or for the default processor levels.
+  /// For one processor level: an object for several runs the code of one of them alone.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model, unsigned optLevel,
-                                                               bool baseline = false, bool gradient = false);
+                                                               int cpuLevel = bestProcessorLevel(),
+                                                               bool gradient = false);
   /// As the options say.
   static llvm::Expected<std::unique_ptr<CompiledModel>> create(const frontend::ModelSpec &model,
                                                                const CompileOptions &options);
@@ -111,11 +115,11 @@ private:
   int threads = 2;
 };
 
-/// The interpreter, and the model compiled at -O0, -O1 and -O2, for the baseline processor and for newer ones. A
-/// failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output y and
-/// gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on it.
-/// With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names, for
-/// test/Device/Replay.cpp on another machine, and nothing is compiled for this one.
+/// The interpreter, and the model compiled at -O0, -O1 and -O2, among them for each processor level that this machine
+/// runs. A failure to compile is reported to the running test. With `gradient` each also takes `grad.y` for each output
+/// y and gives `grad.x` for each parameter and input x. Where this machine has a GPU and NVRTC, also at -O0 and -O2 on
+/// it. With the environment variable GNNC_DEVICE_CASES, what a GPU would have to run is written to the folder it names,
+/// for test/Device/Replay.cpp on another machine, and nothing is compiled for this one.
 std::vector<std::unique_ptr<Runner>> allRunners(const frontend::ModelSpec &model, bool gradient = false);
 
 /// Of these the compiled ones that run here; none with GNNC_DEVICE_CASES.

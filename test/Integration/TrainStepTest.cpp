@@ -93,8 +93,7 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
     CompileOptions options;
     options.optLevel = optLevel;
     options.save = save;
-    if (optLevel == 1)
-      options.cpuLevels = {0};
+    options.cpuLevels = {optLevel == 1 ? 0 : save == SaveKind::Auto ? bestProcessorLevel() : 3};
     auto compiled = CompiledModel::create(*spec, options);
     ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
     for (int threads : {1, 3}) {
