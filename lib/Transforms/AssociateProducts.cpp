@@ -454,7 +454,6 @@ struct AssociateProducts : public gnnc::impl::AssociateProductsBase<AssociatePro
   using AssociateProductsBase::AssociateProductsBase;
 
   void runOnOperation() override {
-    contractFolds();
     SmallVector<ContractOp> products;
     getOperation().walk([&](ContractOp op) { products.push_back(op); });
     for (ContractOp op : products)
@@ -464,57 +463,6 @@ struct AssociateProducts : public gnnc::impl::AssociateProductsBase<AssociatePro
   }
 
 private:
-  /// Whether there is a product of members' rows with a shared weight in a sum.
-  static bool hasProduct(Value value) {
-    Operation *op = value.getDefiningOp();
-    if (auto product = dyn_cast_or_null<ContractOp>(op))
-      return bool(getResidency(product.getLhs().getType())) != bool(getResidency(product.getRhs().getType()));
-    auto sum = dyn_cast_or_null<BinaryOp>(op);
-    return sum && sum.getKind() == BinaryKind::Add && llvm::any_of(sum->getOperands(), [&](Value term) {
-             return getFeatureShape(term.getType()) == getFeatureShape(sum.getType()) && hasProduct(term);
-           });
-  }
-
-  /// sum(x * y, over: some axes) is a contraction, too.
-  void contractFolds() {
-    SmallVector<FoldOp> folds;
-    getOperation().walk([&](FoldOp op) {
-      auto product = op.getInput().getDefiningOp<BinaryOp>();
-      if (op.getKind() == ReduceKind::Sum && product && product.getKind() == BinaryKind::Mul && product->hasOneUse() &&
-          llvm::any_of(product->getOperands(), [&](Value operand) {
-            return getFeatureShape(operand.getType()) == getFeatureShape(product.getType()) && hasProduct(operand);
-          }))
-        folds.push_back(op);
-    });
-    for (FoldOp fold : folds) {
-      auto product = fold.getInput().getDefiningOp<BinaryOp>();
-      ArrayRef<int64_t> shape = getFeatureShape(product.getType());
-      OpBuilder b(fold);
-      Rules r(b, fold.getLoc());
-      SmallVector<Factor> factors;
-      for (Value operand : product->getOperands()) {
-        Factor factor{operand, {}};
-        Labels sizes;
-        for (auto [axis, size] : llvm::enumerate(getFeatureShape(operand.getType())))
-          if (size == shape[axis]) {
-            factor.labels.push_back(int64_t(axis));
-            sizes.push_back(size);
-          }
-        if (sizes.size() < shape.size())
-          factor.value = r.reshape(operand, sizes);
-        factors.push_back(std::move(factor));
-      }
-      Labels kept;
-      for (int64_t axis = 0; axis < int64_t(shape.size()); ++axis)
-        if (!llvm::is_contained(fold.getAxes(), axis))
-          kept.push_back(axis);
-      Value contracted = multiply(b, fold.getLoc(), factors[0], factors[1], kept).value;
-      fold.replaceAllUsesWith(r.reshape(contracted, getFeatureShape(fold.getType())));
-      fold.erase();
-      product.erase();
-    }
-  }
-
   void visit(ContractOp op) {
     if (!getResidency(op.getType()) || op->use_empty())
       return;

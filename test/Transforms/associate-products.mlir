@@ -66,19 +66,6 @@ func.func @shared(%e: !edge8, %w: tensor<8x64xf32>, %a: tensor<64xf32>) -> !edge
   return %1 : !edge
 }
 
-// Also where it is written as a sum of products.
-// CHECK-LABEL: func @folded
-// CHECK: %[[QW:.*]] = mpdfg.contract %arg0 [0], %arg2 [1, 0] -> [1]
-// CHECK: %[[M:.*]] = mpdfg.broadcast %[[QW]] along @dst
-// CHECK: mpdfg.contract %[[M]] [1], %arg1 [1] -> []
-func.func @folded(%q: !node64, %e: !edge8, %w: tensor<8x64xf32>) -> !edge1 {
-  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge8, tensor<8x64xf32> -> !edge64
-  %1 = mpdfg.broadcast %q along @dst : !node64 -> !edge64
-  %2 = mpdfg.binary mul %1, %0 : !edge64, !edge64 -> !edge64
-  %3 = mpdfg.fold sum %2 [0] : !edge64 -> !edge1
-  return %3 : !edge1
-}
-
 // A matrix for each edge times the row of its source. The largest needs it for each edge...
 // CHECK-LABEL: func @matrix
 // CHECK: %[[XW:.*]] = mpdfg.contract %arg0 [0], %arg2 [2, 0, 1] -> [1, 2] : {{.*}} -> tensor<?x4x8xf32, #mpdfg.on<@node>>
