@@ -101,8 +101,8 @@ void test::expectEqual(const Tensors &actual, const Tensors &expected, double to
   for (const auto &[name, tensor] : expected) {
     auto found = actual.find(name);
     ASSERT_TRUE(found != actual.end()) << name;
-    // What is zero but for rounding has no digits of its own.
-    double magnitude = 0.1;
+    // What is zero but for rounding has no digits of its own: it is a sum of numbers of about 1.
+    double magnitude = 1;
     for (double number : tensor.data)
       if (std::isfinite(number))
         magnitude = std::max(magnitude, std::abs(number));
