@@ -46,7 +46,7 @@ TEST(RecoverFunctionsTest, SmallNumbersKeepTheirDigits) {
   expectPart(functionText("sinh.default"), "elu(x)");
   expectPart(functionText("asinh.default"), "  let h5 = square(h4)\n"
                                             "  let h6 = h4 + h5 / (sqrt(h5 + 1) + 1)\n");
-  expectPart(functionText("atanh.default"), "  let h3 = h2 * 2 / (1 - h2)\n");
+  expectPart(functionText("atanh.default"), "  let h6 = h5 * 2 / (1 - h5)\n");
 }
 
 TEST(RecoverFunctionsTest, TheRestOfTheErrorFunctionHasItsOwnNumbers) {
