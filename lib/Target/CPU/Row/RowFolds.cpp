@@ -66,7 +66,13 @@ void RowSweep::contract(ContractOp op, Rows &rows) {
                        lhsOut = stridesFor(out, op.getLhsLabels(), lhsShape),
                        rhsOut = stridesFor(out, op.getRhsLabels(), rhsShape);
   Value lhs = row(op.getLhs(), rows), rhs = row(op.getRhs(), rows), result = memory(op.getResult());
-  if (addsByHalves(sizes)) {
+  // A tile of an axis that lies innermost is at least a register wide, which such sums must fit then.
+  int64_t lanes = target.registerBytes() * 8 / elementBits(), least = 1;
+  for (auto [label, size] : llvm::zip(out, shape))
+    for (ArrayRef<int64_t> own : {op.getLhsLabels(), op.getRhsLabels()})
+      if (!own.empty() && own.back() == label)
+        least = std::max(least, std::min(size, lanes));
+  if (addsByHalves(sizes) && RefTensor::product(sizes) * least <= kWidestVector) {
     Value products = kernel.scratch(RefTensor::product(sizes), element);
     SmallVector<int64_t> axes = llvm::to_vector(llvm::seq<int64_t>(0, sizes.size()));
     nest(shape, {lhsOut, rhsOut, rowMajor(shape)}, [&](ArrayRef<Value> offsets) {
