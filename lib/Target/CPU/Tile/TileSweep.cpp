@@ -145,7 +145,9 @@ LogicalResult TileSweep::findRounds() {
       if (late.contains(operand))
         late.insert_range(op.getResults());
     }
-    if (isa<mpk::SoftmaxOp>(op) || (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
+    // What an owner's own values accumulate to is known before the walk, but not to a piece without owners.
+    bool accumulated = isa<mpk::AccumulateOp>(op) && sweep.getAlongAttr();
+    if (isa<mpk::SoftmaxOp>(op) || accumulated || (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
       late.insert(op.getResult(0));
     if (mpk::isTiled(&op)) {
       if (!isOfTile(op.getResult(0)))
