@@ -74,7 +74,7 @@ public:
     gnnc_extent extents[] = {{"node", nodes}, {"edge", edges}};
     gnnc_index maps[] = {{"src", src.data(), edges, 32, GNNC_INDEX_EACH},
                          {"dst", dst.data(), edges, 32, GNNC_INDEX_EACH}};
-    return Graph(*table, context.get(), {sizeof(gnnc_graph_desc), 2, extents, 2, maps, 0, nullptr, nullptr});
+    return Graph(*table, context.get(), {sizeof(gnnc_graph_desc), 2, extents, 2, maps, 0, nullptr, nullptr, nullptr});
   }
 
   size_t workspaceBytes(const Graph &graph) const {

@@ -160,7 +160,7 @@ def AssociateProducts : Pass<"associate-products", "::mlir::ModuleOp"> {
     func.func @f(%e: !edge8, %q: !node64, %w: tensor<8x64xf32>) -> tensor<?xf32, #mpdfg.on<@edge>> {
       %0 = mpdfg.contract %q [0], %w [1, 0] -> [1] : !node64, tensor<8x64xf32> -> !node8
       %1 = mpdfg.broadcast %0 along @dst : !node8 -> !edge8
-      %2 = mpdfg.contract %1 [0], %e [0] -> [] : !edge8, !edge8 -> tensor<?xf32, #mpdfg.on<@edge>>
+      %2 = mpdfg.contract %1 [1], %e [1] -> [] : !edge8, !edge8 -> tensor<?xf32, #mpdfg.on<@edge>>
       return %2 : tensor<?xf32, #mpdfg.on<@edge>>
     }
     ```
