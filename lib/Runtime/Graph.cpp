@@ -30,7 +30,8 @@ public:
               const gnnc_graph *before, gnnc_error *error)
       : graph(graph), device(device), stream(stream), builder(builder), before(before), model(graph.model),
         header(graph.model.header()), error(error), memory(graph.memory), scratch(graph.memory.getAllocator()),
-        topology(graph.model, scratch, error, builder), indices(topology), agreement(graph, scratch, error) {}
+        topology(graph.model, scratch, error, builder), indices(topology),
+        agreement(graph, graph.model, scratch, error) {}
 
   /// `earlier`: how making ready for it went.
   gnnc_status run(const gnnc_graph_desc &desc, const PrepareFor &with, gnnc_status earlier = GNNC_OK);
@@ -77,15 +78,20 @@ private:
 } // namespace
 
 gnnc_status Preparation::run(const gnnc_graph_desc &desc, const PrepareFor &with, gnnc_status earlier) {
+  if (with.part && !model.ranks)
+    return fail(error, GNNC_UNSUPPORTED, "prepare_part: the model is for one process; compile it with --distributed");
   if (with.part)
     if (gnnc_status status = agreement.read(*with.part, with.isPlanned))
       return status;
+  gnnc_status status = earlier ? earlier : describe(desc, with.part);
   // Ranks say that they have failed before they leave.
-  gnnc_status status = agreement.begin(earlier ? earlier : describe(desc, with.part));
+  if (model.ranks)
+    status = agreement.begin(status);
   if (status)
     return status;
   chooseFunctions();
-  return agreement.end(makeAll());
+  status = makeAll();
+  return model.ranks ? agreement.end(status) : status;
 }
 
 /// What the caller's description has, and which functions it is enough for.
@@ -93,14 +99,14 @@ gnnc_status Preparation::describe(const gnnc_graph_desc &desc, const gnnc_part_d
   graph.extents = memory.array<int64_t>(header.numSpaces);
   if (!graph.extents)
     return outOfMemory("the extents");
-  gnnc_status status = agreement.checkDesc(desc);
+  gnnc_status status = part ? agreement.checkDesc(desc) : GNNC_OK;
   if (!status)
     status = topology.build(desc, graph.extents);
   if (!status)
     status = findCapacities(desc);
   if (!status)
     status = findFunctions(desc);
-  return status ? status : agreement.findCounts(part);
+  return status || !model.ranks ? status : agreement.findCounts(part);
 }
 
 gnnc_status Preparation::makeAll() {
@@ -176,7 +182,7 @@ void Preparation::take(int64_t other, int64_t own) {
 /// Of a function and its alternatives the one that costs least on this graph, or at its capacities; or what a tuning or
 /// the graph before its update has.
 void Preparation::chooseFunctions() {
-  const int64_t *extents = graph.capacities ? graph.capacities : agreement.extents();
+  const int64_t *extents = graph.capacities ? graph.capacities : model.ranks ? agreement.extents() : graph.extents;
   auto costOf = [&](int64_t at, int64_t count) { return evaluate(model, at, count, extents); };
   for (int64_t i = 0; i < header.numAlternatives; ++i) {
     const AlternativeRec &record = model.alternative(i);

@@ -38,9 +38,9 @@ public:
   gnnc_status start();
   gnnc_status grouping(int64_t map, const Grouping *&result);
   /// On a device, for all maps that will be grouped at once: what grouping them has to know.
-  gnnc_status examineOnDevice(const bool *wanted);
+  GNNC_OF_PART gnnc_status examineOnDevice(const bool *wanted);
   /// Which arrays will be asked for, so that groupings on a device make no others. Without it all are made.
-  gnnc_status plan(const bool *used);
+  GNNC_OF_PART gnnc_status plan(const bool *used);
   /// After all was waited for: says what is wrong with a map that was grouped while it was read. If such a map's
   /// elements proved to be in order, there are no members where there need not be.
   gnnc_status settle(const int32_t **arrays);
@@ -52,9 +52,9 @@ public:
 private:
   gnnc_status makeGrouping(int64_t map, Grouping &result);
   // CUDA/DeviceTopology.cpp
-  gnnc_status makeGroupingOnDevice(int64_t map, Grouping &result);
+  GNNC_OF_PART gnnc_status makeGroupingOnDevice(int64_t map, Grouping &result);
   bool isSortedUnasked(int64_t map) const;
-  gnnc_status arrayOnDevice(const table::IndexRec &record, const int32_t *&data, int64_t &length);
+  GNNC_OF_PART gnnc_status arrayOnDevice(const table::IndexRec &record, const int32_t *&data, int64_t &length);
   gnnc_status naturalNumbers(int64_t count, const int32_t *&data);
   gnnc_status outOfMemory(int64_t map);
 

@@ -26,6 +26,7 @@ struct Model {
   table::DriverLoader loadDriver = nullptr; ///< null: no code for GPUs
   const table::DeviceImage *preparationImages = nullptr;
   const char *values = nullptr; ///< of parameters and states
+  const char *ranks = nullptr;  ///< null: compiled for one process
 
   const table::Header &header() const { return *reinterpret_cast<const table::Header *>(table); }
   const int64_t *list(int64_t at) const { return table + at; }

@@ -33,8 +33,11 @@ long long shown(int64_t value) { return value; }
 
 } // namespace
 
-Agreement::Agreement(gnnc_graph &graph, Memory &scratch, gnnc_error *error)
-    : graph(graph), model(graph.model), scratch(scratch), error(error) {}
+} // namespace gnnc::runtime
+
+extern const char gnnc_ranks = 0;
+
+namespace gnnc::runtime {
 
 gnnc_status Agreement::read(const gnnc_part_desc &part, bool isPlanned) {
   if (part.struct_size != sizeof(gnnc_part_desc))

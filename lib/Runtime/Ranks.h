@@ -16,6 +16,7 @@
 #include "Error.h"
 #include "Memory.h"
 #include "Model.h"
+#include "Parts.h"
 
 struct gnnc_graph;
 
@@ -35,20 +36,21 @@ inline bool isCollective(const table::StepRec &step) {
   return step.kind == table::StepKind::Transfer || step.kind == table::StepKind::AllReduce;
 }
 
-/// What ranks tell each other while each of them prepares its part.
+/// What ranks tell each other while each of them prepares its part. Only for models that have Model::ranks.
 class Agreement {
 public:
-  Agreement(gnnc_graph &graph, Memory &scratch, gnnc_error *error);
+  Agreement(gnnc_graph &graph, const Model &model, Memory &scratch, gnnc_error *error)
+      : graph(graph), model(model), scratch(scratch), error(error) {}
 
   /// Who the ranks are. After a failure the others cannot be told.
-  gnnc_status read(const gnnc_part_desc &part, bool isPlanned);
+  GNNC_OF_PART gnnc_status read(const gnnc_part_desc &part, bool isPlanned);
   /// Ranks have no capacities and no tuning.
-  gnnc_status checkDesc(const gnnc_graph_desc &desc);
+  GNNC_OF_PART gnnc_status checkDesc(const gnnc_graph_desc &desc);
   /// After the graph's extents and functions are known. Without a part, the rank is alone.
-  gnnc_status findCounts(const gnnc_part_desc *part);
+  GNNC_OF_PART gnnc_status findCounts(const gnnc_part_desc *part);
   /// `status` is this rank's; the result is everybody's. Afterwards a function is missing if a rank misses something of
   /// it, and all ranks have the same `extents`.
-  gnnc_status begin(gnnc_status status);
+  GNNC_OF_PART gnnc_status begin(gnnc_status status);
   /// The extents of a rank's part on average, which choices are made by.
   const int64_t *extents() const { return means; }
   gnnc_status end(gnnc_status status) { return share(status, "prepare"); }
@@ -56,7 +58,7 @@ public:
 private:
   gnnc_status readCounts(const gnnc_part_desc &part);
   gnnc_status checkTransfer(const table::StepRec &step);
-  gnnc_status share(gnnc_status status, const char *when);
+  GNNC_OF_PART gnnc_status share(gnnc_status status, const char *when);
   gnnc_status compare();
   gnnc_status compareCounts(const int64_t *all);
   bool isTransferred(int64_t space) const;
@@ -75,7 +77,7 @@ private:
 /// What a step moves, for messages: "transfer node.send -> node.halo".
 Text nameOf(const Model &model, const table::StepRec &step);
 /// Says what a collective step of a call found: "<program>: <what the step moves>: <what>".
-gnnc_status collectiveFailed(const Call &call, const table::StepRec &step, const gnnc_error &found);
+GNNC_OF_PART gnnc_status collectiveFailed(const Call &call, const table::StepRec &step, const gnnc_error &found);
 
 } // namespace gnnc::runtime
 

@@ -16,6 +16,7 @@
 #include "Error.h"
 #include "Memory.h"
 #include "Model.h"
+#include "Parts.h"
 
 namespace gnnc::device {
 struct Findings;
@@ -79,7 +80,7 @@ public:
   /// Says that a root space or map was not given.
   gnnc_status reportMissing(int64_t number) const;
   /// Waits for all maps that are being read on the device, and says what is wrong with the first that is.
-  gnnc_status finishReading();
+  GNNC_OF_PART gnnc_status finishReading();
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:
@@ -90,10 +91,10 @@ private:
   gnnc_status readEach(const gnnc_index &index, int64_t map);
   gnnc_status readRows(const gnnc_index &index, int64_t map);
 
-  gnnc_status readEachOnDevice(const gnnc_index &index, int64_t map);
-  gnnc_status startReading();
+  GNNC_OF_PART gnnc_status readEachOnDevice(const gnnc_index &index, int64_t map);
+  GNNC_OF_PART gnnc_status startReading();
   int64_t numReading = 0;
-  gnnc_status readRowsOnDevice(const gnnc_index &index, int64_t map);
+  GNNC_OF_PART gnnc_status readRowsOnDevice(const gnnc_index &index, int64_t map);
   gnnc_status wrongTarget(int64_t map, int64_t element, int64_t target);
   gnnc_status wrongRow(int64_t map, int64_t row, int64_t begin, int64_t end);
   gnnc_status wrongFirstRow(int64_t map, int64_t begin);
@@ -107,9 +108,9 @@ private:
   gnnc_status deriveFilter(int64_t space);
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
-  gnnc_status deriveFilterOnDevice(int64_t space);
-  gnnc_status deriveDistinctOnDevice(int64_t space);
-  gnnc_status deriveMapOnDevice(int64_t map);
+  GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);
+  GNNC_OF_PART gnnc_status deriveDistinctOnDevice(int64_t space);
+  GNNC_OF_PART gnnc_status deriveMapOnDevice(int64_t map);
   int32_t *newTargets(int64_t map);
   gnnc_status outOfMemory(const char *what, const char *name, int64_t elements);
 };

@@ -315,8 +315,11 @@ extern const gnnc::table::DeviceImage gnnc_model_images[];
 extern const gnnc::table::DeviceImage gnnc_model_preparation[]; // of lib/Target/CUDA/Kernels/Prepare.cuh
 // What loads a GPU's driver; null in a model without code for GPUs, which then has nothing to do with drivers.
 extern const gnnc::table::DriverLoader gnnc_model_driver;
+// &gnnc_ranks; null in a model for one process, which then has nothing to do with ranks.
+extern const char *const gnnc_model_ranks;
 // Defined by the runtime, for the model to point to.
 gnnc_status gnnc_load_cuda_driver(const void **driver, gnnc_error *error);
+extern const char gnnc_ranks;
 }
 #pragma GCC visibility pop
 

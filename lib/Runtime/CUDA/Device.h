@@ -60,32 +60,33 @@ public:
   Device &operator=(const Device &) = delete;
 
   /// `allocator`: null, or whose memory graphs are prepared in.
-  gnnc_status open(const Model &model, int32_t ordinal, const gnnc_device_allocator *allocator, gnnc_error *error);
+  GNNC_OF_PART gnnc_status open(const Model &model, int32_t ordinal, const gnnc_device_allocator *allocator,
+                                gnnc_error *error);
   /// Instead of `open`: there is no device, but graphs can be prepared, from the host's memory, as if there were.
-  void plan();
+  GNNC_OF_PART void plan();
   bool isPlanned() const { return numProcessors > 0 && !context; }
 
   /// It goes when its context and all graphs on it have given it back.
   void share() { __atomic_add_fetch(&owners, 1, __ATOMIC_RELAXED); }
-  void giveBack();
+  GNNC_OF_PART void giveBack();
 
   // Memory of the device.
-  gnnc_status allocate(int64_t bytes, Address &memory, gnnc_error *error) const;
-  void release(Address memory) const;
-  gnnc_status copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes, Handle stream,
-                   gnnc_error *error) const;
-  gnnc_status synchronize(Handle stream, gnnc_error *error) const;
+  GNNC_OF_PART gnnc_status allocate(int64_t bytes, Address &memory, gnnc_error *error) const;
+  GNNC_OF_PART void release(Address memory) const;
+  GNNC_OF_PART gnnc_status copy(void *to, bool toDevice, const void *from, bool fromDevice, size_t bytes, Handle stream,
+                                gnnc_error *error) const;
+  GNNC_OF_PART gnnc_status synchronize(Handle stream, gnnc_error *error) const;
 
   // Streams, and recordings of what is launched on them.
-  gnnc_status createStream(Handle &stream, gnnc_error *error) const;
-  void destroyStream(Handle stream) const;
-  gnnc_status beginRecording(Handle stream, gnnc_error *error);
+  GNNC_OF_PART gnnc_status createStream(Handle &stream, gnnc_error *error) const;
+  GNNC_OF_PART void destroyStream(Handle stream) const;
+  GNNC_OF_PART gnnc_status beginRecording(Handle stream, gnnc_error *error);
   /// `recording` becomes what was recorded; one that is there already is brought up to date where that can be done.
-  gnnc_status endRecording(Handle stream, gnnc_recording &recording, gnnc_error *error);
-  gnnc_status replay(gnnc_recording &recording, Handle stream, gnnc_error *error) const;
-  void destroyRecording(gnnc_recording &recording) const;
+  GNNC_OF_PART gnnc_status endRecording(Handle stream, gnnc_recording &recording, gnnc_error *error);
+  GNNC_OF_PART gnnc_status replay(gnnc_recording &recording, Handle stream, gnnc_error *error) const;
+  GNNC_OF_PART void destroyRecording(gnnc_recording &recording) const;
   /// What is recorded on a stream; null: nothing, or by a capture of the caller's own.
-  Recorder *recorderOf(Handle stream);
+  GNNC_OF_PART Recorder *recorderOf(Handle stream);
   /// Brings a recorded launch to what its graph is now.
   gnnc_status refresh(gnnc_recording &recording, gnnc_error *error) const;
 
@@ -99,26 +100,26 @@ public:
   gnnc_status takePiece(Handle stream, Address &taken, gnnc_error *error) const;
   void givePiece(Address taken, Handle stream) const;
   gnnc_status fill(Address words, int64_t count, uint32_t word, Handle stream, gnnc_error *error) const;
-  gnnc_status loadPreparation(gnnc_error *error) const;
-  gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words, int64_t count,
-                                Handle stream, gnnc_error *error) const;
+  GNNC_OF_PART gnnc_status loadPreparation(gnnc_error *error) const;
+  GNNC_OF_PART gnnc_status launchPreparation(int64_t kernel, int64_t blocks, int64_t threads, int64_t *words,
+                                             int64_t count, Handle stream, gnnc_error *error) const;
   /// The caller's stream, or where that is null the device's own, which is made when it is first needed.
-  gnnc_status streamFor(void *given, Handle &stream, gnnc_error *error) const;
+  GNNC_OF_PART gnnc_status streamFor(void *given, Handle &stream, gnnc_error *error) const;
   /// Makes ready for the steps between a graph's ranks.
-  gnnc_status prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
-  void releaseStaged(void *staged) const;
+  GNNC_OF_PART gnnc_status prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
+  GNNC_OF_PART void releaseStaged(void *staged) const;
   /// kPageBytes of the host's memory that the device copies to at once; null while someone else has them.
   void *takePage() const { return __atomic_exchange_n(&page, nullptr, __ATOMIC_ACQUIRE); }
   void givePage(void *taken) const { __atomic_store_n(&page, taken, __ATOMIC_RELEASE); }
 
   /// Launches all steps of a call whose buffers are bound.
-  gnnc_status run(const Call &call, Handle stream) const;
+  GNNC_OF_PART gnnc_status run(const Call &call, Handle stream) const;
 
   int64_t processors() const { return numProcessors; }
   /// The object's own values of parameters and states, on the device.
   Address values() const { return modelValues; }
   /// What a tuning for this device is called: 90 for compute capability 9.0.
-  int64_t tunedAs() const;
+  GNNC_OF_PART int64_t tunedAs() const;
   const Driver &driver;
 
 private:
@@ -133,7 +134,7 @@ private:
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
   struct Moved;
   gnnc_status moveBetweenRanks(const Call &call, const table::StepRec &step, const Moved &moved, Handle stream) const;
-  gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
+  GNNC_OF_PART gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;
   gnnc_status runBranched(const Call &call, Handle stream) const;
@@ -170,8 +171,8 @@ private:
 /// Makes the device's context the calling thread's while it lives.
 class Current {
 public:
-  explicit Current(const Device &device);
-  ~Current();
+  GNNC_OF_PART explicit Current(const Device &device);
+  GNNC_OF_PART ~Current();
   Current(const Current &) = delete;
   Current &operator=(const Current &) = delete;
 
@@ -205,7 +206,7 @@ struct ItemSizes {
 /// A graph's data on the device: index arrays, worklists, what stands in for absent inputs; and the grids of launches.
 struct DeviceGraph {
   explicit DeviceGraph(Device &device) : device(device) { device.share(); }
-  ~DeviceGraph();
+  GNNC_OF_PART ~DeviceGraph();
 
   /// Takes over an array; false when the host runs out of memory.
   bool keep(Address array, int64_t bytes, Memory &lists);
@@ -233,15 +234,16 @@ struct DeviceGraph {
 };
 
 /// Places a function's buffers and the scratch memory of its steps in its workspace.
-gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Memory &scratch, PreparedFunction &result,
-                       gnnc_error *error);
+GNNC_OF_PART gnnc_status planDevice(gnnc_graph &graph, const table::FunctionRec &function, Memory &scratch,
+                                    PreparedFunction &result, gnnc_error *error);
 
 /// Makes what `graph` needs on the device. `arrays`: the index arrays on the host, or where there is a `builder` on the
 /// device already, and may then become others of the same contents; `lengths`: their numbers of elements. In the order
 /// of `stream`.
-gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Handle stream, Indices &indices, const int32_t **arrays,
-                          const int64_t *lengths, Memory &scratch, bool (*isUsed)(const void *, int64_t step),
-                          const void *user, GraphBuilder *builder, const Tuning &tuning, gnnc_error *error);
+GNNC_OF_PART gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Handle stream, Indices &indices,
+                                       const int32_t **arrays, const int64_t *lengths, Memory &scratch,
+                                       bool (*isUsed)(const void *, int64_t step), const void *user,
+                                       GraphBuilder *builder, const Tuning &tuning, gnnc_error *error);
 
 } // namespace gnnc::runtime::cuda
 

@@ -340,7 +340,7 @@ gnnc_status prepareDevice(gnnc_graph &graph, Device &device, Handle stream, Indi
     return preparation.outOfMemory();
   if (gnnc_status status = preparation.makeWorklists(isUsed, user, builder))
     return status;
-  if (gnnc_status status = device.prepareRanks(graph, result, error))
+  if (gnnc_status status = graph.ranks.areReached() ? device.prepareRanks(graph, result, error) : GNNC_OK)
     return status;
   if (builder) {
     gnnc_status status = preparation.takeOver(*builder, arrays);

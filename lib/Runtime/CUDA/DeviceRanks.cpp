@@ -18,8 +18,6 @@ using namespace table;
 
 gnnc_status Device::prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const {
   const Model &model = graph.model;
-  if (!graph.ranks.areReached())
-    return GNNC_OK;
   if (gnnc_status status = loadPreparation(error)) // It has the kernel that combines values.
     return status;
   if (graph.ranks.with.device_type == 2)

@@ -14,6 +14,7 @@
 #define GNNC_RUNTIME_CUDA_DRIVER_H
 
 #include "../Error.h"
+#include "../Parts.h"
 
 namespace gnnc::runtime::cuda {
 
@@ -76,7 +77,7 @@ struct Driver {
 // GNNC_UNSUPPORTED if there is none, or no device.
 
 /// Fills `error` from a driver call that failed: "<what>: <the driver's name and text>".
-gnnc_status driverError(const Driver &driver, int code, const char *what, gnnc_error *error);
+GNNC_OF_PART gnnc_status driverError(const Driver &driver, int code, const char *what, gnnc_error *error);
 
 } // namespace gnnc::runtime::cuda
 

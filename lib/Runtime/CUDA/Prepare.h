@@ -17,6 +17,7 @@
 #define GNNC_RUNTIME_CUDA_PREPARE_H
 
 #include "../Indices.h"
+#include "../Parts.h"
 #include "Device.h"
 
 namespace gnnc::runtime::cuda {
@@ -48,12 +49,12 @@ public:
   GraphBuilder(const Device &device, Handle stream, Memory &lists, gnnc_error *error)
       : device(device), stream(stream), lists(lists), error(error) {}
   /// Frees all arrays but those that were kept.
-  ~GraphBuilder();
+  GNNC_OF_PART ~GraphBuilder();
   GraphBuilder(const GraphBuilder &) = delete;
   GraphBuilder &operator=(const GraphBuilder &) = delete;
 
   /// Before anything else.
-  gnnc_status start();
+  GNNC_OF_PART gnnc_status start();
   gnnc_status status = GNNC_OK;
 
   // Arrays; null after a failure.
@@ -88,7 +89,7 @@ public:
   /// extents.
   void distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
                 int64_t &count, const int32_t *&classes, const int32_t *&first);
-  int32_t *iota(int32_t *numbers, int64_t count);
+  GNNC_OF_PART int32_t *iota(int32_t *numbers, int64_t count);
   void fill(void *words, int64_t count, uint32_t word);
   void fill64(void *words, int64_t count, int64_t word);
   void copy(int32_t *to, const int32_t *from, int64_t count);
@@ -120,7 +121,7 @@ public:
   }
   // The answers of these two are there after `finish`.
   /// As Indices::share; once.
-  void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
+  GNNC_OF_PART void share(const int32_t **arrays, const int64_t *lengths, int64_t count);
   /// Those of several maps; where they are large, they are waited for together.
   void worklists(const Grouping *const *groupings, int64_t count, DeviceWorklist *const *results);
   /// Waits for all that was begun.

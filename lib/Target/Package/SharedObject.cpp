@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Target/Package/Package.h"
 #include "lld/Common/Driver.h"
 #include "llvm/IR/Constants.h"
@@ -173,6 +174,13 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     loader = cast<Constant>(callee.getCallee());
   }
   define(loader, "gnnc_model_driver");
+  Constant *ranks = ConstantPointerNull::get(pointer);
+  if (module->hasAttr(kDistributedAttr)) {
+    auto *part = cast<GlobalVariable>(data.getOrInsertGlobal("gnnc_ranks", Type::getInt8Ty(context)));
+    part->setVisibility(GlobalValue::HiddenVisibility);
+    ranks = part;
+  }
+  define(ranks, "gnnc_model_ranks");
 
   static std::once_flag once;
   std::call_once(once, [] {
@@ -217,10 +225,12 @@ llvm::Expected<std::string> gnnc::linkObjects(llvm::ArrayRef<std::string> object
       return std::move(failure);
   const std::string &output = files.front().path();
   std::vector<std::string> arguments{"ld.lld", "-o", output};
-  if (shared) // Names of functions stay, for profilers.
-    llvm::append_values(arguments, std::string("-shared"), std::string("--gc-sections"), std::string("-O1"),
-                        std::string("--hash-style=gnu"), std::string("-z"), std::string("noexecstack"),
-                        std::string("--strip-debug"), std::string("--discard-all"), std::string("--as-needed"));
+  // Names of functions stay, for profilers. The runtime is an archive: the model names what it needs of it.
+  if (shared)
+    llvm::append_values(arguments, std::string("-shared"), std::string("-u"), std::string("gnnc_model"),
+                        std::string("--gc-sections"), std::string("-O1"), std::string("--hash-style=gnu"),
+                        std::string("-z"), std::string("noexecstack"), std::string("--strip-debug"),
+                        std::string("--discard-all"), std::string("--as-needed"));
   else
     arguments.push_back("-r");
   for (const TemporaryFile &file : llvm::drop_begin(files))

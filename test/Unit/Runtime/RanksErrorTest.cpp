@@ -116,6 +116,12 @@ TEST_F(RanksErrorTest, Arguments) {
               "space 'node.send': expected its counts for each of 2 ranks, found none");
 }
 
+TEST_F(RanksErrorTest, TheModelIsForOneProcess) {
+  model.model.ranks = nullptr;
+  gnnc_part_desc part = {};
+  expectAlone(part, GNNC_UNSUPPORTED, "prepare_part: the model is for one process; compile it with --distributed");
+}
+
 TEST_F(RanksErrorTest, NobodyIsThere) {
   std::deque<RankPart> empty = cutRandomly(0, 0, 2);
   auto host = [](void *, const void *, void *, int64_t, gnnc_error *error) {

@@ -208,6 +208,7 @@ runtime::Model ModelBuilder::build(int64_t level) {
   variants = {{level, kernels.data()}};
   runtime::Model model = {finished.data(), names.data(), constants.data(), variants.data()};
   model.values = values.data();
+  model.ranks = &gnnc_ranks;
   return model;
 }
 
