@@ -127,7 +127,8 @@ static gnnc_status runCollective(gnnc_context &context, const Call &call, const 
   const void *from = call.pointer(buffers[0]);
   void *to = call.pointer(buffers[1]);
   if (ranks.size == 1) {
-    memmove(to, from, size.bytes);
+    if (size.bytes > 0)
+      memmove(to, from, size.bytes);
     return GNNC_OK;
   }
   gnnc_error found = {};

@@ -14,10 +14,22 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <malloc.h>
 #include <random>
 
 using namespace gnnc;
 using namespace gnnc::test;
+
+/// The interpreter makes and drops large tensors all the time. Pages that each of them gets from the system and gives
+/// back would take a third of a random test's time.
+[[maybe_unused]] static const bool keepsMemory = [] {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+  mallopt(M_TOP_PAD, 64 << 20);
+#endif
+  return true;
+}();
 
 Tensor Tensor::zeros(std::vector<int64_t> shape) {
   Tensor tensor;

@@ -136,15 +136,31 @@ int64_t position(ArrayRef<int64_t> index, ArrayRef<int64_t> dims) {
   return at;
 }
 
+/// For each number of a row of `dims`, where it is found in a row of `of`, whose axes of size 1 are repeated.
+std::vector<int64_t> positions(ArrayRef<int64_t> dims, ArrayRef<int64_t> of) {
+  std::vector<int64_t> result;
+  result.reserve(size_t(RefTensor::product(dims)));
+  forEachIndex(dims, [&](ArrayRef<int64_t> index, int64_t) { result.push_back(position(index, of)); });
+  return result;
+}
+
 template <typename Fn> RefTensor elementwise(Operation *op, Operands operands, Fn compute) {
   RefTensor result = makeResult(op, operands);
-  for (int64_t r = 0; r < result.rows; ++r)
-    forEachIndex(result.dims, [&](ArrayRef<int64_t> index, int64_t at) {
-      SmallVector<double, 3> arguments;
-      for (const RefTensor *operand : operands)
-        arguments.push_back(operand->row(r)[position(index, operand->dims)]);
-      result.row(r)[at] = compute(arguments);
-    });
+  SmallVector<std::vector<int64_t>, 3> places; // the same in all rows
+  for (const RefTensor *operand : operands)
+    places.push_back(positions(result.dims, operand->dims));
+  SmallVector<double, 3> arguments(operands.size());
+  SmallVector<const double *, 3> rows(operands.size());
+  for (int64_t r = 0, width = result.width(); r < result.rows; ++r) {
+    for (auto [row, operand] : llvm::zip(rows, operands))
+      row = operand->row(r);
+    double *to = result.row(r);
+    for (int64_t at = 0; at < width; ++at) {
+      for (size_t i = 0; i < rows.size(); ++i)
+        arguments[i] = rows[i][places[i][size_t(at)]];
+      to[at] = compute(arguments);
+    }
+  }
   return result;
 }
 
@@ -207,9 +223,11 @@ RefTensor reduceRows(ReduceKind kind, const RefTensor &input, bool shared, int64
   int64_t width = input.width();
   std::vector<Accumulator> state(size_t(owners * width), Accumulator{kind});
   for (int64_t i = 0; i < input.rows; ++i)
-    if (int64_t j = owner(i); j >= 0)
+    if (int64_t j = owner(i); j >= 0) {
+      const double *row = input.row(i);
       for (int64_t k = 0; k < width; ++k)
-        state[j * width + k].add(input.row(i)[k], i);
+        state[j * width + k].add(row[k], i);
+    }
   RefTensor result(shared, owners, input.dims);
   for (size_t k = 0; k < state.size(); ++k)
     result.data[k] = state[k].finish();
@@ -390,6 +408,7 @@ FailureOr<RefTensor> VariableOp::evaluate(Operands operands, const GraphData &) 
 
 FailureOr<RefTensor> ContractOp::evaluate(Operands operands, const GraphData &) {
   RefTensor result = makeResult(*this, operands);
+  const RefTensor &lhs = *operands[0], &rhs = *operands[1];
   // One loop over all labels: those of the result first, then the ones summed over.
   SmallVector<int64_t> labels(getOutLabels()), sizes(result.dims);
   auto collect = [&](ArrayRef<int64_t> more, ArrayRef<int64_t> dims) {
@@ -399,32 +418,55 @@ FailureOr<RefTensor> ContractOp::evaluate(Operands operands, const GraphData &) 
         sizes.push_back(size);
       }
   };
-  collect(getLhsLabels(), operands[0]->dims);
-  collect(getRhsLabels(), operands[1]->dims);
-  auto locate = [&](ArrayRef<int64_t> index, ArrayRef<int64_t> own, ArrayRef<int64_t> dims) {
+  collect(getLhsLabels(), lhs.dims);
+  collect(getRhsLabels(), rhs.dims);
+  // How far apart neighbours along each label are in a row; 0 where the row lacks it.
+  auto stridesOf = [&](ArrayRef<int64_t> own, ArrayRef<int64_t> dims) {
+    SmallVector<int64_t> strides(labels.size(), 0);
+    int64_t stride = 1;
+    for (size_t axis = own.size(); axis-- > 0; stride *= dims[axis])
+      strides[llvm::find(labels, own[axis]) - labels.begin()] += stride;
+    return strides;
+  };
+  SmallVector<int64_t> outStrides = stridesOf(getOutLabels(), result.dims),
+                       lhsStrides = stridesOf(getLhsLabels(), lhs.dims),
+                       rhsStrides = stridesOf(getRhsLabels(), rhs.dims);
+  // The last label is the inner loop.
+  int64_t last = labels.empty() ? 1 : sizes.pop_back_val();
+  int64_t outStep = 0, lhsStep = 0, rhsStep = 0;
+  if (!labels.empty()) {
+    outStep = outStrides.back();
+    lhsStep = lhsStrides.back();
+    rhsStep = rhsStrides.back();
+  }
+  auto locate = [](ArrayRef<int64_t> index, ArrayRef<int64_t> strides) {
     int64_t at = 0;
-    for (auto [label, size] : llvm::zip(own, dims))
-      at = at * size + index[llvm::find(labels, label) - labels.begin()];
+    for (auto [i, stride] : llvm::zip(index, strides)) // The shorter one is `index`.
+      at += i * stride;
     return at;
   };
   for (int64_t r = 0; r < result.rows; ++r)
     forEachIndex(sizes, [&](ArrayRef<int64_t> index, int64_t) {
-      result.row(r)[locate(index, getOutLabels(), result.dims)] +=
-          operands[0]->row(r)[locate(index, getLhsLabels(), operands[0]->dims)] *
-          operands[1]->row(r)[locate(index, getRhsLabels(), operands[1]->dims)];
+      double *out = result.row(r) + locate(index, outStrides);
+      const double *a = lhs.row(r) + locate(index, lhsStrides), *b = rhs.row(r) + locate(index, rhsStrides);
+      for (int64_t i = 0; i < last; ++i)
+        out[i * outStep] += a[i * lhsStep] * b[i * rhsStep];
     });
   return result;
 }
 
 FailureOr<RefTensor> FoldOp::evaluate(Operands operands, const GraphData &) {
   RefTensor result = makeResult(*this, operands);
+  std::vector<int64_t> places = positions(operands[0]->dims, result.dims);
+  std::vector<Accumulator> state;
   for (int64_t r = 0; r < result.rows; ++r) {
-    std::vector<Accumulator> state(size_t(result.width()), Accumulator{getKind()});
-    forEachIndex(operands[0]->dims, [&](ArrayRef<int64_t> index, int64_t at) {
-      state[position(index, result.dims)].add(operands[0]->row(r)[at], at);
-    });
-    for (size_t k = 0; k < state.size(); ++k)
-      result.row(r)[k] = state[k].finish();
+    state.assign(size_t(result.width()), Accumulator{getKind()});
+    const double *from = operands[0]->row(r);
+    for (auto [at, place] : llvm::enumerate(places))
+      state[size_t(place)].add(from[at], int64_t(at));
+    double *to = result.row(r);
+    for (auto [k, reduced] : llvm::enumerate(state))
+      to[k] = reduced.finish();
   }
   return result;
 }

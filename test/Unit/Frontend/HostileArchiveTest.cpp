@@ -11,6 +11,7 @@
 
 #include "ExportedArchive.h"
 
+#include "llvm/Support/Endian.h"
 #include "gtest/gtest.h"
 
 #include <cstring>
@@ -18,9 +19,11 @@
 using namespace gnnc::frontend::pytorch;
 using nlohmann::json;
 
-/// The little-endian number of `Bytes` bytes at `at`.
-template <typename T> static T &numberAt(std::string &bytes, size_t at) {
-  return *reinterpret_cast<T *>(bytes.data() + at); // x86 reads any place
+/// The little-endian number at `at`, which need not be aligned.
+template <typename T>
+using Number = llvm::support::detail::packed_endian_specific_integral<T, llvm::endianness::little, 1>;
+template <typename T> static Number<T> &numberAt(std::string &bytes, size_t at) {
+  return *reinterpret_cast<Number<T> *>(bytes.data() + at);
 }
 
 /// Where the central directory has `name`.
@@ -100,7 +103,8 @@ TEST(HostileArchive, LiesAboutSizes) {
   expectError(lie, "data/weights/weight_0: the archive gives 1000 bytes, which 24 stored bytes are not");
   numberAt<uint32_t>(lie, at + 20) = 1000;
   EXPECT_NE(errorOf(lie), "");
-  numberAt<uint32_t>(lie, at + 20) = numberAt<uint32_t>(lie, at + 24) = 0xfffffff0;
+  numberAt<uint32_t>(lie, at + 20) = 0xfffffff0;
+  numberAt<uint32_t>(lie, at + 24) = 0xfffffff0;
   expectError(lie, "data/weights/weight_0: the archive gives 4294967280 bytes, but the file has only " +
                        std::to_string(bytes.size()));
   lie = bytes;
