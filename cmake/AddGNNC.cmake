@@ -17,14 +17,19 @@ function(add_gnnc_library name)
   set_property(GLOBAL APPEND PROPERTY GNNC_LIBRARIES ${name})
 endfunction()
 
-# gnnc_use_pch(target): the precompiled MLIR header; the first target to ask builds it.
+# gnnc_use_pch(target [header]): a precompiled header, MLIR's unless another is named; the first target to ask builds it.
+# Libraries and programs cannot share one: they are not compiled alike.
 function(gnnc_use_pch target)
-  get_property(owner GLOBAL PROPERTY GNNC_PCH_OWNER)
+  set(header "${CMAKE_SOURCE_DIR}/include/gnnc/Support/MLIRPrecompiled.h")
+  if(ARGC GREATER 1)
+    set(header "${ARGV1}")
+  endif()
+  get_property(owner GLOBAL PROPERTY "GNNC_PCH_OWNER_${header}")
   if(owner)
     target_precompile_headers(${target} REUSE_FROM ${owner})
   else()
-    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/include/gnnc/Support/MLIRPrecompiled.h")
-    set_property(GLOBAL PROPERTY GNNC_PCH_OWNER ${target})
+    target_precompile_headers(${target} PRIVATE "${header}")
+    set_property(GLOBAL PROPERTY "GNNC_PCH_OWNER_${header}" ${target})
   endif()
 endfunction()
 
@@ -39,13 +44,15 @@ function(add_gnnc_tool name)
   set_property(GLOBAL APPEND PROPERTY GNNC_TOOLS ${name})
 endfunction()
 
-# add_gnnc_unittest(NAME sources... [LINK_LIBS libs...] [MLIR]): a GoogleTest program, run by ctest.
+# add_gnnc_unittest(NAME sources... [LINK_LIBS libs...] [MLIR]): a GoogleTest program, run by ctest. With MLIR: it
+# includes much of MLIR and shares the precompiled header of such tests.
 function(add_gnnc_unittest name)
   cmake_parse_arguments(ARG "MLIR" "" "LINK_LIBS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK_LIBS} LLVM GTest::gtest GTest::gtest_main)
   if(ARG_MLIR)
     target_link_libraries(${name} PRIVATE MLIR)
+    gnnc_use_pch(${name} "${CMAKE_SOURCE_DIR}/test/Precompiled.h")
   endif()
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/bin")
   add_test(NAME ${name} COMMAND ${name})
