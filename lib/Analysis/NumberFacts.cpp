@@ -154,6 +154,8 @@ bool Proofs::findAtLeastZero(Value value, unsigned depth) const {
     return true;
   if (auto unary = dyn_cast<UnaryOp>(op))
     return llvm::is_contained({UnaryKind::Abs, UnaryKind::Square, UnaryKind::Relu, UnaryKind::Sqrt}, unary.getKind()) ||
+           (llvm::is_contained({UnaryKind::Floor, UnaryKind::Ceil, UnaryKind::Round}, unary.getKind()) &&
+            atLeastZero(unary.getInput(), depth - 1)) ||
            positive(value, depth - 1);
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return llvm::is_contained({ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min},

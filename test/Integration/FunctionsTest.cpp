@@ -81,6 +81,30 @@ TEST(Functions, SignPassesOnWhatIsNoNumber) {
   }
 }
 
+TEST(Functions, WholeNumbers) {
+  std::optional<frontend::ModelSpec> model = loadText(
+      "model M { input x: node[c = 17]\n output down = floor(x)\n output up = ceil(x)\n output near = round(x) }");
+  ASSERT_TRUE(model);
+  // As many as fill vectors and leave some over; 2^23 + 1 and larger numbers are whole.
+  Tensor x{{1, 17},
+           {-2.5, -1.5, -0.5, -0.3, 0, 0.5, 1.5, 2.5, 0.49999997, 1e9, -1073741824, 8388607.5, 8388609, 3, -7, INFINITY,
+            -INFINITY}};
+  Graph graph{{{"node", 1}, {"edge", 0}}, {{"src", {}}, {"dst", {}}}};
+  for (bool doublePrecision : {false, true}) {
+    model->doublePrecision = doublePrecision;
+    for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+      llvm::Expected<Tensors> results = runner->run(graph, {{"x", x}});
+      ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+      for (size_t i = 0; i < x.data.size(); ++i) {
+        double number = doublePrecision ? x.data[i] : float(x.data[i]);
+        EXPECT_EQ((*results)["down"].data[i], std::floor(number)) << runner->name() << ": " << number;
+        EXPECT_EQ((*results)["up"].data[i], std::ceil(number)) << runner->name() << ": " << number;
+        EXPECT_EQ((*results)["near"].data[i], std::nearbyint(number)) << runner->name() << ": " << number;
+      }
+    }
+  }
+}
+
 TEST(Functions, SigmoidIsExact) {
   EXPECT_LT(worst("sigmoid(x)", -80, 100, [](double x) { return 1 / (1 + std::exp(-x)); }), 1e-6);
 }

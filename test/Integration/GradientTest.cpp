@@ -159,9 +159,28 @@ std::string unaryFunctions() {
     size_t at = function.find('$');
     text += function.substr(0, at) + name + function.substr(at + 1) + "\n";
   };
-  for (const char *function : {"-$", "exp($)", "recip($)", "abs($)", "sign($)", "square($)", "sin($)", "cos($)",
-                               "tanh($)", "erf($)", "relu($)", "leaky_relu($)", "leaky_relu($, slope: 0.3)", "elu($)",
-                               "elu($, alpha: 0.5)", "gelu($)", "silu($)", "sigmoid($)", "softplus($)"})
+  for (const char *function : {"-$",
+                               "exp($)",
+                               "recip($)",
+                               "abs($)",
+                               "sign($)",
+                               "floor($)",
+                               "ceil($)",
+                               "round($)",
+                               "square($)",
+                               "sin($)",
+                               "cos($)",
+                               "tanh($)",
+                               "erf($)",
+                               "relu($)",
+                               "leaky_relu($)",
+                               "leaky_relu($, slope: 0.3)",
+                               "elu($)",
+                               "elu($, alpha: 0.5)",
+                               "gelu($)",
+                               "silu($)",
+                               "sigmoid($)",
+                               "softplus($)"})
     each("x", function);
   for (const char *function : {"log($)", "sqrt($)", "rsqrt($)"})
     each("pos", function);

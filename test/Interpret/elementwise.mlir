@@ -44,6 +44,12 @@
 // CHECK-NEXT: 0.119203 0.377541 0.5 0.622459 0.880797
 // CHECK: softplus: shared [5]
 // CHECK-NEXT: 0.126928 0.474077 0.693147 0.974077 2.12693
+// CHECK: floor: shared [5]
+// CHECK-NEXT: -2 -1 0 0 2
+// CHECK: ceil: shared [5]
+// CHECK-NEXT: -2 -0 0 1 2
+// CHECK: round: shared [5]
+// CHECK-NEXT: -2 -0 0 0 2
 !t = tensor<5xf32>
 module attributes {test.inputs = {x = dense<[-2.0, -0.5, 0.0, 0.5, 2.0]> : tensor<5xf64>}} {
   func.func @forward(%x: !t {mpdfg.name = "x"})
@@ -51,7 +57,8 @@ module attributes {test.inputs = {x = dense<[-2.0, -0.5, 0.0, 0.5, 2.0]> : tenso
           !t {mpdfg.name = "rsqrt"}, !t {mpdfg.name = "recip"}, !t {mpdfg.name = "abs"}, !t {mpdfg.name = "sign"},
           !t {mpdfg.name = "square"}, !t {mpdfg.name = "sin"}, !t {mpdfg.name = "cos"}, !t {mpdfg.name = "tanh"},
           !t {mpdfg.name = "erf"}, !t {mpdfg.name = "relu"}, !t {mpdfg.name = "leaky_relu"}, !t {mpdfg.name = "elu"},
-          !t {mpdfg.name = "gelu"}, !t {mpdfg.name = "silu"}, !t {mpdfg.name = "sigmoid"}, !t {mpdfg.name = "softplus"}) {
+          !t {mpdfg.name = "gelu"}, !t {mpdfg.name = "silu"}, !t {mpdfg.name = "sigmoid"}, !t {mpdfg.name = "softplus"},
+          !t {mpdfg.name = "floor"}, !t {mpdfg.name = "ceil"}, !t {mpdfg.name = "round"}) {
     %neg = mpdfg.unary neg %x : !t -> !t
     %exp = mpdfg.unary exp %x : !t -> !t
     %log = mpdfg.unary log %x : !t -> !t
@@ -72,9 +79,13 @@ module attributes {test.inputs = {x = dense<[-2.0, -0.5, 0.0, 0.5, 2.0]> : tenso
     %silu = mpdfg.unary silu %x : !t -> !t
     %sigmoid = mpdfg.unary sigmoid %x : !t -> !t
     %softplus = mpdfg.unary softplus %x : !t -> !t
+    %floor = mpdfg.unary floor %x : !t -> !t
+    %ceil = mpdfg.unary ceil %x : !t -> !t
+    %round = mpdfg.unary round %x : !t -> !t
     return %neg, %exp, %log, %sqrt, %rsqrt, %recip, %abs, %sign, %square, %sin,
-           %cos, %tanh, %erf, %relu, %leaky_relu, %elu, %gelu, %silu, %sigmoid, %softplus
-         : !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t
+           %cos, %tanh, %erf, %relu, %leaky_relu, %elu, %gelu, %silu, %sigmoid, %softplus,
+           %floor, %ceil, %round
+         : !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t, !t
   }
 }
 

@@ -63,6 +63,9 @@ Value adjointOf(UnaryOp op, Rules &r, Value g) {
   case UnaryKind::Abs:
     return r.mul(g, r.unary(UnaryKind::Sign, x));
   case UnaryKind::Sign:
+  case UnaryKind::Floor:
+  case UnaryKind::Ceil:
+  case UnaryKind::Round:
     return Value();
   case UnaryKind::Square:
     return r.mul(g, r.scale(x, 2));

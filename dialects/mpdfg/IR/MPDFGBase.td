@@ -98,7 +98,9 @@ def MPDFG_UnaryKind
                   I32EnumAttrCase<"Relu", 13, "relu">, I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">,
                   I32EnumAttrCase<"Elu", 15, "elu">, I32EnumAttrCase<"Gelu", 16, "gelu">,
                   I32EnumAttrCase<"Silu", 17, "silu">, I32EnumAttrCase<"Sigmoid", 18, "sigmoid">,
-                  I32EnumAttrCase<"Softplus", 19, "softplus">, I32EnumAttrCase<"Finite", 20, "finite">]>;
+                  I32EnumAttrCase<"Softplus", 19, "softplus">, I32EnumAttrCase<"Finite", 20, "finite">,
+                  I32EnumAttrCase<"Floor", 21, "floor">, I32EnumAttrCase<"Ceil", 22, "ceil">,
+                  I32EnumAttrCase<"Round", 23, "round">]>;
 
 def MPDFG_BinaryKind
     : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands",

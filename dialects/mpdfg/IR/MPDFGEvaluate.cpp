@@ -65,6 +65,12 @@ double mpdfg::applyUnary(UnaryKind kind, double x, double alpha) {
     return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   case UnaryKind::Finite:
     return x > kLargest ? kLargest : x < -kLargest ? -kLargest : x;
+  case UnaryKind::Floor:
+    return std::floor(x);
+  case UnaryKind::Ceil:
+    return std::ceil(x);
+  case UnaryKind::Round:
+    return std::nearbyint(x); // halves to even numbers
   }
   llvm_unreachable("unknown unary kind");
 }

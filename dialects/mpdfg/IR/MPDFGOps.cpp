@@ -236,6 +236,9 @@ int64_t UnaryOp::flopsPerRow() {
   case UnaryKind::Neg:
   case UnaryKind::Abs:
   case UnaryKind::Sign:
+  case UnaryKind::Floor:
+  case UnaryKind::Ceil:
+  case UnaryKind::Round:
   case UnaryKind::Square:
   case UnaryKind::Relu:
   case UnaryKind::Sqrt:

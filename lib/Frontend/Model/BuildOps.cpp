@@ -24,9 +24,9 @@ using llvm::Twine;
 static bool isOneOf(StringRef name, ArrayRef<StringRef> names) { return llvm::is_contained(names, name); }
 
 MaybeId ModelBuilder::unary(StringRef function, Id x, double number, Loc loc) {
-  if (!isOneOf(function,
-               {"neg",  "relu",  "leaky_relu", "elu",  "gelu",   "silu", "sigmoid", "tanh", "softplus", "exp",   "log",
-                "sqrt", "rsqrt", "abs",        "sign", "square", "sin",  "cos",     "erf",  "recip",    "finite"}))
+  if (!isOneOf(function, {"neg",      "relu", "leaky_relu", "elu",   "gelu",   "silu",  "sigmoid", "tanh",
+                          "softplus", "exp",  "log",        "sqrt",  "rsqrt",  "abs",   "sign",    "square",
+                          "sin",      "cos",  "erf",        "recip", "finite", "floor", "ceil",    "round"}))
     return fail(loc, "no elementwise function '" + function + "'");
   if (!checkValue(x, loc))
     return std::nullopt;

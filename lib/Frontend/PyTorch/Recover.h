@@ -286,11 +286,13 @@ private:
   void opBroadcastTensors(const NormalNode &node);
   void opFlip(const NormalNode &node);
   void opPair(const NormalNode &node);
+  void opDivision(const NormalNode &node);
   void opAngle(const NormalNode &node);
   Tensor angle(const Tensor &y, const Tensor &x);
   Tensor side(const Tensor &x);
   Tensor corrected(const Tensor &rough, const Tensor &exact);
   Tensor log1p(const Tensor &x);
+  Tensor truncated(const Tensor &x);
   Tensor expm1(const Tensor &x);
   Tensor erfc(const Tensor &x);
   void opSequence(const NormalNode &node);

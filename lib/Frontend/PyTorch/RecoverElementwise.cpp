@@ -128,7 +128,40 @@ std::optional<Tensor> Recover::madeOfOthers(const NormalNode &node, const Tensor
     return binary("*", x, op == "deg2rad" ? 3.14159265358979323846 / 180 : 180 / 3.14159265358979323846);
   if (op == "isinf")
     return binary(">", unary("abs", x), largestFloat);
+  if (op == "trunc" || op == "fix")
+    return truncated(x);
+  if (op == "frac")
+    return binary("-", x, truncated(x));
+  if (double decimals = number(node, "decimals", 0); op == "round" && decimals != 0) {
+    double scale = std::pow(10.0, std::abs(decimals));
+    const char *there = decimals > 0 ? "*" : "/", *back = decimals > 0 ? "/" : "*";
+    return binary(back, unary("round", binary(there, x, scale)), scale);
+  }
   return std::nullopt;
+}
+
+/// The whole part: the nearest whole number towards 0.
+Tensor Recover::truncated(const Tensor &x) { return binary("*", unary("sign", x), unary("floor", unary("abs", x))); }
+
+/// Whether the products of a number with the first few thousand whole numbers are exact in single precision.
+static bool isShort(double number) {
+  int exponent;
+  double scaled = std::ldexp(std::frexp(number, &exponent), 12);
+  return number != 0 && std::isfinite(number) && scaled == std::floor(scaled);
+}
+
+/// Quotients that are rounded, and what is left of a division by them. PyTorch rounds the exact quotient. A computed
+/// one is on the same side of a whole number if that number times the divisor is exact.
+void Recover::opDivision(const NormalNode &node) {
+  Tensor a = tensor(node, "self"), b = tensor(node, "other"), quotient = binary("/", a, b);
+  if (std::optional<double> divisor = number(node, "other"); !divisor || !isShort(*divisor))
+    throw Refusal{"it rounds an exact quotient; gnnc can only where the divisor is a constant of at most 12 bits, such "
+                  "as 1, 3 or 0.25"};
+  std::string mode = string(node, "rounding_mode", node.op == "fmod" ? "trunc" : "floor");
+  if (mode != "floor" && mode != "trunc")
+    throw Refusal{"argument 'rounding_mode': expected floor or trunc, found '" + mode + "'"};
+  Tensor whole = mode == "trunc" ? truncated(quotient) : unary("floor", quotient);
+  define(node, node.op == "fmod" || node.op == "remainder" ? binary("-", a, binary("*", whole, b)) : whole);
 }
 
 void Recover::opUnary(const NormalNode &node) {
@@ -214,7 +247,7 @@ void Recover::opBinary(const NormalNode &node) {
   if (node.op == "add" && givesTruth(node))
     return define(node, binary("maximum", a, b));
   if (has(node, "rounding_mode"))
-    throw Refusal{"division with rounding has no gradient; leave it out or do it with integers"};
+    return opDivision(node);
   double alpha = number(node, "alpha", 1);
   const Operation &left = program.operations[a.value];
   if ((node.op == "div" || node.op == "true_divide") && left.op == Op::Number && left.number == 1 && a.dims.empty())
@@ -258,7 +291,7 @@ void Recover::opSame(const NormalNode &node) {
     return define(node, truth(node, name));
   bool isWhole = !isFloat(to) && to != ScalarType::Float16 && to != ScalarType::BFloat16;
   if (isFloat(from) && isWhole)
-    throw Refusal{"it rounds computed numbers to integers, which has no gradient; leave it out"};
+    return define(node, truncated(tensor(node, name)));
   if (isFloat(from) && !isFloat(to))
     throw Refusal{"it narrows numbers to 16 bits inside the model; leave it out, and compile with --dtype"};
   define(node, tensor(node, name));

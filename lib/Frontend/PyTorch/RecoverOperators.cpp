@@ -125,12 +125,13 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
          "relu6",      "selu",       "celu",       "mish",      "hardsigmoid", "hardswish", "tan",  "sinh",
          "cosh",       "asinh",      "acosh",      "atanh",     "exp2",        "log10",     "erfc", "softsign",
          "tanhshrink", "hardshrink", "softshrink", "threshold", "rrelu",       "logit",     "sgn",  "deg2rad",
-         "rad2deg",    "isinf"});
+         "rad2deg",    "isinf",      "floor",      "ceil",      "round",       "trunc",     "fix",  "frac"});
     add(&R::opBinary, {"add",        "sub",         "mul",         "div",        "rsub",        "true_divide",
                        "maximum",    "minimum",     "eq",          "ne",         "lt",          "le",
                        "gt",         "ge",          "logical_and", "logical_or", "logical_xor", "bitwise_and",
                        "bitwise_or", "bitwise_xor", "__and__",     "__or__",     "__xor__"});
     add(&R::opPair, {"lerp", "hypot", "logaddexp", "xlogy", "outer", "ger"});
+    add(&R::opDivision, {"remainder", "fmod", "floor_divide"});
     add(&R::opOrder, {"topk", "sort", "median"});
     add(&R::opPool1d,
         {"avg_pool1d", "max_pool1d", "adaptive_avg_pool1d", "adaptive_max_pool1d", "max_pool1d_with_indices"});

@@ -48,7 +48,9 @@ struct BuiltinTable {
         {"cos", {&B::unaryFunction, "cos(x)"}},
         {"erf", {&B::unaryFunction, "erf(x)"}},
         {"recip", {&B::unaryFunction, "recip(x)"}},
-        {"floor", {&B::unaryFunction, "floor(number)"}},
+        {"floor", {&B::unaryFunction, "floor(x)"}},
+        {"ceil", {&B::unaryFunction, "ceil(x)"}},
+        {"round", {&B::unaryFunction, "round(x)"}},
         {"maximum", {&B::binaryFunction, "maximum(a, b)"}},
         {"minimum", {&B::binaryFunction, "minimum(a, b)"}},
         {"pow", {&B::binaryFunction, "pow(a, b)"}},
@@ -148,8 +150,6 @@ MaybeOperand Builtins::unaryFunction(BuiltinArguments &arguments) {
     number = arguments.number(1, "alpha", 1);
   if (!x || !number)
     return std::nullopt;
-  if (name == "floor")
-    return error(arguments.call.loc, "floor works on numbers known at compile time only, found " + describe(*x));
   if (auto *sparse = std::get_if<Sparse>(&*x))
     return sparseInputs.unary(name, *sparse, number->asDouble(), arguments.call.loc);
   MaybeId id = dense(*x, arguments.call.loc, name);

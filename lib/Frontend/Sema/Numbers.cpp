@@ -125,11 +125,12 @@ Expected<Number> gnnc::frontend::foldBinary(StringRef op, Number a, Number b) {
 }
 
 bool gnnc::frontend::isNumberFunction(StringRef name, size_t count) {
-  size_t takes = llvm::StringSwitch<size_t>(name)
-                     .Cases({"sqrt", "exp", "log", "floor", "abs", "rsqrt", "tanh", "sigmoid", "square"}, 1)
-                     .Cases({"min", "max", "minimum", "maximum", "pow"}, 2)
-                     .Case("clamp", 3)
-                     .Default(0);
+  size_t takes =
+      llvm::StringSwitch<size_t>(name)
+          .Cases({"sqrt", "exp", "log", "floor", "ceil", "round", "abs", "rsqrt", "tanh", "sigmoid", "square"}, 1)
+          .Cases({"min", "max", "minimum", "maximum", "pow"}, 2)
+          .Case("clamp", 3)
+          .Default(0);
   return takes == count && count > 0;
 }
 
@@ -149,12 +150,14 @@ Expected<Number> gnnc::frontend::foldFunction(StringRef name, llvm::ArrayRef<Num
   }
   if (name == "abs")
     return x.asDouble() < 0 ? foldUnary("-", x) : Expected<Number>(x);
-  if (name == "floor") {
-    double result = std::floor(x.asDouble());
+  if (name == "floor" || name == "ceil" || name == "round") {
+    double v = x.asDouble(), result = name == "floor"  ? std::floor(v)
+                                      : name == "ceil" ? std::ceil(v)
+                                                       : std::nearbyint(v);
     if (x.kind != Number::Kind::Float)
       return Number::ofInt(x.integer);
-    if (std::abs(result) > 9e15)
-      return failure("floor of " + x.str() + " is too large for an integer");
+    if (!(std::abs(result) <= 9e15))
+      return failure(name + " of " + x.str() + " is too large for an integer");
     return Number::ofInt(int64_t(result));
   }
   double v = x.asDouble();

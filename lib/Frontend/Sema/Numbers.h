@@ -42,7 +42,8 @@ struct Number {
 llvm::Expected<Number> foldUnary(llvm::StringRef op, Number x);
 llvm::Expected<Number> foldBinary(llvm::StringRef op, Number a, Number b);
 
-/// Whether `name` is a function that takes `count` numbers at compile time: sqrt exp log floor abs min max ...
+/// Whether `name` is a function that takes `count` numbers at compile time: sqrt exp log floor ceil round abs min max
+/// ...
 bool isNumberFunction(llvm::StringRef name, size_t count);
 llvm::Expected<Number> foldFunction(llvm::StringRef name, llvm::ArrayRef<Number> arguments);
 

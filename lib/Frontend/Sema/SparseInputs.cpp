@@ -37,8 +37,8 @@ MaybeOperand SparseInputs::scale(StringRef op, const Sparse &x, const Operand &f
 }
 
 MaybeOperand SparseInputs::unary(StringRef function, const Sparse &x, double number, Loc loc) {
-  static const StringRef keepsZero[] = {"neg", "relu", "leaky_relu", "elu",  "gelu", "silu", "tanh",
-                                        "abs", "sign", "square",     "sqrt", "sin",  "erf"};
+  static const StringRef keepsZero[] = {"neg",  "relu",   "leaky_relu", "elu", "gelu", "silu",  "tanh", "abs",
+                                        "sign", "square", "sqrt",       "sin", "erf",  "floor", "ceil", "round"};
   if (!llvm::is_contained(keepsZero, function))
     return sparseUnsupported(x, ("in " + function + ", which is not 0 at 0").str(), loc);
   MaybeId result = builder.unary(function, x.value, number, loc);

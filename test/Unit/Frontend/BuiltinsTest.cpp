@@ -10,8 +10,8 @@
 using namespace gnnc::frontend;
 
 TEST(Builtins, Elementwise) {
-  for (const char *name : {"relu", "gelu", "silu", "sigmoid", "tanh", "softplus", "exp", "log", "sqrt", "rsqrt", "abs",
-                           "sign", "square", "sin", "cos", "erf", "recip"})
+  for (const char *name : {"relu", "gelu", "silu",   "sigmoid", "tanh", "softplus", "exp",   "log",   "sqrt", "rsqrt",
+                           "abs",  "sign", "square", "sin",     "cos",  "erf",      "recip", "floor", "ceil", "round"})
     EXPECT_EQ(typeOfExpr(std::string(name) + "(x)"), "node[in = 6]");
   ModelSpec model =
       load("model M { input x: node[]; output y = leaky_relu(elu(leaky_relu(x, slope: 0.2))) + pow(x, 3) }");

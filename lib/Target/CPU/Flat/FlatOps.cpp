@@ -209,6 +209,12 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   }
   case UnaryKind::Finite:
     return finite(x);
+  case UnaryKind::Floor:
+    return math::FloorOp::create(b, loc, x);
+  case UnaryKind::Ceil:
+    return math::CeilOp::create(b, loc, x);
+  case UnaryKind::Round:
+    return math::RoundEvenOp::create(b, loc, x);
   }
   llvm_unreachable("unknown unary kind");
 }

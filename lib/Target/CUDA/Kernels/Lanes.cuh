@@ -170,6 +170,13 @@ GNNC_DEVICE float tanh(float x) { return ::tanhf(x); }
 GNNC_DEVICE double tanh(double x) { return ::tanh(x); }
 GNNC_DEVICE float erf(float x) { return ::erff(x); }
 GNNC_DEVICE double erf(double x) { return ::erf(x); }
+GNNC_DEVICE float floor(float x) { return ::floorf(x); }
+GNNC_DEVICE double floor(double x) { return ::floor(x); }
+GNNC_DEVICE float ceil(float x) { return ::ceilf(x); }
+GNNC_DEVICE double ceil(double x) { return ::ceil(x); }
+/// Halves to even numbers.
+GNNC_DEVICE float round(float x) { return ::rintf(x); }
+GNNC_DEVICE double round(double x) { return ::rint(x); }
 GNNC_DEVICE float pow(float x, float y) { return ::powf(x, y); }
 GNNC_DEVICE double pow(double x, double y) { return ::pow(x, y); }
 

@@ -59,6 +59,34 @@ TEST(RecoverFunctionsTest, TheRestOfTheErrorFunctionHasItsOwnNumbers) {
                    "  output y = h + detach(where(h7 == h, 0, h7 - h))\n");
 }
 
+TEST(RecoverFunctionsTest, RoundedNumbersAndQuotients) {
+  for (const char *op : {"floor", "ceil", "round"})
+    expectPart(functionText(std::string(op) + ".default"), "  output y = " + std::string(op) + "(x)\n");
+  expectPart(functionText("round.decimals", "", {arg("decimals", 2)}), "  output y = round(x * 100) / 100\n");
+  expectPart(functionText("round.decimals", "", {arg("decimals", -1)}), "  output y = round(x / 10) * 10\n");
+  expectPart(functionText("trunc.default"), "  output y = sign(x) * floor(abs(x))\n");
+  expectPart(functionText("frac.default"), "  output y = x - sign(x) * floor(abs(x))\n");
+  expectPart(functionText("floor_divide.default", "", {arg("other", 3)}), "  output y = floor(x / 3)\n");
+  expectPart(functionText("div.Tensor_mode", "", {arg("other", 0.25), text("rounding_mode", "floor")}),
+             "  output y = floor(x / 0.25)\n");
+  expectPart(functionText("div.Tensor_mode", "", {arg("other", 3), text("rounding_mode", "trunc")}),
+             "  let h = x / 3\n  output y = sign(h) * floor(abs(h))\n");
+  // What is left has the sign of the divisor, or of what is divided.
+  expectPart(functionText("remainder.Scalar", "", {arg("other", 3)}), "  output y = x - floor(x / 3) * 3\n");
+  expectPart(functionText("fmod.Scalar", "", {arg("other", 3)}),
+             "  let h = x / 3\n  output y = x - sign(h) * floor(abs(h)) * 3\n");
+}
+
+TEST(RecoverFunctionsTest, ExactQuotientsNeedAShortDivisor) {
+  // 1 / 0.1f is 10 in single precision, and a little less exactly.
+  for (const std::string &text :
+       {functionText("remainder.Scalar", "", {arg("other", 0.1)}),
+        functionText("floor_divide.default", "", {arg("other", 0)}), functionText("fmod.Tensor", "other")})
+    expectPart(text,
+               "refused: it rounds an exact quotient; gnnc can only where the divisor is a constant of at most 12 "
+               "bits, such as 1, 3 or 0.25");
+}
+
 TEST(RecoverFunctionsTest, UnitsWithAScaleInsideHaveOneKink) {
   expectPart(functionText("celu.default", "", {arg("alpha", 2.0)}), "  output y = where(x > 0, x, elu(x * 0.5) * 2)\n");
   expectPart(functionText("elu.default", "", {arg("alpha", 2.0), arg("scale", 3.0), arg("input_scale", 0.5)}),

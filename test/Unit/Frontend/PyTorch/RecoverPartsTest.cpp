@@ -98,11 +98,21 @@ TEST(RecoverPartsTest, LogicTakesNumbersForTruthValues) {
   EXPECT_EQ(b.output("y").missing({"  output y = x * minimum(x != 0, z != 0)"}), "");
 }
 
-TEST(RecoverPartsTest, RoundingIsRefused) {
+TEST(RecoverPartsTest, IntegersOfComputedNumbersAreTheirWholeParts) {
   ProgramBuilder b = rows();
   b.integerNode("i", "to.dtype", {arg("self", "x")}, {"N", "4"});
-  EXPECT_EQ(b.output("i").text(),
-            "refused: it rounds computed numbers to integers, which has no gradient; leave it out");
+  b.node("f", "_to_copy.default", {arg("self", "i")}, {"N", "4"});
+  b.node("y", "sub.Tensor", {arg("self", "x"), arg("other", "f")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  output y = x - sign(x) * floor(abs(x))"}), "");
+}
+
+TEST(RecoverPartsTest, ComputedNumbersAreNoPlaces) {
+  ProgramBuilder b = rows();
+  b.input("table", {"10", "4"});
+  b.node("score", "sum.dim_IntList", {arg("self", "x"), ints("dim", {1})}, {"N"});
+  b.integerNode("i", "to.dtype", {arg("self", "score")}, {"N"});
+  b.node("y", "index_select.default", {arg("self", "table"), arg("dim", 0), arg("index", "i")}, {"N", "4"});
+  EXPECT_NE(b.output("y").text().find("refused: "), std::string::npos) << b.output("y").text();
 }
 
 TEST(RecoverPartsTest, AllPairsAreRefused) {
