@@ -70,12 +70,22 @@ struct TrainArguments {
   uint64_t seed = 0;
 };
 
+/// What times of ranks are predicted from. The defaults are a few cores of a server for each rank, and a network of
+/// 100 Gbit/s.
+struct RankMachine {
+  double link = 12.5;    ///< GB/s that a rank sends, and receives at the same time
+  double latency = 20;   ///< microseconds until a collective step that moves nothing is done
+  double bandwidth = 20; ///< GB/s between a rank and its memory
+  double compute = 100;  ///< GFLOP/s of a rank
+};
+
 struct InspectArguments {
   std::string model, graph, tuning;
   bool json = false;
   bool cost = false;    ///< what each kernel costs, instead of the rest
   bool memory = false;  ///< each buffer of the workspace too
   bool verbose = false; ///< everything
+  RankMachine machine;  ///< for the parts of a graph
 };
 
 struct TuneArguments {

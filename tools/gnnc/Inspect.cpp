@@ -334,7 +334,7 @@ int gnnc::runInspect(const InspectArguments &arguments) {
   if (!model)
     return fail(model.takeError());
   if (llvm::sys::fs::is_directory(arguments.graph)) {
-    if (llvm::Error error = inspectParts(*model, arguments.graph, arguments.json, llvm::outs()))
+    if (llvm::Error error = inspectParts(*model, arguments.graph, arguments.machine, arguments.json, llvm::outs()))
       return fail(std::move(error));
     return ExitOk;
   }

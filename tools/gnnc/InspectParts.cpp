@@ -5,7 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What each rank would hold, send and receive. One process looks at all parts, and runs none.
+// What each rank would hold, send and receive, and how long that would take. One process looks at all parts, and runs
+// none.
+//
+// A kernel takes as long as its operations or its bytes of memory, whichever is longer; a transfer as long as the most
+// that one rank sends or receives; a value that is combined is sent to everybody. Ranks compute each by itself, and
+// wait for the slowest where they exchange something.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +21,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
@@ -35,9 +41,17 @@ struct Traffic {
   int64_t sent = 0, received = 0;
 };
 
+/// Seconds that a function takes: until the last rank is done, and of these, those in which it computes or waits for
+/// others that do, and those in which rows and values are under way.
+struct PredictedTime {
+  double computes = 0, moves = 0;
+  double seconds() const { return computes + moves; }
+};
+
 class PartsInspector {
 public:
-  PartsInspector(const ModelFile &model, llvm::StringRef folder) : model(model), folder(folder) {}
+  PartsInspector(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine)
+      : model(model), folder(folder), machine(machine) {}
 
   llvm::Error read();
   void printText(llvm::raw_ostream &out) const;
@@ -50,9 +64,12 @@ private:
   int64_t reducedBytes(llvm::StringRef function) const;
   int64_t evaluate(const SymbolicExpr &expression, const Part &part) const;
   int64_t count(llvm::StringRef function, llvm::StringRef kind) const;
+  double secondsOf(const KernelInfo &kernel, const Part &part) const;
+  PredictedTime timeOf(llvm::StringRef function) const;
 
   const ModelFile &model;
   std::string folder, partition;
+  RankMachine machine;
   std::vector<std::string> divided; ///< root spaces that ranks have elements of their own of
   std::vector<Part> parts;
 };
@@ -159,6 +176,43 @@ int64_t PartsInspector::reducedBytes(llvm::StringRef function) const {
   return bytes;
 }
 
+/// Of a kernel on one rank; of a collective one, once all ranks are there.
+double PartsInspector::secondsOf(const KernelInfo &kernel, const Part &part) const {
+  double read = double(evaluate(kernel.read, part)), written = double(evaluate(kernel.written, part));
+  double latency = parts.size() > 1 ? machine.latency * 1e-6 : 0;
+  if (kernel.kind == "transfer")
+    return latency + std::max(read, written) / (machine.link * 1e9);
+  if (kernel.kind == "all_reduce")
+    return latency + double(parts.size() - 1) * written / (machine.link * 1e9);
+  return std::max(double(evaluate(kernel.flops, part)) / (machine.compute * 1e9),
+                  (read + written) / (machine.bandwidth * 1e9));
+}
+
+PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
+  PredictedTime time;
+  std::vector<double> since(parts.size(), 0); // the last time that all ranks met
+  auto meet = [&] {
+    time.computes += *llvm::max_element(since);
+    since.assign(parts.size(), 0);
+  };
+  for (const KernelInfo &kernel : model.info().kernels) {
+    if (kernel.function != function)
+      continue;
+    std::vector<double> seconds;
+    for (const Part &part : parts)
+      seconds.push_back(secondsOf(kernel, part));
+    if (kernel.kind == "transfer" || kernel.kind == "all_reduce") {
+      meet();
+      time.moves += *llvm::max_element(seconds);
+    } else {
+      for (auto [rank, own] : llvm::enumerate(seconds))
+        since[rank] += own;
+    }
+  }
+  meet();
+  return time;
+}
+
 void PartsInspector::printText(llvm::raw_ostream &out) const {
   out << "model " << model.info().name << " on the " << parts.size() << " parts in " << folder << "\n";
   Table table;
@@ -208,7 +262,13 @@ void PartsInspector::printText(llvm::raw_ostream &out) const {
     moved.add({"all", formatBytes(uint64_t(all.sent)), formatBytes(uint64_t(all.received))});
     if (transfers > 0)
       moved.print(out);
+    PredictedTime time = timeOf(function);
+    out << "  predicted: " << formatSeconds(time.seconds()) << ", of which " << formatSeconds(time.moves)
+        << " between ranks\n";
   }
+  out << llvm::format("predicted for ranks with %g GFLOP/s and %g GB/s of memory each, links of %g GB/s each way and "
+                      "%g us a step between ranks\n",
+                      machine.compute, machine.bandwidth, machine.link, machine.latency);
 }
 
 void PartsInspector::printJSON(llvm::raw_ostream &out) const {
@@ -216,6 +276,20 @@ void PartsInspector::printJSON(llvm::raw_ostream &out) const {
   json.object([&] {
     json.attribute("model", model.info().name);
     json.attribute("partition", partition);
+    json.attributeObject("machine", [&] {
+      json.attribute("link_gb_per_s", machine.link);
+      json.attribute("latency_us", machine.latency);
+      json.attribute("bandwidth_gb_per_s", machine.bandwidth);
+      json.attribute("compute_gflop_per_s", machine.compute);
+    });
+    json.attributeObject("predicted_seconds", [&] {
+      for (const std::string &function : functions())
+        json.attributeObject(function, [&] {
+          PredictedTime time = timeOf(function);
+          json.attribute("all", time.seconds());
+          json.attribute("between_ranks", time.moves);
+        });
+    });
     json.attributeArray("ranks", [&] {
       for (const Part &part : parts)
         json.object([&] {
@@ -243,8 +317,9 @@ void PartsInspector::printJSON(llvm::raw_ostream &out) const {
   out << "\n";
 }
 
-llvm::Error gnnc::inspectParts(const ModelFile &model, llvm::StringRef folder, bool asJSON, llvm::raw_ostream &out) {
-  PartsInspector inspector(model, folder);
+llvm::Error gnnc::inspectParts(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine, bool asJSON,
+                               llvm::raw_ostream &out) {
+  PartsInspector inspector(model, folder, machine);
   if (llvm::Error error = inspector.read())
     return error;
   asJSON ? inspector.printJSON(out) : inspector.printText(out);

@@ -8,14 +8,16 @@
 #ifndef GNNC_TOOLS_GNNC_INSPECTPARTS_H
 #define GNNC_TOOLS_GNNC_INSPECTPARTS_H
 
+#include "Commands.h"
 #include "gnnc/Host/ModelFile.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 namespace gnnc {
 
-/// Prints what each rank would hold, send and receive on the parts in a folder.
-llvm::Error inspectParts(const ModelFile &model, llvm::StringRef folder, bool asJSON, llvm::raw_ostream &out);
+/// Prints what each rank would hold, send and receive on the parts in a folder, and how long it would take.
+llvm::Error inspectParts(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine, bool asJSON,
+                         llvm::raw_ostream &out);
 
 } // namespace gnnc
 

@@ -299,8 +299,19 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
   CLI::Option *graph =
       command->add_option("--graph", arguments.graph,
                           "Also print sizes and memory for this graph (.safetensors), and which alternatives and GPU "
-                          "schedules are chosen for it and why; needs no GPU");
+                          "schedules are chosen for it and why; needs no GPU. A folder of gnnc partition: what "
+                          "each rank holds, sends and receives, and how long a run takes by the next four");
   addTuning(*command, arguments.tuning)->needs(graph);
+  auto addSpeed = [&](const char *name, double &value, const char *text) {
+    command->add_option(name, value, text)
+        ->check(name == llvm::StringRef("--latency") ? CLI::NonNegativeNumber : CLI::PositiveNumber)
+        ->capture_default_str()
+        ->needs(graph);
+  };
+  addSpeed("--link", arguments.machine.link, "GB/s that a rank sends, and receives at the same time");
+  addSpeed("--latency", arguments.machine.latency, "Microseconds that each transfer and combined value takes besides");
+  addSpeed("--bandwidth", arguments.machine.bandwidth, "GB/s between a rank and its memory");
+  addSpeed("--compute", arguments.machine.compute, "GFLOP/s of a rank");
   CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
   command
       ->add_flag(
