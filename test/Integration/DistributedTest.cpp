@@ -77,7 +77,7 @@ TEST_P(Distributed, EqualsOneRank) {
       SCOPED_TRACE(function.getName().str());
       bool exchanges = isSureToExchange(function.getName()) && *end &&
                        !function.getBody().front().getOps<mpdfg::TransferOp>().empty();
-      for (const Division &division : {Division{37, 190, {1, 2, 4}}, Division{5, 9, {3}}, Division{1, 3, {2}}}) {
+      for (const Division &division : {Division{37, 190, {1, 2, 4}}, Division{5, 9, {3, 7}}, Division{1, 3, {2}}}) {
         SCOPED_TRACE(testing::Message() << division.nodes << " nodes");
         Graph graph = graphFor(division.nodes, division.edges, unsigned(division.nodes));
         Tensors tensors = model.tensorsFor(function, graph);
@@ -135,7 +135,7 @@ TEST_P(Distributed, CompiledEqualsOneRank) {
       if (!function || program.name == kForward)
         continue; // the gradient gives the same, and more; its halves are not run apart
       SCOPED_TRACE(program.name);
-      for (const Division &division : {Division{37, 190, {1, 2, 3, 4, 8}}, Division{5, 9, {3}}, Division{1, 3, {2}}}) {
+      for (const Division &division : {Division{37, 190, {1, 2, 3, 4, 8}}, Division{5, 9, {3, 7}}, Division{1, 3, {2}}}) {
         SCOPED_TRACE(testing::Message() << division.nodes << " nodes");
         Graph graph = graphFor(division.nodes, division.edges, unsigned(division.nodes));
         Tensors tensors = model.tensorsFor(function, graph);
