@@ -25,9 +25,16 @@
 #include <thread>
 #include <vector>
 
+/// Counts of rows as MPI has them, and where each rank's rows begin.
+struct RowRanges {
+  std::vector<int> counts, begins;
+};
+
 struct gnnc_mpi {
   MPI_Comm communicator = MPI_COMM_NULL;
-  bool isOurs = false; ///< MPI itself is to be finalised
+  RowRanges sent, received; ///< of the last exchange: a call that is given up may read them for as long as MPI runs
+  bool isBroken = false;    ///< a call was given up: what others send later is no answer to a new one
+  bool isOurs = false;      ///< MPI itself is to be finalised
   double timeout = 0;
   gnnc_collectives collectives = {};
 };
@@ -50,7 +57,7 @@ gnnc_status failMPI(gnnc_error *error, const char *call, int code) {
 }
 
 /// Waits until a call that was started is done.
-gnnc_status finish(const gnnc_mpi &mpi, MPI_Request &request, const char *call, gnnc_error *error) {
+gnnc_status finish(gnnc_mpi &mpi, MPI_Request &request, const char *call, gnnc_error *error) {
   using Clock = std::chrono::steady_clock;
   constexpr int kEager = 2000;
   Clock::time_point start = Clock::now();
@@ -69,46 +76,53 @@ gnnc_status finish(const gnnc_mpi &mpi, MPI_Request &request, const char *call, 
     if (mpi.timeout > 0 && waited > mpi.timeout) {
       char text[96];
       std::snprintf(text, sizeof text, "waited %.0f s for the other ranks", mpi.timeout);
+      mpi.isBroken = true;
       return fail(error, GNNC_COLLECTIVE_ERROR, call, text);
     }
   }
 }
 
-/// Counts as MPI has them, and where each rank's rows begin; false if they do not fit.
-bool narrow(const int64_t *counts, int size, std::vector<int> &narrowed, std::vector<int> &begins) {
+gnnc_status checkWhole(const gnnc_mpi &mpi, const char *call, gnnc_error *error) {
+  return mpi.isBroken ? fail(error, GNNC_COLLECTIVE_ERROR, call, "an earlier call was given up") : GNNC_OK;
+}
+
+/// False if the counts do not fit.
+bool narrow(const int64_t *counts, int size, RowRanges &ranges) {
+  ranges = {};
   int64_t sum = 0;
   for (int rank = 0; rank < size; ++rank) {
-    begins.push_back(static_cast<int>(sum));
-    narrowed.push_back(static_cast<int>(counts[rank]));
-    sum += counts[rank];
-    if (sum > INT_MAX)
+    if (counts[rank] < 0 || counts[rank] > INT_MAX - sum)
       return false;
+    ranges.begins.push_back(static_cast<int>(sum));
+    ranges.counts.push_back(static_cast<int>(counts[rank]));
+    sum += counts[rank];
   }
   return true;
 }
 
 gnnc_status exchange(void *user, const void *send, const int64_t *sendCounts, void *receive,
                      const int64_t *receiveCounts, int64_t rowBytes, void *, gnnc_error *error) {
-  const gnnc_mpi &mpi = *static_cast<gnnc_mpi *>(user);
-  std::vector<int> sent, sentAt, received, receivedAt;
-  int size = mpi.collectives.size;
-  if (!narrow(sendCounts, size, sent, sentAt) || !narrow(receiveCounts, size, received, receivedAt) ||
-      rowBytes > INT_MAX)
+  gnnc_mpi &mpi = *static_cast<gnnc_mpi *>(user);
+  if (gnnc_status status = checkWhole(mpi, "exchange", error))
+    return status;
+  if (!narrow(sendCounts, mpi.collectives.size, mpi.sent) ||
+      !narrow(receiveCounts, mpi.collectives.size, mpi.received) || rowBytes > INT_MAX)
     return fail(error, GNNC_UNSUPPORTED, "exchange", "expected fewer than 2^31 rows, and bytes a row");
   MPI_Datatype row;
   if (int code = MPI_Type_contiguous(static_cast<int>(rowBytes), MPI_BYTE, &row))
     return failMPI(error, "exchange", code);
   MPI_Type_commit(&row);
   MPI_Request request;
-  int code = MPI_Ialltoallv(send, sent.data(), sentAt.data(), row, receive, received.data(), receivedAt.data(), row,
-                            mpi.communicator, &request);
+  int code = MPI_Ialltoallv(send, mpi.sent.counts.data(), mpi.sent.begins.data(), row, receive,
+                            mpi.received.counts.data(), mpi.received.begins.data(), row, mpi.communicator, &request);
   gnnc_status status = code ? failMPI(error, "exchange", code) : finish(mpi, request, "exchange", error);
   MPI_Type_free(&row);
   return status;
 }
 
-gnnc_status gatherAs(const char *name, const gnnc_mpi &mpi, const void *own, void *all, int64_t bytes,
-                     gnnc_error *error) {
+gnnc_status gatherAs(const char *name, gnnc_mpi &mpi, const void *own, void *all, int64_t bytes, gnnc_error *error) {
+  if (gnnc_status status = checkWhole(mpi, name, error))
+    return status;
   MPI_Request request;
   // Counts are of one datatype with all the bytes, which may be more than an int has.
   constexpr int64_t kUnit = 1 << 20;
@@ -168,7 +182,8 @@ gnnc_status gnnc_mpi_open(const void *communicator, double timeout, gnnc_mpi **r
 const gnnc_collectives *gnnc_mpi_collectives(const gnnc_mpi *mpi) { return &mpi->collectives; }
 
 void gnnc_mpi_close(gnnc_mpi *mpi) {
-  if (!mpi)
+  // A call that was given up is still under way in MPI, which would wait for it, and reads what is kept for it.
+  if (!mpi || mpi->isBroken)
     return;
   MPI_Comm_free(&mpi->communicator);
   if (mpi->isOurs)

@@ -80,8 +80,9 @@ void testTimeout() {
   gnnc_error error = {};
   expect(gnnc_mpi_open(nullptr, 0.3, &mpi, &error) == GNNC_OK, error.message);
   const gnnc_collectives &ranks = *gnnc_mpi_collectives(mpi);
-  int64_t own = self;
-  std::vector<int64_t> all(size_t(ranks.size), -1);
+  // MPI may still use them when the call has been given up.
+  static int64_t own = self;
+  static std::vector<int64_t> all(size_t(ranks.size), -1);
   // The first is late.
   if (self == 0)
     std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -89,8 +90,13 @@ void testTimeout() {
   if (self > 0) {
     expect(status == GNNC_COLLECTIVE_ERROR, "did not notice that a rank is late");
     expect(std::string(error.message).find("gather: waited") == 0, error.message);
+    // What arrives late would be taken for an answer to the next call.
+    std::vector<int64_t> none(size_t(ranks.size), 0);
+    status = ranks.exchange(ranks.user, &own, none.data(), &own, none.data(), sizeof own, nullptr, &error);
+    expect(status == GNNC_COLLECTIVE_ERROR, "a call after one that was given up");
+    expect(std::string(error.message) == "exchange: an earlier call was given up", error.message);
+    gnnc_mpi_close(mpi);
   }
-  // No more calls on this communicator, which is not closed either.
 }
 
 } // namespace
