@@ -70,6 +70,7 @@ gnnc_graph_desc describe(const Graph &graph, std::vector<gnnc_extent> &extents, 
           indices.data(),
           0,
           nullptr,
+          nullptr,
           nullptr};
 }
 

@@ -60,6 +60,7 @@ llvm::Error Ranks::runRank(const ModelFile &model, const ProgramInfo &program, c
                               indices.data(),
                               0,
                               nullptr,
+                              nullptr,
                               nullptr};
   gnnc_part_desc ofRanks{sizeof(gnnc_part_desc), int32_t(counts.size()), counts.data(), &collectives};
   gnnc_graph *graph = nullptr;

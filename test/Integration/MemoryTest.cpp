@@ -122,7 +122,7 @@ int64_t workspaceOn(const ModelFile &file, int64_t nodes) {
   gnnc_index indices[] = {{"src", targets.data(), nodes, 32, GNNC_INDEX_EACH},
                           {"dst", targets.data(), nodes, 32, GNNC_INDEX_EACH}};
   llvm::Expected<Session> session =
-      Session::create(file, {sizeof(gnnc_graph_desc), 2, extents, 2, indices, 0, nullptr, nullptr}, 1);
+      Session::create(file, {sizeof(gnnc_graph_desc), 2, extents, 2, indices, 0, nullptr, nullptr, nullptr}, 1);
   if (!session) {
     ADD_FAILURE() << llvm::toString(session.takeError());
     return 0;

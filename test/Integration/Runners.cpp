@@ -188,6 +188,7 @@ llvm::Expected<Tensors> CompiledModel::run(const Graph &graph, const Tensors &te
                               indices.data(),
                               0,
                               nullptr,
+                              nullptr,
                               nullptr};
   llvm::Expected<Session> session = Session::create(*model, description, threads, device);
   if (!session)

@@ -111,6 +111,7 @@ TEST_P(TrainStep, EqualsTheInterpreter) {
                                   indices.data(),
                                   0,
                                   nullptr,
+                                  nullptr,
                                   nullptr};
       llvm::Expected<Session> session = Session::create(file, description, threads);
       ASSERT_TRUE(bool(session)) << llvm::toString(session.takeError());

@@ -43,8 +43,8 @@ struct TimedStep {
   std::string name;        ///< of a phase or kernel
   std::string target = {}; ///< "x86-64-v4", "sm_90"; empty: none in particular
   unsigned depth = 0;      ///< 0: a phase; 1: a part of the phase before it
-  TimeSpent time;          ///< all of it
-  TimeSpent compiler;      ///< of that, in LLVM's or NVIDIA's compiler; parts of phases only
+  TimeSpent time = {};     ///< all of it
+  TimeSpent compiler = {}; ///< of that, in LLVM's or NVIDIA's compiler; parts of phases only
   int64_t statements = 0;  ///< that the compiler was given; 0: not counted
   bool isCached = false;   ///< was compiled before, and read from the cache
 };

@@ -56,7 +56,7 @@ void Recover::opConv1d(const NormalNode &node) {
   if (kernel > 64 || groups > 64)
     throw Refusal{"a convolution with a kernel of more than 64 places, or in more than 64 groups"};
   int64_t padding = 0;
-  if (const Argument *given = find(node, "padding"))
+  if (const Argument *given = find(node, "padding")) {
     if (auto *word = std::get_if<std::string>(given)) {
       if (*word != "valid" && (*word != "same" || dilation * (kernel - 1) % 2 != 0))
         throw Refusal{"a convolution with padding='" + *word + "'"};
@@ -64,6 +64,7 @@ void Recover::opConv1d(const NormalNode &node) {
     } else {
       padding = oneOf(node, "padding", 0);
     }
+  }
   x = padded(x, padding, 0);
   std::vector<Tensor> results;
   for (int64_t group = 0; group < groups; ++group) {

@@ -136,7 +136,7 @@ void cover(const Partition &partition, Words &seen, std::vector<Words> &blocks) 
   void *buffers[] = {&seen, &blocks};
   for (int64_t b = 0; b < partition.blocks; ++b)
     partition.run(
-        {buffers, nullptr, nullptr, nullptr},
+        {buffers, nullptr, nullptr, nullptr, nullptr, 0},
         [](const Frame *frame, int64_t begin, int64_t end, int64_t owner, int64_t block) {
           for (int64_t i = begin; i < end; ++i)
             ++static_cast<Words *>(frame->buffers[0])->at(i);

@@ -27,11 +27,11 @@ static void install() {
   installCrashReport("tool", "gnnc 1.2", 3, argv);
 }
 
-/// Never ends. The result is used after the call, so that it is one.
-static int recurse(volatile int depth) {
+/// Ends long after there is room for it. The result is used after the call, so that it is one.
+static int recurse(int depth) {
   volatile char frame[4096];
   frame[depth % 4096] = char(depth);
-  return recurse(depth + 1) + frame[(depth + 1) % 4096];
+  return depth < 0 ? 0 : recurse(depth + 1) + frame[(depth + 1) % 4096];
 }
 
 constexpr const char *kFault =
