@@ -47,7 +47,9 @@ for tool in ["gnnc", "gnnc-opt", "gnnc-lsp-server"]:
         config.available_features.add(tool)
 if all(os.path.isdir(os.path.join(stand_ins, name)) for name in ["driver", "old-driver", "nvrtc"]):
     config.available_features.add("stand-in-gpu")
-
+# Sanitizers reserve far more addresses than they use.
+if not config.gnnc_sanitizer:
+    config.available_features.add("memory-limits")
 
 # Ranks are processes that mpirun starts, more than there are processors.
 mpirun = shutil.which("mpirun")

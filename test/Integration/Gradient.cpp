@@ -94,7 +94,7 @@ llvm::Expected<std::map<std::string, double>> Program::magnitudes(const Graph &g
   for (mlir::Operation &op : block.without_terminator())
     llvm::append_range(all, op.getResults());
   terminator->setOperands(all);
-  function.setAllResultAttrs(llvm::ArrayRef<mlir::DictionaryAttr>());
+  function.removeResAttrsAttr();
   function.setType(
       mlir::FunctionType::get(context.get(), function.getArgumentTypes(), mlir::ValueRange(all).getTypes()));
   auto values = interpretOn(*copy, graph, tensors, this->function);

@@ -89,7 +89,8 @@ def reason(error: BaseException) -> str:
     text = str(error).strip().partition("\n")[0] or type(error).__name__
     text = re.sub(r"'/[^']*\.pt2': ", "", text)
     text = re.sub(r", from /.*?\.py:\d+: .*?(: |$)", r"\1", text)
-    text = re.sub(r"torch\.export cannot export \w+: ", "torch.export: ", text)
+    text = re.sub(r"torch\.export cannot export \w+: (\w+: )?", "torch.export: ", text)
+    text = re.sub(r"( For more information, run with| \(unhinted:|  \(Size-like symbols:).*", "", text)
     return text.replace("|", "\\|")[:180]
 
 
