@@ -20,6 +20,9 @@ llvm::Expected<BoundGraph> BoundGraph::create(const SafetensorsFile &file, const
                                               llvm::StringRef program) {
   BoundGraph graph(file, model);
   graph.program = model.findProgram(program);
+  if (!graph.program && program == "train_step")
+    return llvm::createStringError("model '" + model.name +
+                                   "' has no program 'train_step': expected a model with a loss and a train statement");
   if (!graph.program && !model.programs.empty())
     return llvm::createStringError("model '" + model.name + "' has no program '" + program + "': expected one of " +
                                    llvm::join(llvm::map_range(model.programs, [](auto &p) { return p.name; }), ", "));

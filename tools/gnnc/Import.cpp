@@ -31,10 +31,14 @@ int gnnc::runImport(const ImportArguments &arguments) {
   llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
   if (!model)
     return fail(model.takeError());
+  bool isPrinted = arguments.output.empty() || arguments.output == "-";
+  if (!isPrinted) // Before there are parameters without a text.
+    if (llvm::Error error = checkOutputFile(arguments.output))
+      return fail(std::move(error));
   if (!arguments.paramsOut.empty())
     if (llvm::Error error = writeParameters(arguments.paramsOut, *model))
       return fail(std::move(error));
-  if (arguments.output.empty() || arguments.output == "-") {
+  if (isPrinted) {
     llvm::outs() << model->text;
     return ExitOk;
   }

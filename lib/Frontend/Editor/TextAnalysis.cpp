@@ -62,8 +62,8 @@ namespace {
 /// Elaborates the parts of one text, and keeps what they say.
 class Analyser {
 public:
-  Analyser(const Sources &sources, Modules &modules, const Module &module, Analysis &result)
-      : sources(sources), modules(modules), module(module), result(result) {}
+  Analyser(const Sources &sources, Modules &modules, const Module &module, bool isIncomplete, Analysis &result)
+      : sources(sources), modules(modules), module(module), result(result), isIncomplete(isIncomplete) {}
 
   void analyse(const ast::ModelDecl &model, const CompileInputs &inputs);
   void analyseUncalledLayers(const CompileInputs &inputs);
@@ -86,6 +86,8 @@ private:
   }
 
   void keep(Diagnostic diagnostic) {
+    if (isIncomplete && diagnostic.severity == Severity::Warning)
+      return;
     if (llvm::none_of(result.diagnostics, [&](const Diagnostic &each) { return sameCause(each, diagnostic); }))
       result.diagnostics.push_back(std::move(diagnostic));
   }
@@ -101,6 +103,7 @@ private:
   Modules &modules;
   const Module &module;
   Analysis &result;
+  bool isIncomplete; ///< statements are missing, so what seems unused may be used by these
   std::set<const ast::LayerDecl *> called;
 };
 
@@ -150,7 +153,7 @@ Analysis gnnc::frontend::analyzeText(const std::string &name, const std::string 
   Modules modules(sources, engine, inputs);
   const Module *module = modules.loadText(name, text);
   // Each model on its own, as if compiled alone; then the layers that none of them calls.
-  Analyser analyser(sources, modules, *module, result);
+  Analyser analyser(sources, modules, *module, /*isIncomplete=*/engine.errorCount() != 0, result);
   for (const ast::ModelDecl &model : module->ast.models) {
     CompileInputs own = inputs;
     own.model = model.name.text;

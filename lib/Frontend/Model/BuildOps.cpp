@@ -312,7 +312,7 @@ MaybeId ModelBuilder::split(Id x, StringRef axis, ArrayRef<Axis> into, Loc loc) 
     size *= each.size;
   if (size != value.axes[*at].size)
     return fail(loc, "axis '" + axis + "' of size " + Twine(value.axes[*at].size) + " cannot be split into " +
-                         Twine(size) + " elements");
+                         Twine(size) + " numbers");
   value.axes.erase(value.axes.begin() + *at);
   value.axes.insert(value.axes.begin() + *at, into.begin(), into.end());
   value.axesUsed = {axis.str()};

@@ -55,7 +55,7 @@ bool ModelBuilder::checkAxes(ArrayRef<Axis> axes, Loc loc) {
       std::string sizes;
       for (const Axis &each : axes)
         sizes += (sizes.empty() ? "" : " x ") + std::to_string(each.size);
-      return fail(loc, "a value of " + sizes + " elements a row is too large; the limit is 2^40"), false;
+      return fail(loc, "a value of " + sizes + " numbers per row is too large; the limit is 2^40"), false;
     }
     elements *= axis.size;
   }

@@ -73,7 +73,7 @@ TEST(Errors, Axes) {
   EXPECT_EQ(errorOfExpr("x.T"), "5:3: '.T' exchanges two axes, found node[in = 4]");
   EXPECT_EQ(errorOfExpr("where(src == etype, 1, 0)"),
             "5:11: a filter compares maps to one space, but 'src' is to 'node' and 'etype' is to 'edge_type'");
-  EXPECT_EQ(errorOfExpr("split(x, in, a: 3, b: 2)"), "5:1: axis 'in' of size 4 cannot be split into 6 elements");
+  EXPECT_EQ(errorOfExpr("split(x, in, a: 3, b: 2)"), "5:1: axis 'in' of size 4 cannot be split into 6 numbers");
   EXPECT_EQ(errorOfExpr("rename(W, in: out)"), "5:1: two axes of one value are called 'out'");
   EXPECT_EQ(errorOfExpr("concat(x, W, axis: in)"), "5:1: operands that join along their last axes must have the same "
                                                    "other axes: node[in = 4] and shared[in = 4, out = 3]");
@@ -176,9 +176,9 @@ TEST(Errors, Numbers) {
   EXPECT_EQ(errorIn("\n  param W[a = 0]"), "2:15: a size must be an integer of at least 1, found 0");
   EXPECT_EQ(errorIn("\n  param W[a = 1.5]"), "2:15: a size must be an integer of at least 1, found 1.5");
   EXPECT_EQ(errorIn("\n  param W[a = 1048576, b = 1048577]\n  output y = W"),
-            "2:9: a value of 1048576 x 1048577 elements a row is too large; the limit is 2^40");
+            "2:9: a value of 1048576 x 1048577 numbers per row is too large; the limit is 2^40");
   EXPECT_EQ(errorIn("\n  param a[i = 1048576], b[j = 1048576], c[k = 2]\n  output y = a * b * c"),
-            "3:20: a value of 1048576 x 1048576 x 2 elements a row is too large; the limit is 2^40");
+            "3:20: a value of 1048576 x 1048576 x 2 numbers per row is too large; the limit is 2^40");
   EXPECT_EQ(errorIn("\n  repeat 5000 { let a = 1 }"),
             "2:10: the count of 'repeat' must be an integer from 0 to 4096, found 5000");
 }

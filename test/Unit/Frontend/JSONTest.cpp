@@ -260,7 +260,7 @@ TEST(JSON, Errors) {
             "/inputs/0/axes/0: expected an integer from 1 to 1099511627776, found 1000000000.000000");
   EXPECT_EQ(errorOfJSON(
                 R"({"version": 1, "name": "M", "outputs": [], "inputs": [{"name": "x", "axes": [1048576, 1048577]}]})"),
-            "/inputs/0: a value of 1048576 x 1048577 elements a row is too large; the limit is 2^40");
+            "/inputs/0: a value of 1048576 x 1048577 numbers per row is too large; the limit is 2^40");
 }
 
 TEST(JSON, ErrorsOfStructure) {

@@ -71,6 +71,15 @@ TEST(Analysis, GoesOnAfterErrors) {
   EXPECT_EQ(at(analysis, 5, 10), "output z: node[k = 2] @5:10");
 }
 
+/// What uses it may be in the statement that could not be read.
+TEST(Analysis, SaysNothingOfUnusedInputsAfterSyntaxErrors) {
+  Analysis analysis =
+      analyzeText("m.gnn", "model M {\n  input x: node[k = 2], z: node[k]\n  output y = x + z +\n}", {});
+  for (const Diagnostic &each : analysis.diagnostics)
+    EXPECT_EQ(each.severity, Severity::Error) << each.message;
+  EXPECT_FALSE(analysis.diagnostics.empty());
+}
+
 TEST(Analysis, LayersThatNoModelCalls) {
   Analysis analysis =
       analyzeText("l.gnn",
