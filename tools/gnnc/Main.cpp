@@ -133,8 +133,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   arguments.statements = kMostStatements;
   command
       ->add_option("--statements", arguments.statements,
-                   "Statements that a kernel may have, about. Where fusion would make a longer one, there are several, "
-                   "with intermediate values in memory: compilers take more than twice the time for twice as many")
+                   "Approximate limit on the statements of a kernel. Where fusion would exceed it, there are several "
+                   "kernels with intermediate values in memory: for twice the statements, compilers take more than "
+                   "twice the time")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   command->add_flag("--remarks", arguments.remarks,
@@ -393,7 +394,9 @@ static void addPartition(CLI::App &app, PartitionArguments &arguments) {
                    "Tensors that have rows of no space: every part has all of them; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command->add_option("--features", arguments.features, "float32 numbers an element, to say what a layer exchanges")
+  command
+      ->add_option("--features", arguments.features,
+                   "float32 numbers in a row, for the last line of the output: what a layer exchanges")
       ->check(CLI::Range(int64_t(1), int64_t(1) << 20))
       ->capture_default_str();
 }

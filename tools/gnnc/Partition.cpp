@@ -122,8 +122,9 @@ static void printParts(const PartitionedGraph &graph, int64_t features) {
     all += halos * features * 4;
   }
   table.print(llvm::outs());
-  llvm::outs() << "a layer that exchanges " << features << " float32 numbers an element: " << formatBytes(uint64_t(all))
-               << " in all, at most " << formatBytes(uint64_t(*llvm::max_element(received))) << " to one part\n";
+  llvm::outs() << "a layer that exchanges " << features
+               << " float32 numbers per element: " << formatBytes(uint64_t(all)) << " in all, at most "
+               << formatBytes(uint64_t(*llvm::max_element(received))) << " to one part\n";
 }
 
 /// What the arguments say of tensors, which goes before what a model says.
