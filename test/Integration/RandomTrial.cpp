@@ -163,14 +163,9 @@ std::string compareAll(const Trial &trial, const Sample &sample, const Tensors &
 }
 
 bool sameBits(const Tensors &a, const Tensors &b) {
-  for (const auto &[name, tensor] : a) {
-    const Tensor &other = b.at(name);
-    if (tensor.data.size() != other.data.size())
+  for (const auto &[name, tensor] : a)
+    if (!haveSameBits(tensor, b.at(name)))
       return false;
-    if (!tensor.data.empty() &&
-        std::memcmp(tensor.data.data(), other.data.data(), tensor.data.size() * sizeof(double)) != 0)
-      return false;
-  }
   return true;
 }
 

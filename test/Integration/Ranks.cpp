@@ -163,7 +163,7 @@ llvm::Expected<Tensors> Ranks::putTogether(llvm::ArrayRef<Result> results) const
     }
     for (auto [rank, part] : llvm::enumerate(result.ofRanks)) {
       if (!space) {
-        if (std::memcmp(part.data.data(), first.data.data(), first.data.size() * sizeof(double)))
+        if (!haveSameBits(part, first))
           return llvm::createStringError("'" + result.name + "' differs between ranks");
         continue;
       }

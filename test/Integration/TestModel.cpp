@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <malloc.h>
 #include <random>
@@ -129,6 +130,11 @@ Tensors test::randomTensors(const frontend::ModelSpec &model, const Graph &graph
     tensors[value.name] = std::move(tensor);
   }
   return tensors;
+}
+
+bool test::haveSameBits(const Tensor &a, const Tensor &b) {
+  return a.data.size() == b.data.size() &&
+         (a.data.empty() || std::memcmp(a.data.data(), b.data.data(), a.data.size() * sizeof(double)) == 0);
 }
 
 double test::relativeError(const Tensor &actual, const Tensor &expected) {

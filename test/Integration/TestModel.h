@@ -134,6 +134,8 @@ const char *nameOf(SaveKind save);
 /// Largest absolute difference over the largest magnitude of `expected`; infinite where shapes differ or a number is
 /// not finite.
 double relativeError(const Tensor &actual, const Tensor &expected);
+/// Whether they have as many numbers, and the same to the bit.
+bool haveSameBits(const Tensor &a, const Tensor &b);
 
 } // namespace gnnc::test
 
