@@ -353,6 +353,9 @@ llvm::Error PartitionedGraph::checkNames(const PartitionOptions &options) const 
   for (const std::string &name : options.whole)
     if (auto role = roles.find(name); role == roles.end() || role->second.kind != Kind::Whole)
       return wrong("--whole: expected a tensor that is no map, found '" + name + "'");
+  for (const auto &[name, begins] : rowPointers)
+    if (file->find(name + ".entry.global"))
+      return wrong("tensor '" + name + ".entry.global': expected none of that name, which the parts need");
   for (const GraphStructure::Space &space : graph->spaces)
     for (const char *suffix : {".global", ".halo.global", ".halo.counts", ".sent", ".send.counts"})
       if (file->find(space.name + suffix))

@@ -131,9 +131,16 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
                                    : part.addNumbers("batch", parted->localTargets(role.number, rank));
       case Kind::RowPointers: {
         const std::vector<int32_t> &begins = rowPointers.at(role.sparse);
-        std::vector<int32_t> pointers{0};
-        for (int32_t row : parted->part(role.number, rank).own)
+        std::vector<int32_t> pointers{0}, numbers;
+        for (int32_t row : parted->part(role.number, rank).own) {
           pointers.push_back(pointers.back() + begins[size_t(row) + 1] - begins[size_t(row)]);
+          for (int32_t i = begins[size_t(row)]; i < begins[size_t(row) + 1]; ++i)
+            numbers.push_back(i);
+        }
+        // Random numbers of entries are those of their numbers in the whole graph, too.
+        part.writer.addMetadata("num_" + role.sparse + ".entrys.global", std::to_string(begins.back()));
+        if (llvm::Error e = part.addNumbers(role.sparse + ".entry.global", numbers))
+          return e;
         return part.addTargets(tensor, {int64_t(pointers.size())}, pointers);
       }
       case Kind::Entries: {

@@ -184,7 +184,7 @@ llvm::Error Compilation::checkDistributed() const {
 llvm::Error Compilation::importModel() {
   begin(kImport);
   PhaseOptions phase = phaseOptions();
-  phases.emplace(gnnc::importModel(model, &context), phase);
+  phases.emplace(gnnc::importModel(model, &context, options.distributed), phase);
   module = phases->getModule();
   if (failed(verify(module)))
     return makeError("the imported program does not verify: " +

@@ -19,7 +19,7 @@
 // Since derivatives of these are operations of the same kinds, the program is differentiated afterwards like any other.
 //
 // Refused are element numbers that mean something elsewhere: winners among elements of several ranks, and random
-// numbers of derived spaces.
+// numbers of distinct spaces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +49,8 @@ static bool isElementNumber(Value value) {
     return reduce.getKind() == ReduceKind::ArgMax || reduce.getKind() == ReduceKind::ArgMin;
   if (isa_and_nonnull<BroadcastOp, ReshapeOp, TransposeOp, SliceOp>(op))
     return isElementNumber(op->getOperand(0));
+  if (auto select = dyn_cast_or_null<SelectOp>(op))
+    return isElementNumber(select->getOperand(1)) || isElementNumber(select->getOperand(2));
   return isa_and_nonnull<ElementOp>(op);
 }
 
@@ -163,6 +165,10 @@ Value Distributor::globalNumbers(OpBuilder &b, Value value) {
     Value source = globalNumbers(b, move.getInput());
     return source ? cloneOn(b, op, source, value.getType()) : Value();
   }
+  if (auto select = dyn_cast_or_null<SelectOp>(op)) {
+    Value yes = globalNumbers(b, select->getOperand(1)), no = globalNumbers(b, select->getOperand(2));
+    return yes && no ? cloneOn(b, op, {select->getOperand(0), yes, no}, value.getType()) : Value();
+  }
   FlatSymbolRefAttr space = spaceOf(value);
   if (!isa_and_nonnull<ElementOp>(op))
     return Value();
@@ -192,7 +198,9 @@ LogicalResult Distributor::distribute(RandomOp op) {
   OpBuilder b(op);
   Value element = globalNumbers(b, op.getElement());
   if (!element)
-    return refuse(op, "random numbers of elements need their numbers in the whole graph, which only root spaces have");
+    return refuse(
+        op,
+        "random numbers of elements need their numbers in the whole graph, which tuples of distinct spaces have not");
   op.getElementMutable().assign(element);
   return distributeRows(op);
 }

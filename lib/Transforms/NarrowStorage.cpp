@@ -57,7 +57,9 @@ bool holdsElements(Value value, DenseMap<Value, bool> &known) {
     return it->second;
   auto find = [&] {
     if (auto argument = dyn_cast<BlockArgument>(value)) {
-      Value operand = isa<func::FuncOp>(argument.getOwner()->getParentOp()) ? Value() : operandOf(argument);
+      if (auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()))
+        return bool(function.getArgAttr(argument.getArgNumber(), kNumbersAttr));
+      Value operand = operandOf(argument);
       return operand && holdsElements(operand, known);
     }
     if (Value yielded = yieldedFor(cast<OpResult>(value)))

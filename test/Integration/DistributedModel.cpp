@@ -21,7 +21,7 @@ using namespace gnnc::test;
 DistributedModel::DistributedModel(const std::string &text) : spec(loadText(text)) {
   context.loadDialect<mpk::MPKDialect, mpdfg::MPDFGDialect, mlir::func::FuncDialect>();
   if (spec)
-    imported = importModel(*spec, &context);
+    imported = importModel(*spec, &context, /*forRanks=*/true);
 }
 
 mlir::OwningOpRef<mlir::ModuleOp> DistributedModel::lower(unsigned optLevel, bool distributed, llvm::StringRef end) {

@@ -135,7 +135,8 @@ TEST_P(Distributed, CompiledEqualsOneRank) {
       if (!function || program.name == kForward)
         continue; // the gradient gives the same, and more; its halves are not run apart
       SCOPED_TRACE(program.name);
-      for (const Division &division : {Division{37, 190, {1, 2, 3, 4, 8}}, Division{5, 9, {3, 7}}, Division{1, 3, {2}}}) {
+      for (const Division &division :
+           {Division{37, 190, {1, 2, 3, 4, 8}}, Division{5, 9, {3, 7}}, Division{1, 3, {2}}}) {
         SCOPED_TRACE(testing::Message() << division.nodes << " nodes");
         Graph graph = graphFor(division.nodes, division.edges, unsigned(division.nodes));
         Tensors tensors = model.tensorsFor(function, graph);
@@ -306,10 +307,28 @@ INSTANTIATE_TEST_SUITE_P(Models, Distributed,
 
 Recipe distributedRecipe(const TrainModel &model) { return {model.name, model.text}; }
 
-// Not the second, whose self-loops have numbers of their own only in the whole graph.
 INSTANTIATE_TEST_SUITE_P(Training, Distributed,
-                         testing::Values(distributedRecipe(kTrainModels[0]), distributedRecipe(kTrainModels[2]),
-                                         distributedRecipe(kTrainModels[3]), Recipe{"PlainAttentionWithDropout", R"(
+                         testing::Values(distributedRecipe(kTrainModels[0]), distributedRecipe(kTrainModels[1]),
+                                         distributedRecipe(kTrainModels[2]), distributedRecipe(kTrainModels[3]),
+                                         // Random numbers of a filter's elements, and of a union of unions'.
+                                         Recipe{"DropoutOfDerivedSpaces", R"(
+    space other = filter(edge, src != dst)
+    map other_src: other -> node = src
+    map other_dst: other -> node = dst
+    space both = union(other, node)
+    space three = union(both, edge)
+    map both_dst: both -> node = other_dst | node
+    map three_dst: three -> node = both_dst | dst
+    layer Descent(value: any[in], grad: any[in]) -> any[in] { value - 0.1 * grad }
+    model M {
+      input x: node[in = 6]
+      param a[in]
+      let h = sum(dropout((x * a).other_src, 0.4), along: other_dst)
+      output y = sum(dropout(h.three_dst, 0.3), along: three_dst)
+      loss = mean(sum(square(y), over: in), along: all)
+      train Descent()
+    })"},
+                                         Recipe{"PlainAttentionWithDropout", R"(
     import std
     model M(class: int = 3) {
       input x: node[in = 9]

@@ -69,7 +69,8 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
     return llvm::Error::success();
   if (model.distributed) {
     for (const auto &[space, map] : model.distributed->along)
-      options.along.push_back(map);
+      if (isDivided(space)) // entries of sparse inputs are where their rows are
+        options.along.push_back(map);
     return llvm::Error::success();
   }
   llvm::StringMap<int> sweeps;

@@ -18,7 +18,11 @@ namespace gnnc {
 /// outputs, and one more for each further program. A function's arguments are what it needs. Named axes become
 /// positions: operands are transposed and get axes of size 1 as the names require. The result verifies; `model` has
 /// been checked already, so there is no failure.
-mlir::OwningOpRef<mlir::ModuleOp> importModel(const frontend::ModelSpec &model, mlir::MLIRContext *context);
+///
+/// `forRanks`: random numbers of an element of a filter or a union are those of an element of a root space, which is
+/// the same however a graph is cut, and takes some time to find; else those of its own number.
+mlir::OwningOpRef<mlir::ModuleOp> importModel(const frontend::ModelSpec &model, mlir::MLIRContext *context,
+                                              bool forRanks = false);
 
 } // namespace gnnc
 

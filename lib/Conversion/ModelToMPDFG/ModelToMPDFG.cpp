@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Conversion/ModelToMPDFG.h"
+#include "ElementNumbers.h"
 #include "dialects/mpdfg/IR/MPDFG.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -27,8 +28,8 @@ namespace {
 
 class Importer {
 public:
-  Importer(const frontend::ModelSpec &model, MLIRContext *context)
-      : model(model), builder(context),
+  Importer(const frontend::ModelSpec &model, MLIRContext *context, bool forRanks)
+      : model(model), forRanks(forRanks), builder(context),
         element(model.doublePrecision ? Type(builder.getF64Type()) : Type(builder.getF32Type())) {}
 
   OwningOpRef<ModuleOp> run();
@@ -84,8 +85,10 @@ private:
   void importProgram(StringRef name, ArrayRef<frontend::Output> outputs, ArrayRef<frontend::Update> updates);
 
   const frontend::ModelSpec &model;
+  const bool forRanks;
   OpBuilder builder;
   Type element;
+  ModuleOp module;
   SmallVector<Value> values;
   Location loc = builder.getUnknownLoc();
 };
@@ -216,8 +219,14 @@ Value Importer::importRandom(const frontend::Value &value, Type type) {
     return reshape(part, frontend::kNone, ones);
   };
   Value low = seedPart(0), high = seedPart(1);
-  Value own = value.residency < 0 ? Value(ConstantOp::create(builder, loc, number, builder.getF64FloatAttr(0)))
-                                  : Value(ElementOp::create(builder, loc, typeOn(value.residency, ones), UnitAttr()));
+  Value own;
+  if (value.residency < 0)
+    own = ConstantOp::create(builder, loc, number, builder.getF64FloatAttr(0));
+  else if (!forRanks)
+    own = ElementOp::create(builder, loc, typeOn(value.residency, ones), UnitAttr());
+  else
+    std::tie(own, high) =
+        ElementNumbers(builder, loc, module, ones.size(), element).of(spaceRef(value.residency), high);
   Value places = IotaOp::create(builder, loc, typeOn(frontend::kNone, sizesOf(value.axes)));
   return RandomOp::create(builder, loc, type, low, high, reshape(step, frontend::kNone, ones), own, places, value.site);
 }
@@ -375,14 +384,15 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
 }
 
 OwningOpRef<ModuleOp> Importer::run() {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(builder.getUnknownLoc(), model.name);
-  builder.setInsertionPointToStart(module->getBody());
+  OwningOpRef<ModuleOp> owned = ModuleOp::create(builder.getUnknownLoc(), model.name);
+  module = *owned;
+  builder.setInsertionPointToStart(module.getBody());
   importSpaces();
   importMaps();
 
   importProgram(kForward, model.outputs, {});
   for (const frontend::Program &program : model.programs) {
-    builder.setInsertionPointToEnd(module->getBody());
+    builder.setInsertionPointToEnd(module.getBody());
     importProgram(program.name, program.outputs, program.updates);
   }
 
@@ -400,15 +410,15 @@ OwningOpRef<ModuleOp> Importer::run() {
     if (!map.source.empty())
       sources.push_back(builder.getNamedAttr(map.name, builder.getStringAttr(map.source)));
   if (!sources.empty())
-    (*module)->setAttr(kSourceAttr, builder.getDictionaryAttr(sources));
+    module->setAttr(kSourceAttr, builder.getDictionaryAttr(sources));
   if (model.exported)
-    (*module)->setAttr(kExportedAttr, builder.getUnitAttr());
+    module->setAttr(kExportedAttr, builder.getUnitAttr());
   if (!sparse.empty())
-    (*module)->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
-  return module;
+    module->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
+  return owned;
 }
 
-OwningOpRef<ModuleOp> gnnc::importModel(const frontend::ModelSpec &model, MLIRContext *context) {
+OwningOpRef<ModuleOp> gnnc::importModel(const frontend::ModelSpec &model, MLIRContext *context, bool forRanks) {
   context->loadDialect<MPDFGDialect, func::FuncDialect>();
-  return Importer(model, context).run();
+  return Importer(model, context, forRanks).run();
 }
