@@ -90,6 +90,13 @@ struct Model {
   gnnc_error error = {};
   bool doublePrecision = false;
 
+  Model() = default;
+  Model(const Model &) = delete;
+  ~Model() {
+    if (context)
+      api->close(context);
+  }
+
   size_t widthOf(const Entry &entry) const {
     return entry.storage != Storage::AsComputed ? 2 : doublePrecision ? 8 : 4;
   }

@@ -28,14 +28,18 @@ int gnnc::fail(llvm::Error error) {
     who = "rank " + std::to_string(ranks->rank()) + ": ";
   }
   llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    // Written at once, so that what other processes say does not come in between.
+    std::string text;
+    llvm::raw_string_ostream out(text);
+    out << "gnnc: error: " << who;
     // A name from a file may have anything in it, such as what moves a terminal's cursor.
-    llvm::errs() << "gnnc: error: " << who;
     for (char c : info.message())
       if ((uint8_t(c) >= 0x20 && c != 0x7f) || c == '\n' || c == '\t')
-        llvm::errs() << c;
+        out << c;
       else
-        llvm::errs() << "\\x" << llvm::format_hex_no_prefix(uint8_t(c), 2);
-    llvm::errs() << "\n";
+        out << "\\x" << llvm::format_hex_no_prefix(uint8_t(c), 2);
+    out << "\n";
+    llvm::errs() << text;
   });
   return ExitError;
 }

@@ -25,6 +25,7 @@
 
 #include <dlfcn.h>
 #include <map>
+#include <optional>
 
 using namespace gnnc;
 using namespace gnnc::cuda;
@@ -152,14 +153,21 @@ llvm::Expected<Library> open() {
 
 /// Loaded once, never unloaded.
 llvm::Expected<const Library &> compiler() {
-  static llvm::Expected<Library> library = open();
-  if (library)
-    return *library;
-  // The error is kept for the next one who asks.
-  std::string message;
-  library = llvm::handleErrors(library.takeError(), [&](const llvm::ErrorInfoBase &info) { message = info.message(); });
-  library = llvm::createStringError(message);
-  return llvm::createStringError(message);
+  struct Opened {
+    std::optional<Library> library;
+    std::string message; ///< why there is none, for all who ask
+  };
+  static const Opened opened = [] {
+    Opened result;
+    if (llvm::Expected<Library> library = open())
+      result.library = *library;
+    else
+      result.message = llvm::toString(library.takeError());
+    return result;
+  }();
+  if (!opened.library)
+    return llvm::createStringError(opened.message);
+  return *opened.library;
 }
 
 /// Quotients and roots may be two units of the last place off, which takes a fifth of the instructions.
