@@ -57,10 +57,11 @@ if mpirun and os.path.exists(os.path.join(config.gnnc_obj_root, "lib", "libgnnc_
     config.available_features.add("mpi")
 else:
     lit_config.note("MPI is not found: tests of several processes are left out")
-as_root = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
-config.substitutions.append(
-    ("%mpirun", f"env {as_root} GNNC_TIMEOUT=60 {mpirun} --oversubscribe --bind-to none")
-)
+of_mpi = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+if config.gnnc_sanitizer == "address":  # Open MPI does not give back all that it takes.
+    of_mpi += f" ASAN_OPTIONS={os.environ.get('ASAN_OPTIONS', '')}:detect_leaks=0"
+config.substitutions.append(("%mpirun", f"{of_mpi} GNNC_TIMEOUT=60 {mpirun} --oversubscribe --bind-to none"))
+config.substitutions.append(("%of-mpi", of_mpi))  # before a script that calls mpirun
 
 
 # Tests of machine code for GPUs need NVIDIA's run-time compiler: asked of gnnc itself, as it is what looks for it.

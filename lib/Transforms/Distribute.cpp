@@ -198,9 +198,8 @@ LogicalResult Distributor::distribute(RandomOp op) {
   OpBuilder b(op);
   Value element = globalNumbers(b, op.getElement());
   if (!element)
-    return refuse(
-        op,
-        "random numbers of elements need their numbers in the whole graph, which tuples of distinct spaces have not");
+    return refuse(op, "random numbers need each element's number in the whole graph, and elements of a distinct space "
+                      "have none");
   op.getElementMutable().assign(element);
   return distributeRows(op);
 }

@@ -224,7 +224,7 @@ mpdfg.space @both union {parts = [@node, @edge]}
 func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@both>> {
   %0 = mpdfg.element : tensor<?x1xf32, #mpdfg.on<@both>>
   %1 = mpdfg.iota : tensor<1xf32>
-  // expected-error @+1 {{cannot be distributed: random numbers of elements need their numbers in the whole graph, which tuples of distinct spaces have not}}
+  // expected-error @+1 {{cannot be distributed: random numbers need each element's number in the whole graph, and elements of a distinct space have none}}
   %2 = mpdfg.random %s, %s, %s, %0, %1 site 0 : tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<?x1xf32, #mpdfg.on<@both>>, tensor<1xf32> -> tensor<?x1xf32, #mpdfg.on<@both>>
   return %2 : tensor<?x1xf32, #mpdfg.on<@both>>
 }

@@ -87,7 +87,7 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     a static space is combined over all ranks. A softmax with members on several ranks is split into the largest number
     and the sum of powers of each owner. A value that all ranks have is marked with `vary` where it meets one that is
     divided. Random numbers of elements are made of the elements' numbers in the whole graph, which are a further
-    input. Errors are winners among elements of several ranks, and random numbers on derived spaces.
+    input. Errors are winners among elements of several ranks, and random numbers on distinct spaces.
 
     Example: test/Transforms/distribute.mlir
   }];
