@@ -7,6 +7,7 @@
 
 #include "gnnc/Host/GraphPart.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace gnnc;
@@ -70,10 +71,14 @@ llvm::Expected<std::vector<int64_t>> GraphPart::globalNumbers(llvm::StringRef sp
   if (!numbers || !extent)
     return wrong("expected tensor '" + name + "' of dtype I32 or I64 and metadata '" + wholeKey(space) +
                  "', as gnnc partition writes them");
-  for (int64_t number : *numbers)
+  for (auto [i, number] : llvm::enumerate(*numbers)) {
     if (number < 0 || number >= *extent)
       return wrong("tensor '" + name + "': expected numbers below " + llvm::Twine(*extent) + ", found " +
                    llvm::Twine(number));
+    if (i > 0 && number <= (*numbers)[i - 1])
+      return wrong("tensor '" + name + "': expected each number once, in rising order, found " + llvm::Twine(number) +
+                   " after " + llvm::Twine((*numbers)[i - 1]));
+  }
   return std::move(*numbers);
 }
 

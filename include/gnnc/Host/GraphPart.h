@@ -32,7 +32,7 @@ public:
   bool isDivided(llvm::StringRef space) const { return file->find((space + ".global").str()) != nullptr; }
   /// Elements in the whole graph; nothing if the file is no part, or does not say.
   std::optional<int64_t> wholeExtent(llvm::StringRef space) const;
-  /// The numbers of the part's own elements in the whole graph.
+  /// The numbers of the part's own elements in the whole graph: each once, rising.
   llvm::Expected<std::vector<int64_t>> globalNumbers(llvm::StringRef space) const;
 
   /// That this is a part for the model: cut along the maps that it was compiled for.

@@ -31,9 +31,13 @@ public:
               std::to_string(begin) + "," + std::to_string(data.size()) + "]}";
     return *this;
   }
-  FileBuilder &metadata(const std::string &key, const std::string &value) {
+  FileBuilder &metadata(const std::string &key, const std::string &value) { return metadata({{key, value}}); }
+  FileBuilder &metadata(const std::vector<std::pair<std::string, std::string>> &entries) {
     separate();
-    header += "\"__metadata__\":{\"" + key + "\":\"" + value + "\"}";
+    header += "\"__metadata__\":{";
+    for (const auto &[key, value] : entries)
+      header += (header.back() == '{' ? "\"" : ",\"") + key + "\":\"" + value + "\"";
+    header += "}";
     return *this;
   }
   SafetensorsFile build() const {
