@@ -108,7 +108,25 @@ llvm::Expected<std::vector<size_t>> GraphPartition::findOrder() const {
   return order;
 }
 
-llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind kind) {
+llvm::Error GraphPartition::checkOwners(llvm::ArrayRef<std::vector<int32_t>> owners) const {
+  if (owners.size() != spaces.size())
+    return llvm::createStringError("expected owners for " + llvm::Twine(spaces.size()) + " spaces, found " +
+                                   llvm::Twine(owners.size()));
+  for (auto [space, of] : llvm::zip_equal(structure->spaces, owners)) {
+    if (space.along)
+      continue;
+    if (int64_t(of.size()) != space.extent)
+      return llvm::createStringError("space '" + space.name + "': expected owners of " + llvm::Twine(space.extent) +
+                                     " elements, found " + llvm::Twine(of.size()));
+    for (auto [element, owner] : llvm::enumerate(of))
+      if (owner < 0 || owner >= count)
+        return llvm::createStringError("space '" + space.name + "': expected an owner below " + llvm::Twine(count) +
+                                       ", found " + llvm::Twine(owner) + " for element " + llvm::Twine(element));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind kind, Owners owners) {
   // The vertex of each element: its own, or that of the element that it goes along to. -1: none.
   std::vector<std::vector<int32_t>> vertex(spaces.size());
   std::vector<int64_t> weights;
@@ -154,8 +172,12 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
   }
 
   std::vector<int32_t> owner(weights.size(), 0);
-  switch (kind) {
-  case PartitionKind::Metis: {
+  if (owners) {
+    owner.clear();
+    for (size_t number : order)
+      if (!structure->spaces[number].along)
+        llvm::append_range(owner, (*owners)[number]);
+  } else if (kind == PartitionKind::Metis) {
     std::vector<int32_t> a, b;
     for (const GraphStructure::Map &map : structure->maps)
       for (auto [from, target] : llvm::zip_equal(vertex[map.from], map.targets))
@@ -172,9 +194,7 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
     if (!found)
       return found.takeError();
     owner = std::move(*found);
-    break;
-  }
-  case PartitionKind::Contiguous:
+  } else if (kind == PartitionKind::Contiguous) {
     // A vertex belongs where the middle of its weight is.
     for (auto [begin, end] : ranges) {
       double all = 0, before = 0;
@@ -185,11 +205,9 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
         before += double(weights[v]);
       }
     }
-    break;
-  case PartitionKind::Random:
+  } else {
     for (auto [v, part] : llvm::enumerate(owner))
       part = int32_t(scramble(v) % uint64_t(count));
-    break;
   }
 
   for (size_t number : order) {
@@ -247,13 +265,25 @@ void GraphPartition::collectHalo(size_t space) {
 }
 
 llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind) {
+  return create(structure, parts, kind, std::nullopt);
+}
+
+llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts,
+                                                      llvm::ArrayRef<std::vector<int32_t>> owners) {
+  return create(structure, parts, PartitionKind::Contiguous, owners);
+}
+
+llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind,
+                                                      Owners owners) {
   if (parts < 1 || parts > kMostRanks)
     return llvm::createStringError("expected 1 to " + llvm::Twine(kMostRanks) + " parts, found " + llvm::Twine(parts));
   GraphPartition partition(structure, parts);
   llvm::Expected<std::vector<size_t>> order = partition.findOrder();
   if (!order)
     return order.takeError();
-  if (llvm::Error error = partition.divide(*order, kind))
+  if (llvm::Error error = owners ? partition.checkOwners(*owners) : llvm::Error::success())
+    return std::move(error);
+  if (llvm::Error error = partition.divide(*order, kind, owners))
     return std::move(error);
   for (size_t space = 0; space < partition.spaces.size(); ++space)
     partition.collect(space);

@@ -72,9 +72,13 @@ class GraphPartition {
 public:
   /// `structure` must outlive the partition. Errors: too much for METIS, spaces that go along each other.
   static llvm::Expected<GraphPartition> create(const GraphStructure &structure, int parts, PartitionKind kind);
+  /// The same where it is known whose the elements of each space are; lists for spaces that go along a map are ignored.
+  static llvm::Expected<GraphPartition> create(const GraphStructure &structure, int parts,
+                                               llvm::ArrayRef<std::vector<int32_t>> owners);
 
   int parts() const { return count; }
-  /// How it was made: METIS is not asked where there are too few elements for that many parts.
+  /// How it was made, if owners were not given: METIS is not asked where there are too few elements for that many
+  /// parts.
   PartitionKind kind() const { return usedKind; }
   llvm::ArrayRef<int32_t> owners(size_t space) const { return spaces[space].owner; }
   const PartOfSpace &part(size_t space, int rank) const { return spaces[space].parts[size_t(rank)]; }
@@ -97,7 +101,11 @@ private:
       : structure(&structure), count(parts), spaces(structure.spaces.size()) {}
   /// Spaces in an order in which each comes after the one it goes along to.
   llvm::Expected<std::vector<size_t>> findOrder() const;
-  llvm::Error divide(llvm::ArrayRef<size_t> order, PartitionKind kind);
+  using Owners = std::optional<llvm::ArrayRef<std::vector<int32_t>>>;
+  static llvm::Expected<GraphPartition> create(const GraphStructure &structure, int parts, PartitionKind kind,
+                                               Owners owners);
+  llvm::Error checkOwners(llvm::ArrayRef<std::vector<int32_t>> owners) const;
+  llvm::Error divide(llvm::ArrayRef<size_t> order, PartitionKind kind, Owners owners);
   void collect(size_t space);
   void collectHalo(size_t space);
   int32_t localNumber(size_t space, int rank, int32_t element) const;

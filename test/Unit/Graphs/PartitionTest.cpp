@@ -119,6 +119,25 @@ TEST(Partition, GivesEachPartOneNode) {
     EXPECT_EQ(partition.part(0, rank).own, std::vector<int32_t>{rank});
 }
 
+TEST(Partition, IsTheOneThatIsGiven) {
+  GraphStructure graph = randomStructure(6, 20, 1);
+  std::vector<std::vector<int32_t>> owners(graph.spaces.size());
+  for (auto [of, space] : llvm::zip_equal(owners, graph.spaces))
+    for (int32_t element = 0; element < space.extent && !space.along; ++element)
+      of.push_back(element % 2 ? 3 : 1); // two of the parts are empty
+  GraphPartition partition = llvm::cantFail(GraphPartition::create(graph, 4, owners));
+  check(graph, partition);
+  EXPECT_EQ(partition.part(0, 1).own, (std::vector<int32_t>{0, 2, 4}));
+  EXPECT_EQ(partition.part(0, 3).own, (std::vector<int32_t>{1, 3, 5}));
+  auto error = [&] { return llvm::toString(GraphPartition::create(graph, 4, owners).takeError()); };
+  owners[0][2] = 4;
+  EXPECT_EQ(error(), "space 'node': expected an owner below 4, found 4 for element 2");
+  owners[0].pop_back();
+  EXPECT_EQ(error(), "space 'node': expected owners of 6 elements, found 5");
+  owners.pop_back();
+  EXPECT_NE(error().find("expected owners for "), std::string::npos);
+}
+
 /// Edges, with one of two maps chosen: they go along dst if nothing is said.
 TEST(Partition, GoesAlongTheMapThatIsAskedFor) {
   GraphStructure graph = randomStructure(50, 200, 3);
