@@ -40,8 +40,6 @@ LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
   for (auto map : module.getOps<MapOp>()) {
     if (map.getKind() != MapKind::Root || !isDivided(map.getToAttr()))
       continue;
-    if (!isDivided(map.getFromAttr()))
-      return map.emitOpError() << "cannot be distributed: it leads from a static space to one that is divided";
     maps.push_back(map);
     if (map.getFromAttr() != map.getToAttr())
       isTarget.insert(map.getToAttr());
@@ -95,6 +93,8 @@ FailureOr<bool> RemoteMaps::visit(FlatSymbolRefAttr name) {
 FailureOr<bool> RemoteMaps::classify(MapOp map) {
   if (!isDivided(map.getToAttr()) && map.getKind() != MapKind::Compose)
     return false;
+  if (isDivided(map.getToAttr()) && !isDivided(map.getFromAttr()))
+    return map.emitOpError() << "cannot be distributed: it leads from a static space to one that is divided";
   auto part = [&](size_t i) { return dyn_cast<FlatSymbolRefAttr>(map.getPartsAttr()[i]); };
   switch (map.getKind()) {
   case MapKind::Root:

@@ -51,6 +51,7 @@ def kinds_of(build, fuzzers):
     kinds = [
         Kind("models", "models", os.path.join(tests, "RandomModelsTest"), small=True),
         Kind("gradients", "models", os.path.join(tests, "RandomGradientsTest"), small=True),
+        Kind("ranks", "models", os.path.join(tests, "RandomRanksTest"), "*.EqualOneProcess", small=True),
         Kind("programs", "programs", os.path.join(tests, "RandomProgramTest"), "*.KeepsItsMeaning"),
         Kind("program-gradients", "programs", os.path.join(tests, "RandomProgramTest"), "*.HasItsGradient"),
     ]
@@ -429,7 +430,7 @@ def duration(text):
 
 
 def main():
-    names = ["models", "gradients", "programs", *FUZZERS]
+    names = ["models", "gradients", "ranks", "programs", *FUZZERS]
     parser = argparse.ArgumentParser(prog="dev fuzz", description=__doc__.split("\n")[0])
     time_options = parser.add_mutually_exclusive_group()
     time_options.add_argument("--seconds", type=float, metavar="N", help="how long (default: 600)")

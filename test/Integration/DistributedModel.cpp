@@ -18,8 +18,18 @@
 using namespace gnnc;
 using namespace gnnc::test;
 
-DistributedModel::DistributedModel(const std::string &text) : spec(loadText(text)) {
+static void loadDialects(mlir::MLIRContext &context) {
   context.loadDialect<mpk::MPKDialect, mpdfg::MPDFGDialect, mlir::func::FuncDialect>();
+}
+
+DistributedModel::DistributedModel(frontend::ModelSpec model)
+    : spec(std::move(model)), context(mlir::MLIRContext::Threading::DISABLED) {
+  loadDialects(context);
+  imported = importModel(*spec, &context, /*forRanks=*/true);
+}
+
+DistributedModel::DistributedModel(const std::string &text) : spec(loadText(text)) {
+  loadDialects(context);
   if (spec)
     imported = importModel(*spec, &context, /*forRanks=*/true);
 }
@@ -33,11 +43,13 @@ mlir::OwningOpRef<mlir::ModuleOp> DistributedModel::lower(unsigned optLevel, boo
   return runner.takeModule();
 }
 
-llvm::Expected<std::unique_ptr<CompiledModel>> DistributedModel::compile(unsigned optLevel, bool isDouble) {
+llvm::Expected<std::unique_ptr<CompiledModel>> DistributedModel::compile(unsigned optLevel, bool isDouble,
+                                                                         bool optimise) {
   frontend::ModelSpec model = *spec;
   model.doublePrecision = isDouble;
   CompileOptions options;
   options.optLevel = optLevel;
+  options.optimiseCode = optimise;
   options.gradient = options.distributed = true;
   options.cpuLevels = {optLevel ? 3 : 0};
   return CompiledModel::create(model, options);

@@ -19,11 +19,13 @@ namespace gnnc::test {
 class DistributedModel {
 public:
   explicit DistributedModel(const std::string &text);
+  /// Without threads for its passes.
+  explicit DistributedModel(frontend::ModelSpec spec);
 
   /// Up to the phase `end`, with gradients; empty: all phases.
   mlir::OwningOpRef<mlir::ModuleOp> lower(unsigned optLevel, bool distributed, llvm::StringRef end);
-  /// The same object code for ranks, with gradients.
-  llvm::Expected<std::unique_ptr<CompiledModel>> compile(unsigned optLevel, bool isDouble);
+  /// The same object code for ranks, with gradients. `optimise`: with LLVM's optimiser, as users get it.
+  llvm::Expected<std::unique_ptr<CompiledModel>> compile(unsigned optLevel, bool isDouble, bool optimise = true);
   /// Inputs, parameters and states, and gradients of outputs.
   Tensors tensorsFor(mlir::func::FuncOp function, const Graph &graph) const;
 

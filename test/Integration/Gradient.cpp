@@ -33,8 +33,8 @@ static std::shared_ptr<mlir::MLIRContext> makeContext() {
   return context;
 }
 
-Program::Program(const frontend::ModelSpec &model)
-    : context(makeContext()), module(importModel(model, context.get())) {}
+Program::Program(const frontend::ModelSpec &model, bool forRanks)
+    : context(makeContext()), module(importModel(model, context.get(), forRanks)) {}
 
 Program::Program(llvm::StringRef mlir)
     : context(makeContext()), module(mlir::parseSourceString<mlir::ModuleOp>(mlir, context.get())) {}

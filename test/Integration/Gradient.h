@@ -25,7 +25,8 @@ namespace gnnc::test {
 /// A module that the interpreter evaluates.
 class Program {
 public:
-  explicit Program(const frontend::ModelSpec &model);
+  /// `forRanks`: with the random numbers of a program for ranks.
+  explicit Program(const frontend::ModelSpec &model, bool forRanks = false);
   /// For what the language cannot say.
   explicit Program(llvm::StringRef mlir);
 

@@ -43,7 +43,7 @@ struct RandomSeed {
 std::string toString(const RandomSeed &seed);
 
 /// What came of a seed. Unstable: the model's numbers jump within the rounding errors of its inputs, so nothing can be
-/// said of them.
+/// said of them; or the model is refused.
 enum class Outcome { Passed, Unstable, Failed };
 
 /// The seeds of one test in order: `next` until there is none, `report` after each.

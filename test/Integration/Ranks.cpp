@@ -73,7 +73,11 @@ private:
 } // namespace
 
 Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, int count, PartitionKind kind)
-    : structure(std::make_unique<GraphStructure>()), parts(size_t(count)) {
+    : Ranks(module, graph,
+            [=](const GraphStructure &structure) { return GraphPartition::create(structure, count, kind); }) {}
+
+Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, const Divide &divide)
+    : structure(std::make_unique<GraphStructure>()), wholeGraph(rootsOf(graph)), undistributed(module.clone()) {
   auto numberOf = [&](llvm::StringRef name) -> std::optional<size_t> {
     for (size_t i = 0; i < structure->spaces.size(); ++i)
       if (structure->spaces[i].name == name)
@@ -94,11 +98,17 @@ Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, int count, PartitionKind
       others.push_back(map);
   }
   structure->chooseAlong();
-  partition = llvm::cantFail(GraphPartition::create(*structure, count, kind));
+  partition = llvm::cantFail(divide(*structure));
+  int count = partition->parts();
+  parts.resize(size_t(count));
+  numbers.resize(size_t(count));
+  for (const GraphStructure::Space &space : structure->spaces)
+    extents[space.name] = space.extent;
   for (int rank = 0; rank < count; ++rank) {
     RootGraph &part = parts[size_t(rank)];
     for (auto [s, space] : llvm::enumerate(structure->spaces)) {
       const PartOfSpace &of = partition->part(s, rank);
+      numbers[size_t(rank)][space.name].assign(of.own.begin(), of.own.end());
       part.extents[space.name] = int64_t(of.own.size());
       part.extents[space.name + ".halo"] = int64_t(of.halo.size());
       part.extents[space.name + ".send"] = int64_t(of.sent.size());
@@ -132,21 +142,42 @@ int64_t Ranks::haloOf(llvm::StringRef space) const {
   return all;
 }
 
+void Ranks::findDerivedSpaces(mlir::ModuleOp distributed) {
+  DerivedSpaces all(*undistributed, wholeGraph);
+  for (auto [part, known] : llvm::zip_equal(parts, numbers)) {
+    DerivedSpaces own(distributed, part);
+    llvm::StringMap<std::vector<int64_t>> roots = known;
+    // Halos and their unions are no spaces of the whole graph.
+    for (auto space : undistributed->getOps<mpdfg::SpaceOp>()) {
+      llvm::StringRef name = space.getSymName();
+      auto found = own.find(name) ? numbersOfElements(name, all, own, roots) : std::nullopt;
+      if (!found)
+        continue;
+      known[name] = std::move(*found);
+      extents[name] = all.extent(name);
+    }
+  }
+}
+
+const std::vector<int64_t> *Ranks::elementsOf(llvm::StringRef space, int rank) const {
+  auto found = numbers[size_t(rank)].find(space);
+  return found == numbers[size_t(rank)].end() ? nullptr : &found->second;
+}
+
 Tensor Ranks::numbersOf(llvm::StringRef space, int rank) const {
-  const std::vector<int32_t> &own = partition->part(*dividedSpace(space), rank).own;
+  const std::vector<int64_t> &own = *elementsOf(space, rank);
   return {{int64_t(own.size())}, {own.begin(), own.end()}};
 }
 
 Tensor Ranks::cut(const Tensor &tensor, llvm::StringRef name, int rank) const {
-  std::optional<size_t> space = dividedSpace(name);
-  if (!space)
+  const std::vector<int64_t> *own = elementsOf(name, rank);
+  if (!own)
     return tensor;
-  const std::vector<int32_t> &own = partition->part(*space, rank).own;
   Tensor part = tensor;
   int64_t width = tensor.shape[0] ? int64_t(tensor.data.size()) / tensor.shape[0] : 0;
-  part.shape[0] = int64_t(own.size());
+  part.shape[0] = int64_t(own->size());
   part.data.clear();
-  for (int32_t row : own)
+  for (int64_t row : *own)
     part.data.insert(part.data.end(), tensor.data.begin() + row * width, tensor.data.begin() + (row + 1) * width);
   return part;
 }
@@ -155,19 +186,19 @@ llvm::Expected<Tensors> Ranks::putTogether(llvm::ArrayRef<Result> results) const
   Tensors whole;
   for (const Result &result : results) {
     const Tensor &first = result.ofRanks.front();
-    std::optional<size_t> space = dividedSpace(result.space);
+    bool isDivided = elementsOf(result.space, 0);
     Tensor &all = whole[result.name] = first;
-    if (space) {
-      all.shape[0] = structure->spaces[*space].extent;
+    if (isDivided) {
+      all.shape[0] = extents.lookup(result.space);
       all = Tensor::zeros(all.shape);
     }
     for (auto [rank, part] : llvm::enumerate(result.ofRanks)) {
-      if (!space) {
+      if (!isDivided) {
         if (!haveSameBits(part, first))
           return llvm::createStringError("'" + result.name + "' differs between ranks");
         continue;
       }
-      const std::vector<int32_t> &own = partition->part(*space, int(rank)).own;
+      const std::vector<int64_t> &own = *elementsOf(result.space, int(rank));
       int64_t width = all.shape[0] ? int64_t(all.data.size()) / all.shape[0] : 0;
       for (size_t row = 0; row < own.size(); ++row)
         std::copy_n(part.data.begin() + int64_t(row) * width, width, all.data.begin() + own[row] * width);

@@ -12,10 +12,12 @@
 #ifndef GNNC_TEST_INTEGRATION_RANKS_H
 #define GNNC_TEST_INTEGRATION_RANKS_H
 
+#include "ElementNumbers.h"
 #include "Interpreted.h"
 #include "gnnc/Graphs/Partition.h"
 #include "gnnc/Host/ModelFile.h"
 
+#include <functional>
 #include <memory>
 
 namespace gnnc::test {
@@ -24,6 +26,12 @@ namespace gnnc::test {
 class Ranks {
 public:
   Ranks(mlir::ModuleOp module, const Graph &graph, int parts, PartitionKind kind);
+  /// Divided as `divide` says.
+  using Divide = std::function<llvm::Expected<GraphPartition>(const GraphStructure &)>;
+  Ranks(mlir::ModuleOp module, const Graph &graph, const Divide &divide);
+
+  /// That values may be on derived spaces of this distributed program.
+  void findDerivedSpaces(mlir::ModuleOp distributed);
 
   /// Runs a function of a distributed module on all ranks at once. The results on divided spaces are put together
   /// again; all others must be the same bits on all ranks, or this is an error.
@@ -40,7 +48,8 @@ private:
   /// Rows of the part, if the value is on a divided space.
   Tensor cut(const Tensor &tensor, llvm::StringRef space, int rank) const;
   std::optional<size_t> dividedSpace(llvm::StringRef space) const;
-  /// The numbers of a part's elements in the whole graph.
+  /// The numbers of a part's elements in the whole graph; null for values that all ranks have.
+  const std::vector<int64_t> *elementsOf(llvm::StringRef space, int rank) const;
   Tensor numbersOf(llvm::StringRef space, int rank) const;
   struct Result {
     std::string name, space;
@@ -53,6 +62,10 @@ private:
   std::unique_ptr<GraphStructure> structure;
   std::optional<GraphPartition> partition;
   std::vector<RootGraph> parts;
+  RootGraph wholeGraph;
+  mlir::OwningOpRef<mlir::ModuleOp> undistributed;            ///< its spaces and maps
+  std::vector<llvm::StringMap<std::vector<int64_t>>> numbers; ///< by rank and space
+  llvm::StringMap<int64_t> extents;                           ///< of the whole graph's divided spaces
   mutable int64_t exchanged = 0;
 };
 

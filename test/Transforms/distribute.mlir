@@ -251,6 +251,14 @@ mpdfg.map @last last from @node to @edge {parts = [@src], partial}
 
 mpdfg.space @node root
 mpdfg.space @type static {extent = 3 : i64}
+mpdfg.map @type_of root from @node to @type
+// expected-error @+1 {{cannot be distributed: it leads from a static space to one that is divided}}
+mpdfg.map @last last from @type to @node {parts = [@type_of], partial}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @type static {extent = 3 : i64}
 // expected-error @+1 {{cannot be distributed: it leads from a static space to one that is divided}}
 mpdfg.map @first root from @type to @node
 
