@@ -188,7 +188,11 @@ llvm::Error BoundGraph::bindComputedInput(const TensorInfo &input) {
   return llvm::Error::success();
 }
 
-/// Integers in the memory of floating-point numbers.
+/// Of the lower digit of an element's place; a float32 holds both.
+static constexpr int kDigitBits = 20;
+
+/// Numbers of elements in the whole graph: `S.global`, integers in the memory of floating-point numbers, and `S.order`,
+/// two digits of each.
 llvm::Error BoundGraph::bindNumbers(const TensorInfo &input) {
   std::string space = input.space.value_or("");
   std::optional<int64_t> rows = extent(space);
@@ -205,11 +209,16 @@ llvm::Error BoundGraph::bindNumbers(const TensorInfo &input) {
   if (int64_t(numbers.size()) != *rows)
     return wrong("tensor '" + space + ".global': expected " + llvm::Twine(*rows) + " numbers, found " +
                  llvm::Twine(numbers.size()));
-  llvm::Expected<HostTensor> tensor = HostTensor::create(input.name, input.type, {*rows});
+  bool inDigits = !input.dims.empty();
+  llvm::Expected<HostTensor> tensor = HostTensor::create(
+      input.name, input.type, inDigits ? std::vector<int64_t>{*rows, 2} : std::vector<int64_t>{*rows});
   if (!tensor)
     return tensor.takeError();
   for (auto [i, number] : llvm::enumerate(numbers))
-    if (input.type == ElementType::F64)
+    if (inDigits) {
+      tensor->set(int64_t(2 * i), double(number >> kDigitBits));
+      tensor->set(int64_t(2 * i + 1), double(number & ((int64_t(1) << kDigitBits) - 1)));
+    } else if (input.type == ElementType::F64)
       std::memcpy(static_cast<char *>(tensor->data()) + 8 * i, &number, 8);
     else if (int32_t narrow = int32_t(number); narrow == number)
       std::memcpy(static_cast<char *>(tensor->data()) + 4 * i, &narrow, 4);

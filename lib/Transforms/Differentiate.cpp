@@ -51,6 +51,29 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       op.replaceAllUsesWith(op.getInput());
       op.erase();
     });
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (failed(removeUnderived(function)))
+        return signalPassFailure();
+  }
+
+  /// Takes away what was computed for derivatives that nobody asked for, and inputs that only it had.
+  static LogicalResult removeUnderived(func::FuncOp function) {
+    Block &block = function.getBody().front();
+    SmallVector<DeriveAsOp> two(block.getOps<DeriveAsOp>());
+    if (two.empty())
+      return success();
+    for (DeriveAsOp op : two) {
+      op.replaceAllUsesWith(op.getInput());
+      op.erase();
+    }
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (isOpTriviallyDead(&op))
+        op.erase();
+    for (unsigned i = function.getNumArguments(); i-- > 0;)
+      if (function.getArgAttr(i, kNumbersAttr) && function.getArgument(i).use_empty() &&
+          failed(function.eraseArgument(i)))
+        return failure();
+    return success();
   }
 
   /// Replaces each mpdfg.gradient; those of one number share their reverse pass. In order, so that a later one goes

@@ -14,12 +14,13 @@
 // * What is reduced to shared or to a static space is combined over all ranks.
 // * Where a value that is the same on all ranks meets one that is divided, it varies: the gradients that ranks have of
 //   it are to be added. Once for all such places.
-// * Random numbers are those of an element's number in the whole graph, which is a further input.
+// * Random numbers are those of an element's number in the whole graph, which is a further input; equal maxima have the
+//   winner that comes first in the whole graph.
 //
 // Since derivatives of these are operations of the same kinds, the program is differentiated afterwards like any other.
 //
-// Refused are element numbers that mean something elsewhere: winners among elements of several ranks, and random
-// numbers of distinct spaces.
+// Refused are element numbers that mean something elsewhere: which element has a maximum among several ranks', and
+// random numbers of distinct spaces.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,17 +57,17 @@ static bool isElementNumber(Value value) {
 
 LogicalResult Distributor::run() {
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
-    LogicalResult result = TypeSwitch<Operation *, LogicalResult>(&op)
-                               .Case([&](BroadcastOp move) { return distribute(move); })
-                               .Case([&](ReduceOp reduce) { return distribute(reduce); })
-                               .Case([&](NormOp norm) { return distribute(norm); })
-                               .Case([&](DegreeOp degree) { return distribute(degree); })
-                               .Case([&](ExtentOp extent) { return distribute(extent); })
-                               .Case([&](RandomOp random) { return distribute(random); })
-                               .Case<TransferOp, AllReduceOp, VaryOp>([](Operation *other) -> LogicalResult {
-                                 return other->emitOpError() << "is distributed already";
-                               })
-                               .Default([&](Operation *other) { return distributeRows(other); });
+    LogicalResult result =
+        TypeSwitch<Operation *, LogicalResult>(&op)
+            .Case([&](BroadcastOp move) { return distribute(move); })
+            .Case([&](ReduceOp reduce) { return distribute(reduce); })
+            .Case([&](NormOp norm) { return distribute(norm); })
+            .Case([&](DegreeOp degree) { return distribute(degree); })
+            .Case([&](ExtentOp extent) { return distribute(extent); })
+            .Case([&](RandomOp random) { return distribute(random); })
+            .Case<TransferOp, AllReduceOp, VaryOp, DeriveAsOp>(
+                [](Operation *other) -> LogicalResult { return other->emitOpError() << "is distributed already"; })
+            .Default([&](Operation *other) { return distributeRows(other); });
     if (failed(result))
       return failure();
   }
@@ -106,7 +107,7 @@ LogicalResult Distributor::distribute(ReduceOp op) {
   }
   case ReduceKind::Max:
   case ReduceKind::Min:
-    replace(op, largest(b, loc, op.getKind(), x, along));
+    replace(op, largestWithWinner(b, loc, op.getKind(), x, along));
     return success();
   case ReduceKind::LogSumExp:
     replace(op, logSumExp(b, loc, x, along));
@@ -155,6 +156,19 @@ LogicalResult Distributor::distribute(ExtentOp op) {
   return success();
 }
 
+Value Distributor::insertNumbers(Map space, StringRef suffix, Type type, Location loc) {
+  OpBuilder b(function.getContext());
+  NamedAttribute attributes[] = {
+      b.getNamedAttr(kNameAttr, b.getStringAttr(space.getValue() + suffix)),
+      b.getNamedAttr(kRoleAttr, RoleAttr::get(b.getContext(), Role::Input)),
+      b.getNamedAttr(kNumbersAttr, b.getUnitAttr()),
+  };
+  unsigned place = function.getNumArguments();
+  if (failed(function.insertArgument(place, type, b.getDictionaryAttr(attributes), loc)))
+    return Value();
+  return function.getArgument(place);
+}
+
 Value Distributor::globalNumbers(OpBuilder &b, Value value) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<ReshapeOp, TransposeOp>(op)) {
@@ -178,16 +192,10 @@ Value Distributor::globalNumbers(OpBuilder &b, Value value) {
     return Value();
   Value &known = numbers[space];
   if (!known) {
-    NamedAttribute attributes[] = {
-        b.getNamedAttr(kNameAttr, b.getStringAttr(space.getValue() + ".global")),
-        b.getNamedAttr(kRoleAttr, RoleAttr::get(b.getContext(), Role::Input)),
-        b.getNamedAttr(kNumbersAttr, b.getUnitAttr()),
-    };
-    unsigned place = function.getNumArguments();
-    Type type = getTensorOn(space, ShapedType::kDynamic, {}, cast<RankedTensorType>(value.getType()).getElementType());
-    if (failed(function.insertArgument(place, type, b.getDictionaryAttr(attributes), op->getLoc())))
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    known = insertNumbers(space, ".global", getTensorOn(space, ShapedType::kDynamic, {}, element), op->getLoc());
+    if (!known)
       return Value();
-    known = function.getArgument(place);
   }
   return Rules(b, op->getLoc()).reshape(known, getFeatureShape(value.getType()));
 }

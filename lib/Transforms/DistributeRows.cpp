@@ -141,13 +141,15 @@ Value Distributor::move(OpBuilder &b, Location loc, Value x, Map along, FloatAtt
   return BroadcastOp::create(b, loc, type, x, along, fill);
 }
 
-Value Distributor::sendBack(OpBuilder &b, Location loc, Value onUnion) {
+Value Distributor::sendBack(OpBuilder &b, Location loc, Value onUnion, bool forGradient) {
   Rules r(b, loc);
   FlatSymbolRefAttr space = maps.ownOf(spaceOf(onUnion));
   const RemoteMaps::Halo &halo = maps.haloOf(space);
   Type like = onUnion.getType();
   Value others = r.reduce(ReduceKind::Sum, onUnion, halo.other, typeOn(halo.halo, like));
   Value returned = TransferOp::create(b, loc, typeOn(halo.send, like), others);
+  if (forGradient)
+    return returned;
   ++numReturned;
   remarkPassed(returned.getDefiningOp(), DEBUG_TYPE, "return", [&] {
     return "rows of " + std::to_string(getFeatureElements(like)) + " numbers go back to the ranks of @" +

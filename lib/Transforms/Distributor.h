@@ -6,7 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the distribute pass does with one function: operation by operation (Distribute.cpp), with the rows that come
-// from other ranks (DistributeRows.cpp) and what is made of members of several ranks (DistributeReductions.cpp).
+// from other ranks (DistributeRows.cpp), what is made of members of several ranks (DistributeReductions.cpp) and which
+// of them is the largest (DistributeWinners.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +44,8 @@ private:
   mlir::LogicalResult distributeRows(mlir::Operation *op);
   /// Element numbers as they are in the whole graph; null where a rank cannot tell.
   Value globalNumbers(OpBuilder &b, Value numbers);
+  /// A further input of the function that says something of the numbers of a space's elements; null if it cannot be.
+  Value insertNumbers(Map space, llvm::StringRef suffix, mlir::Type type, Location loc);
   mlir::LogicalResult refuse(mlir::Operation *op, const llvm::Twine &why) {
     return op->emitOpError() << "cannot be distributed: " << why.str();
   }
@@ -78,7 +81,8 @@ private:
   bool isRemade(Value value, int64_t &bytes);
   Value move(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
   /// Rows of the halo, on a union, as those that go back to where they are own.
-  Value sendBack(OpBuilder &b, Location loc, Value onUnion);
+  /// `forGradient`: it is not needed but for a derivative.
+  Value sendBack(OpBuilder &b, Location loc, Value onUnion, bool forGradient = false);
   /// From sums for own elements and the halo to those of own elements, of which other ranks have parts.
   Value bringBack(OpBuilder &b, Location loc, Value onUnion);
 
@@ -107,12 +111,29 @@ private:
   Value softmaxScale(OpBuilder &b, Location loc, Value x, Map along);
   Value softmax(OpBuilder &b, Location loc, Value x, Map along);
 
+  // DistributeWinners.cpp
+  /// The largest (or least) number of each owner's members on all ranks, or infinity, as of largestOrNone; the same
+  /// as its gradient goes (null: it is the members themselves); and the place of the first that has it.
+  struct Winner {
+    Value value, gradient;
+    llvm::SmallVector<Value> places;
+  };
+  /// Where elements come in the whole graph's order: lists of numbers, the first of which decides. Nothing where a rank
+  /// cannot tell.
+  std::optional<llvm::SmallVector<Value>> placesOf(mlir::FlatSymbolRefAttr space, mlir::Type element);
+  Winner winnerHere(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
+  Winner winnerOf(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
+  /// As `largest`; the gradient goes to the first that has it.
+  Value largestWithWinner(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value x, Map along);
+
   RemoteMaps &maps;
   mlir::func::FuncOp function;
   Map all;
   llvm::DenseMap<Value, Value> varying, exchanged, ofHalo;
   llvm::DenseMap<Value, int64_t> haloBytes;       ///< known results of bytesOfHalo
   llvm::DenseMap<mlir::Attribute, Value> numbers; ///< of a space's elements in the whole graph
+  llvm::DenseMap<mlir::Attribute, llvm::SmallVector<Value>> places;
+  mlir::Operation *lastPlace = nullptr; ///< the last operation that makes some of them
 };
 
 } // namespace gnnc

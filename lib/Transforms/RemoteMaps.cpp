@@ -174,6 +174,28 @@ FlatSymbolRefAttr RemoteMaps::declareMap(OpBuilder &b, StringRef name, MapKind k
   return FlatSymbolRefAttr::get(map);
 }
 
+FlatSymbolRefAttr RemoteMaps::findOrDeclare(SpaceOp from, MapKind kind, FlatSymbolRefAttr to,
+                                            std::optional<int64_t> part) {
+  for (auto map : module.getOps<MapOp>())
+    if (map.getKind() == kind && map.getFromAttr().getAttr() == from.getSymNameAttr() &&
+        (!part || int64_t(*map.getPart()) == *part))
+      return FlatSymbolRefAttr::get(map);
+  std::string name = from.getSymName().str() + (part ? ".part" + std::to_string(*part) : ".in");
+  while (symbols.lookup(name))
+    name += "_";
+  OpBuilder b(module.getContext());
+  b.setInsertionPointAfter(from);
+  return declareMap(b, name, kind, FlatSymbolRefAttr::get(from), to, part.has_value(), part, {});
+}
+
+FlatSymbolRefAttr RemoteMaps::inclusionOf(SpaceOp filter) {
+  return findOrDeclare(filter, MapKind::Inclusion, filter.getBaseAttr(), std::nullopt);
+}
+
+FlatSymbolRefAttr RemoteMaps::partOf(SpaceOp joined, int64_t branch) {
+  return findOrDeclare(joined, MapKind::Part, cast<FlatSymbolRefAttr>(joined.getPartsAttr()[size_t(branch)]), branch);
+}
+
 LogicalResult RemoteMaps::declareHalo(SpaceOp of) {
   if (halos.count(of.getSymNameAttr()))
     return success();

@@ -55,6 +55,10 @@ public:
   /// The same, by the union.
   mlir::FlatSymbolRefAttr ownOf(mlir::FlatSymbolRefAttr all) const { return owns.lookup(all.getAttr()); }
 
+  /// From a filter to its base, and from a union to a branch: declared if they are not.
+  mlir::FlatSymbolRefAttr inclusionOf(mpdfg::SpaceOp filter);
+  mlir::FlatSymbolRefAttr partOf(mpdfg::SpaceOp joined, int64_t branch);
+
   /// The map that each root space goes along, by space, as strings.
   mlir::DictionaryAttr alongs();
 
@@ -70,6 +74,8 @@ private:
   mlir::FlatSymbolRefAttr declareMap(mlir::OpBuilder &b, llvm::StringRef name, mpdfg::MapKind kind,
                                      mlir::FlatSymbolRefAttr from, mlir::FlatSymbolRefAttr to, bool partial,
                                      std::optional<int64_t> part, mlir::ArrayAttr parts);
+  mlir::FlatSymbolRefAttr findOrDeclare(mpdfg::SpaceOp from, mpdfg::MapKind kind, mlir::FlatSymbolRefAttr to,
+                                        std::optional<int64_t> part);
   mlir::FlatSymbolRefAttr lifted(mpdfg::MapOp map);
   void leadToUnion(mpdfg::MapOp map);
 

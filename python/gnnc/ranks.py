@@ -206,12 +206,15 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
             value = _dense(tensors, name, found["dims"][0], np.float64 if wide else np.float32)
         elif name in tensors:
             value = tensors[name]
+        elif found.get("numbers") and (of := name.removesuffix("order") + "global") in tensors:
+            numbers = tensors[of]  # in the whole graph: two digits of each
+            value = np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype("f8" if wide else "f4")
         else:
             continue
         floats = {"f32": np.float32, "f64": np.float64}.get(model._description.inputs[name].dtype)
         if value.dtype.kind == "f" and floats is not None:
             value = value.astype(floats, copy=False)
-        if found.get("numbers"):  # integers in the memory of floating-point numbers
+        if found.get("numbers") and not found["dims"]:  # integers in the memory of floating-point numbers
             value = value.astype("i8" if wide else "i4").view("f8" if wide else "f4")
         graph.inputs[name] = value
     return graph

@@ -73,10 +73,10 @@ llvm::Error Ranks::runRank(const ModelFile &model, const ProgramInfo &program, c
   for (const std::string &name : program.inputs) {
     const TensorInfo *info = infoOf(model.info(), name);
     std::string space = info->space.value_or("");
-    bool isNumbers = space + ".global" == name;
-    if (!isNumbers && !tensors.count(name))
+    bool inDigits = space + ".order" == name, isNumbers = space + ".global" == name;
+    if (!isNumbers && !inDigits && !tensors.count(name))
       continue; // It may be left out, or the model says what is missing.
-    Tensor own = isNumbers ? numbersOf(space, rank) : cut(tensors.at(name), space, rank);
+    Tensor own = isNumbers || inDigits ? numbersOf(space, rank, inDigits) : cut(tensors.at(name), space, rank);
     memory.push_back(llvm::cantFail(HostTensor::create(name, info->type, own.shape)));
     for (size_t i = 0; i < own.data.size(); ++i)
       if (isNumbers && info->type == ElementType::F64)

@@ -67,6 +67,7 @@ TEST_P(Distributed, EqualsOneRank) {
     parts->walk([&](mpdfg::TransferOp) { ++transfers; });
     EXPECT_EQ(transfers > 0, GetParam().exchanges);
     parts->walk([](mpdfg::VaryOp op) { ADD_FAILURE() << "vary is left"; });
+    parts->walk([](mpdfg::DeriveAsOp op) { ADD_FAILURE() << "derive_as is left"; });
     auto off = mlir::OwningOpRef<mlir::ModuleOp>(parts->clone());
     if (*end)
       switchOff(*off);
@@ -284,6 +285,24 @@ INSTANTIATE_TEST_SUITE_P(Models, Distributed,
       let h = x @ W
       output most = max(w * h.dst, along: src)
       output least = min(h.dst - h.src, along: src)
+    })"},
+                                         // Of many equal numbers the first of the whole graph gets the gradient.
+                                         Recipe{"EqualMaxima", R"(
+    space other = filter(edge, src != dst)
+    map other_src: other -> node = src
+    map other_dst: other -> node = dst
+    space both = union(other, node)
+    map both_src: both -> node = other_src | node
+    model M(node_type: int = 3) {
+      input x: node[in = 3], e: edge[in], z: node[in]
+      let r = sign(detach(x)) + (x - detach(x))
+      let u = sign(detach(e)) + (e - detach(e))
+      output most = max(r.dst, along: src)
+      output least = min(u, along: src) * z
+      output filtered = max(r.other_dst, along: other_src)
+      output joined = min(r.both_src, along: both_src) + max(r.other_dst, along: other_src)
+      output type = max(r, along: ntype)
+      output all = min(u, along: all)
     })"},
                                          Recipe{"Pooling", R"(
     import std

@@ -164,8 +164,17 @@ const std::vector<int64_t> *Ranks::elementsOf(llvm::StringRef space, int rank) c
   return found == numbers[size_t(rank)].end() ? nullptr : &found->second;
 }
 
-Tensor Ranks::numbersOf(llvm::StringRef space, int rank) const {
+Tensor Ranks::numbersOf(llvm::StringRef space, int rank, bool inDigits) const {
   const std::vector<int64_t> &own = *elementsOf(space, rank);
+  if (inDigits) {
+    // Digits of few bits, so that both matter in small graphs too.
+    Tensor digits = Tensor::zeros({int64_t(own.size()), 2});
+    for (size_t i = 0; i < own.size(); ++i) {
+      digits.data[2 * i] = double(own[i] >> 2);
+      digits.data[2 * i + 1] = double(own[i] & 3);
+    }
+    return digits;
+  }
   return {{int64_t(own.size())}, {own.begin(), own.end()}};
 }
 
@@ -234,7 +243,8 @@ llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef n
       bool isNumbers = bool(function.getArgAttr(i, kNumbersAttr));
       if (given == tensors.end() && !isNumbers)
         continue;
-      Tensor own = isNumbers ? numbersOf(space, rank) : cut(given->second, space, rank);
+      Tensor own = isNumbers ? numbersOf(space, rank, !mpdfg::getFeatureShape(argument.getType()).empty())
+                             : cut(given->second, space, rank);
       RefTensor input(space.empty(), space.empty() ? 1 : own.shape[0],
                       llvm::ArrayRef(own.shape).drop_front(!space.empty()));
       input.data = std::move(own.data);

@@ -50,7 +50,8 @@ private:
   std::optional<size_t> dividedSpace(llvm::StringRef space) const;
   /// The numbers of a part's elements in the whole graph; null for values that all ranks have.
   const std::vector<int64_t> *elementsOf(llvm::StringRef space, int rank) const;
-  Tensor numbersOf(llvm::StringRef space, int rank) const;
+  /// What an input says of them: the numbers, or two digits of each.
+  Tensor numbersOf(llvm::StringRef space, int rank, bool inDigits) const;
   struct Result {
     std::string name, space;
     std::vector<Tensor> ofRanks;

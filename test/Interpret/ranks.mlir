@@ -30,7 +30,9 @@ module attributes {
     %0 = mpdfg.transfer %x : tensor<?x1xf32, #mpdfg.on<@send>> -> tensor<?x1xf32, #mpdfg.on<@halo>>
     %1 = mpdfg.all_reduce sum %w : tensor<2xf32>
     %2 = mpdfg.vary %w : tensor<2xf32>
+    %c = mpdfg.constant 7.0 : tensor<2xf32>
+    %d = mpdfg.derive_as %2, %c : tensor<2xf32>
     %3 = mpdfg.broadcast %u along @second : tensor<?x1xf32, #mpdfg.on<@all>> -> tensor<?x1xf32, #mpdfg.on<@halo>>
-    return %0, %1, %2, %3 : tensor<?x1xf32, #mpdfg.on<@halo>>, tensor<2xf32>, tensor<2xf32>, tensor<?x1xf32, #mpdfg.on<@halo>>
+    return %0, %1, %d, %3 : tensor<?x1xf32, #mpdfg.on<@halo>>, tensor<2xf32>, tensor<2xf32>, tensor<?x1xf32, #mpdfg.on<@halo>>
   }
 }

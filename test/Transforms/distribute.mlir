@@ -125,27 +125,46 @@ func.func @through(%p: !type, %x: !edge) -> (!edge, !type) {
   return %0, %1 : !edge, !type
 }
 
-// Ranks without elements have no say in a maximum.
+// Ranks without elements have no say in a maximum. Of equal ones the least place is that of all ranks.
 // CHECK-LABEL: func @largest
 func.func @largest(%x: !node) -> tensor<8xf32> {
   // CHECK: mpdfg.reduce max
   // CHECK: mpdfg.constant 0xFFF0000000000000
   // CHECK: mpdfg.select
   // CHECK: mpdfg.all_reduce max
+  // CHECK: mpdfg.all_reduce min
+  // CHECK: mpdfg.all_reduce min
+  // CHECK: mpdfg.all_reduce sum
+  // CHECK: mpdfg.derive_as
   // CHECK: mpdfg.select
   %0 = mpdfg.reduce max %x along @all : !node -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
 
-// What others have of an element comes back, and the largest of it is compared with the own.
-// CHECK-LABEL: func @largest_along
+// What others have of an element comes back, and the largest of it is compared with the own. For the gradient alone, so do
+// the places in the whole graph of those that have it, digit by digit; the least wins.
+// CHECK-LABEL: func @largest_along(
+// CHECK-SAME: %[[DIGITS:[a-z0-9]+]]: tensor<?x2xf32, #mpdfg.on<@edge>> {mpdfg.name = "edge.order", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>}
 func.func @largest_along(%x: !edge) -> !node {
+  // CHECK: %[[HIGH:[a-z0-9]+]] = mpdfg.slice %[[DIGITS]] axis 0 from 0
+  // CHECK: %[[LOW:[a-z0-9]+]] = mpdfg.slice %[[DIGITS]] axis 0 from 1
   // CHECK: mpdfg.reduce max %{{.*}} along @src : {{.*}} -> tensor<?x8xf32, #mpdfg.on<@node.all>>
-  // CHECK: mpdfg.select
+  // CHECK: mpdfg.reduce argmax %{{.*}} along @src
+  // CHECK: mpdfg.is_element
+  // CHECK: mpdfg.degree along @node.sent
   // CHECK: mpdfg.transfer %{{.*}} : tensor<?x8xf32, #mpdfg.on<@node.halo>> -> tensor<?x8xf32, #mpdfg.on<@node.send>>
   // CHECK: mpdfg.reduce max %{{.*}} along @node.sent
-  // CHECK: mpdfg.degree along @node.sent
-  // CHECK: mpdfg.binary maximum
+  // CHECK: %[[BEST:[a-z0-9]+]] = mpdfg.binary maximum
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.reduce min %{{.*}} along @node.sent
+  // CHECK: mpdfg.binary minimum
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.reduce min %{{.*}} along @node.sent
+  // CHECK: mpdfg.binary minimum
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.reduce sum %{{.*}} along @node.sent
+  // CHECK: %[[WINNER:[a-z0-9]+]] = mpdfg.binary add
+  // CHECK: mpdfg.derive_as %[[BEST]], %[[WINNER]]
   %0 = mpdfg.reduce max %x along @src : !edge -> !node
   return %0 : !node
 }

@@ -140,6 +140,8 @@ SmallVector<Value> VaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
   return {AllReduceOp::create(b, getLoc(), getType(), ReduceKind::Sum, g)};
 }
 
+SmallVector<Value> DeriveAsOp::emitAdjoint(OpBuilder &, Value g, ArrayRef<bool>) { return {Value(), g}; }
+
 SmallVector<Value> SpreadOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool>) {
   return {CollectOp::create(b, getLoc(), getInput().getType(), g)};
 }

@@ -368,6 +368,8 @@ FailureOr<RefTensor> AllReduceOp::evaluate(Operands operands, const GraphData &g
 
 FailureOr<RefTensor> VaryOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
 
+FailureOr<RefTensor> DeriveAsOp::evaluate(Operands operands, const GraphData &) { return *operands[0]; }
+
 FailureOr<RefTensor> ElementOp::evaluate(Operands, const GraphData &graph) {
   FlatSymbolRefAttr space = getResidency(getType());
   RefTensor result(!space, space ? graph.extent(space.getValue()) : 1, getFeatureShape(getType()));

@@ -233,7 +233,7 @@ def AllReduceOp
   let description = [{
     `sum`, `max` or `min` of each number over all ranks, in their order, so that all get the same bits. The value is
     shared or on a static space. The gradient of the sum is the result's, which is the same on all ranks, as `vary` has it; that of a
-    maximum or minimum goes to the ranks that have it, in equal parts.
+    maximum or minimum goes to the ranks that have it, in equal parts (`distribute` says with `derive_as` which of them won).
 
     Example: the sum over all nodes of all ranks
     ```mlir
@@ -261,6 +261,24 @@ def VaryOp : MPDFG_Op<"vary", [Pure, AllTypesMatch<["input", "result"]>, Declare
   let arguments = (ins MPDFG_Tensor:$input);
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+def DeriveAsOp : MPDFG_Op<"derive_as", [Pure, AllTypesMatch<["input", "other", "result"]>,
+                                        DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                        DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+  let summary = "the first operand, whose gradient goes to the second";
+  let description = [{
+    For two ways to compute the same value of which one is cheap and the other has the gradient that is wanted: without a
+    gradient the second is not computed. The differentiate pass takes it away.
+
+    Example: the largest number of all ranks, as the sum of what the winner has
+    ```mlir
+    %2 = mpdfg.derive_as %most, %winner : tensor<8xf32>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, MPDFG_Tensor:$other);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input `,` $other attr-dict `:` type($input)";
 }
 
 //===----------------------------------------------------------------------===//

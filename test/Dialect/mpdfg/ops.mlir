@@ -130,5 +130,7 @@ func.func @ranks(%x: tensor<?x64xf32, #mpdfg.on<@node.send>>, %w: tensor<64x16xf
   %2 = mpdfg.all_reduce max %t : tensor<1433x16xf32, #mpdfg.on<@x.column.space>>
   // CHECK: mpdfg.vary %{{.*}} : tensor<64x16xf32>
   %3 = mpdfg.vary %w : tensor<64x16xf32>
+  // CHECK: mpdfg.derive_as %{{.*}}, %{{.*}} : tensor<64x16xf32>
+  %4 = mpdfg.derive_as %w, %w : tensor<64x16xf32>
   return
 }

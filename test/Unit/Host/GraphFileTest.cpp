@@ -248,4 +248,16 @@ TEST(BoundGraph, RefusesMalformedSparseInputs) {
             "graph 'f': tensor 'x_values': expected numbers of shape [3], found F32 [1]");
 }
 
+/// Those of float32 are below 2^24.
+TEST(GraphFile, PlacesInTheWholeGraphAreTwoDigits) {
+  ModelInfo model = modelWith(R"("spaces":[{"name":"node","kind":"root"}],"maps":[],)"
+                              R"("inputs":[{"name":"node.order","space":"node","dims":[2],"numbers":true}])");
+  SafetensorsFile file = FileBuilder()
+                             .add<int64_t>("node.global", {3}, {7, (3 << 20) + 5, (int64_t(1) << 40) + 1})
+                             .metadata({{"num_nodes", "3"}, {"num_nodes.global", "2000000000000"}})
+                             .build();
+  BoundGraph graph = llvm::cantFail(BoundGraph::create(file, model));
+  EXPECT_EQ(inputOf(graph, "node.order"), (std::vector<float>{0, 7, 3, 5, 1 << 20, 1}));
+}
+
 } // namespace
