@@ -260,6 +260,8 @@ private:
   void opScatter(const NormalNode &node);
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
+  void opSegmentReduce(const NormalNode &node);
+  void opOneHot(const NormalNode &node);
   void opBatchNorm(const NormalNode &node);
   void opLayerNorm(const NormalNode &node);
   void opDropout(const NormalNode &node);

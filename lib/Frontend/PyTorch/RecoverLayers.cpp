@@ -222,6 +222,15 @@ void Recover::opIndexPut(const NormalNode &node) {
   std::vector<std::string> places = names(node, "indices");
   if (places.size() != 1 || places[0].empty())
     throw Refusal{"it writes along two axes at once"};
+  // One value wherever a computed mask is true.
+  bool isOneValue = llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind == Kind::Unit; });
+  if (typeOf(places[0]) == ScalarType::Bool && tensors.count(places[0]) && isOneValue &&
+      !flag(node, "accumulate", false)) {
+    Tensor mask = tensorOf(places[0]);
+    values.dims.clear();
+    mask.dims.resize(base.dims.size());
+    return define(node, where(mask, values, base));
+  }
   IndexTensor at = indexOf(places[0]);
   if (at.components.size() != 1 || at.dims.size() != 1)
     throw Refusal{"it writes by an index with several axes"};

@@ -53,10 +53,15 @@ std::string Recover::withinRange(const SymbolicExpr &size, const std::string &so
     return source;
   std::string text = source;
   auto range = exported.ranges.find(size.getFactors().begin()->first);
-  // torch takes 0 and 1 for sizes of their own, so that 2 is a bound of nobody's making, as is one that no graph
-  // reaches.
+  // torch takes 0 and 1 for sizes of their own, so that 2 is a bound of nobody's making, and 3 where there is an axis
+  // of one less (the segments of row pointers), as is one that no graph reaches.
   const int64_t plenty = int64_t(1) << 30;
-  if (range != exported.ranges.end() && range->second.least.value_or(0) > 2)
+  int64_t less = 0;
+  for (auto &[name, meta] : normal.tensors)
+    for (const Size &each : meta.sizes)
+      if (SymbolicExpr axis = expression(each); axis.getFactors() == size.getFactors())
+        less = std::max(less, -axis.getNumber());
+  if (range != exported.ranges.end() && range->second.least.value_or(0) > 2 + less)
     text = "maximum(" + text + ", " + std::to_string(*range->second.least) + ")";
   if (range != exported.ranges.end() && range->second.largest.value_or(plenty) < plenty)
     text = "minimum(" + text + ", " + std::to_string(*range->second.largest) + ")";

@@ -63,6 +63,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"index_add", &R::opIndexAdd},
         {"index_copy", &R::opIndexAdd},
         {"index_put", &R::opIndexPut},
+        {"segment_reduce", &R::opSegmentReduce},
+        {"one_hot", &R::opOneHot},
         {"batch_norm", &R::opBatchNorm},
         {"_native_batch_norm_legit_no_training", &R::opBatchNorm},
         {"_native_batch_norm_legit", &R::opBatchNorm},

@@ -14,6 +14,7 @@ import inspect
 import io
 import logging
 import os
+import re
 import tempfile
 import threading
 import warnings
@@ -190,29 +191,34 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict[int, Any] | None] | None:
-    """Sizes as torch suggests: `size_1 = size_0`, or `size_2 = 16` for a size that is fixed. None: no suggestion."""
+    """Sizes as torch suggests: `size_1 = size_0`, `size_2 = 16` for a size that is fixed, or another least size, as of row
+    pointers, of which there are two at least for any segment. None: no suggestion."""
     _, found, suggestions = message.partition("Suggested fixes:")
-    if not found:
-        return None
     changes: dict[str, str] = {}
     for line in suggestions.splitlines():
         name, equals, value = line.strip().partition(" = ")
         if equals and name.startswith("size_"):
             changes[name] = value.strip()
+    known = {dim.__name__: dim for each in dimensions for dim in (each or {}).values()}
+    if not found:  # a guard that excludes some size, for which torch suggests nothing: the least one
+        for name in re.findall(r"Not all values of (size_\d+) = .* != ", message):
+            changes[name] = f"Dim('{name}', min={known[name].min + 1})"
     result: list[dict[int, Any] | None] = []
     changed = False
+    for name, value in changes.items():
+        least = re.fullmatch(r"Dim\('\w+'.*\bmin=(\d+).*\)", value)
+        if least and name in known and int(least[1]) > known[name].min:
+            known[name], changed = Dim(name, min=int(least[1])), True
     for dims in dimensions:
         new: dict[int, Any] = {}
         for dimension, dim in (dims or {}).items():
             value = changes.get(dim.__name__, "Dim()")
             if value.startswith("Dim("):
-                new[dimension] = dim
+                new[dimension] = known[dim.__name__]
                 continue
             changed = True
             if value.isidentifier():
-                others = [other for each in dimensions for other in (each or {}).values()]
-                same = next((other for other in others if other.__name__ == value), None)
-                new[dimension] = same if same is not None else Dim(value, min=2)
+                new[dimension] = known.setdefault(value, Dim(value, min=2))
             # Otherwise it is a number: no name, so the example's size is compiled in.
         result.append(new or None)
     return result if changed else None

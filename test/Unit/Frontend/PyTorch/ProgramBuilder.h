@@ -14,7 +14,7 @@
 namespace gnnc::frontend::pytorch::test {
 
 /// Nodes one after the other, with the shapes of what they give. Sizes are numbers or symbols: "N", "u0", or sums of
-/// two: "N+u0".
+/// two: "N+u0", "P+-1".
 class ProgramBuilder {
 public:
   static Size size(const std::string &text) {
@@ -25,7 +25,7 @@ public:
     for (size_t end; begin <= text.size(); begin = end + 1) {
       end = std::min(text.find('+', begin), text.size());
       std::string term = text.substr(begin, end - begin);
-      bool isNumber = term.find_first_not_of("0123456789") == std::string::npos;
+      bool isNumber = term.find_first_not_of("-0123456789") == std::string::npos;
       sum += isNumber ? SymbolicExpr(std::stoll(term)) : SymbolicExpr::of(term);
     }
     result.linear = sum;

@@ -1,0 +1,77 @@
+//===- RecoverSegments.cpp - Rows in a row, and chosen classes ------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Reductions of segments, which row pointers or lengths give, and one-hot rows of numbers that the model computes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include <limits>
+
+namespace gnnc::frontend::pytorch {
+
+/// A reduction along the map that sends each row to its segment.
+void Recover::opSegmentReduce(const NormalNode &node) {
+  struct Reduction {
+    std::string function;
+    double absent; ///< what a segment without rows has, if the program does not say
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  static const std::map<std::string, Reduction> reductions = {
+      {"sum", {"sum", 0}},          {"mean", {"mean", 0}},      {"prod", {"prod", 1}},      {"max", {"max", -infinity}},
+      {"amax", {"max", -infinity}}, {"min", {"min", infinity}}, {"amin", {"min", infinity}}};
+  auto found = reductions.find(string(node, "reduce", ""));
+  if (found == reductions.end())
+    throw Refusal{"a reduction by '" + string(node, "reduce", "") + "'"};
+  Tensor x = tensor(node, "data");
+  bool byPointers = has(node, "offsets");
+  if (!byPointers && !has(node, "lengths"))
+    throw Refusal{"segments by indices; give their lengths or offsets"};
+  IndexTensor given = index(node, byPointers ? "offsets" : "lengths");
+  if (axisNumber(node, "axis", 0, x.dims.size()) != 0 || given.dims.size() != 1)
+    throw Refusal{"segments along another axis than the first; move that axis with transpose"};
+  if (given.dims[0].kind != IndexDim::Kind::Long)
+    given = {{{IndexDim::Kind::Long, given.dims[0].size}}, {listOf(withComponents(given, 0).components)}};
+  SymbolicExpr count = sizes(node).at(0), rows = sizesOf(nameOf(node, "data")).at(0);
+  Index lengths = given.components.at(0);
+  if (byPointers)
+    lengths = call("diff", {lengths}, count);
+  Index numbers = call("arange", {constant(0), sizeIndex(count), constant(1)}, count);
+  Index segments = call("interleave", {numbers, lengths}, rows);
+  const auto &[function, absent] = found->second;
+  std::optional<double> initial = has(node, "initial") ? number(node, "initial") : std::nullopt;
+  bool isMean = function == "mean", skipsEmpty = isMean && initial && *initial == 0;
+  Tensor base = filled(initial.value_or(absent), sizes(node));
+  if (!isMean || skipsEmpty)
+    return define(node, scatter(base, 0, segments, x, function, initial && !isMean));
+  // What is given at first counts in the sum and is no row.
+  Tensor sums = scatter(base, 0, segments, x, "sum", true);
+  std::vector<SymbolicExpr> column(x.dims.size(), 1), each = column;
+  column[0] = count;
+  each[0] = rows;
+  Tensor members = scatter(filled(0, column), 0, segments, filled(1, each), "sum", true);
+  Tensor means = binary("/", sums, binary("maximum", members, 1));
+  // The mean of no row is no number, and has no part in a gradient.
+  define(node, initial ? means : binary("+", means, binary("/", scalar(0), members)));
+}
+
+/// Where the numbers of classes are computed: 1 where the class is the number of the column.
+void Recover::opOneHot(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  SymbolicExpr classes = sizes(node).back();
+  if (!classes.getFactors().empty())
+    throw Refusal{"one_hot of a number of classes that is not fixed; give num_classes"};
+  if (classes.getNumber() > 4096)
+    throw Refusal{"one_hot of more than 4096 classes; use torch.nn.Embedding"};
+  std::vector<double> numbers;
+  for (int64_t i = 0; i < classes.getNumber(); ++i)
+    numbers.push_back(double(i));
+  define(node, binary("==", unsqueezed(x, x.dims.size()), constantTensor(numbers, {classes.getNumber()})));
+}
+
+} // namespace gnnc::frontend::pytorch
