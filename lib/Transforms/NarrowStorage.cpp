@@ -50,7 +50,13 @@ Value operandOf(BlockArgument argument) {
   return product && argument.getArgNumber() > 0 ? product.getExtras()[argument.getArgNumber() - 1] : Value();
 }
 
-/// Whether a value is element numbers, bits and all: a winner's or its own, however they were moved since.
+bool isComparison(mpdfg::BinaryKind kind) {
+  using enum mpdfg::BinaryKind;
+  return llvm::is_contained({Lt, Le, Gt, Ge, Eq, Ne}, kind);
+}
+
+/// Whether a value is element numbers, bits and all, or digits of them: a winner's or its own, however they were moved
+/// since.
 bool holdsElements(Value value, DenseMap<Value, bool> &known) {
   auto [it, isNew] = known.try_emplace(value, false);
   if (!isNew)
@@ -73,6 +79,11 @@ bool holdsElements(Value value, DenseMap<Value, bool> &known) {
       return true;
     if (isa<mpdfg::IsElementOp, mpdfg::RandomOp>(op))
       return false;
+    // What compares elements is 0 or 1, and what it chooses among need not be any.
+    if (auto binary = dyn_cast<mpdfg::BinaryOp>(op); binary && isComparison(binary.getKind()))
+      return false;
+    if (auto select = dyn_cast<mpdfg::SelectOp>(op))
+      return holdsElements(select.getTrueValue(), known) || holdsElements(select.getFalseValue(), known);
     return llvm::any_of(op->getOperands(), [&](Value operand) { return holdsElements(operand, known); });
   };
   bool found = find();

@@ -16,6 +16,9 @@
 
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <set>
+
 using namespace gnnc;
 using namespace gnnc::test;
 
@@ -357,5 +360,36 @@ INSTANTIATE_TEST_SUITE_P(Training, Distributed,
       train AdamW(lr: CosineDecay(step, lr: 0.01, steps: 10), clip: 0.5)
     })"}),
                          [](const auto &info) { return std::string(info.param.name); });
+
+/// Rounding of what ranks send each other must not leave an owner without a winner, or with two.
+TEST(DistributedWinners, AreOneForEachOwnerInSixteenBits) {
+  DistributedModel model(R"(
+    model M {
+      input x: node[in = 64], b: node[out = 64]
+      param W[in, out]
+      output most = max((tanh(x @ W) + b).dst, along: src)
+    })");
+  ASSERT_TRUE(model.spec);
+  Graph graph = graphFor(37, 190, 37);
+  std::set<int32_t> owners(graph.map("src").begin(), graph.map("src").end());
+  Tensors tensors = randomTensors(*model.spec, graph, 5);
+  tensors["grad.most"] = Tensor::zeros({37, 64});
+  llvm::fill(tensors["grad.most"].data, 1);
+  for (Storage storage : {Storage::BF16, Storage::F16}) {
+    CompileOptions options;
+    options.gradient = options.distributed = true;
+    options.cpuLevels = {3};
+    options.storage = storage;
+    auto compiled = CompiledModel::create(*model.spec, options);
+    ASSERT_TRUE(bool(compiled)) << llvm::toString(compiled.takeError());
+    for (int count : {1, 2, 4}) {
+      Ranks ranks(*model.imported, graph, count, PartitionKind::Random);
+      auto found = ranks.run((*compiled)->file(), kGradient, tensors);
+      ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
+      const std::vector<double> &winners = found->at("grad.b").data;
+      EXPECT_EQ(std::accumulate(winners.begin(), winners.end(), 0.0), double(64 * owners.size())) << count << " ranks";
+    }
+  }
+}
 
 } // namespace

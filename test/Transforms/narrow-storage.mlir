@@ -100,3 +100,31 @@ func.func @weights(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpd
   %2 = mpk.outer_sum over @node (%x, %0) batch 1 k 16 n 16 along @kind : (tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<3x16x16xf32, #mpdfg.on<@type>>
   return %0, %1, %2 : tensor<?x16xf32, #mpdfg.on<@node>>, tensor<?x16xf32, #mpdfg.on<@node>>, tensor<3x16x16xf32, #mpdfg.on<@type>>
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @send root
+mpdfg.space @halo root
+
+// Digits of element numbers stay whole, also where they are chosen and compared; what is chosen by them does not.
+// CHECK-LABEL: func @digits(
+// CHECK: mpk.sweep
+// CHECK: -> (tensor<?x16xf32, #mpdfg.on<@send>>, tensor<?x16xbf16, #mpdfg.on<@send>>)
+// CHECK: mpdfg.transfer %{{.*}} : tensor<?x16xf32, #mpdfg.on<@send>> -> tensor<?x16xf32, #mpdfg.on<@halo>>
+// CHECK: mpdfg.transfer %{{.*}} : tensor<?x16xbf16, #mpdfg.on<@send>> -> tensor<?x16xbf16, #mpdfg.on<@halo>>
+func.func @digits(%n: tensor<?x1xf32, #mpdfg.on<@send>> {mpdfg.name = "send.order", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>},
+                  %x: tensor<?x16xf32, #mpdfg.on<@send>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>})
+    -> (tensor<?x16xf32, #mpdfg.on<@halo>> {mpdfg.name = "y"}, tensor<?x16xf32, #mpdfg.on<@halo>> {mpdfg.name = "z"}) {
+  %0:2 = mpk.sweep over @send (%n, %x) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%a: tensor<1xf32>, %b: tensor<16xf32>):
+    %none = mpdfg.constant 0x7FF0000000000000 : tensor<1xf32>
+    %1 = mpdfg.select %b, %a, %none : tensor<16xf32>, tensor<1xf32>, tensor<1xf32> -> tensor<16xf32>
+    %2 = mpdfg.binary eq %a, %1 : tensor<1xf32>, tensor<16xf32> -> tensor<16xf32>
+    %3 = mpdfg.select %2, %b, %none : tensor<16xf32>, tensor<16xf32>, tensor<1xf32> -> tensor<16xf32>
+    mpk.yield %1, %3 : tensor<16xf32>, tensor<16xf32>
+  } : (tensor<?x1xf32, #mpdfg.on<@send>>, tensor<?x16xf32, #mpdfg.on<@send>>) -> (tensor<?x16xf32, #mpdfg.on<@send>>, tensor<?x16xf32, #mpdfg.on<@send>>)
+  %4 = mpdfg.transfer %0#0 : tensor<?x16xf32, #mpdfg.on<@send>> -> tensor<?x16xf32, #mpdfg.on<@halo>>
+  %5 = mpdfg.transfer %0#1 : tensor<?x16xf32, #mpdfg.on<@send>> -> tensor<?x16xf32, #mpdfg.on<@halo>>
+  return %4, %5 : tensor<?x16xf32, #mpdfg.on<@halo>>, tensor<?x16xf32, #mpdfg.on<@halo>>
+}
