@@ -55,7 +55,33 @@ static bool isElementNumber(Value value) {
   return isa_and_nonnull<ElementOp>(op);
 }
 
+/// Elements that several ranks have copies of can be moved to and from, nothing else.
+LogicalResult Distributor::checkCopies() {
+  auto isCopied = [&](Type type) { return maps.isCopied(getResidency(type)); };
+  auto leads = [&](Map along) {
+    return along != all && (maps.isCopied(maps.map(along).getFromAttr()) || maps.isCopied(maps.map(along).getToAttr()));
+  };
+  const char *const why = "it is about elements of a distinct space that may be on several ranks; expected a map among "
+                          "those that the space is made of that leads to elements of the same rank";
+  if (llvm::any_of(function.getArgumentTypes(), isCopied) || llvm::any_of(function.getResultTypes(), isCopied))
+    return refuse(function, why);
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    bool refused = TypeSwitch<Operation *, bool>(&op)
+                       .Case([&](ReduceOp o) { return isCopied(o.getInput().getType()) || leads(o.getAlongAttr()); })
+                       .Case([&](NormOp o) { return isCopied(o.getType()) || leads(o.getAlongAttr()); })
+                       .Case([&](DegreeOp o) { return leads(o.getAlongAttr()); })
+                       .Case([&](ExtentOp o) { return maps.isCopied(o.getSpaceAttr()); })
+                       .Case<GradientOp, ElementOp>([&](Operation *o) { return isCopied(o->getResult(0).getType()); })
+                       .Default(false);
+    if (refused)
+      return refuse(&op, why);
+  }
+  return success();
+}
+
 LogicalResult Distributor::run() {
+  if (failed(checkCopies()))
+    return failure();
   for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
     LogicalResult result =
         TypeSwitch<Operation *, LogicalResult>(&op)

@@ -35,6 +35,7 @@ private:
   using Map = mlir::FlatSymbolRefAttr;
 
   // Distribute.cpp
+  mlir::LogicalResult checkCopies();
   mlir::LogicalResult distribute(mpdfg::BroadcastOp op);
   mlir::LogicalResult distribute(mpdfg::ReduceOp op);
   mlir::LogicalResult distribute(mpdfg::NormOp op);

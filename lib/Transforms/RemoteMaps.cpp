@@ -121,7 +121,7 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
     FailureOr<bool> found = visit(part(0));
     if (failed(found))
       return failure();
-    if (*found)
+    if (*found || isCopied(map.getFromAttr()) || isCopied(map.getToAttr()))
       return map.emitOpError() << "cannot be distributed: the last element that " << part(0)
                                << " sends somewhere may be one of another rank";
     return false;
@@ -138,26 +138,38 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
   llvm_unreachable("unknown map kind");
 }
 
-/// A tuple of a distinct space must be on one rank alone.
+/// Which derived spaces ranks can have.
 LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
-  if (op.getKind() == SpaceKind::Union) {
-    bool all = llvm::all_of(op.getPartsAttr(), [&](Attribute p) { return isDivided(cast<FlatSymbolRefAttr>(p)); });
-    if (!all && isDivided(FlatSymbolRefAttr::get(op)))
-      return op.emitOpError() << "cannot be distributed: it joins a space that is divided and one that is static";
-  }
-  if (!op.getMaps() || !isDivided(op.getBaseAttr()))
+  auto self = FlatSymbolRefAttr::get(op);
+  if (!isDivided(self))
     return success();
-  bool hasHome = false;
-  for (Attribute name : op.getMapsAttr()) {
-    auto of = cast<FlatSymbolRefAttr>(name);
-    if (isThroughHalo(of))
-      return op.emitOpError() << "cannot be distributed: " << of << " leads through elements of other ranks";
-    hasHome |= !isRemote(of) && isDivided(map(of).getToAttr());
-  }
-  if (op.getKind() == SpaceKind::Distinct && !hasHome)
-    return op.emitOpError() << "cannot be distributed: expected a map that leads to elements of the same rank, since "
-                               "other tuples may be on several ranks";
+  SmallVector<Attribute> madeOf;
+  if (op.getParts())
+    llvm::append_range(madeOf, op.getPartsAttr());
+  if (op.getBase())
+    madeOf.push_back(op.getBaseAttr());
+  for (Attribute of : madeOf)
+    if (isCopied(cast<FlatSymbolRefAttr>(of)))
+      return op.emitOpError() << "cannot be distributed: it is made of " << of
+                              << ", whose elements may be on several ranks";
+  if (op.getKind() == SpaceKind::Union &&
+      !llvm::all_of(op.getPartsAttr(), [&](Attribute p) { return isDivided(cast<FlatSymbolRefAttr>(p)); }))
+    return op.emitOpError() << "cannot be distributed: it joins a space that is divided and one that is static";
+  for (Attribute name : op.getMaps() ? op.getMapsAttr().getValue() : ArrayRef<Attribute>())
+    if (isThroughHalo(cast<FlatSymbolRefAttr>(name)))
+      return op.emitOpError() << "cannot be distributed: " << name << " leads through elements of other ranks";
   return success();
+}
+
+bool RemoteMaps::isCopied(FlatSymbolRefAttr name) const {
+  auto space = name ? symbols.lookup<SpaceOp>(name.getAttr()) : SpaceOp();
+  if (!space || space.getKind() != SpaceKind::Distinct || !isDivided(name))
+    return false;
+  // A tuple with an element of a rank's own is on that rank alone.
+  return llvm::none_of(space.getMapsAttr(), [&](Attribute of) {
+    auto map = cast<FlatSymbolRefAttr>(of);
+    return !isRemote(map) && !isThroughHalo(map) && isDivided(symbols.lookup<MapOp>(map.getAttr()).getToAttr());
+  });
 }
 
 //===----------------------------------------------------------------------===//

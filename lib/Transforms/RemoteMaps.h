@@ -40,6 +40,10 @@ public:
 
   /// Whether each rank has elements of its own of the space; null is shared.
   bool isDivided(mlir::FlatSymbolRefAttr space) const;
+  /// Whether an element may be on several ranks, each of which has a copy for its own members: a tuple of a distinct
+  /// space, none of whose maps leads to elements of the rank's own. Values can be moved there and on; they cannot be
+  /// given, reduced or counted.
+  bool isCopied(mlir::FlatSymbolRefAttr space) const;
   /// Whether a map leads to a union of own elements and a halo.
   bool isRemote(mlir::FlatSymbolRefAttr map) const { return remote.contains(map.getAttr()); }
   /// Whether a map is composed of a remote one and another, so that it leads through elements of other ranks. Values

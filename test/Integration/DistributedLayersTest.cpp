@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // Layers of the standard library with gradients, compiled and run by several ranks, against one rank as the
-// interpreter computes it. HGT is not among them: its pairs of senders and types are of several ranks.
+// interpreter computes it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(
         Layer{"GlobalMeanPool", "GlobalMeanPool(sum(x.src))"}, Layer{"GlobalMaxPool", "GlobalMaxPool(sum(x.src))"},
         Layer{"GlobalAttentionPool", "GlobalAttentionPool(sum(x.src))"}, Layer{"RGCN", "RGCN(x, out: 3)"},
         Layer{"RGCNSum", "RGCNSum(x, out: 3)"}, Layer{"RGCNBasis", "RGCNBasis(x, bases: 2, out: 3)"},
-        Layer{"RGCNEmbedding", "RGCNEmbedding(bases: 2, out: 3)"},
+        Layer{"RGCNEmbedding", "RGCNEmbedding(bases: 2, out: 3)"}, Layer{"HGT", "HGT(x, heads: 2, out: 3)"},
         Layer{"SimpleHGN", "SimpleHGN(x, heads: 2, out: 3, relation_dim: 2)"}),
     [](const auto &info) { return std::string(info.param.name); });
 

@@ -250,12 +250,52 @@ func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@both>> {
 
 // -----
 
+// Pairs of senders and types are on each rank that has such an edge: what is read there comes from the sender.
+// CHECK-DAG: mpdfg.space @pair distinct {base = @edge, maps = [@src, @kind]}
+// CHECK-DAG: mpdfg.map @pair.src projection from @pair to @node.all
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.space @type static {extent = 3 : i64}
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+mpdfg.map @kind root from @edge to @type
+mpdfg.space @pair distinct {base = @edge, maps = [@src, @kind]}
+mpdfg.map @pair.of class from @edge to @pair
+mpdfg.map @pair.src projection from @pair to @node {part = 0 : i64}
+// CHECK-LABEL: func @copies
+func.func @copies(%x: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<?x8xf32, #mpdfg.on<@edge>> {
+  // CHECK: mpdfg.transfer
+  // CHECK: mpdfg.broadcast %{{.*}} along @pair.src : {{.*}} -> tensor<?x8xf32, #mpdfg.on<@pair>>
+  // CHECK: mpdfg.broadcast %{{.*}} along @pair.of
+  %0 = mpdfg.broadcast %x along @pair.src : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@pair>>
+  %1 = mpdfg.broadcast %0 along @pair.of : tensor<?x8xf32, #mpdfg.on<@pair>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  return %1 : tensor<?x8xf32, #mpdfg.on<@edge>>
+}
+
+// -----
+
 mpdfg.space @node root
 mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
-// expected-error @+1 {{cannot be distributed: expected a map that leads to elements of the same rank, since other tuples may be on several ranks}}
-mpdfg.space @pair distinct {base = @edge, maps = [@src]}
+mpdfg.space @sender distinct {base = @edge, maps = [@src]}
+mpdfg.map @sender.of class from @edge to @sender
+func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@edge>>) -> tensor<?x8xf32, #mpdfg.on<@edge>> {
+  // expected-error @+1 {{cannot be distributed: it is about elements of a distinct space that may be on several ranks; expected a map among those that the space is made of that leads to elements of the same rank}}
+  %0 = mpdfg.reduce sum %x along @sender.of : tensor<?x8xf32, #mpdfg.on<@edge>> -> tensor<?x8xf32, #mpdfg.on<@sender>>
+  %1 = mpdfg.broadcast %0 along @sender.of : tensor<?x8xf32, #mpdfg.on<@sender>> -> tensor<?x8xf32, #mpdfg.on<@edge>>
+  return %1 : tensor<?x8xf32, #mpdfg.on<@edge>>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+mpdfg.space @sender distinct {base = @edge, maps = [@src]}
+// expected-error @+1 {{cannot be distributed: it is made of @sender, whose elements may be on several ranks}}
+mpdfg.space @both union {parts = [@sender, @node]}
 
 // -----
 
