@@ -58,7 +58,7 @@ TEST_P(GoldenOnRanks, MatchPyG) {
       return runners;
     }
     std::shared_ptr<CompiledModel> shared = std::move(*compiled);
-    for (int count : {2, 4})
+    for (int count : {2, 3, 4, 8})
       runners.push_back(std::make_unique<OnRanks>(model, shared, count));
     return runners;
   });
