@@ -45,7 +45,7 @@ def compile(
     result = CompiledModule(model, Options(tuple(options), progress))
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
-        result._specialization(args, named)
+        result._prepare(args, named)
     return result
 
 

@@ -4,7 +4,8 @@
 
 Which sizes may differ from call to call is not for the user to say. Dimension 0 of floats, truth values and lists of
 integers is one, and dimension 1 of an index [2, E]. Each gets a name of its own; where torch finds that two must be
-equal, or that one is fixed, it says so, and the export is tried again with that.
+equal, or that one is fixed, it says so, and the export is tried again with that: of floats whose dimension 0 is fixed
+the next one is tried (`_arranged.py` brings it to the front). `torch._dynamo.mark_dynamic(x, 1)` says which one it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import itertools
 import logging
 import os
 import re
@@ -31,6 +33,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _compiler
 from .._errors import CompileError, Error
+from ._arranged import check_arrangement
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -54,14 +57,19 @@ def dynamic_dimension(leaf: Any) -> int | None:
     """The dimension of a leaf that differs from call to call."""
     if not isinstance(leaf, Tensor) or leaf.dim() == 0:
         return None
+    marked = getattr(leaf, "_dynamo_dynamic_indices", None)
+    if marked and leaf.dtype.is_floating_point:
+        return min(marked)
     is_index = not leaf.dtype.is_floating_point and leaf.dtype is not torch.bool
     return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
 
 
-def _dimensions(leaves: Sequence[Any]) -> list[dict[int, Any] | None]:
+def _dimensions(leaves: Sequence[Any], inner: bool) -> list[dict[int, Any] | None]:
     result: list[dict[int, Any] | None] = []
     for i, leaf in enumerate(leaves):
         dimension = dynamic_dimension(leaf)
+        if inner and dimension == 0 and leaf.dtype.is_floating_point and leaf.dim() > 2:
+            dimension = 1
         # torch takes sizes of 0 and 1 for constants: such a size is fixed here too, and said so where it matters.
         named = dimension is not None and leaf.shape[dimension] > 1
         result.append({dimension: Dim(f"size_{i}", min=2)} if named and dimension is not None else None)
@@ -158,15 +166,17 @@ def _without_heuristics() -> Iterator[None]:
         backend.use_segment_matmul = before
 
 
-def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> ExportedProgram:
-    """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. Raises
-    Error with the first reason."""
+def export_program(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], *, moves: bool = False, inner: bool = False
+) -> ExportedProgram:
+    """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
+    another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. Raises Error with the first reason."""
     failures: list[Exception] = []
     for strict in (False, True):
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = _dimensions(leaves)
+        dimensions = _dimensions(leaves, inner)
         for _ in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
@@ -177,7 +187,7 @@ def export_program(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, An
             except Error:
                 raise  # Dynamo would take it
             except Exception as error:
-                refined = _refined(str(error), dimensions)
+                refined = _refined(str(error), dimensions, leaves if moves else None)
                 if refined is None:
                     failures.append(error)
                     break
@@ -190,9 +200,12 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     return dict(inspect.signature(model.forward).bind(*args, **kwargs).arguments)
 
 
-def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict[int, Any] | None] | None:
+def _refined(
+    message: str, dimensions: list[dict[int, Any] | None], moving: Sequence[Any] | None
+) -> list[dict[int, Any] | None] | None:
     """Sizes as torch suggests: `size_1 = size_0`, `size_2 = 16` for a size that is fixed, or another least size, as of row
-    pointers, of which there are two at least for any segment. None: no suggestion."""
+    pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
+    None: no suggestion."""
     _, found, suggestions = message.partition("Suggested fixes:")
     changes: dict[str, str] = {}
     for line in suggestions.splitlines():
@@ -209,7 +222,7 @@ def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict
         least = re.fullmatch(r"Dim\('\w+'.*\bmin=(\d+).*\)", value)
         if least and name in known and int(least[1]) > known[name].min:
             known[name], changed = Dim(name, min=int(least[1])), True
-    for dims in dimensions:
+    for i, dims in enumerate(dimensions):
         new: dict[int, Any] = {}
         for dimension, dim in (dims or {}).items():
             value = changes.get(dim.__name__, "Dim()")
@@ -219,6 +232,9 @@ def _refined(message: str, dimensions: list[dict[int, Any] | None]) -> list[dict
             changed = True
             if value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
+            elif moving is not None and moving[i].dtype.is_floating_point:
+                later = (d for d in range(dimension + 1, moving[i].dim()) if moving[i].shape[d] > 1)
+                new |= {d: Dim(f"size_{i}", min=2) for d in itertools.islice(later, 1)}
             # Otherwise it is a number: no name, so the example's size is compiled in.
         result.append(new or None)
     return result if changed else None
@@ -238,10 +254,14 @@ def build(
     output: Path | None = None,
     progress: bool | None = None,
     trains: bool = False,
+    arranges: bool = False,
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
-    whoever calls it draws masks and updates running statistics."""
-    program = export_program(model, args, kwargs)
+    whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
+    is raised."""
+    program = export_program(model, args, kwargs, moves=arranges)
+    if arranges:
+        check_arrangement(program)
     training = make_functional(program) if trains else Training()
     check_effects(program)
     folder = tempfile.mkdtemp(prefix="gnnc-")

@@ -21,7 +21,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
 from .._library import Library
-from . import _autograd, _export, _operator, _second
+from . import _arranged, _autograd, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
 from ._state import State, modes_of, owner_of
 from ._training import Buffers
@@ -183,6 +183,8 @@ class CompiledModule(nn.Module):
         self.__dict__["_specializations"] = []
         self.__dict__["_last"] = None
         self.__dict__["_refused"] = set()
+        self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
+        self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_lock"] = threading.RLock()
         self.__dict__["_handle"] = _operator.register(self)
 
@@ -194,7 +196,7 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_refused", "_lock", "_handle")
+        left_out = ("_specializations", "_last", "_refused", "_others", "_unmoved", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -225,15 +227,18 @@ class CompiledModule(nn.Module):
     def __repr__(self) -> str:
         module = self.__dict__["_module"]
         lines = [f"gnnc.compile({type(module).__name__})"]
-        for known in self.__dict__["_specializations"]:
-            lines.append("  " + summary(known))
+        for each in (self, *self.__dict__["_others"].values()):
+            for known in each.__dict__["_specializations"]:
+                lines.append("  " + summary(known))
         return "\n".join(lines)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if _export.is_exporting():  # as a part of what is compiled
             return self.__dict__["_module"](*args, **kwargs)
         if torch.compiler.is_compiling():
-            return _operator.traced(self, *pytree.tree_flatten((args, kwargs)))
+            leaves, tree = pytree.tree_flatten((args, kwargs))
+            other = self._other(leaves, tree)
+            return _operator.traced(self, leaves, tree) if other is None else self._call_other(other, leaves)
         last: Specialization | None = self.__dict__["_last"]
         # The way of a training loop: the same graph again.
         if last is not None and not kwargs and len(args) == last.positional:
@@ -251,10 +256,16 @@ class CompiledModule(nn.Module):
         refused = self.__dict__["_refused"]
         if refused and (*modes_of(self.__dict__["_module"]), len(leaves)) in refused:
             return self.__dict__["_module"](*args, **kwargs)
+        other = self._other(leaves, tree)
+        if other is not None:
+            return self._call_other(other, leaves)
         last = self.__dict__["_last"]
         if last is None or not last.is_for(leaves, tree):
             try:
-                last = self._specialization(args, kwargs)
+                found = self._prepare(args, kwargs)
+                if isinstance(found, CompiledModule):
+                    return self._call_other(found, leaves)
+                last = found
             except Error as error:
                 if not self.__dict__["_options"].fall_back:
                     raise
@@ -269,6 +280,37 @@ class CompiledModule(nn.Module):
         bound = last.executor.bind(leaves)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands))
+
+    def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | CompiledModule:
+        """What runs arguments like these, compiled now if need be: a specialization, or, where the axis of nodes is not the
+        first, another module. Raises Error."""
+        try:
+            return self._specialization(args, kwargs)
+        except _arranged.Arrangement as found:
+            leaves, tree = pytree.tree_flatten((args, kwargs))
+            inner = _arranged.arranged(self.__dict__["_module"], found, tree)
+            other = CompiledModule(inner, self.__dict__["_options"])
+            try:
+                other._specialization(tuple(_arranged.to_front(leaves, found.arguments)), {})
+            except CompileError as error:
+                if found.refusal is not None:
+                    raise found.refusal from error
+                # Then all sizes of that argument are compiled in.
+                self.__dict__["_unmoved"].add(_ranks(leaves, tree))
+                return self._specialization(args, kwargs)
+            self.__dict__["_others"][_ranks(leaves, tree)] = other
+            return other
+
+    def _other(self, leaves: Sequence[Any], tree: Any) -> CompiledModule | None:
+        others = self.__dict__["_others"]
+        return others.get(_ranks(leaves, tree)) if others else None
+
+    def _call_other(self, other: CompiledModule, leaves: Sequence[Any]) -> Any:
+        inner = other.__dict__["_module"]
+        other.__dict__["training"] = inner.training = self.training
+        result = other(*_arranged.to_front(leaves, inner.arrangement.arguments))
+        results, tree = pytree.tree_flatten(result)
+        return pytree.tree_unflatten(_arranged.from_front(results, inner.arrangement.results), tree)
 
     def _by_parts(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, list[str]]:
         """The module's own result, and the submodules that have been compiled in their places for the calls to come."""
@@ -313,9 +355,30 @@ class CompiledModule(nn.Module):
         module, options = self.__dict__["_module"], self.__dict__["_options"]
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
-            artifact = _export.build(module, args, kwargs, flags, progress=options.progress, trains=True)
+            artifact = self._build(module, args, kwargs, flags)
         example, library = Example.of(module, args, kwargs), Library(artifact.path)
         return Specialization(module, example, artifact, library, options, place)
+
+    def _build(
+        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], flags: list[str]
+    ) -> _export.Artifact:
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        progress = self.__dict__["_options"].progress
+        arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
+        try:
+            return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
+        except CompileError as refusal:
+            # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
+            if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
+                raise
+            try:
+                _arranged.check_arrangement(_export.export_program(module, args, kwargs, moves=True, inner=True))
+            except _arranged.Arrangement as found:
+                found.refusal = refusal
+                raise
+            except Error:
+                pass
+            raise
 
     def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
         """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,
@@ -336,6 +399,10 @@ class CompiledModule(nn.Module):
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page
+
+
+def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
+    return (tree, *(leaf.dim() if isinstance(leaf, Tensor) else -1 for leaf in leaves))
 
 
 def compiler_options(module: nn.Module, leaves: Sequence[Any], options: Options) -> list[str]:

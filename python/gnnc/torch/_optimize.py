@@ -89,7 +89,7 @@ class Parts:
             return module
         compiled = CompiledModule(module, Options(progress=self.progress, fall_back=True))
         try:
-            compiled._specialization(given, by_name)
+            compiled._prepare(given, by_name)
         except Error as error:
             self.report.outcomes.append(Outcome(path, type(module).__name__, False, str(error)))
             return None

@@ -1,0 +1,160 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Modules whose arguments or results have the axis of nodes elsewhere than first."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import unittest
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from gnnc import _compiler
+from torch_modules import TorchTest, graph
+
+
+def sums(x: Tensor, edge_index: Tensor, dim: int) -> Tensor:
+    """Over the edges into each node."""
+    return torch.zeros_like(x).index_add(dim, edge_index[1], x.index_select(dim, edge_index[0]))
+
+
+class Columns(nn.Module):
+    """Nodes are columns, in arguments and results; a second result has them first."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.drop = nn.Linear(3, 4), nn.Dropout(0.5)
+        self.norm = nn.BatchNorm1d(4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> dict[str, Tensor]:
+        h = self.norm(sums(self.lin(x.t()), edge_index, 0).tanh())
+        return {"columns": self.drop(h).t(), "rows": h}
+
+
+class Batched(nn.Module):
+    """Several signals on one graph: [signals, nodes, features]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.own = nn.Linear(3, 4), nn.Linear(3, 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return torch.sigmoid(sums(self.lin(x), edge_index, 1) + self.own(x))
+
+
+class Steps(nn.Module):
+    """A convolution over steps of time, then along edges: [features, steps, nodes] to [features, nodes]."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.over_time = nn.Parameter(torch.randn(4, 3, 5) / 4)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        h = torch.einsum("fsn,gfs->gn", x, self.over_time)
+        return torch.relu(h + sums(h, edge_index, 1))
+
+
+class Table(nn.Module):
+    """A table of four rows, whose axes are both fixed."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, table: Tensor) -> Tensor:
+        return sums(x, edge_index, 0) * table[2] + table.reshape(2, 2, 3).sum((0, 1))
+
+
+class ArrangedTest(TorchTest):
+    def compare(self, module: nn.Module, fast: nn.Module, *given: Tensor, tolerance: float = 1e-5) -> None:
+        found = []
+        for run in (fast, module):
+            torch.manual_seed(1)
+            leaf = given[0].detach().clone().requires_grad_()
+            output = run(leaf, *given[1:])
+            values = list(output.values()) if isinstance(output, dict) else [output]
+            total = sum(value.sin().sum() for value in values)
+            found.append([*values, *torch.autograd.grad(total, [leaf, *module.parameters()])])
+        self.assertClose(*found, tolerance)
+        self.assertEqual([each.stride() for each in found[0][-1:]], [each.stride() for each in found[1][-1:]])
+
+    def at_any_size(self, module: nn.Module, shape: tuple[int, ...], *more: Tensor) -> gnnc.torch.CompiledModule:
+        """-1 in a shape is the number of nodes. Compiled once."""
+        fast = None
+        for nodes, edges in ((7, 20), (11, 30), (5, 9)):
+            x = torch.randn([nodes if size < 0 else size for size in shape])
+            edge_index = graph(nodes, edges, seed=nodes)[1]
+            if fast is None:
+                fast = gnnc.compile(module, (x, edge_index, *more))
+                before = mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError("compiled again"))
+                before.start()
+                self.addCleanup(before.stop)
+            self.compare(module, fast, x, edge_index, *more)
+        before.stop()
+        return fast
+
+    def test_columns(self) -> None:
+        module = Columns().eval()
+        fast = self.at_any_size(module, (3, -1))
+        self.assertIn("evaluation: ", repr(fast))
+
+    def test_training(self) -> None:
+        module = Columns()
+        module.drop.p = 0.0
+        fast = gnnc.compile(copy.deepcopy(module), (torch.randn(3, 7), graph(7, 20)[1]))
+        for nodes in (7, 12):
+            x, edge_index = torch.randn(3, nodes), graph(nodes, 30)[1]
+            self.assertClose(fast(x, edge_index), module(x, edge_index), 1e-4)
+        self.assertClose(dict(fast.named_buffers()), dict(module.named_buffers()), 1e-5)
+        fast.eval(), module.eval()
+        self.assertClose(fast(x, edge_index), module(x, edge_index), 1e-4)
+        fast.train(), module.train()
+        self.assertClose(fast(x, edge_index), module(x, edge_index), 1e-4)
+
+    def test_several_signals_on_a_graph(self) -> None:
+        self.at_any_size(Batched(), (2, -1, 3))
+
+    def test_a_dimension_that_is_marked(self) -> None:
+        x, edge_index = torch.randn(2, 7, 3), graph(7, 20)[1]
+        torch._dynamo.mark_dynamic(x, 1)
+        module = Batched()
+        fast = gnnc.compile(module, (x, edge_index))
+        self.compare(module, fast, torch.randn(2, 9, 3), graph(9, 20)[1])
+
+    def test_nodes_last(self) -> None:
+        self.at_any_size(Steps(), (3, 5, -1))
+
+    def test_fixed_tables_stay(self) -> None:
+        self.at_any_size(Table(), (-1, 3), torch.randn(4, 3))
+
+    def test_second_derivatives_and_copies(self) -> None:
+        module = Steps()
+        fast = gnnc.compile(module, (torch.randn(3, 5, 7), graph(7, 20)[1]))
+        edge_index = graph(6, 14)[1]
+        x = torch.randn(3, 5, 6)
+        found = []
+        for run in (fast, module, copy.deepcopy(fast), pickle.loads(pickle.dumps(fast))):
+            leaf = x.clone().requires_grad_()
+            (force,) = torch.autograd.grad(run(leaf, edge_index).square().sum(), leaf, create_graph=True)
+            found.append(torch.autograd.grad(force.square().sum(), list(run.parameters())))
+        for each in found:
+            self.assertClose(each, found[1], 1e-4)
+
+    def test_within_another_compilation(self) -> None:
+        module = Steps()
+        x, edge_index = torch.randn(3, 5, 7), graph(7, 20)[1]
+        fast = gnnc.compile(module, (x, edge_index))
+        outer = torch.compile(lambda x, edge_index: fast(x, edge_index) * 2, fullgraph=True, backend="eager")
+        self.assertClose(outer(x, edge_index), module(x, edge_index) * 2)
+
+    def test_refused_for_the_first_reason(self) -> None:
+        class Pairs(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return sums(x, edge_index, 1) + torch.einsum("bnf,bmf->bnm", x, x).sum(2, keepdim=True)
+
+        with self.assertRaisesRegex(gnnc.CompileError, "index_select.*along a feature axis"):
+            gnnc.compile(Pairs(), (torch.randn(2, 7, 3), graph(7, 20)[1]))
+
+
+if __name__ == "__main__":
+    unittest.main()
