@@ -161,6 +161,15 @@ private:
   Tensor unsqueezed(Tensor x, size_t dim);
   Tensor safeRoot(Tensor x);
 
+  //===--- Computed places (RecoverChosen.cpp) -----------------------------===//
+  Tensor isPlace(const Tensor &number, size_t dim, int64_t count);
+  std::optional<int64_t> choices(const Tensor &x, size_t dim) const;
+  std::optional<std::vector<Tensor>> chosenPlaces(const NormalNode &node, const Tensor &x, size_t dim);
+  bool gatherChosen(const NormalNode &node, const Tensor &x, size_t dim, const std::string &at);
+  bool gatherPlaces(const NormalNode &node, const Tensor &x, size_t dim);
+  bool scatterPlaces(const NormalNode &node, Tensor x, size_t dim);
+  std::vector<Tensor> orderedPlaces(const Tensor &x, size_t dim, int64_t count, bool largest);
+
   //===--- Integers (RecoverIntegers.cpp) ----------------------------------===//
   void runIntegers(const NormalNode &node);
   Index call(const std::string &function, std::vector<Index> arguments, SymbolicExpr length, bool isTruth = false);

@@ -55,6 +55,8 @@ void Recover::opGather(const NormalNode &node) {
   if (node.op == "embedding") {
     if (flag(node, "scale_grad_by_freq", false))
       throw Refusal{"an embedding whose gradient is scaled by frequency; leave scale_grad_by_freq out"};
+    if (integer(node, "padding_idx", -1) < 0 && gatherChosen(node, tensor(node, "weight"), 0, nameOf(node, "indices")))
+      return;
     Tensor rows = gather(tensor(node, "weight"), 0, index(node, "indices"));
     // The row of padding is learnt by nobody.
     if (int64_t padding = integer(node, "padding_idx", -1); padding >= 0) {
@@ -67,9 +69,12 @@ void Recover::opGather(const NormalNode &node) {
     return define(node, rows);
   }
   Tensor x = tensor(node, "self");
-  const IndexTensor &at = index(node, "index");
   size_t dim = axisNumber(node, "dim", 0, x.dims.size());
-  if (node.op == "index_select")
+  bool byRow = node.op == "index_select";
+  if (byRow ? gatherChosen(node, x, dim, nameOf(node, "index")) : gatherPlaces(node, x, dim))
+    return;
+  const IndexTensor &at = index(node, "index");
+  if (byRow)
     return define(node, gather(x, dim, at));
   bool alongRows = at.dims.at(dim).kind == IndexDim::Kind::Long;
   if (alongRows) {
@@ -126,6 +131,8 @@ void Recover::opIndex(const NormalNode &node) {
   if (dims.size() != 1)
     throw Refusal{"it is indexed along two axes at once"};
   size_t dim = dims[0];
+  if (!byMask && gatherChosen(node, x, dim, places[dim]))
+    return;
   IndexTensor at = withoutCopies(indexOf(places[dim]));
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)
@@ -139,11 +146,13 @@ void Recover::opIndex(const NormalNode &node) {
 
 void Recover::opScatter(const NormalNode &node) {
   Tensor base = tensor(node, "self");
-  const IndexTensor &at = index(node, "index");
   size_t dim = axisNumber(node, "dim", 0, base.dims.size());
   std::string old = node.op == "scatter" ? string(node, "reduce", "") : "";
   if (!old.empty() && old != "add")
     throw Refusal{"scatter with reduce='" + old + "'; use scatter_reduce"};
+  if (node.op == "scatter" && old.empty() && scatterPlaces(node, base, dim))
+    return;
+  const IndexTensor &at = index(node, "index");
   if (node.op == "scatter" && old.empty()) {
     Tensor values = has(node, "value") ? tensor(node, "value") : tensor(node, "src");
     if (at.dims.at(dim).kind == IndexDim::Kind::Long) {

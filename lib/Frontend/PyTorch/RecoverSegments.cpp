@@ -1,11 +1,11 @@
-//===- RecoverSegments.cpp - Rows in a row, and chosen classes ------------===//
+//===- RecoverSegments.cpp - Reductions of rows in a row ------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// Reductions of segments, which row pointers or lengths give, and one-hot rows of numbers that the model computes.
+// Reductions of segments, which row pointers or lengths give.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,20 +58,6 @@ void Recover::opSegmentReduce(const NormalNode &node) {
   Tensor means = binary("/", sums, binary("maximum", members, 1));
   // The mean of no row is no number, and has no part in a gradient.
   define(node, initial ? means : binary("+", means, binary("/", scalar(0), members)));
-}
-
-/// Where the numbers of classes are computed: 1 where the class is the number of the column.
-void Recover::opOneHot(const NormalNode &node) {
-  Tensor x = tensor(node, "self");
-  SymbolicExpr classes = sizes(node).back();
-  if (!classes.getFactors().empty())
-    throw Refusal{"one_hot of a number of classes that is not fixed; give num_classes"};
-  if (classes.getNumber() > 4096)
-    throw Refusal{"one_hot of more than 4096 classes; use torch.nn.Embedding"};
-  std::vector<double> numbers;
-  for (int64_t i = 0; i < classes.getNumber(); ++i)
-    numbers.push_back(double(i));
-  define(node, binary("==", unsqueezed(x, x.dims.size()), constantTensor(numbers, {classes.getNumber()})));
 }
 
 } // namespace gnnc::frontend::pytorch

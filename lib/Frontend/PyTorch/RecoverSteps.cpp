@@ -14,6 +14,8 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <limits>
+
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
@@ -138,7 +140,7 @@ std::vector<Tensor> Recover::inOrder(const Tensor &x, size_t dim, bool descendin
   return rows;
 }
 
-/// Sorted numbers, the k largest of them, and the median, along an axis; their places only of the largest one.
+/// Sorted numbers, the k largest of them, and the median, along an axis, and their places.
 void Recover::opOrder(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool isTop = node.op == "topk", largest = flag(node, "largest", true), keep = flag(node, "keepdim", false);
@@ -147,16 +149,27 @@ void Recover::opOrder(const NormalNode &node) {
   size_t dim = axisNumber(node, "dim", -1, x.dims.size());
   bool placesUsed = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
   int64_t count = isTop ? integer(node, "k", 1) : 1;
-  if (placesUsed && !(isTop && count == 1))
-    throw Refusal{"the places of ordered numbers are used, which are known only when the model runs; a model's spaces "
-                  "must follow from its integer inputs"};
+  bool descends = isTop ? largest : flag(node, "descending", false);
+  if (placesUsed && node.op == "median")
+    throw Refusal{"the place of a median is used"};
   if (isTop && count == 1) {
     define(node, fold(largest ? "max" : "min", x, {dim}, true), 0);
     if (placesUsed)
       define(node, firstBest(x, dim, largest, true), 1);
     return;
   }
-  std::vector<Tensor> rows = inOrder(x, dim, isTop ? largest : flag(node, "descending", false));
+  if (placesUsed) {
+    SymbolicExpr size = sizes(node, 1).at(dim);
+    bool isOpen = !size.getFactors().empty();
+    std::vector<Tensor> places =
+        orderedPlaces(x, dim, isOpen ? std::numeric_limits<int64_t>::max() : size.getNumber(), descends);
+    std::vector<Tensor> values;
+    for (const Tensor &place : places)
+      values.push_back(fold("sum", where(isPlace(place, dim, *choices(x, dim)), x, scalar(0)), {dim}, true));
+    define(node, concat(values, dim), 0);
+    return define(node, concat(places, dim), 1);
+  }
+  std::vector<Tensor> rows = inOrder(x, dim, descends);
   if (node.op == "median") {
     Tensor middle = rows.at((rows.size() - 1) / 2);
     if (!keep)

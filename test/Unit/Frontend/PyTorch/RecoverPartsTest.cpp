@@ -106,9 +106,9 @@ TEST(RecoverPartsTest, IntegersOfComputedNumbersAreTheirWholeParts) {
   EXPECT_EQ(b.output("y").missing({"  output y = x - sign(x) * floor(abs(x))"}), "");
 }
 
-TEST(RecoverPartsTest, ComputedNumbersAreNoPlaces) {
+TEST(RecoverPartsTest, ComputedNumbersAreNoElements) {
   ProgramBuilder b = rows();
-  b.input("table", {"10", "4"});
+  b.input("table", {"M", "4"});
   b.node("score", "sum.dim_IntList", {arg("self", "x"), ints("dim", {1})}, {"N"});
   b.integerNode("i", "to.dtype", {arg("self", "score")}, {"N"});
   b.node("y", "index_select.default", {arg("self", "table"), arg("dim", 0), arg("index", "i")}, {"N", "4"});

@@ -1,4 +1,4 @@
-//===- RecoverSegmentsTest.cpp - Rows in a row, and chosen classes --------===//
+//===- RecoverSegmentsTest.cpp - Reductions of rows in a row --------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -66,18 +66,6 @@ TEST(RecoverSegmentsTest, OtherSegmentsAreRefused) {
   EXPECT_EQ(byPointers(text("reduce", "median")).text(), "refused: a reduction by 'median'");
   EXPECT_EQ(byPointers(text("reduce", "sum"), {arg("axis", 1)}).text(),
             "refused: segments along another axis than the first; move that axis with transpose");
-}
-
-TEST(RecoverSegmentsTest, ComputedClassesAreComparedWithAllClasses) {
-  ProgramBuilder b;
-  b.input("x", {"N", "4"});
-  b.integerNode("best", "argmax.default", {arg("self", "x"), arg("dim", 1)}, {"N"});
-  b.integerNode("rows", "one_hot.default", {arg("self", "best"), arg("num_classes", 4)}, {"N", "4"});
-  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "rows")}, {"N", "4"});
-  EXPECT_EQ(b.output("y").missing(
-                {"  let h = detach(x)",
-                 "  output y = x * (min(where(h == max(h, over: in), constant, 4), over: in) == constant)"}),
-            "");
 }
 
 } // namespace

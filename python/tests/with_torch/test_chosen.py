@@ -1,0 +1,120 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Places that a module computes, of axes of fixed size: classes, codebooks, gates, beside eager PyTorch."""
+
+from __future__ import annotations
+
+import unittest
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest, graph
+
+
+def sums(x: Tensor, edge_index: Tensor) -> Tensor:
+    return torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+
+
+class Classes(nn.Module):
+    """Counts of the neighbours' best classes, and of rounded scores."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        best = F.one_hot(x.argmax(1), 3).to(x.dtype)
+        rounded = F.one_hot((x[:, 0].sigmoid() * 3).long(), 3)
+        return sums(best * x, edge_index) + rounded * x.exp()
+
+
+class Codebook(nn.Module):
+    """Vectors are replaced by the nearest of eight, with the gradient passed straight through."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.book = nn.Embedding(8, 3)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        x = x + sums(x, edge_index).tanh()
+        distance = (x.unsqueeze(1) - self.book.weight).square().sum(-1)
+        code = self.book(distance.argmin(1))
+        return x + (code - x).detach() + 0.25 * (code - x.detach()).square()
+
+
+class Gates(nn.Module):
+    """The two best of five experts by edge: masked softmax, and what they score chosen by place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate, self.experts = nn.Linear(3, 5), nn.Parameter(torch.randn(5, 3))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        score = self.gate(x[edge_index[0]])
+        best, place = score.topk(2, dim=-1)
+        gates = torch.full_like(score, -1e9).scatter(-1, place, best).softmax(-1)
+        chosen = (score.sigmoid().gather(-1, place).unsqueeze(-1) * self.experts[place]).sum(1)
+        return x.new_zeros(x.shape).index_add(0, edge_index[1], gates @ self.experts + chosen)
+
+
+class Bins(nn.Module):
+    """A parameter for each bin of an edge's length; places from the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(2, 5))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        length = (x[edge_index[0]] - x[edge_index[1]]).square().sum(1).add(1e-3).sqrt()
+        place = (2 * length).long().clamp(max=4)
+        weight = self.table[0][place - 5] + self.table.index_select(1, place)[1]
+        return torch.zeros_like(x).index_add(0, edge_index[1], weight.unsqueeze(1) * x[edge_index[0]])
+
+
+class Ordered(nn.Module):
+    """Features in order, weighted by where they were; one written where the smallest is."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        values, places = x.sort(1, descending=True)
+        y = x.scatter(1, x.argmin(1, keepdim=True), 1.0)
+        return sums(values * (1 + places), edge_index) + y.square()
+
+
+class ChosenTest(TorchTest):
+    def test_outputs_and_gradients(self) -> None:
+        for make in (Classes, Codebook, Gates, Bins, Ordered):
+            with self.subTest(make.__name__):
+                module, fast = make(), None
+                for nodes, edges in ((6, 14), (15, 40), (4, 5)):
+                    x, edge_index = graph(nodes, edges, seed=nodes)
+                    fast = fast or gnnc.compile(module, (x, edge_index))
+                    found = []
+                    for run in (fast, module):
+                        leaf = x.clone().requires_grad_()
+                        output = run(leaf, edge_index)
+                        gradients = torch.autograd.grad(output.sin().sum(), [leaf, *module.parameters()])
+                        found.append([output, *gradients])
+                    self.assertClose(*found)
+
+    def test_extrema_that_were_masked(self) -> None:
+        class Masked(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                score = x.masked_fill(x < 0.5, -float("inf"))
+                place = score.topk(3, dim=1).indices
+                return sums(torch.ones_like(x).scatter(1, place[:, :2], 0.0).cumsum(1), edge_index)
+
+        x, edge_index = graph(9, 20)
+        x[:, 0] = 1.0  # one at least is left
+        x[:, 1:] = torch.tensor([0.1, 2.0])
+        self.assertClose(gnnc.compile(Masked(), (x, edge_index))(x, edge_index), Masked()(x, edge_index))
+
+    def test_rows_of_nodes_are_refused(self) -> None:
+        class Nearest(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return x[x.abs().sum(1).long()] + sums(x, edge_index)
+
+        with self.assertRaisesRegex(gnnc.CompileError, "depends on computed numbers"):
+            gnnc.compile(Nearest(), graph(6, 14))
+
+
+if __name__ == "__main__":
+    unittest.main()

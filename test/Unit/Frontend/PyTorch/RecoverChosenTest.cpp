@@ -1,0 +1,84 @@
+//===- RecoverChosenTest.cpp - Places that the model computes -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include "gtest/gtest.h"
+
+using namespace gnnc::frontend::pytorch;
+using namespace gnnc::frontend::pytorch::test;
+
+namespace {
+
+/// x: [N, 4], and the place of each row's largest number.
+ProgramBuilder best() {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).param("table", "table", {"4", "3"});
+  b.integerNode("best", "argmax.default", {arg("self", "x"), arg("dim", 1)}, {"N"});
+  return b;
+}
+
+TEST(RecoverChosenTest, ComputedClassesAreComparedWithAllClasses) {
+  ProgramBuilder b = best();
+  b.integerNode("rows", "one_hot.default", {arg("self", "best"), arg("num_classes", 4)}, {"N", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "rows")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing(
+                {"  let h = detach(x)",
+                 "  output y = x * (min(where(h == max(h, over: in), constant, 4), over: in) == constant)"}),
+            "");
+}
+
+TEST(RecoverChosenTest, RowsOfATableAreAProduct) {
+  for (const char *op : {"embedding.default", "index.Tensor"}) {
+    ProgramBuilder b = best();
+    bool byIndex = op == std::string("index.Tensor");
+    b.node("y", op,
+           byIndex ? ProgramBuilder::Arguments{arg("self", "table"), list("indices", {"best"})}
+                   : ProgramBuilder::Arguments{arg("weight", "table"), arg("indices", "best")},
+           {"N", "3"});
+    std::string place = "min(where(h == max(h, over: in), constant, 4), over: in)";
+    EXPECT_EQ(b.output("y").missing(
+                  byIndex ? std::vector<std::string>{"  let h2 = " + place,
+                                                     "  output y = (where(h2 < 0, h2 + 4, h2) == constant) @ table"}
+                          : std::vector<std::string>{"  output y = (" + place + " == constant) @ table"}),
+              "")
+        << op;
+  }
+}
+
+TEST(RecoverChosenTest, PlacesOfEachRow) {
+  ProgramBuilder b = best();
+  b.node("values", "topk.default", {arg("self", "x"), arg("k", 2)}, {"N", "2"});
+  b.second("places", {"N", "2"});
+  b.program.graph.tensors["places"].type = ScalarType::Int64;
+  b.node("gathered", "gather.default", {arg("self", "x"), arg("dim", 1), arg("index", "places")}, {"N", "2"});
+  b.node("y", "scatter.src", {arg("self", "x"), arg("dim", 1), arg("index", "places"), arg("src", "gathered")},
+         {"N", "4"});
+  EXPECT_EQ(
+      b.output("y").missing(
+          {"  let h2 = min(where(h == max(h, over: in), constant, 4), over: in)", "  let is = h2 == constant",
+           "  let h3 = min(where(where(is, 0, h == max(where(is, (-infinity), h), over: in)), constant, 4), over: in)",
+           "  output y = where(is3, h5[f2: 1], where(is2, h5[f2: 0], x))"}),
+      "");
+}
+
+TEST(RecoverChosenTest, RowsOfNodesAreRefused) {
+  ProgramBuilder b = best();
+  b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"best"})}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text().substr(0, 48), "refused: 'best' depends on computed numbers, so ");
+}
+
+TEST(RecoverChosenTest, MoreThanSixteenPlacesAreRefused) {
+  ProgramBuilder b;
+  b.input("x", {"N", "32"});
+  b.node("values", "topk.default", {arg("self", "x"), arg("k", 17)}, {"N", "17"});
+  b.second("places", {"N", "17"});
+  b.node("y", "gather.default", {arg("self", "x"), arg("dim", 1), arg("index", "places")}, {"N", "17"});
+  EXPECT_EQ(b.output("y").text(),
+            "refused: the places of ordered numbers are used: gnnc can give at most 16 along an axis of fixed size");
+}
+
+} // namespace
