@@ -200,7 +200,9 @@ llvm::Error BoundGraph::bindNumbers(const TensorInfo &input) {
     return missing("space '" + space + "'", "input '" + input.name + "'");
   std::vector<int64_t> numbers(size_t(*rows), 0);
   std::iota(numbers.begin(), numbers.end(), int64_t(0));
-  if (filePart->parts() > 1 || filePart->isDivided(space)) {
+  const SpaceInfo *info = model->findSpace(space);
+  bool isStatic = info && info->kind == "static"; // all of it on every rank
+  if (!isStatic && (filePart->parts() > 1 || filePart->isDivided(space))) {
     llvm::Expected<std::vector<int64_t>> given = filePart->globalNumbers(space);
     if (!given)
       return given.takeError();

@@ -117,7 +117,8 @@ LogicalResult Distributor::distribute(ReduceOp op) {
   Value x = op.getInput();
   FlatSymbolRefAttr along = op.getAlongAttr();
   bool combines = isDivided(x) && !isDivided(op.getResult());
-  if (!leavesRank(along) && !combines)
+  bool chooses = op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min;
+  if (!leavesRank(along) && !combines && !(chooses && !isInOrder(spaceOf(x))))
     return success();
   OpBuilder b(op);
   Location loc = op.getLoc();

@@ -78,7 +78,7 @@ bool Distributor::isRemade(Value value, int64_t &bytes) {
   return !rows.empty() && saved > 0 && (!work || work.flopsPerRow() <= saved * kOperationsPerExchangedByte);
 }
 
-Value Distributor::rowsOfHalo(Value value) {
+Value Distributor::rowsOfHalo(Value value, bool forGradient) {
   if (Value made = ofHalo.lookup(value))
     return made;
   const RemoteMaps::Halo &halo = maps.haloOf(spaceOf(value));
@@ -104,6 +104,8 @@ Value Distributor::rowsOfHalo(Value value) {
     after(b, value);
     Value sent = Rules(b, loc).broadcast(value, halo.sent, typeOn(halo.send, value.getType()));
     made = TransferOp::create(b, loc, typeOn(halo.halo, value.getType()), sent);
+    if (forGradient)
+      return ofHalo[value] = made;
     ++numExchanged;
     remarkPassed(made.getDefiningOp(), DEBUG_TYPE, "exchange", [&] {
       return "rows of " + features(value) + " numbers of @" + spaceOf(value).getValue().str() + " are exchanged";
@@ -112,11 +114,11 @@ Value Distributor::rowsOfHalo(Value value) {
   return ofHalo[value] = made;
 }
 
-Value Distributor::exchange(Value value) {
+Value Distributor::exchange(Value value, bool forGradient) {
   if (Value made = exchanged.lookup(value))
     return made;
   const RemoteMaps::Halo &halo = maps.haloOf(spaceOf(value));
-  Value others = rowsOfHalo(value);
+  Value others = rowsOfHalo(value, forGradient);
   OpBuilder b(function.getContext());
   after(b, others);
   Rules r(b, value.getLoc());

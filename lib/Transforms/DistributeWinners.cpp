@@ -6,11 +6,13 @@
 //===----------------------------------------------------------------------===//
 //
 // The gradient of a maximum goes to one of its members: of equal ones to the first of the whole graph, whichever rank
-// has it. A rank's own elements are in the whole graph's order, so the first of its own is known by itself. What ranks
+// has it. A rank's own elements are in the whole graph's order, but for tuples of others' elements, so the first of its
+// own is known by itself. What ranks
 // tell each other is that one's value and its place in the whole graph's order, and the least of these wins.
 //
-// Places are lists of numbers, of which the first that differ decide: the branches of unions, then two digits of the
-// number in the whole graph (an input, S.order), which a float32 holds exactly.
+// Places are lists of numbers, of which the first that differ decide: the branches of unions, the places of a tuple's
+// elements, and in the end two digits of a number in the whole graph (an input, S.order), which a float32 holds
+// exactly.
 //
 // All of this is for the gradient alone. It is the second operand of derive_as, so a program without gradients has
 // nothing of it.
@@ -40,40 +42,67 @@ static Value isSame(Rules &r, Value value, Value largest) {
   return r.select(r.binary(BinaryKind::Ne, value, value), r.number(1, value), r.binary(BinaryKind::Eq, value, largest));
 }
 
-std::optional<SmallVector<Value>> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
+bool Distributor::isInOrder(FlatSymbolRefAttr name) {
+  SpaceOp space = maps.space(name);
+  auto isSpaceInOrder = [&](Attribute of) { return isInOrder(cast<FlatSymbolRefAttr>(of)); };
+  switch (space.getKind()) {
+  case SpaceKind::Root:
+  case SpaceKind::Static:
+    return true;
+  case SpaceKind::Filter:
+    return isInOrder(space.getBaseAttr());
+  case SpaceKind::Union:
+    return llvm::all_of(space.getPartsAttr(), isSpaceInOrder);
+  case SpaceKind::Distinct: // Elements of other ranks come last.
+    return llvm::all_of(space.getMapsAttr(), [&](Attribute of) {
+      auto map = cast<FlatSymbolRefAttr>(of);
+      return !maps.isRemote(map) && isInOrder(maps.map(map).getToAttr());
+    });
+  }
+  llvm_unreachable("unknown space kind");
+}
+
+SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
   if (auto known = places.find(name); known != places.end())
     return known->second;
   SpaceOp space = maps.space(name);
   Location loc = function.getLoc();
-  auto typeOf = [&](ArrayRef<int64_t> features) { return getTensorOn(name, ShapedType::kDynamic, features, element); };
-  SmallVector<SmallVector<Value>> branches; // or the base alone
-  auto need = [&](Attribute of) {
-    auto found = placesOf(cast<FlatSymbolRefAttr>(of), element);
-    if (found)
-      branches.push_back(std::move(*found));
-    return found.has_value();
-  };
-  if (space.getKind() == SpaceKind::Static || space.getKind() == SpaceKind::Distinct ||
-      (space.getKind() == SpaceKind::Filter && !need(space.getBaseAttr())) ||
-      (space.getKind() == SpaceKind::Union && !llvm::all_of(space.getPartsAttr(), need)))
-    return std::nullopt;
+  // Places of what it is made of.
+  SmallVector<SmallVector<Value>> parts;
+  auto need = [&](FlatSymbolRefAttr of) { parts.push_back(placesOf(of, element)); };
+  if (space.getKind() == SpaceKind::Filter)
+    need(space.getBaseAttr());
+  if (space.getKind() == SpaceKind::Union)
+    for (Attribute part : space.getPartsAttr())
+      need(cast<FlatSymbolRefAttr>(part));
+  if (space.getKind() == SpaceKind::Distinct)
+    for (Attribute of : space.getMapsAttr()) {
+      auto map = cast<FlatSymbolRefAttr>(of);
+      FlatSymbolRefAttr to = maps.map(map).getToAttr();
+      need(maps.isRemote(map) ? maps.ownOf(to) : to);
+    }
 
   // All of them are at the beginning of the function, each after what it is made of.
   OpBuilder b(function.getContext());
   lastPlace ? b.setInsertionPointAfter(lastPlace) : b.setInsertionPointToStart(&function.getBody().front());
   Rules r(b, loc);
+  int64_t extent = space.getExtent() ? int64_t(*space.getExtent()) : ShapedType::kDynamic;
+  auto typeOf = [&](ArrayRef<int64_t> features) { return getTensorOn(name, extent, features, element); };
   SmallVector<Value> made;
-  if (space.getKind() == SpaceKind::Root) {
+  switch (space.getKind()) {
+  case SpaceKind::Root:
+  case SpaceKind::Static: {
     Value digits = insertNumbers(name, ".order", typeOf({2}), loc);
-    if (!digits)
-      return std::nullopt;
     for (int64_t i : {0, 1})
       made.push_back(r.reshape(SliceOp::create(b, loc, typeOf({1}), digits, 0, i), {}));
-  } else if (space.getKind() == SpaceKind::Filter) {
-    for (Value number : branches.front())
+    break;
+  }
+  case SpaceKind::Filter:
+    for (Value number : parts.front())
       made.push_back(r.broadcast(number, maps.inclusionOf(space), typeOf({})));
-  } else {
-    for (auto [i, branch] : llvm::enumerate(branches)) {
+    break;
+  case SpaceKind::Union:
+    for (auto [i, branch] : llvm::enumerate(parts)) {
       auto part = cast<FlatSymbolRefAttr>(space.getPartsAttr()[i]);
       Value is = ConstantOp::create(b, loc, RankedTensorType::get({}, element), b.getF64FloatAttr(double(i)));
       branch.insert(branch.begin(), r.broadcast(is, all, getTensorOn(part, ShapedType::kDynamic, {}, element)));
@@ -83,6 +112,15 @@ std::optional<SmallVector<Value>> Distributor::placesOf(FlatSymbolRefAttr name, 
         sum = sum ? r.add(sum, moved) : moved;
       }
     }
+    break;
+  case SpaceKind::Distinct: // As tuples are compared.
+    for (auto [i, ofTarget] : llvm::enumerate(parts))
+      for (Value number : ofTarget) {
+        FlatSymbolRefAttr projection = maps.projectionOf(space, int64_t(i));
+        Value there = maps.isRemote(projection) ? exchange(number, /*forGradient=*/true) : number;
+        made.push_back(r.broadcast(there, projection, typeOf({})));
+      }
+    break;
   }
   lastPlace = &*std::prev(b.getInsertionPoint());
   return places[name] = made;
@@ -105,7 +143,7 @@ Distributor::Winner Distributor::winnerHere(OpBuilder &b, Location loc, ReduceKi
 
   Value largest = r.reduce(kind, x, along, owners);
   Winner winner{orNone(largest, kind == ReduceKind::Max ? -kInfinity : kInfinity), largest, {}};
-  if (!members.gradient) { // Elements, of which the first has the least place.
+  if (members.inOrder) { // Elements, of which the first has the least place.
     Value number = r.reduce(kind == ReduceKind::Max ? ReduceKind::ArgMax : ReduceKind::ArgMin, x, along, owners);
     Value own = ElementOp::create(b, loc, Rules::withFeatures(x.getType(), onesFor(x)), UnitAttr());
     Value mine = IsElementOp::create(b, loc, x.getType(), back(number), own);
@@ -117,6 +155,7 @@ Distributor::Winner Distributor::winnerHere(OpBuilder &b, Location loc, ReduceKi
   }
   Value mine = isSame(r, x, back(winner.value));
   for (Value place : members.places) {
+    place = r.reshape(place, place.getType() == x.getType() ? getFeatureShape(x.getType()) : onesFor(x));
     Value least = r.reduce(ReduceKind::Min, r.select(mine, place, r.number(kInfinity, x)), along, owners);
     winner.places.push_back(orNone(least, kInfinity));
     mine = r.mul(mine, r.binary(BinaryKind::Eq, place, back(least)));
@@ -181,11 +220,9 @@ Distributor::Winner Distributor::winnerOf(OpBuilder &b, Location loc, ReduceKind
 }
 
 Value Distributor::largestWithWinner(OpBuilder &b, Location loc, ReduceKind kind, Value x, Map along) {
-  std::optional<SmallVector<Value>> placesOfX = placesOf(spaceOf(x), elementOf(x));
-  if (!placesOfX)
-    return largest(b, loc, kind, x, along);
   Rules r(b, loc);
-  Winner winner = winnerOf(b, loc, kind, {x, Value(), *placesOfX}, along);
+  SmallVector<Value> where = placesOf(spaceOf(x), elementOf(x));
+  Winner winner = winnerOf(b, loc, kind, {x, x, where, isInOrder(spaceOf(x))}, along);
   Value best = DeriveAsOp::create(b, loc, winner.value.getType(), winner.value, winner.gradient);
   return r.select(countMembers(b, loc, x, along), best, r.number(0, best));
 }

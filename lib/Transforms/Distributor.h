@@ -71,10 +71,10 @@ private:
   // DistributeRows.cpp
   /// A value that all ranks have, where it meets what each has of its own.
   Value vary(Value value);
-  /// Own rows, then those of the halo.
-  Value exchange(Value value);
+  /// Own rows, then those of the halo. `forGradient`: it is not needed but for a derivative.
+  Value exchange(Value value, bool forGradient = false);
   /// Rows of the halo, of a value on own elements.
-  Value rowsOfHalo(Value value);
+  Value rowsOfHalo(Value value, bool forGradient = false);
   /// Bytes that have to be transferred for that, for each element.
   int64_t bytesOfHalo(Value value);
   bool isReadByOthers(Value value);
@@ -82,7 +82,6 @@ private:
   bool isRemade(Value value, int64_t &bytes);
   Value move(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
   /// Rows of the halo, on a union, as those that go back to where they are own.
-  /// `forGradient`: it is not needed but for a derivative.
   Value sendBack(OpBuilder &b, Location loc, Value onUnion, bool forGradient = false);
   /// From sums for own elements and the halo to those of own elements, of which other ranks have parts.
   Value bringBack(OpBuilder &b, Location loc, Value onUnion);
@@ -114,14 +113,17 @@ private:
 
   // DistributeWinners.cpp
   /// The largest (or least) number of each owner's members on all ranks, or infinity, as of largestOrNone; the same
-  /// as its gradient goes (null: it is the members themselves); and the place of the first that has it.
+  /// as its gradient goes; and the place of the first that has it. Or the members: `inOrder` if they are elements whose
+  /// numbers rise as their places do.
   struct Winner {
     Value value, gradient;
     llvm::SmallVector<Value> places;
+    bool inOrder = false;
   };
-  /// Where elements come in the whole graph's order: lists of numbers, the first of which decides. Nothing where a rank
-  /// cannot tell.
-  std::optional<llvm::SmallVector<Value>> placesOf(mlir::FlatSymbolRefAttr space, mlir::Type element);
+  /// Where elements come in the whole graph's order: lists of numbers, the first of which decides.
+  llvm::SmallVector<Value> placesOf(mlir::FlatSymbolRefAttr space, mlir::Type element);
+  /// Whether the numbers of a rank's own elements rise as their places do.
+  bool isInOrder(mlir::FlatSymbolRefAttr space);
   Winner winnerHere(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
   Winner winnerOf(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
   /// As `largest`; the gradient goes to the first that has it.

@@ -197,11 +197,19 @@ FlatSymbolRefAttr RemoteMaps::findOrDeclare(SpaceOp from, MapKind kind, FlatSymb
     name += "_";
   OpBuilder b(module.getContext());
   b.setInsertionPointAfter(from);
-  return declareMap(b, name, kind, FlatSymbolRefAttr::get(from), to, part.has_value(), part, {});
+  return declareMap(b, name, kind, FlatSymbolRefAttr::get(from), to, /*partial=*/kind == MapKind::Part, part, {});
 }
 
 FlatSymbolRefAttr RemoteMaps::inclusionOf(SpaceOp filter) {
   return findOrDeclare(filter, MapKind::Inclusion, filter.getBaseAttr(), std::nullopt);
+}
+
+FlatSymbolRefAttr RemoteMaps::projectionOf(SpaceOp tuples, int64_t place) {
+  auto of = cast<FlatSymbolRefAttr>(tuples.getMapsAttr()[size_t(place)]);
+  FlatSymbolRefAttr found = findOrDeclare(tuples, MapKind::Projection, map(of).getToAttr(), place);
+  if (isRemote(of))
+    remote.insert(found.getAttr());
+  return found;
 }
 
 FlatSymbolRefAttr RemoteMaps::partOf(SpaceOp joined, int64_t branch) {

@@ -59,8 +59,9 @@ public:
   /// The same, by the union.
   mlir::FlatSymbolRefAttr ownOf(mlir::FlatSymbolRefAttr all) const { return owns.lookup(all.getAttr()); }
 
-  /// From a filter to its base, and from a union to a branch: declared if they are not.
+  /// From a filter to its base, from a union to a branch, and from tuples to an element: declared if they are not.
   mlir::FlatSymbolRefAttr inclusionOf(mpdfg::SpaceOp filter);
+  mlir::FlatSymbolRefAttr projectionOf(mpdfg::SpaceOp tuples, int64_t place);
   mlir::FlatSymbolRefAttr partOf(mpdfg::SpaceOp joined, int64_t branch);
 
   /// The map that each root space goes along, by space, as strings.

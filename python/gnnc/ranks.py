@@ -206,8 +206,11 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
             value = _dense(tensors, name, found["dims"][0], np.float64 if wide else np.float32)
         elif name in tensors:
             value = tensors[name]
-        elif found.get("numbers") and (of := name.removesuffix("order") + "global") in tensors:
-            numbers = tensors[of]  # in the whole graph: two digits of each
+        elif found.get("numbers") and name.endswith(".order"):
+            # Two digits of each number in the whole graph; of a static space every rank has all.
+            numbers = tensors.get(name.removesuffix("order") + "global")
+            if numbers is None:
+                numbers = np.arange(graph.extent(found["space"]))
             value = np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype("f8" if wide else "f4")
         else:
             continue

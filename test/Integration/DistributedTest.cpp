@@ -307,6 +307,19 @@ INSTANTIATE_TEST_SUITE_P(Models, Distributed,
       output type = max(r, along: ntype)
       output all = min(u, along: all)
     })"},
+                                         // Tuples are in the order of what they are of, which a part does not have.
+                                         Recipe{"EqualMaximaOfTuples", R"(
+    model M(edge_type: int = 4) {
+      space pair = distinct(dst, src)
+      space kind = distinct(dst, etype, src)
+      input x: node[in = 3], e: edge[in], z: node[in]
+      let r = sign(detach(x)) + (x - detach(x))
+      let u = sum(sign(detach(e)) + (e - detach(e)), along: pair)
+      output most = max(r.pair.src, along: pair.dst) * z
+      output least = min(u, along: pair.src)
+      output kinds = max(r.kind.src, along: kind.etype)
+      output all = max(u, along: all)
+    })"},
                                          Recipe{"Pooling", R"(
     import std
     model M(node_type: int = 3) {

@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <numeric>
 #include <thread>
 
 using namespace gnnc;
@@ -165,7 +166,13 @@ const std::vector<int64_t> *Ranks::elementsOf(llvm::StringRef space, int rank) c
 }
 
 Tensor Ranks::numbersOf(llvm::StringRef space, int rank, bool inDigits) const {
-  const std::vector<int64_t> &own = *elementsOf(space, rank);
+  std::vector<int64_t> own;
+  if (const std::vector<int64_t> *known = elementsOf(space, rank)) {
+    own = *known;
+  } else { // static
+    own.resize(size_t(wholeGraph.extents.lookup(space)));
+    std::iota(own.begin(), own.end(), int64_t(0));
+  }
   if (inDigits) {
     // Digits of few bits, so that both matter in small graphs too.
     Tensor digits = Tensor::zeros({int64_t(own.size()), 2});

@@ -250,6 +250,30 @@ func.func @f(%s: tensor<1xf32>) -> tensor<?x1xf32, #mpdfg.on<@both>> {
 
 // -----
 
+// A part has tuples in another order than the whole graph, so that their places are asked even where no rank but one has
+// members.
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+mpdfg.space @pair distinct {base = @edge, maps = [@dst, @src]}
+mpdfg.map @pair.dst projection from @pair to @node {part = 0 : i64}
+// CHECK-LABEL: func @largest_of_tuples(
+// CHECK-SAME: tensor<?x2xf32, #mpdfg.on<@node>> {mpdfg.name = "node.order", mpdfg.numbers, mpdfg.role = #mpdfg.role<input>}
+func.func @largest_of_tuples(%x: tensor<?x8xf32, #mpdfg.on<@pair>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+  // CHECK: mpdfg.transfer %{{.*}} : tensor<?xf32, #mpdfg.on<@node.send>> -> tensor<?xf32, #mpdfg.on<@node.halo>>
+  // CHECK: mpdfg.broadcast %{{.*}} along @pair.dst
+  // CHECK: mpdfg.broadcast %{{.*}} along @pair.part1 : tensor<?xf32, #mpdfg.on<@node.all>> -> tensor<?xf32, #mpdfg.on<@pair>>
+  // CHECK: %[[MOST:[a-z0-9]+]] = mpdfg.reduce max %{{.*}} along @pair.dst
+  // CHECK-COUNT-4: mpdfg.reduce min %{{.*}} along @pair.dst
+  // CHECK: %[[WINNER:[a-z0-9]+]] = mpdfg.reduce sum %{{.*}} along @pair.dst
+  // CHECK: mpdfg.derive_as %{{.*}}, %[[WINNER]]
+  %0 = mpdfg.reduce max %x along @pair.dst : tensor<?x8xf32, #mpdfg.on<@pair>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x8xf32, #mpdfg.on<@node>>
+}
+
+// -----
+
 // Pairs of senders and types are on each rank that has such an edge: what is read there comes from the sender.
 // CHECK-DAG: mpdfg.space @pair distinct {base = @edge, maps = [@src, @kind]}
 // CHECK-DAG: mpdfg.map @pair.src projection from @pair to @node.all

@@ -250,14 +250,19 @@ TEST(BoundGraph, RefusesMalformedSparseInputs) {
 
 /// Those of float32 are below 2^24.
 TEST(GraphFile, PlacesInTheWholeGraphAreTwoDigits) {
-  ModelInfo model = modelWith(R"("spaces":[{"name":"node","kind":"root"}],"maps":[],)"
-                              R"("inputs":[{"name":"node.order","space":"node","dims":[2],"numbers":true}])");
-  SafetensorsFile file = FileBuilder()
-                             .add<int64_t>("node.global", {3}, {7, (3 << 20) + 5, (int64_t(1) << 40) + 1})
-                             .metadata({{"num_nodes", "3"}, {"num_nodes.global", "2000000000000"}})
-                             .build();
-  BoundGraph graph = llvm::cantFail(BoundGraph::create(file, model));
-  EXPECT_EQ(inputOf(graph, "node.order"), (std::vector<float>{0, 7, 3, 5, 1 << 20, 1}));
+  ModelInfo model =
+      modelWith(R"("spaces":[{"name":"node","kind":"root"},{"name":"type","kind":"static","extent":2}],"maps":[],)"
+                R"("inputs":[{"name":"node.order","space":"node","dims":[2],"numbers":true},)"
+                R"({"name":"type.order","space":"type","dims":[2],"numbers":true}],"distributed":{"along":{}})");
+  SafetensorsFile file =
+      FileBuilder()
+          .add<int64_t>("node.global", {3}, {7, (3 << 20) + 5, (int64_t(1) << 40) + 1})
+          .metadata({{"parts", "2"}, {"rank", "1"}, {"num_nodes", "3"}, {"num_nodes.global", "2000000000000"}})
+          .build();
+  llvm::Expected<BoundGraph> graph = BoundGraph::create(file, model);
+  ASSERT_TRUE(bool(graph)) << llvm::toString(graph.takeError());
+  EXPECT_EQ(inputOf(*graph, "node.order"), (std::vector<float>{0, 7, 3, 5, 1 << 20, 1}));
+  EXPECT_EQ(inputOf(*graph, "type.order"), (std::vector<float>{0, 0, 0, 1}));
 }
 
 } // namespace
