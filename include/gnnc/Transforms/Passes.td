@@ -87,7 +87,9 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     a static space is combined over all ranks. A softmax with members on several ranks is split into the largest number
     and the sum of powers of each owner. A value that all ranks have is marked with `vary` where it meets one that is
     divided. Random numbers of elements are made of the elements' numbers in the whole graph, which are a further
-    input. Errors are winners among elements of several ranks, and random numbers on distinct spaces.
+    input. So are their places, by which a maximum's gradient goes to the member that one process would take. Tuples of a
+    distinct space that no map leads to a rank's own elements are copied to each rank with members of them. Errors are
+    winners among elements of several ranks, random numbers on distinct spaces, and what is about copied tuples.
 
     Example: test/Transforms/distribute.mlir
   }];
