@@ -251,6 +251,7 @@ private:
   void opUnsqueeze(const NormalNode &node);
   void opExpand(const NormalNode &node);
   void opRepeat(const NormalNode &node);
+  Tensor moved(const NormalNode &node, const Tensor &x) const;
   void opTranspose(const NormalNode &node);
   void opSelect(const NormalNode &node);
   void opSlice(const NormalNode &node);
@@ -271,6 +272,7 @@ private:
   void opIndexPut(const NormalNode &node);
   void opSegmentReduce(const NormalNode &node);
   void opOneHot(const NormalNode &node);
+  void opBucketize(const NormalNode &node);
   void opBatchNorm(const NormalNode &node);
   void opLayerNorm(const NormalNode &node);
   void opDropout(const NormalNode &node);

@@ -42,6 +42,17 @@ void Recover::opOneHot(const NormalNode &node) {
   define(node, isPlace(unsqueezed(x, x.dims.size()), x.dims.size(), classes.getNumber()));
 }
 
+/// How many of the boundaries are below a number, or, with `right`, not above it: as many comparisons as boundaries.
+void Recover::opBucketize(const NormalNode &node) {
+  bool isSearch = node.op == "searchsorted";
+  Tensor bounds = tensor(node, isSearch ? "sorted_sequence" : "boundaries"), x = tensor(node, "self");
+  bool right = flag(node, "right", false) || string(node, "side", "left") == "right";
+  if (bounds.dims.size() != 1 || !choices(bounds, 0) || has(node, "sorter"))
+    throw Refusal{"'" + node.op + "' among others than at most 4096 boundaries in one list"};
+  Tensor isBelow = binary(right ? "<=" : "<", bounds, unsqueezed(x, x.dims.size()));
+  define(node, fold("sum", isBelow, {x.dims.size()}, false));
+}
+
 /// The size of an axis of which computed numbers choose; nothing if it is no such axis.
 std::optional<int64_t> Recover::choices(const Tensor &x, size_t dim) const {
   const Dim &each = x.dims.at(dim);

@@ -65,6 +65,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"index_put", &R::opIndexPut},
         {"segment_reduce", &R::opSegmentReduce},
         {"one_hot", &R::opOneHot},
+        {"bucketize", &R::opBucketize},
+        {"searchsorted", &R::opBucketize},
         {"batch_norm", &R::opBatchNorm},
         {"_native_batch_norm_legit_no_training", &R::opBatchNorm},
         {"_native_batch_norm_legit", &R::opBatchNorm},
@@ -158,7 +160,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opFull, {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
                      "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill"});
     add(&R::opReshape, {"view", "reshape", "flatten", "unflatten", "_unsafe_view", "view_as", "reshape_as", "ravel"});
-    add(&R::opTranspose, {"t", "transpose", "permute", "numpy_T"});
+    add(&R::opTranspose,
+        {"t", "transpose", "permute", "numpy_T", "swapaxes", "swapdims", "movedim", "moveaxis", "mT", "adjoint"});
     add(&R::opSplit, {"split", "split_with_sizes", "chunk", "unbind"});
     add(&R::opFold, {"sum", "mean", "amax", "amin", "logsumexp"});
     add(&R::opMaxDim, {"max", "min"});
@@ -228,6 +231,31 @@ void Recover::opRepeat(const NormalNode &node) {
   define(node, x);
 }
 
+/// Axes at other places; those that are not named keep their order.
+Tensor Recover::moved(const NormalNode &node, const Tensor &x) const {
+  size_t rank = x.dims.size();
+  auto places = [&](const char *name) {
+    std::vector<int64_t> found = integers(node, name);
+    if (found.empty())
+      found = {integer(node, name, 0)};
+    for (int64_t &each : found)
+      each += each < 0 ? int64_t(rank) : 0;
+    return found;
+  };
+  std::vector<int64_t> from = places("source"), to = places("destination");
+  std::vector<Dim> rest;
+  for (size_t i = 0; i < rank; ++i)
+    if (!llvm::is_contained(from, int64_t(i)))
+      rest.push_back(x.dims[i]);
+  Tensor result{{}, x.value};
+  auto next = rest.begin();
+  for (size_t i = 0; i < rank; ++i) {
+    auto named = llvm::find(to, int64_t(i));
+    result.dims.push_back(named == to.end() ? *next++ : x.dims.at(size_t(from.at(size_t(named - to.begin())))));
+  }
+  return result;
+}
+
 void Recover::opTranspose(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t rank = x.dims.size();
@@ -237,11 +265,15 @@ void Recover::opTranspose(const NormalNode &node) {
       result.dims.push_back(x.dims.at(size_t(dim < 0 ? dim + int64_t(rank) : dim)));
     return define(node, result);
   }
-  if (node.op == "numpy_T")
+  if (node.op == "movedim" || node.op == "moveaxis")
+    return define(node, moved(node, x));
+  if (node.op == "mT" || node.op == "adjoint")
+    std::swap(x.dims.at(rank - 1), x.dims.at(rank - 2));
+  else if (node.op == "numpy_T")
     std::reverse(x.dims.begin(), x.dims.end());
   else if (rank >= 2)
-    std::swap(x.dims[node.op == "t" ? 0 : axisNumber(node, "dim0", 0, rank)],
-              x.dims[node.op == "t" ? 1 : axisNumber(node, "dim1", 1, rank)]);
+    std::swap(x.dims[node.op == "t" ? 0 : axisNumber(node, has(node, "axis0") ? "axis0" : "dim0", 0, rank)],
+              x.dims[node.op == "t" ? 1 : axisNumber(node, has(node, "axis1") ? "axis1" : "dim1", 1, rank)]);
   define(node, x);
 }
 

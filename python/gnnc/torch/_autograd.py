@@ -80,10 +80,13 @@ def pull_back(
         else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
             cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
-    if not halves.wanted:
-        return [None] * len(operands)
-    found = executor.run_second_half(bound, halves, operands, [dense[i] for i in executor.seeds], outputs, lease)
-    return [None if place is None else found[place] for place in halves.places]
+    gradients: list[Tensor | None] = [None] * len(operands)
+    if halves.wanted:
+        found = executor.run_second_half(bound, halves, operands, [dense[i] for i in executor.seeds], outputs, lease)
+        gradients = [None if place is None else found[place] for place in halves.places]
+    for i in halves.zeros:
+        gradients[i] = torch.zeros_like(operands[i])
+    return gradients
 
 
 _requires_grad = attrgetter("requires_grad")

@@ -119,10 +119,15 @@ _empty_like = torch.empty_like
 class Halves:
     """The two halves of a gradient that is asked for with respect to some operands alone."""
 
-    __slots__ = ("first", "gradient", "places", "second", "wanted", "workspace_bytes")
+    __slots__ = ("first", "gradient", "places", "second", "wanted", "workspace_bytes", "zeros")
 
     def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
         names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
+        #: Operands whose gradients depend on no cotangent, as behind `round`: they are 0, and no result of the second half.
+        half = executor.second_half
+        self.zeros = [i for i, name in enumerate(names) if name is not None and half and name not in half.outputs]
+        for i in self.zeros:
+            names[i] = None
         self.wanted = [name for name in names if name is not None]
         #: Of each operand, the number of its gradient among those that are computed.
         self.places = [None if name is None else self.wanted.index(name) for name in names]

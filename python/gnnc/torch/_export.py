@@ -203,8 +203,8 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _refined(
     message: str, dimensions: list[dict[int, Any] | None], moving: Sequence[Any] | None
 ) -> list[dict[int, Any] | None] | None:
-    """Sizes as torch suggests: `size_1 = size_0`, `size_2 = 16` for a size that is fixed, or another least size, as of row
-    pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
+    """Sizes as torch suggests: `size_1 = size_0`, `size_2 = 16` for a size that is fixed, or bounds, as of row pointers, of
+    which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
     None: no suggestion."""
     _, found, suggestions = message.partition("Suggested fixes:")
     changes: dict[str, str] = {}
@@ -219,9 +219,12 @@ def _refined(
     result: list[dict[int, Any] | None] = []
     changed = False
     for name, value in changes.items():
-        least = re.fullmatch(r"Dim\('\w+'.*\bmin=(\d+).*\)", value)
-        if least and name in known and int(least[1]) > known[name].min:
-            known[name], changed = Dim(name, min=int(least[1])), True
+        if value.startswith("Dim(") and name in known:
+            bounds = {kind: int(number) for kind, number in re.findall(r"\b(min|max)=(\d+)", value)}
+            bounds["min"] = max(bounds.get("min", 2), known[name].min)
+            new_dim = Dim(name, **bounds)
+            changed |= (new_dim.min, new_dim.max) != (known[name].min, known[name].max)
+            known[name] = new_dim
     for i, dims in enumerate(dimensions):
         new: dict[int, Any] = {}
         for dimension, dim in (dims or {}).items():
@@ -232,7 +235,7 @@ def _refined(
             changed = True
             if value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
-            elif moving is not None and moving[i].dtype.is_floating_point:
+            elif value.isdigit() and moving is not None and moving[i].dtype.is_floating_point:
                 later = (d for d in range(dimension + 1, moving[i].dim()) if moving[i].shape[d] > 1)
                 new |= {d: Dim(f"size_{i}", min=2) for d in itertools.islice(later, 1)}
             # Otherwise it is a number: no name, so the example's size is compiled in.

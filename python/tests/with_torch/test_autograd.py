@@ -33,6 +33,22 @@ class AutogradTest(TorchTest):
         expected = self.gradients(self.module(self.x, self.edges), cotangent)
         self.assertClose(self.gradients(self.fast(self.x, self.edges), cotangent), expected)
 
+    def test_gradients_that_are_zero_everywhere(self) -> None:
+        class Rounded(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return super().forward(x.round(), edge_index)
+
+        module = Rounded()
+        fast = gnnc.compile(module, (self.x, self.edges))
+        self.wanted = [self.x, *module.parameters()]
+        expected = self.gradients(module(self.x, self.edges))
+        self.assertFalse(expected[0].any())
+        output = fast(self.x, self.edges)
+        self.assertClose(self.gradients(output, retain_graph=True), expected)
+        self.assertClose(self.gradients(output), expected)
+        (alone,) = torch.autograd.grad(fast(self.x, self.edges).sum(), self.x)
+        self.assertClose(alone, expected[0])
+
     def test_cotangents_of_stride_zero(self) -> None:
         self.fast(self.x, self.edges).sum().backward()
         expected = self.gradients(self.module(self.x, self.edges))

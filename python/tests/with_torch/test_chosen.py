@@ -79,9 +79,26 @@ class Ordered(nn.Module):
         return sums(values * (1 + places), edge_index) + y.square()
 
 
+class Intervals(nn.Module):
+    """Tables by the interval that a number is in; axes on their way to a product and back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table, self.lin = nn.Parameter(torch.randn(5, 3)), nn.Linear(3, 8)
+        self.weight = nn.Parameter(torch.randn(2, 4, 5))
+        self.register_buffer("bounds", torch.tensor([-1.0, -0.3, 0.3, 1.0]))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        inside = self.table[torch.bucketize(x, self.bounds)].sum(1)
+        inside = inside + self.table[torch.searchsorted(self.bounds, x[:, 1].contiguous(), side="right")]
+        heads = torch.bmm(self.lin(inside).view(-1, 2, 4).movedim(1, 0), self.weight)
+        heads = heads.moveaxis(0, -1).swapaxes(1, 2).mT.movedim((1, 2), (2, 1)).swapdims(-1, -2)
+        return sums(heads.reshape(x.shape[0], -1), edge_index) * x.sum(1, keepdim=True) / 64
+
+
 class ChosenTest(TorchTest):
     def test_outputs_and_gradients(self) -> None:
-        for make in (Classes, Codebook, Gates, Bins, Ordered):
+        for make in (Classes, Codebook, Gates, Bins, Ordered, Intervals):
             with self.subTest(make.__name__):
                 module, fast = make(), None
                 for nodes, edges in ((6, 14), (15, 40), (4, 5)):

@@ -65,6 +65,16 @@ TEST(RecoverChosenTest, PlacesOfEachRow) {
       "");
 }
 
+TEST(RecoverChosenTest, IntervalsCountBoundaries) {
+  for (bool right : {false, true}) {
+    ProgramBuilder b;
+    b.input("x", {"N"}).param("bounds", "bounds", {"5"});
+    b.integerNode("y", "bucketize.Tensor", {arg("self", "x"), arg("boundaries", "bounds"), arg("right", right)}, {"N"});
+    std::string sign = right ? " <= " : " < ";
+    EXPECT_EQ(b.output("y").missing({"  output y = sum(bounds" + sign + "x, over: f5)"}), "");
+  }
+}
+
 TEST(RecoverChosenTest, RowsOfNodesAreRefused) {
   ProgramBuilder b = best();
   b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"best"})}, {"N", "4"});

@@ -115,6 +115,16 @@ TEST(RecoverPartsTest, ComputedNumbersAreNoElements) {
   EXPECT_NE(b.output("y").text().find("refused: "), std::string::npos) << b.output("y").text();
 }
 
+TEST(RecoverPartsTest, AxesMoveAndKeepTheOrderOfTheOthers) {
+  ProgramBuilder b;
+  b.input("x", {"N", "2", "3", "4"});
+  b.node("first", "movedim.int", {arg("self", "x"), arg("source", -1), arg("destination", 1)}, {"N", "4", "2", "3"});
+  b.node("both", "movedim.intlist", {arg("self", "first"), ints("source", {1, 2}), ints("destination", {3, 1})},
+         {"N", "2", "3", "4"});
+  b.node("y", "swapaxes.default", {arg("self", "both"), arg("axis0", 1), arg("axis1", -1)}, {"N", "4", "3", "2"});
+  EXPECT_EQ(b.output("y").missing({"  output y = permute(x, (in, f3, f2))"}), "");
+}
+
 TEST(RecoverPartsTest, AllPairsAreRefused) {
   ProgramBuilder b = rows();
   b.node("t", "t.default", {arg("self", "x")}, {"4", "N"});
