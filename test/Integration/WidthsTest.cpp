@@ -29,6 +29,12 @@ struct Wide {
 void PrintTo(const Wide &wide, std::ostream *out) { *out << wide.name; }
 
 class Widths : public testing::TestWithParam<Wide> {};
+struct Many {
+  Wide wide;
+  size_t nodes, edges;
+};
+void PrintTo(const Many &many, std::ostream *out) { *out << many.wide.name; }
+class ManyRows : public testing::TestWithParam<Many> {};
 
 /// Two nodes have most edges, at either end: several items each on a GPU, and light owners that are long beside others.
 Graph withHubs() {
@@ -42,14 +48,13 @@ Graph withHubs() {
   return graph;
 }
 
-} // namespace
-
-TEST_P(Widths, MatchTheInterpreter) {
-  std::optional<frontend::ModelSpec> model = loadText(std::string("import std\n") + GetParam().text);
+/// Outputs and gradients of a model, in all the ways that it is compiled.
+void expectTheInterpreters(const Wide &wide, llvm::ArrayRef<Graph> graphs) {
+  std::optional<frontend::ModelSpec> model = loadText(std::string("import std\n") + wide.text);
   ASSERT_TRUE(model);
   std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, /*gradient=*/true);
   Program forward(*model);
-  for (const Graph &graph : {randomGraph(45, 260, 1), randomGraph(9, 1100, 2), withHubs()}) {
+  for (const Graph &graph : graphs) {
     Tensors tensors = randomTensors(*model, graph, 7);
     llvm::Expected<Tensors> outputs = forward.run(graph, tensors);
     ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
@@ -75,6 +80,46 @@ TEST_P(Widths, MatchTheInterpreter) {
     }
   }
 }
+
+} // namespace
+
+TEST_P(Widths, MatchTheInterpreter) {
+  expectTheInterpreters(GetParam(), {randomGraph(45, 260, 1), randomGraph(9, 1100, 2), withHubs()});
+}
+
+/// As many rows as warpgroups want (Kernels/Warpgroups.cuh), no multiple of their tiles, and too few.
+TEST_P(ManyRows, MatchTheInterpreter) {
+  const auto &[wide, nodes, edges] = GetParam();
+  expectTheInterpreters(wide, {randomGraph(nodes, edges, 1), randomGraph(45, 260, 1)});
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, ManyRows,
+                         testing::Values(
+                             // Two tiles with columns that are not there, and depths that are not there.
+                             Many{{"Odd", "model M { input x: node[in = 70]\n param W[in, out = 99], b[out]\n"
+                                          "output y = tanh(x @ W + b) }"},
+                                  8300,
+                                  60},
+                             Many{{"Heads",
+                                   "model M { input x: node[heads = 2, in = 64]\n param W[heads, in, out = 64]\n"
+                                   "output y = tanh(x @ W) }"},
+                                  8300,
+                                  60},
+                             Many{{"Rows", "model M { input x: node[heads = 3, in = 68]\n param W[in, out = 64]\n"
+                                           "output y = tanh(x @ W) }"},
+                                  8300,
+                                  60},
+                             // The product's rows are folded where they are.
+                             Many{{"Softmax", "model M { input x: node[in = 65]\n param W[in, out = 64]\n"
+                                              "output y = softmax(x @ W, over: out) }"},
+                                  16500,
+                                  60},
+                             // Rows of nodes that edges read, where nothing is rewritten.
+                             Many{{"Gathered", "model M { input x: node[in = 65]\n param W[in, out = 66]\n"
+                                               "output y = sum(tanh(x.src @ W)) }"},
+                                  45,
+                                  8300}),
+                         [](const auto &info) { return info.param.wide.name; });
 
 INSTANTIATE_TEST_SUITE_P(
     Layers, Widths,

@@ -115,6 +115,8 @@ bool gnnc::standin::compileForHost(const KernelText &text, std::string &image, s
                                      "-o",
                                      object};
   first.insert(first.end(), flags.begin(), flags.end());
+  if (text.hasWarpgroups)
+    first.push_back("-D__CUDA_ARCH_FEAT_SM90_ALL");
   second.insert(second.end(), flags.begin(), flags.end());
   bool works = isWritten && run(first, errors) && writeFile(preprocessed, withLaunches(readFile(preprocessed))) &&
                run(second, errors);

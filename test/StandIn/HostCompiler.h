@@ -21,6 +21,7 @@ constexpr const char kHostCode[] = "code for the host: ";
 struct KernelText {
   std::string text;
   std::vector<std::pair<std::string, std::string>> headers; ///< name, text
+  bool hasWarpgroups = false;                               ///< for sm_90a
 };
 
 /// As a shared object for the emulator (Emulation/Emulator.h), with what an image says before it. False: `log` says

@@ -71,6 +71,7 @@ EXPORTED int nvrtcCompileProgram(Program *program, int count, const char *const 
   for (int i = 0; i < count; ++i)
     if (const char *number = strchr(options[i], '_'); strncmp(options[i], "--gpu-architecture=", 19) == 0 && number)
       program->architecture = std::string("sm") + number;
+  program->text.hasWarpgroups = program->architecture == "sm_90a";
 #ifdef STAND_IN_EMULATES
   if (!gnnc::standin::compileForHost(program->text, program->hostCode, program->log))
     return kCompilation;

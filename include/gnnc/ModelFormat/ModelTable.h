@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 12;
+constexpr int64_t kTableVersion = 13;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -221,6 +221,9 @@ struct LaunchRec {
   int64_t isRuns;      // light owners alone; none but by a tuning. Items with a slot stay with the step's first launch
   int64_t isJoined;    // not launched: its blocks come before those of the launch that follows, whose kernel knows them
   int64_t isCounted;   // each of its blocks leaves a partial result
+  // Whose machine code it is for: 0: any; 90: that for sm_90; -90: any but that, PTX included. A step has launches for
+  // each, and those of other code are not there.
+  int64_t architecture;
   int64_t wordsAt, numWords; // WordRec
 };
 

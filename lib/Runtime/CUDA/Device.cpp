@@ -189,6 +189,7 @@ gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
   const DeviceImage *best = findImage(model.images, header.numImages, error), *end = model.images + header.numImages;
   if (!best)
     return GNNC_UNSUPPORTED;
+  codeFor = best->isPTX ? 0 : best->architecture;
   for (const DeviceImage *image = best; image != end; ++image)
     if (image->architecture == best->architecture && image->isPTX == best->isPTX) {
       if (gnnc_status status = loadImage(*image, modules[numModules], error))
@@ -202,6 +203,9 @@ gnnc_status Device::loadKernels(const Model &model, gnnc_error *error) {
     return driverError(driver, code, "cannot open the GPU", error);
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
+    functions[i] = nullptr;
+    if (!has(launch))
+      continue;
     int code = driver.getFunction(&functions[i], modules[launch.image], model.name(launch.kernel));
     // Above 48 KiB, what the kernel has besides counted in, it must be asked for.
     if (!code && launch.sharedBytes > 0)

@@ -118,6 +118,11 @@ public:
   int64_t processors() const { return numProcessors; }
   /// The object's own values of parameters and states, on the device.
   Address values() const { return modelValues; }
+  /// Whether the code that is loaded has a launch's kernel.
+  bool has(const table::LaunchRec &launch) const {
+    return launch.architecture < 0 ? codeFor != -launch.architecture
+                                   : launch.architecture == 0 || codeFor == launch.architecture;
+  }
   /// What a tuning for this device is called: 90 for compute capability 9.0.
   GNNC_OF_PART int64_t tunedAs() const;
   const Driver &driver;
@@ -162,6 +167,7 @@ private:
   int64_t numPreparationImages = 0;
   int device = -1;
   int architecture = 0; ///< 90 for compute capability 9.0
+  int64_t codeFor = 0;  ///< the architecture of the machine code that is loaded; 0: PTX, or none
   int64_t numProcessors = 0;
   char name[96] = "";
 

@@ -77,7 +77,7 @@ int64_t gridBlocks(const gnnc_graph &graph, int64_t step, int64_t launch) {
 gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handle stream) const {
   const Model &model = call.graph.model;
   const LaunchRec &record = model.launch(number);
-  if (record.isJoined)
+  if (record.isJoined || !has(record))
     return GNNC_OK;
   int64_t blocks = gridBlocks(call.graph, step, number);
   if (blocks == 0 && !call.recorder)

@@ -103,6 +103,8 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
     default:
       break;
     }
+    if (!device.has(launch))
+      count = mostCount = 0;
     auto blocksFor = [&](int64_t elements) {
       int64_t blocks = (elements * launch.perElement + launch.perBlock - 1) / launch.perBlock;
       int64_t most = launch.mostBlocksPerProcessor * device.processors() / (launch.gridY * launch.gridZ);

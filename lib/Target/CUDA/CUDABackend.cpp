@@ -53,7 +53,8 @@ static int64_t sharedBytesOf(int architecture) {
 }
 
 PrintOptions PrintOptions::forArchitectures(ProductArithmetic products, llvm::ArrayRef<int> architectures) {
-  PrintOptions options{products, *llvm::min_element(architectures), kMostSharedBytes};
+  PrintOptions options{products, *llvm::min_element(architectures), llvm::is_contained(architectures, 90),
+                       kMostSharedBytes};
   for (int architecture : architectures)
     options.sharedBytes = std::min(options.sharedBytes, sharedBytesOf(architecture));
   return options;
@@ -119,7 +120,8 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
   KernelTexts texts(
       (Twine("// Made by gnnc.\n#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"SlicedProduct.cuh\"\n"
              "#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n") +
-       StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : ""))
+       StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
+       (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n" : ""))
           .str());
   CUDASource source;
   auto failed = [] { return llvm::createStringError("internal error in code generation; the diagnostic says where"); };

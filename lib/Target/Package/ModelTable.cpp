@@ -509,6 +509,7 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
     entry.isRuns = launch.isRuns;
     entry.isJoined = launch.isJoined;
     entry.isCounted = launch.isCounted;
+    entry.architecture = launch.architecture;
     entry.wordsAt = append(words);
     entry.numWords = launch.words.size();
     launches.push_back(entry);

@@ -64,6 +64,110 @@ inline void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned 
     sum[n] += products[n];
 }
 
+#ifndef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kHasWarpgroups = false;
+#else
+constexpr bool kHasWarpgroups = true;
+
+/// Products that a thread has begun. Until they are waited for, their sums are not-a-number, and what they multiply
+/// must stay as it is: the right side is read then, and the left side compared.
+struct Products {
+  static constexpr int kMost = 64, kMostColumns = 128;
+  struct Product {
+    float *sums;
+    const unsigned *registers;
+    unsigned own[4], rows[2][8];
+    unsigned long long right;
+    int columns;
+    bool adds;
+  };
+  /// Sums that are not in their registers.
+  struct Sums {
+    float *registers;
+    float numbers[kMostColumns / 2];
+    int open;
+  };
+  Product begun[kMost];
+  int groupOf[kMost], count = 0, group = 0;
+  Sums held[4] = {};
+
+  Sums &sumsOf(float *registers, int columns) {
+    for (Sums &sums : held)
+      if (sums.open > 0 && sums.registers == registers)
+        return sums;
+    for (Sums &sums : held)
+      if (sums.open == 0) {
+        sums.registers = registers;
+        for (int i = 0; i < columns / 2; ++i)
+          sums.numbers[i] = registers[i], registers[i] = __uint_as_float(0x7fffffffu);
+        return sums;
+      }
+    emulator->fail({"wgmma", 0, __FILE__, __LINE__}, "more sums at a time than are emulated");
+    return held[0];
+  }
+  void finish(const Product &product) {
+    for (int i = 0; i < 4; ++i)
+      if (product.registers[i] != product.own[i])
+        emulator->fail({"wgmma", 0, __FILE__, __LINE__}, "its registers were written before it was done");
+    auto number = [](unsigned word) { return __uint_as_float(word & ~0x1fffu); };
+    const char *right = reinterpret_cast<const char *>(memory) + ((product.right & 0x3fff) << 4);
+    const unsigned toDepths = (product.right >> 16 & 0x3fff) << 4, toColumns = (product.right >> 32 & 0x3fff) << 4;
+    Sums &sums = sumsOf(product.sums, product.columns);
+    for (int at = 0; at < product.columns / 2; ++at) {
+      const unsigned column = at / 4 * 8 + emulation::ownLane() % 4 * 2 + at % 2;
+      const char *matrix = right + column / 8 * toColumns + column % 8 * 16;
+      float made = 0;
+      for (unsigned depth = 0; depth < 8; ++depth)
+        made += number(product.rows[at % 4 / 2][depth]) *
+                number(*reinterpret_cast<const unsigned *>(matrix + depth / 4 * toDepths + depth % 4 * 4));
+      sums.numbers[at] = product.adds ? sums.numbers[at] + made : made;
+    }
+    if (--sums.open == 0)
+      for (int at = 0; at < product.columns / 2; ++at)
+        sums.registers[at] = sums.numbers[at];
+  }
+  void waitFor(int groups) {
+    int done = 0;
+    while (done < count && groupOf[done] < group - groups)
+      finish(begun[done++]);
+    for (int i = done; i < count; ++i)
+      begun[i - done] = begun[i], groupOf[i - done] = groupOf[i];
+    count -= done;
+  }
+};
+inline Products &ownProducts() {
+  static Products all[1024];
+  return all[threadIdx.x];
+}
+
+inline void showToProducts() {}
+inline void beginProducts() {}
+inline void commitProducts() { ++ownProducts().group; }
+template <int Open> void waitForProducts() { ownProducts().waitFor(Open); }
+template <int Count> void holdRegisters(float (&)[Count]) {}
+template <int Columns>
+void multiplyAsync(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds,
+                   const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  struct Fragments {
+    unsigned a[4];
+  };
+  const emulation::Given<Fragments> all({"wgmma", Columns, file, line}, ~0u, {{a[0], a[1], a[2], a[3]}});
+  Products &own = ownProducts();
+  if (own.count == Products::kMost) {
+    emulator->fail({"wgmma", Columns, file, line}, "more products at a time than are emulated");
+    return;
+  }
+  Products::Product product{sums, a, {a[0], a[1], a[2], a[3]}, {}, right, Columns, adds};
+  for (unsigned depth = 0; depth < 8; ++depth) {
+    const Fragments rows = all.of(emulation::ownLane() / 4 * 4 + depth % 4);
+    product.rows[0][depth] = rows.a[depth / 4 * 2], product.rows[1][depth] = rows.a[depth / 4 * 2 + 1];
+  }
+  ++own.sumsOf(sums, Columns).open;
+  own.groupOf[own.count] = own.group;
+  own.begun[own.count++] = product;
+}
+#endif
+
 } // namespace gnnc
 
 #endif // GNNC_KERNELS_PTX_CUH

@@ -19,7 +19,7 @@ namespace {
 /// The steps of a function on a space @node whose body is `text`.
 std::vector<DeviceStep> stepsOf(mlir::MLIRContext &context, mlir::OwningOpRef<mlir::ModuleOp> &module,
                                 const std::string &signature, const std::string &text,
-                                ProductArithmetic products = ProductArithmetic::TF32x3) {
+                                const PrintOptions &options = {}) {
   context.loadDialect<mpdfg::MPDFGDialect, mpk::MPKDialect, mlir::func::FuncDialect>();
   module = mlir::parseSourceString<mlir::ModuleOp>("module { mpdfg.space @node root\n mpdfg.space @edge root\n"
                                                    " mpdfg.map @src root from @edge to @node\n"
@@ -29,13 +29,13 @@ std::vector<DeviceStep> stepsOf(mlir::MLIRContext &context, mlir::OwningOpRef<ml
   EXPECT_TRUE(module);
   if (!module)
     return {};
-  llvm::Expected<CUDASource> source = printModule(*module, {products});
+  llvm::Expected<CUDASource> source = printModule(*module, options);
   EXPECT_TRUE(bool(source)) << llvm::toString(source.takeError());
   return source ? std::move(source->steps) : std::vector<DeviceStep>();
 }
 
 /// The sum of outer products of rows of k and n numbers.
-std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, ProductArithmetic products) {
+std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, const PrintOptions &options) {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
   auto type = [&](int64_t size) {
@@ -47,7 +47,30 @@ std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, ProductAri
                  "%y = mpk.outer_sum over @node (%x, %g) batch " + std::to_string(batch) + " k " + std::to_string(k) +
                      " n " + std::to_string(n) + " : (" + lhs + ", " + rhs + ") -> " + result +
                      "\nreturn %y : " + result,
-                 products);
+                 options);
+}
+
+/// The product of rows of k numbers with a weight of k by n.
+std::vector<DeviceStep> product(int64_t k, int64_t n, const PrintOptions &options) {
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::string columns = std::to_string(n), lhs = "tensor<?x" + std::to_string(k) + "xf32, #mpdfg.on<@node>>",
+              rhs = "tensor<" + std::to_string(k) + "x" + columns + "xf32>",
+              result = "tensor<?x" + columns + "xf32, #mpdfg.on<@node>>";
+  return stepsOf(context, module, "(%x: " + lhs + ", %w: " + rhs + ") -> " + result,
+                 "%y = mpk.product over @node (%x, %w) batch 1 rows 1 k " + std::to_string(k) + " n " + columns +
+                     " : (" + lhs + ", " + rhs + ") -> " + result + "\nreturn %y : " + result,
+                 options);
+}
+
+/// How many launches have something to do for so many rows, where machine code for an architecture is loaded (0: PTX).
+int64_t launchesFor(const DeviceStep &step, int64_t rows, int architecture) {
+  return llvm::count_if(step.launches, [&](const Launch &launch) {
+    bool isThere = launch.architecture < 0 ? architecture != -launch.architecture
+                                           : launch.architecture == 0 || launch.architecture == architecture;
+    return isThere && launch.grid == GridKind::Elements && rows >= launch.leastMembers &&
+           (launch.belowMembers == 0 || rows < launch.belowMembers);
+  });
 }
 
 } // namespace
@@ -56,7 +79,7 @@ std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, ProductAri
 TEST(CUDALaunches, WeightsOfAnySize) {
   for (ProductArithmetic products : {ProductArithmetic::TF32x3, ProductArithmetic::FMA})
     for (auto [batch, k, n] : {std::tuple(1, 2048, 1024), {70000, 4, 4}, {1, 40000, 40000}, {300, 512, 4096}}) {
-      std::vector<DeviceStep> steps = outerSum(batch, k, n, products);
+      std::vector<DeviceStep> steps = outerSum(batch, k, n, {products});
       ASSERT_EQ(steps.size(), 1u);
       ASSERT_EQ(steps[0].launches.size(), 2u);
       const Launch &sum = steps[0].launches[0], &add = steps[0].launches[1];
@@ -74,14 +97,7 @@ TEST(CUDALaunches, WeightsOfAnySize) {
 /// A long product has a kernel for few rows and one for many: for each number of rows one of them.
 TEST(CUDALaunches, LongProductsOfFewRows) {
   for (int64_t k : {255, 256}) {
-    mlir::MLIRContext context;
-    mlir::OwningOpRef<mlir::ModuleOp> module;
-    std::string lhs = "tensor<?x" + std::to_string(k) + "xf32, #mpdfg.on<@node>>",
-                rhs = "tensor<" + std::to_string(k) + "x100xf32>", result = "tensor<?x100xf32, #mpdfg.on<@node>>";
-    std::vector<DeviceStep> steps =
-        stepsOf(context, module, "(%x: " + lhs + ", %w: " + rhs + ") -> " + result,
-                "%y = mpk.product over @node (%x, %w) batch 1 rows 1 k " + std::to_string(k) + " n 100 : (" + lhs +
-                    ", " + rhs + ") -> " + result + "\nreturn %y : " + result);
+    std::vector<DeviceStep> steps = product(k, 100, {});
     ASSERT_EQ(steps.size(), 1u);
     const Launch &last = steps[0].launches.back();
     EXPECT_EQ(last.belowMembers, 0);
@@ -99,6 +115,44 @@ TEST(CUDALaunches, LongProductsOfFewRows) {
     EXPECT_EQ(last.perBlock, 128);
     // All few blocks run at the same time: kStages of what SlicedProduct.cuh keeps of both operands.
     EXPECT_EQ(few.sharedBytes, 3 * 4 * (32 * 68 + 64 * (64 + 8)));
+  }
+}
+
+/// Where there is machine code for sm_90, warpgroups do products that are large enough; for each number of rows and
+/// each architecture there is one kernel, whose shared memory every such GPU has.
+TEST(CUDALaunches, Warpgroups) {
+  for (ProductArithmetic products : {ProductArithmetic::TF32x3, ProductArithmetic::TF32})
+    for (auto [k, n, columns] :
+         {std::tuple(256, 256, 64), {64, 64, 64}, {100, 65, 48}, {432, 64, 64}, {2900, 64, 0}, {63, 256, 0}}) {
+      PrintOptions options{products};
+      options.hasWarpgroups = true;
+      std::vector<DeviceStep> steps = product(k, n, options);
+      ASSERT_EQ(steps.size(), 1u);
+      int64_t many = 0;
+      for (const Launch &launch : steps[0].launches)
+        if (llvm::StringRef(launch.kernel).ends_with("_many")) {
+          ++many;
+          EXPECT_EQ(launch.architecture, 90);
+          EXPECT_EQ(launch.threads, 512);
+          EXPECT_EQ(launch.perBlock, 256);
+          EXPECT_EQ(launch.gridY, (n + columns - 1) / columns);
+          EXPECT_EQ(launch.sharedBytes, (k + 15) / 16 * 16 * columns * (products == ProductArithmetic::TF32 ? 4 : 8));
+          EXPECT_LE(launch.sharedBytes, kMostSharedBytes);
+        }
+      EXPECT_EQ(many, columns ? 1 : 0);
+      for (int64_t rows : {1, 4000, 4096, 8192, 16383, 16384, 10000000})
+        for (int architecture : {0, 80, 90})
+          EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << k << ", " << rows << ", " << architecture;
+    }
+  for (auto [k, n, isMany] : {std::tuple(256, 256, true), {65, 64, true}, {64, 256, false}, {256, 63, false}}) {
+    PrintOptions options;
+    options.hasWarpgroups = true;
+    std::vector<DeviceStep> steps = outerSum(1, k, n, options);
+    ASSERT_EQ(steps.size(), 1u);
+    EXPECT_EQ(steps[0].launches.size(), isMany ? 4u : 2u);
+    for (int64_t rows : {1, 8191, 8192, 10000000})
+      for (int architecture : {0, 80, 90})
+        EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << k << ", " << rows << ", " << architecture;
   }
 }
 

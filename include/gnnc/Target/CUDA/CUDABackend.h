@@ -31,6 +31,8 @@ struct CUDASource {
 struct PrintOptions {
   ProductArithmetic products = ProductArithmetic::TF32x3;
   int leastArchitecture = 80; ///< of those the text is compiled for; before 80 there is no TF32
+  /// Whether there is machine code for sm_90, whose kernels may be others.
+  bool hasWarpgroups = false;
   /// Bytes of shared memory that a block can have on all GPUs it is for. What can do with less takes no more.
   int64_t sharedBytes = 99 << 10;
 

@@ -62,6 +62,7 @@ struct Launch {
   bool isRuns = false;      ///< each group has a run of items; none but by tuning
   bool isJoined = false;    ///< not launched: its blocks come before those of the launch that follows
   bool isCounted = false;   ///< each of its blocks leaves a partial total
+  int architecture = 0;     ///< whose machine code it is for (ModelTable.h)
   llvm::SmallVector<Word> words;
 
   /// This many parts of the work along y, and z where these are too many: device::kMostAlongY. The last of

@@ -35,6 +35,7 @@
 namespace gnnc {
 
 using int64 = long long;
+using uint64 = unsigned long long;
 
 constexpr unsigned kAllLanes = 0xffffffffu;
 /// The lowest finite number, and the negative of the largest: where the running maximum of a softmax starts, and

@@ -28,17 +28,18 @@ namespace gnnc {
 /// Half a unit of the last of 11 bits: what tensor cores cut off is rounded if this is added before.
 constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
 
+/// Both parts of a number. An infinity minus itself would be a NaN; with a finite low part, infinities stay what they
+/// are. No true low part is larger than 2^116.
+GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
+  high = (__float_as_uint(x) + kHalf) & ~kCutOff;
+  low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f)) + kHalf;
+}
+
 /// One side's numbers of a step in both parts. Numbers of 16 bits have no low part: 11 bits are all they have.
 template <int Count, int Numbers> struct Parts {
   unsigned high[Count][Numbers], low[Count][Numbers];
 
-  GNNC_DEVICE void set(int i, int j, float x) {
-    high[i][j] = (__float_as_uint(x) + kHalf) & ~kCutOff;
-    // An infinity minus itself would be a NaN; with a finite low part, infinities stay what they are. No true low part
-    // is larger than 2^116.
-    float rest = fminf(x - __uint_as_float(high[i][j]), 0x1p116f);
-    low[i][j] = __float_as_uint(rest) + kHalf;
-  }
+  GNNC_DEVICE void set(int i, int j, float x) { splitNumber(x, high[i][j], low[i][j]); }
   GNNC_DEVICE void set(int i, int j, bf16 x) { high[i][j] = unsigned(x.bits) << 16; }
   GNNC_DEVICE void set(int i, int j, f16 x) { high[i][j] = __float_as_uint(widen(x)); }
 };

@@ -114,6 +114,103 @@ GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsi
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
+//===----------------------------------------------------------------------===//
+// Products of warpgroups: four warps, of which the first has a number that is a multiple of four, on sm_90 alone
+//===----------------------------------------------------------------------===//
+
+#ifndef __CUDA_ARCH_FEAT_SM90_ALL
+constexpr bool kHasWarpgroups = false;
+#else
+constexpr bool kHasWarpgroups = true;
+
+/// What was written to shared memory may be read by products after the next barrier.
+GNNC_DEVICE void showToProducts() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/// Before the first product that reads registers which were written, sums among them.
+GNNC_DEVICE void beginProducts() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+/// Products begun since the last commit are a group.
+GNNC_DEVICE void commitProducts() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+/// Waits until all but the latest Open groups are done. Before that, none of their registers may be touched.
+template <int Open> GNNC_DEVICE void waitForProducts() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Open) : "memory");
+}
+/// Keeps what is done with registers on its own side of a wait.
+template <int Count> GNNC_DEVICE void holdRegisters(float (&registers)[Count]) {
+  _Pragma("unroll") for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(registers[i])::"memory");
+}
+
+/// Begins to add the product of a warpgroup's 64 rows and 8 depths of TF32 in registers with 8 depths of Columns
+/// columns of shared memory (`right`, see MatrixUnits.cuh); without `adds` the sums begin with it.
+template <int Columns>
+GNNC_DEVICE void multiplyAsync(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds);
+template <>
+GNNC_DEVICE void multiplyAsync<8>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %9, 0; wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {"
+               "%0, %1, %2, %3}, "
+               "{%4, %5, %6, %7}, %8, p, 1, 1; }"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
+               : "memory");
+}
+template <>
+GNNC_DEVICE void multiplyAsync<16>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0; wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7}, "
+               "{%8, %9, %10, %11}, %12, p, 1, 1; }"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+                 "+f"(sums[6]), "+f"(sums[7])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
+               : "memory");
+}
+template <>
+GNNC_DEVICE void multiplyAsync<32>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+               "{%16, %17, %18, %19}, %20, p, 1, 1; }"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
+               : "memory");
+}
+template <>
+GNNC_DEVICE void multiplyAsync<64>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+               "{%32, %33, %34, %35}, %36, p, 1, 1; }"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
+                 "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
+                 "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
+                 "+f"(sums[30]), "+f"(sums[31])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
+               : "memory");
+}
+template <>
+GNNC_DEVICE void multiplyAsync<128>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+               "{%64, %65, %66, %67}, %68, p, 1, 1; }"
+               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
+                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
+                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
+                 "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
+                 "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
+                 "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
+                 "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
+                 "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]),
+                 "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]), "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]),
+                 "+f"(sums[54]), "+f"(sums[55]), "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]),
+                 "+f"(sums[60]), "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63])
+               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
+               : "memory");
+}
+#endif
+
 } // namespace gnnc
 
 #endif // GNNC_KERNELS_PTX_CUH

@@ -112,14 +112,23 @@ template <class S> GNNC_DEVICE void multiplyInSlices(const typename S::Args &arg
   }
 }
 
-/// The two kernels of a product, of which only one has something to do.
+/// Whether warpgroups do it (Warpgroups.cuh).
+template <class S> GNNC_DEVICE bool isForWarpgroups(const typename S::Args &args) {
+  return kHasWarpgroups && S::kManyRows > 0 && args.rows >= S::kManyRows;
+}
+
+/// The kernels of a product or an outer sum, of which only one has something to do.
 template <class S> GNNC_DEVICE void slicedProduct(const typename S::Args &args) {
   if (args.rows < S::kFewRows)
     multiplyInSlices<S>(args);
 }
 template <class S> GNNC_DEVICE void tallProduct(const typename S::Args &args) {
-  if (args.rows >= S::kFewRows)
+  if (args.rows >= S::kFewRows && !isForWarpgroups<S>(args))
     tensorProduct<S>(args);
+}
+template <class S> GNNC_DEVICE void fewOuterSum(const typename S::Args &args) {
+  if (!isForWarpgroups<S>(args))
+    tensorOuterSum<S>(args);
 }
 
 } // namespace gnnc

@@ -174,16 +174,21 @@ llvm::Expected<const Library &> compiler() {
 constexpr const char *kOptions[] = {"--std=c++20", "--device-as-default-execution-space", "--prec-div=false",
                                     "--prec-sqrt=false"};
 
+/// What NVRTC is to compile for. Kernels of warpgroups (Kernels/Warpgroups.cuh) are there in code for sm_90a alone,
+/// which runs on no other GPU; PTX is for later ones.
+std::string targetOf(llvm::StringRef text, const Image &image) {
+  bool isForOne = !image.isPTX && image.architecture == 90 && text.contains("gnnc::warpgroup");
+  return (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture) + (isForOne ? "a" : "");
+}
+
 /// Compiles for the first image's target. PTX for the same architecture comes along with machine code.
 llvm::Error compileOne(const Library &library, const std::string &text, llvm::ArrayRef<Image *> images) {
-  const Image &first = *images.front();
   std::vector<const char *> headers, names;
   for (const KernelHeader &header : kernelHeaders()) {
     headers.push_back(header.text.data());
     names.push_back(header.name);
   }
-  std::string target =
-      std::string("--gpu-architecture=") + (first.isPTX ? "compute_" : "sm_") + std::to_string(first.architecture);
+  std::string target = "--gpu-architecture=" + targetOf(text, *images.front());
   std::vector<const char *> options(std::begin(kOptions), std::end(kOptions));
   options.push_back(target.c_str());
   Library::Program program = nullptr;
@@ -264,25 +269,26 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
   };
   std::vector<Job> jobs;
   for (const Unit &unit : units) {
-    std::map<int, llvm::SmallVector<Image *>> byArchitecture;
+    // PTX comes from the compilation for its architecture's machine code, unless that is for one GPU alone.
+    std::map<std::string, llvm::SmallVector<Image *>> byArchitecture;
     for (Image &image : unit.images) {
-      auto &images = byArchitecture[image.architecture];
+      Image other{image.architecture, /*isPTX=*/false, {}};
+      bool isAlone = llvm::StringRef(targetOf(unit.text, other)).ends_with("a");
+      auto &images = byArchitecture[isAlone ? targetOf(unit.text, image) : "sm_" + std::to_string(image.architecture)];
       images.insert(image.isPTX ? images.end() : images.begin(), &image);
     }
     for (auto &[architecture, images] : byArchitecture)
-      jobs.push_back(
-          {unit.text,
-           std::move(images),
-           {unit.name, "sm_" + std::to_string(architecture), /*depth=*/1, {}, {}, int64_t(unit.text.count(';'))},
-           {}});
+      jobs.push_back({unit.text,
+                      std::move(images),
+                      {unit.name, architecture, /*depth=*/1, {}, {}, int64_t(unit.text.count(';'))},
+                      {}});
   }
   auto make = [&](Job &job) {
     TimeMeter meter;
     std::vector<ContentCache> caches;
     bool isCached = true;
     for (Image *image : job.images) {
-      caches.emplace_back(library->identity + (image->isPTX ? " compute_" : " sm_") +
-                          std::to_string(image->architecture) + "\n" + job.text.str() + headers);
+      caches.emplace_back(library->identity + " " + targetOf(job.text, *image) + "\n" + job.text.str() + headers);
       isCached &= caches.back().read(image->bytes);
     }
     job.step.isCached = isCached;

@@ -31,6 +31,12 @@ constexpr int64_t kLeastSliced = 256, kFewTiles = 256;
 /// Rows and depths of a tile there.
 constexpr int64_t kSlicedRows = 32, kSlicedDepth = 64;
 
+/// On sm_90, warpgroups do products of at least so many columns and depths: 64 rows each, so many threads a processor,
+/// and so many columns at most, as registers allow. They are faster from so many of their blocks on, and outer sums
+/// from so many rows on.
+constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgroupColumns = 64, kManyBlocks = 64,
+                  kManyRows = 8192;
+
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
   int64_t tileRows = 0, tileColumns = 0, depth = 0, height = 0, width = 0;
@@ -39,6 +45,7 @@ struct Shape {
   int64_t stages = 0;
   bool resident = false; ///< the weight's tile stays in shared memory
   int64_t fewRows = 0;   ///< elements below which there is a kernel for few; 0: there is none
+  int64_t manyRows = 0;  ///< elements from which on warpgroups do it where there are any; 0: they never do
 
   int64_t threads() const { return tileRows / height * (tileColumns / width) * (onTensorCores ? 32 : 1); }
 };
@@ -75,12 +82,15 @@ public:
   /// `epilogue`: of a product that has one.
   void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
+  /// Of warpgroups, with a tile of its own, for sm_90 alone.
+  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns);
   int64_t elements() const { return shape.batch * shape.k * shape.n; }
   int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
 
   DeviceStep step;
 
 private:
+  Launch &add(const std::string &kernel, int64_t threads);
   Word buffer(Value value) {
     if (!llvm::is_contained(step.buffers, value))
       step.buffers.push_back(value);
@@ -149,20 +159,39 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   if (shape.onTensorCores)
     out.line("static constexpr int kStages = " + Twine(shape.stages) +
              "; static constexpr bool kSplit = " + flag(shape.split) + ", kResident = " + flag(shape.resident) + ";");
-  if (shape.fewRows)
-    out.line("static constexpr int kFewRows = " + Twine(shape.fewRows) + ";");
+  if (shape.fewRows || shape.manyRows)
+    out.line("static constexpr int kFewRows = " + Twine(shape.fewRows) + ", kManyRows = " + Twine(shape.manyRows) +
+             ";");
   out.line("static constexpr bool kGathersLhs = " + Twine(flag(shape.gathersLhs)) +
            ", kGathersRhs = " + flag(shape.gathersRhs) + ", kGrouped = " + flag(shape.grouped) + ";");
   out.close("};");
 }
 
+Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns) {
+  out.line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
+  out.line("struct " + step.name + "_many_shape : " + step.name + "_shape { static constexpr int kTileRows = " +
+           Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) + "; };");
+  int64_t threads = tileRows * 2;
+  out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
+           Twine(kWarpgroupThreads / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
+           "_shape::Args args) { gnnc::" + code + "<" + step.name + "_many_shape>(args); }");
+  out.line("#endif");
+  Launch &record = add(step.name + "_many", threads);
+  record.architecture = 90;
+  return record;
+}
+
 Launch &ProductStep::launch(const std::string &suffix, const std::string &code, int64_t threads) {
-  std::string name = step.name + suffix;
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) +
-           (shape.onTensorCores && threads == 256 ? ", 2" : "") + ") " + name + "(const __grid_constant__ " +
-           step.name + "_shape::Args args) { gnnc::" + code + "<" + step.name + "_shape>(args); }");
+           (shape.onTensorCores && threads == 256 ? ", 2" : "") + ") " + step.name + suffix +
+           "(const __grid_constant__ " + step.name + "_shape::Args args) { gnnc::" + code + "<" + step.name +
+           "_shape>(args); }");
+  return add(step.name + suffix, threads);
+}
+
+Launch &ProductStep::add(const std::string &kernel, int64_t threads) {
   Launch record;
-  record.kernel = name;
+  record.kernel = kernel;
   record.threads = threads;
   record.words = words;
   for (WordKind kind : {WordKind::Items, WordKind::NumItems, WordKind::NumHeavyItems, WordKind::Heavy,
@@ -205,11 +234,31 @@ static bool useTensorCores(Operation *op, const PrintOptions &options, Shape &sh
   return shape.onTensorCores;
 }
 
+/// Columns of a warpgroup's tile: as few tiles as there must be, as narrow as they may be.
+static int64_t warpgroupColumns(int64_t n, int64_t most) {
+  return llvm::alignTo(llvm::divideCeil(n, llvm::divideCeil(n, most)), 16);
+}
+
+static bool useWarpgroups(const Shape &shape, const PrintOptions &options) {
+  return options.hasWarpgroups && shape.onTensorCores && !shape.grouped &&
+         std::min(shape.k, shape.n) >= kLeastForWarpgroups;
+}
+
+/// After what warpgroups do there comes all of it for other GPUs, and what is too little for them for theirs.
+static void addOthers(DeviceStep &step, int64_t manyRows) {
+  step.launches.back().architecture = -90;
+  Launch less = step.launches.back();
+  less.architecture = 90, less.belowMembers = manyRows;
+  step.launches.push_back(std::move(less));
+}
+
 DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.rows = op.getRows(), shape.k = op.getK(), shape.n = op.getN();
+  shape.gathersLhs = bool(op.getGatherAttr());
+  shape.grouped = bool(op.getGroupAttr());
   shape.tileRows = 128;
-  int64_t sharedBytes = 0;
+  int64_t sharedBytes = 0, manyColumns = 0, manyBytes = 0;
   if (useTensorCores(op, options, shape)) {
     // As few tiles as there must be, as narrow as they may be: warps beside each other have whole fragments each.
     shape.tileColumns = powerOfTwo(shape.n, 8, 32);
@@ -228,6 +277,14 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
+    auto bytesOf = [&](int64_t columns) { return llvm::alignTo(shape.k, 16) * columns * (shape.split ? 8 : 4); };
+    manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns);
+    if (bytesOf(manyColumns) > kMostSharedBytes)
+      manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
+    manyBytes = bytesOf(manyColumns);
+    if (useWarpgroups(shape, options) && manyBytes <= kMostSharedBytes && !(folds && manyColumns < shape.n))
+      shape.manyRows = std::max<int64_t>(1, kManyBlocks * kWarpgroupThreads / 2 /
+                                                (shape.batch * llvm::divideCeil(shape.n, manyColumns) * shape.rows));
   } else { // At most 256 threads, each with a rectangle that grows with the tile; at most 8 x 8.
     bool isWide = op.getRhs().getType().getElementType().isF64();
     shape.tileRows = isWide ? 64 : 128;
@@ -236,17 +293,18 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     shape.height = shape.tileColumns >= 64 ? 8 : 4;
     shape.depth = powerOfTwo(shape.k, 4, 16);
   }
-  shape.gathersLhs = bool(op.getGatherAttr());
-  shape.grouped = bool(op.getGroupAttr());
   ProductStep builder(op, name, shape, op.getOverAttr(), op.getGroupAttr(), op.getGatherAttr(), {}, out);
   builder.printShape(op);
-  auto launch = [&](const std::string &suffix, const std::string &code) -> Launch & {
-    Launch &record = builder.launch(suffix, code, shape.threads());
+  auto place = [&](Launch &record, int64_t tileRows, int64_t tileColumns) {
     record.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
     record.symbol = shape.grouped ? op.getGroupAttr() : op.getOverAttr();
-    record.perBlock = shape.grouped ? 1 : shape.tileRows;
+    record.perBlock = shape.grouped ? 1 : tileRows;
     record.perElement = shape.grouped ? 1 : shape.rows;
-    record.spread(shape.batch * llvm::divideCeil(shape.n, shape.tileColumns));
+    record.spread(shape.batch * llvm::divideCeil(shape.n, tileColumns));
+  };
+  auto launch = [&](const std::string &suffix, const std::string &code) -> Launch & {
+    Launch &record = builder.launch(suffix, code, shape.threads());
+    place(record, shape.tileRows, shape.tileColumns);
     record.sharedBytes = sharedBytes;
     // Sixteen warps on each processor go through all rows.
     if (shape.onTensorCores && !shape.grouped)
@@ -261,7 +319,13 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
         (kSlicedRows * paddedDepth(kSlicedDepth, isNarrow(op.getLhs())) + kSlicedDepth * paddedRow(shape.tileColumns));
     launch("", "tallProduct").leastMembers = shape.fewRows;
   } else {
-    launch("", shape.onTensorCores ? "tensorProduct" : "product");
+    launch("", shape.manyRows ? "tallProduct" : shape.onTensorCores ? "tensorProduct" : "product");
+  }
+  if (shape.manyRows) {
+    addOthers(builder.step, shape.manyRows);
+    Launch &many = builder.launchWarpgroups("warpgroupProduct", kWarpgroupThreads / 2, manyColumns);
+    place(many, kWarpgroupThreads / 2, manyColumns);
+    many.sharedBytes = manyBytes, many.leastMembers = shape.manyRows, many.mostBlocksPerProcessor = 1;
   }
   if (shape.grouped && isPartialMap(op, op.getGroupAttr()))
     builder.step.zeroed.push_back(llvm::find(builder.step.buffers, Value(op.getResult(0))) -
@@ -272,6 +336,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
 DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOptions &options, CodeWriter &out) {
   Shape shape;
   shape.batch = op.getBatch(), shape.k = op.getK(), shape.n = op.getN();
+  shape.grouped = bool(op.getAlongAttr());
   shape.depth = 16;
   if (useTensorCores(op, options, shape)) {
     shape.tileColumns = powerOfTwo(shape.n, 8, 128);
@@ -286,24 +351,35 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
   }
   shape.gathersLhs = bool(op.getGatherLhsAttr());
   shape.gathersRhs = bool(op.getGatherRhsAttr());
-  shape.grouped = bool(op.getAlongAttr());
+  // One warpgroup a block would wait for its own copies.
+  if (useWarpgroups(shape, options) && shape.k > 64)
+    shape.manyRows = kManyRows;
   ProductStep builder(op, name, shape, op.getOverAttr(), op.getAlongAttr(), op.getGatherLhsAttr(),
                       op.getGatherRhsAttr(), out);
   builder.step.scratch.push_back(
       {shape.grouped ? ScratchKind::Slots : ScratchKind::Blocks, op.getAlongAttr(), builder.bytes()});
   builder.printShape();
-  {
-    Launch &launch = builder.launch("", shape.onTensorCores ? "tensorOuterSum" : "outerSum", shape.threads());
+  // About sixteen warps on each processor; more would only leave more partial sums, each as large as the weight.
+  auto place = [&](Launch &launch, int64_t tileRows, int64_t tileColumns) {
     launch.grid = shape.grouped ? GridKind::Items : GridKind::Elements;
     launch.symbol = shape.grouped ? op.getAlongAttr() : op.getOverAttr();
     // Of few rows a block has no more than make its partial sum worth writing, so that there are blocks enough.
     launch.perBlock = shape.grouped ? 1 : powerOfTwo(shape.k * shape.n / (shape.k + shape.n), 64, 256);
-    launch.spread(shape.batch * llvm::divideCeil(shape.k, shape.tileRows) *
-                  llvm::divideCeil(shape.n, shape.tileColumns));
+    launch.spread(shape.batch * llvm::divideCeil(shape.k, tileRows) * llvm::divideCeil(shape.n, tileColumns));
     launch.isCounted = !shape.grouped;
-    // About sixteen warps on each processor; more would only leave more partial sums, each as large as the weight.
-    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / shape.threads()) : 4;
+    int64_t most = shape.onTensorCores ? std::max<int64_t>(1, 512 / launch.threads) : 4;
     launch.mostBlocksPerProcessor = shape.grouped ? 0 : most;
+  };
+  const char *code = shape.manyRows ? "fewOuterSum" : shape.onTensorCores ? "tensorOuterSum" : "outerSum";
+  place(builder.launch("", code, shape.threads()), shape.tileRows, shape.tileColumns);
+  if (shape.manyRows) {
+    addOthers(builder.step, shape.manyRows);
+    int64_t columns = warpgroupColumns(shape.n, kMostWarpgroupColumns), most = kWarpgroupThreads / 2;
+    int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
+    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns);
+    place(many, rows, columns);
+    many.leastMembers = shape.manyRows;
+    many.sharedBytes = 2 * 64 * columns * (shape.split && !isNarrow(op.getRhs()) ? 8 : 4);
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
   launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;

@@ -1,0 +1,156 @@
+//===- WarpgroupOuterSum.cuh - Sums over rows by warpgroups -----*- CUDA -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// tensorOuterSum by warpgroups: the same arguments, the same partial sums but for rounding and for how rows are shared
+// out.
+//
+// What is summed over are rows, of which the units want eight side by side. So the right side is turned around on its
+// way to shared memory, kDepthOfSums rows at a time: a warp copies 4 rows of 8 columns, one of its matrices. The left
+// side comes straight to registers: a lane has two neighbouring columns of a row, which are rows g and g + 8 of a
+// result.
+//
+// A Shape is that of TensorProduct.cuh with kTileRows 64 times the warpgroups.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_KERNELS_WARPGROUPOUTERSUM_CUH
+#define GNNC_KERNELS_WARPGROUPOUTERSUM_CUH
+
+#include "TensorProduct.cuh"
+#include "Warpgroups.cuh"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+namespace gnnc {
+
+template <class S> GNNC_DEVICE void warpgroupOuterSum(const typename S::Args &args) {
+  if (args.rows < S::kManyRows)
+    return;
+  using X = typename S::Args::LhsType;
+  using G = typename S::Args::RhsType;
+  using Tile = RightTile<S::kTileColumns>;
+  constexpr int kM = S::kTileRows, kN = S::kTileColumns, kWarps = kM / 16, kStep = kDepthOfSums;
+  constexpr int kNumbers = kStep * kN, kAhead = 4;
+  constexpr bool kSplitsX = S::kSplit && !kIsHalf<X>, kSplitsG = S::kSplit && !kIsHalf<G>;
+  constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
+  static_assert(!S::kGrouped && kN % 8 == 0 && kM % 64 == 0 && kNumbers / 32 % kWarps == 0);
+  extern __shared__ double memory[];
+  float *const stages = reinterpret_cast<float *>(memory); // two, each of high and low parts
+  constexpr int64 kTiles = int64(kTilesAcross) * kTilesDown;
+  const BlockTile<S::kBatch, kTiles> block;
+  if (!block.exists)
+    return;
+  const int batch = block.batch, warp = threadIdx.x / 32, g = lane() / 4, t = lane() % 4;
+  const TileNumber<kTiles> tile(block.tile);
+  const int k0 = tile.other / kTilesAcross * kM, n0 = tile.other % kTilesAcross * kN;
+  constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
+  const int64 each = (args.rows + gridDim.x - 1) / gridDim.x, begin = tile.rows * each;
+  const int64 end = begin + each < args.rows ? begin + each : args.rows;
+
+  // Number `at` of a row, so many rows from `first` on; null behind the last, and for rows that lie anywhere and are
+  // none.
+  auto numberOf = [&](auto gathers, auto length, const auto *rows, const int *numbers, int64 first, int offset,
+                      int at) {
+    decltype(rows) none = nullptr;
+    if (offset >= end - first || at >= length.value)
+      return none;
+    if constexpr (gathers.value) {
+      const int64 row = __ldg(numbers + first + offset);
+      return row < 0 ? none : rows + (row * S::kBatch + batch) * length.value + at;
+    } else {
+      return rows + (first * S::kBatch + batch) * length.value + at + offset * (S::kBatch * length.value);
+    }
+  };
+  // The right side of a step: matrix m has rows 4 (m % 2) and on, columns 8 (m / 2) and on of its eight rows.
+  constexpr int kMatricesOfStep = kN / 4, kMatrices = kStep / 8 * kMatricesOfStep / kWarps;
+  auto matrixOf = [&](int i, int &step) {
+    if constexpr (kWarps % kMatricesOfStep == 0) {
+      step = i * (kWarps / kMatricesOfStep) + warp / kMatricesOfStep;
+      return warp % kMatricesOfStep;
+    } else {
+      step = (warp + i * kWarps) / kMatricesOfStep;
+      return (warp + i * kWarps) % kMatricesOfStep;
+    }
+  };
+  float rights[kMatrices];
+  auto fetchRight = [&](int64 first) {
+    GNNC_FOR(i, kMatrices) {
+      int step;
+      const int matrix = matrixOf(i, step);
+      const G *from = numberOf(Constant<S::kGathersRhs>(), Constant<S::kN>(), args.rhs, args.rhsRows, first,
+                               step * 8 + matrix % 2 * 4 + t, n0 + matrix / 2 * 8 + g);
+      rights[i] = 0;
+      if (from)
+        readRow<1>(&rights[i], from);
+    }
+  };
+  auto placeRight = [&](float *high) {
+    GNNC_FOR(i, kMatrices) {
+      const int at = (warp + i * kWarps) * 32 + lane();
+      unsigned parts[2];
+      splitNumber(rights[i], parts[0], parts[1]);
+      high[at] = __uint_as_float(parts[0]);
+      if constexpr (kSplitsG)
+        high[kNumbers + at] = __uint_as_float(parts[1]);
+    }
+  };
+  // The left side of a step: rows t and t + 4, columns 2 g and 2 g + 1 of the warp's 16.
+  const int ownColumn = k0 + warp * 16 + 2 * g;
+  float fetched[kAhead][2][2];
+  auto fetchLeft = [&](int64 first, int step, float (&to)[2][2]) {
+    constexpr int kV = S::kK % 2 == 0 ? 2 : 1;
+    GNNC_FOR(i, 2) GNNC_FOR_STEP(v, 2, kV) {
+      const X *from = numberOf(Constant<S::kGathersLhs>(), Constant<S::kK>(), args.lhs, args.lhsRows, first,
+                               step * 8 + i * 4 + t, ownColumn + v);
+      fill<kV>(to[i] + v, 0.0f);
+      if (from)
+        readRow<kV>(to[i] + v, from);
+    }
+  };
+  LeftSteps<1, kSplitsX, !kIsHalf<X>> left[2];
+  float sums[kN / 2], totals[kN / 2];
+  GNNC_FOR(i, kN / 2) totals[i] = 0;
+  constexpr int kStage = kNumbers * (kSplitsG ? 2 : 1);
+  if (begin < end) {
+    fetchRight(begin);
+    GNNC_FOR(step, kAhead) fetchLeft(begin, step, fetched[step]);
+  }
+  int stage = 0;
+  for (int64 first = begin; first < end; first += kStep, stage ^= 1) {
+    float *const high = stages + stage * kStage;
+    placeRight(high); // All have done with what was here before: they have met since.
+    showToProducts();
+    __syncthreads();
+    fetchRight(first + kStep);
+    const uint64 highAt = Tile::descriptor(sharedAddress(high)),
+                 lowAt = Tile::descriptor(sharedAddress(high + kNumbers));
+    GNNC_FOR(step, kStep / 8) {
+      waitForProducts<1>(); // The step before the last has read its registers.
+      GNNC_FOR(f, 4) left[step % 2].set(0, f, fetched[step % kAhead][f / 2][f % 2]);
+      fetchLeft(first, step + kAhead, fetched[step % kAhead]);
+      beginProducts();
+      left[step % 2].template multiply<kN, kSplitsG>(sums, highAt + Tile::toStep(step), lowAt + Tile::toStep(step),
+                                                     step > 0);
+      commitProducts();
+    }
+    waitForProducts<0>();
+    holdRegisters(sums);
+    GNNC_FOR(i, kN / 2) totals[i] += sums[i];
+  }
+  float *to = static_cast<float *>(args.work.partials) + tile.rows * kElements + int64(batch) * S::kK * S::kN;
+  constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
+  GNNC_FOR(half, 2) GNNC_FOR_STEP(c, kN / 4, kVOut) {
+    const int row = ownColumn + half, at = n0 + c / 2 * 8 + t * 2 + c % 2;
+    if (row < S::kK && at < S::kN)
+      store<kVOut>(to + int64(row) * S::kN + at, totals + c / 2 * 4 + half * 2 + c % 2);
+  }
+}
+
+} // namespace gnnc
+
+#endif // __CUDA_ARCH_FEAT_SM90_ALL
+#endif // GNNC_KERNELS_WARPGROUPOUTERSUM_CUH
