@@ -96,13 +96,13 @@ def run(arguments: argparse.Namespace) -> None:
                 prepared = model.prepare({"node": rows}, {})
                 tensors = tensors or random_tensors(prepared, "gradient")
                 needs = {entry["name"]: entry["inputs"] for entry in model.info["programs"]}
-                run_of = {
-                    program: DeviceRun(prepared, {key: tensors[key] for key in needs[program]}, program)
-                    for program in ("forward", "gradient.forward", "gradient.backward")
-                }
-                # The halves of `gradient` leave each other their values in one workspace.
+                run_of: dict[str, DeviceRun] = {}
+                for program in ("forward", "gradient", "gradient.forward", "gradient.backward"):
+                    given = {key: tensors[key] for key in needs[program]}
+                    # The halves of `gradient` leave each other their values in its workspace.
+                    whole = run_of["gradient"] if program.startswith("gradient.") else None
+                    run_of[program] = DeviceRun(prepared, given, program, whole)
                 forward, backward = run_of["forward"], run_of["gradient.backward"]
-                backward.workspace = run_of["gradient.forward"].workspace
                 run_of["gradient.forward"]()
                 halves["forward"][way], halves["backward"][way] = captured(forward), captured(backward)
                 y[way] = forward.outputs["y"]
