@@ -31,6 +31,7 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <set>
 #include <string>
 
 using namespace gnnc;
@@ -77,6 +78,7 @@ struct AllKinds {
     int64_t ringDst = b.map(MapKind::Parts, "ring.dst", ring, node, {realDst, kIdentity});
     int64_t ringOld = b.map(MapKind::Parts, "ring.old", ring, edge, {realEdge, lastEdge}, 0, true);
     b.map(MapKind::Part, "ring.node", ring, node, {}, 1, true);
+    int64_t nodeRing = b.map(MapKind::Injection, "node.ring", node, ring, {}, 1);
     int64_t none = b.map(MapKind::Parts, "ring.none", ring, node, {kUndefined, kIdentity}, 0, true);
     int64_t pair = b.distinct("pair", edge, {dst, etype});
     int64_t pairOf = b.map(MapKind::Class, "pair.of", edge, pair);
@@ -94,6 +96,7 @@ struct AllKinds {
     b.index(IndexKind::Sorted, ringDst, ringOld);
     b.index(IndexKind::Sorted, csr, src);
     b.index(IndexKind::Raw, src);
+    b.index(IndexKind::Raw, nodeRing);
   }
 };
 
@@ -291,6 +294,15 @@ public:
     }
     if (builder.wait())
       failed("end", there.message);
+    // A graph keeps its arrays; all others are given back.
+    std::set<const int32_t *> kept;
+    for (int64_t i = 0; i < model.header().numIndices; ++i)
+      if (const int32_t *array = shared[size_t(i)]; array && kept.insert(array).second) {
+        if (int64_t bytes = builder.keep(array))
+          device.releaseOrdered(reinterpret_cast<cuda::Address>(array), bytes, stream);
+        else
+          failed(a.mapName(model.index(i).map), "has an array that cannot be kept");
+      }
   }
 
 private:

@@ -156,9 +156,12 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
     int64_t before = 0;
     for (int64_t part = 0; part < record.part; ++part)
       before += extents[spacesOfParts[part]];
-    int32_t *numbers = builder->array(before + count);
+    // Arrays are kept from where they begin.
+    int32_t *numbers = builder->temporary(before + count), *result = builder->array(count);
     builder->iota(numbers, before + count);
-    maps[map].targets = numbers + before;
+    builder->copy(result, numbers + before, count);
+    builder->release(numbers);
+    maps[map].targets = result;
     break;
   }
   default: // MapKind::Compose
