@@ -1,175 +1,199 @@
-"""A training step on several GPUs beside one GPU: times, losses and memory.
+"""Training on several ranks beside one: times, losses, memory, predictions, and what is left when a rank is killed.
 
     gnnc compile test/Device/Ranks.gnn -m GCN3 --distributed --target cuda --arch sm_90 -o gcn3.so
-    PYTHONPATH=python torchrun --nproc-per-node 2 test/Device/ranks.py gcn3.so --alone [--mixing SHARE]
+    export PYTHONPATH=python
+    torchrun --nproc-per-node 2 test/Device/ranks.py times gcn3.so --alone --library build/lib/libgnnc_nccl.so
+    torchrun --nproc-per-node 2 test/Device/ranks.py times gcn3.so --alone --everywhere …
+    torchrun --nproc-per-node 2 test/Device/ranks.py large gcn3.so --nodes 9600000 --edges 100000000 …
+    python3 test/Device/ranks.py kill gcn3.so --library … [--engine nccl|gloo]
+    python3 test/Device/ranks.py predict gcn3.so times.jsonl --gnnc build/bin/gnnc       # needs no GPU
 
-Each rank has a range of the nodes; an edge leaves its rank's range with probability `mixing`. The graph is made from a
-seed, and the whole of it is trained by the first rank alone with the same object. Rows go over NCCL, by torch.distributed
-and by gnnc's own library for it (--library build/lib/libgnnc_nccl.so). Exits with 1 where losses differ by more than
-1e-4, with 77 where there are fewer GPUs than ranks.
+Each rank has a range of the nodes of a graph that is made from a seed (ranks_parts.py). Rows go over NCCL, by gnnc's
+own library and by torch.distributed, or over gloo (`--device cpu`: also on CPUs, with objects for CPUs). Results are
+printed as lines of JSON, and added to the file that `--json` names. Exits with 1 where losses differ by more than 1e-4
+or something did not end as it should, with 77 where there are fewer GPUs than ranks.
 """
 
 from __future__ import annotations
 
 import argparse
-import ctypes
+import contextlib
+import gc
+import json
 import os
 import sys
-import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
+import ranks_killed
+import ranks_predicted
 import torch
 import torch.distributed as dist
+from ranks_parts import LibraryRanks, Made, measure_link, start_group, train
 
 import gnnc
-from gnnc import _abi
-from gnnc.ranks import Part, TorchRanks
-
-STEPS = 5
-CLASSES, FEATURES = 47, 100
+from gnnc.ranks import TorchRanks
 
 
-class LibraryRanks:
-    """gnnc's library for NCCL, whose hosts are ranks of torch.distributed."""
-
-    def __init__(self, path: str, hosts: TorchRanks, device: int) -> None:
-        library = ctypes.CDLL(path)
-        self.hosts, self.rank, self.size = hosts, hosts.rank, hosts.size
-        handle, error = ctypes.c_void_p(), _abi.ErrorRecord()
-        library.gnnc_nccl_collectives.restype = ctypes.POINTER(_abi.Collectives)
-        status = library.gnnc_nccl_open(
-            ctypes.byref(hosts.record), device, ctypes.c_double(60), ctypes.byref(handle), ctypes.byref(error)
-        )
-        if status:
-            raise RuntimeError(error.message.decode())
-        self.record = library.gnnc_nccl_collectives(handle).contents
+def say(arguments: argparse.Namespace, **result: Any) -> None:
+    line = json.dumps(result)
+    print(line, flush=True)
+    if arguments.json:
+        with open(arguments.json, "a") as file:
+            file.write(line + "\n")
 
 
-def make_edges(rank: int, ranks: int, nodes: int, edges: int, mixing: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """The edges that lead to a rank's range, in numbers of the whole graph."""
-    random = torch.Generator("cuda").manual_seed(1000 + rank)
-    begin, end = rank * nodes // ranks, (rank + 1) * nodes // ranks
-    count = edges // ranks
-    dst = torch.randint(begin, end, (count,), generator=random, device="cuda")
-    src = torch.randint(begin, end, (count,), generator=random, device="cuda")
-    leaves = torch.rand(count, generator=random, device="cuda") < mixing
-    # Few nodes are read from elsewhere, each by many, as where communities meet.
-    border = torch.randint(0, max(nodes // 50, 1), (count,), generator=random, device="cuda") * 50
-    outside = torch.where((border >= begin) & (border < end), (border + nodes // ranks) % nodes, border)
-    return torch.where(leaves, outside, src), dst
+@contextlib.contextmanager
+def emptied(device: torch.device) -> Iterator[None]:
+    """Leaves nothing of what was made within on the device."""
+    yield
+    gc.collect()
+    if device.type == "cuda":
+        torch.cuda.empty_cache()
 
 
-def make_rows(begin: int, end: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Features and targets, each node's from its number."""
-    numbers = torch.arange(begin, end, device="cuda", dtype=torch.float32)[:, None]
-    columns = torch.arange(1, FEATURES + 1, device="cuda", dtype=torch.float32)
-    x = torch.sin(numbers * 0.37 * columns + columns)
-    target = torch.nn.functional.one_hot((numbers[:, 0].long() * 7919) % CLASSES, CLASSES).float()
-    return x.contiguous(), target.contiguous()
+def difference(losses: list[float], others: list[float]) -> float:
+    return max(abs(a - b) / max(abs(a), 1) for a, b in zip(losses, others))
 
 
-def make_part(model: gnnc.Model, ranks: object, nodes: int, src: torch.Tensor, dst: torch.Tensor) -> gnnc.Graph:
-    rank, size = ranks.rank, ranks.size
-    begin, end = rank * nodes // size, (rank + 1) * nodes // size
-    halo = torch.unique(src[(src < begin) | (src >= end)])  # sorted: by owner, then by number
-    bounds = torch.tensor([owner * nodes // size for owner in range(size + 1)], device="cuda")
-    counts = torch.searchsorted(halo, bounds)
-    received = (counts[1:] - counts[:-1]).tolist()
-    lists = [None] * size
-    dist.all_gather_object(lists, [halo[counts[r] : counts[r + 1]].cpu() for r in range(size)])
-    sent = torch.cat([lists[other][rank] for other in range(size)]).cuda() - begin
-    sends = [len(lists[other][rank]) for other in range(size)]
-    inside = (src >= begin) & (src < end)
-    local = torch.where(inside, src - begin, end - begin + torch.searchsorted(halo, src))
-    part = Part(ranks, {"node.halo": received, "node.send": sends})
-    return gnnc.Graph(
-        model,
-        extents={"node": end - begin, "edge": len(src), "node.halo": len(halo), "node.send": len(sent)},
-        part=part,
-        edge_index=torch.stack([local, dst - begin]).int(),
-        **{"node.sent": sent.int()},
-    )
+def engines_of(arguments: argparse.Namespace, rank: int) -> dict[str, Any]:
+    """The fillings to be measured, by name."""
+    hosts = TorchRanks()
+    if arguments.device == "cpu" or not arguments.library:
+        return {"torch.distributed": hosts}
+    library = LibraryRanks(arguments.library, hosts, rank)
+    return {"libgnnc_nccl": library, "torch.distributed": hosts}
 
 
-def train(model: gnnc.Model, graph: gnnc.Graph, begin: int, end: int) -> tuple[list[float], float, float]:
-    """Losses of some steps, seconds of one, and the most memory in GiB."""
-    x, target = make_rows(begin, end)
-    random = torch.Generator("cuda").manual_seed(0)
-    for value in model.description["params"] + model.description["states"]:
-        made = torch.randn(value["dims"], generator=random, device="cuda") * 0.1
-        is_param = any(value["name"] == param["name"] for param in model.description["params"])
-        model.parameters[value["name"]] = made if is_param else torch.zeros_like(made)
-    torch.cuda.reset_peak_memory_stats()
-    losses = []
-    for _ in range(STEPS):
-        losses.append(float(model.run("train_step", graph=graph, x=x, target=target)["loss"]))
-    torch.cuda.synchronize()
-    seconds = []
-    for _ in range(7):
-        start = time.perf_counter()
-        model.run("train_step", graph=graph, x=x, target=target)
-        torch.cuda.synchronize()
-        seconds.append(time.perf_counter() - start)
-    free, total = torch.cuda.mem_get_info()
-    return losses, sorted(seconds)[len(seconds) // 2], (total - free) / 2**30
+def times(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> int:
+    """All engines, and the whole graph on the first rank; for predictions, a quarter of a rank's share alone."""
+    results = {}
+    about = {"model": Path(arguments.model).name, "nodes": made.nodes, "edges": made.edges, "mixing": made.mixing}
+    about |= {"ranks": size, "device": arguments.device, "threads": arguments.threads}
+    if arguments.device == "cuda":
+        about["gpu"] = torch.cuda.get_device_name()
+    small = Made(made.nodes // size // 4, made.edges // size // 4, None, made.device)
+    with emptied(made.device):
+        model = gnnc.load(arguments.model, threads=arguments.threads)
+        graph = small.whole(model, 1)
+        dist.barrier()
+        found = train(model, graph, small, (0, small.nodes))
+        del model, graph
+    slowest = torch.tensor([found["seconds"]], dtype=torch.float64, device=made.device)
+    dist.all_reduce(slowest, dist.ReduceOp.MAX)
+    if rank == 0:
+        seconds = {"train_step": float(slowest)}
+        say(arguments, what="calibration", **about, seconds=seconds, extents=found["extents"])
+    for name, ranks in engines_of(arguments, rank).items():
+        link, latency = measure_link(ranks, made.device)
+        if rank == 0:
+            say(arguments, what="link", **about, engine=name, link_gb_per_s=link, latency_us=latency)
+        with emptied(made.device):
+            model = gnnc.load(arguments.model, threads=arguments.threads)
+            graph = made.part(model, ranks)
+            dist.barrier()
+            results[name] = train(model, graph, made, made.range_of(rank, size))
+            del model, graph
+        if rank == 0:
+            say(arguments, what="ranks", **about, engine=name, **results[name])
+    wrong = 0
+    if arguments.alone and rank == 0:
+        with emptied(made.device):
+            model = gnnc.load(arguments.model, threads=arguments.threads)
+            graph = made.whole(model, size)
+            alone = train(model, graph, made, (0, made.nodes))
+            del model, graph
+        say(arguments, what="alone", **about, **alone)
+        for name, found in results.items():
+            off = difference(alone["losses"], found["losses"])
+            faster = alone["seconds"] / found["seconds"]
+            memory = found["gib"] / alone["gib"] if "gib" in found else None
+            say(arguments, what="compared", **about, engine=name, faster=faster, losses_off=off, memory=memory)
+            wrong |= not off <= 1e-4
+    return wrong
+
+
+def large(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> int:
+    """A step that one GPU has no memory for, and several do."""
+    about = {"what": "large", "model": Path(arguments.model).name, "nodes": made.nodes, "edges": made.edges}
+    refused = ""
+    if rank == 0:
+        try:
+            with emptied(made.device):
+                model = gnnc.load(arguments.model)
+                graph = made.whole(model, size)
+                say(
+                    arguments,
+                    **about,
+                    ranks=1,
+                    needs_gib=(graph.workspace_bytes("train_step") + graph.nbytes) / 2**30
+                    + made.nodes * 147 * 4 / 2**30,
+                )
+                train(model, graph, made, (0, made.nodes), steps=1)
+        except (gnnc.Error, torch.OutOfMemoryError) as error:
+            refused = str(error).splitlines()[0]
+        # What the failed call held goes with its exception.
+        model = graph = None  # type: ignore[assignment]
+        gc.collect()
+        torch.cuda.empty_cache() if made.device.type == "cuda" else None
+        say(arguments, **about, ranks=1, trains=not refused, message=refused)
+    dist.barrier()
+    wrong = 0 if refused or rank else 1
+    for name, ranks in engines_of(arguments, rank).items():
+        with emptied(made.device):
+            model = gnnc.load(arguments.model)
+            graph = made.part(model, ranks)
+            found = train(model, graph, made, made.range_of(rank, size))
+            del model, graph
+        if rank == 0:
+            falls = found["losses"][-1] < found["losses"][0]
+            say(arguments, **about, ranks=size, engine=name, trains=falls, **found)
+            wrong |= not falls
+        break  # one engine will do
+    return wrong
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("command", choices=["times", "large", "kill", "survive", "predict"])
     parser.add_argument("model")
+    parser.add_argument("results", nargs="?", help="predict: what `times` wrote with --json")
     parser.add_argument("--nodes", type=int, default=2_450_000)
     parser.add_argument("--edges", type=int, default=124_000_000)
-    parser.add_argument("--mixing", type=float, default=0.01)
-    parser.add_argument("--library")
-    parser.add_argument("--alone", action="store_true", help="train the whole on the first GPU too")
+    parser.add_argument("--mixing", type=float, default=0.01, help="share of the edges that leave a range")
+    parser.add_argument("--everywhere", action="store_true", help="sources are anywhere: full halo")
+    parser.add_argument("--device", choices=["cuda", "cpu"], default="cuda")
+    parser.add_argument("--threads", type=int, default=1, help="of a rank, on CPUs")
+    parser.add_argument("--library", help="libgnnc_nccl.so")
+    parser.add_argument("--alone", action="store_true", help="train the whole on the first rank too")
+    parser.add_argument("--json", help="a file to which results are added")
+    parser.add_argument("--engine", choices=["nccl", "gloo"], default="nccl", help="kill: what moves rows")
+    parser.add_argument("--timeout", type=float, default=15, help="kill: seconds that a rank waits for others")
+    parser.add_argument("--folder", help="kill: of checkpoints")
+    parser.add_argument("--steps", type=int, default=0, help=argparse.SUPPRESS)
+    parser.add_argument("--dies", type=int, default=-1, help=argparse.SUPPRESS)
+    parser.add_argument("--gnnc", default="gnnc", help="predict: the tool")
     arguments = parser.parse_args()
+    arguments.mixing = None if arguments.everywhere else arguments.mixing
+    if arguments.command == "predict":
+        return ranks_predicted.predict(arguments)
+    if arguments.command == "kill":
+        return ranks_killed.kill(arguments, say)
+    if arguments.command == "survive":
+        return ranks_killed.survive(arguments)
     rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-    if torch.cuda.device_count() < size:
-        return 77
-    torch.cuda.set_device(rank)
-    dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
-    hosts = TorchRanks()
-    nodes, edges, mixing = arguments.nodes, arguments.edges, arguments.mixing
-    src, dst = make_edges(rank, size, nodes, edges, mixing)
-    results = {}
-    fillings = {"torch.distributed": hosts}
-    if arguments.library:
-        fillings["libgnnc_nccl"] = LibraryRanks(arguments.library, hosts, rank)
-    for name, ranks in fillings.items():
-        model = gnnc.load(arguments.model)
-        graph = make_part(model, ranks, nodes, src, dst)
-        dist.barrier()
-        results[name] = train(model, graph, rank * nodes // size, (rank + 1) * nodes // size)
-        halo = graph.extent("node.halo")
-        del model, graph
-        torch.cuda.empty_cache()
-        if rank == 0:
-            losses, seconds, memory = results[name]
-            print(
-                f"{size} GPUs, {name}: {1e3 * seconds:.2f} ms a step, {memory:.1f} GiB, halo {halo} of {nodes // size}, "
-                f"losses {losses}",
-                flush=True,
-            )
-    del src, dst
-    wrong = 0
-    if arguments.alone and rank == 0:
-        lists = [make_edges(other, size, nodes, edges, mixing) for other in range(size)]
-        index = torch.stack([torch.cat([each[end] for each in lists]) for end in (0, 1)]).int()
-        del lists
-        model = gnnc.load(arguments.model)
-        none = torch.empty(0, dtype=torch.int32, device="cuda")
-        graph = gnnc.Graph(
-            model,
-            extents={"node": nodes, "edge": index.shape[1], "node.halo": 0, "node.send": 0},
-            edge_index=index,
-            **{"node.sent": none},
-        )
-        del index
-        losses, seconds, memory = train(model, graph, 0, nodes)
-        print(f"1 GPU: {1e3 * seconds:.2f} ms a step, {memory:.1f} GiB, losses {losses}", flush=True)
-        for name, (other, faster, _) in results.items():
-            off = max(abs(a - b) / max(abs(a), 1) for a, b in zip(losses, other))
-            print(f"{name}: {seconds / faster:.2f} times as fast, losses differ by {off:.2e}", flush=True)
-            wrong |= not off <= 1e-4
+    if arguments.device == "cuda":
+        if torch.cuda.device_count() < size:
+            return 77
+        torch.cuda.set_device(rank)
+        device = torch.device("cuda", rank)
+    else:
+        torch.set_num_threads(arguments.threads)
+        device = torch.device("cpu")
+    start_group("nccl" if arguments.device == "cuda" else "gloo")
+    made = Made(arguments.nodes, arguments.edges, arguments.mixing, device)
+    wrong = (times if arguments.command == "times" else large)(arguments, made, rank, size)
     dist.barrier()
     dist.destroy_process_group()
     return wrong

@@ -82,10 +82,13 @@ struct RankMachine {
 struct InspectArguments {
   std::string model, graph, tuning;
   bool json = false;
-  bool cost = false;    ///< what each kernel costs, instead of the rest
-  bool memory = false;  ///< each buffer of the workspace too
-  bool verbose = false; ///< everything
-  RankMachine machine;  ///< for the parts of a graph
+  bool cost = false;                ///< what each kernel costs, instead of the rest
+  bool memory = false;              ///< each buffer of the workspace too
+  bool verbose = false;             ///< everything
+  RankMachine machine;              ///< for the parts of a graph
+  std::vector<std::string> extents; ///< "space=elements" of each rank's part, instead of a graph
+  int ranks = 1;                    ///< that have such a part
+  std::string measured;             ///< a file with extents and times of one rank
 };
 
 struct TuneArguments {

@@ -333,8 +333,8 @@ int gnnc::runInspect(const InspectArguments &arguments) {
   llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
   if (!model)
     return fail(model.takeError());
-  if (llvm::sys::fs::is_directory(arguments.graph)) {
-    if (llvm::Error error = inspectParts(*model, arguments.graph, arguments.machine, arguments.json, llvm::outs()))
+  if (llvm::sys::fs::is_directory(arguments.graph) || !arguments.extents.empty()) {
+    if (llvm::Error error = inspectParts(*model, arguments, llvm::outs()))
       return fail(std::move(error));
     return ExitOk;
   }

@@ -10,13 +10,15 @@
 //
 // A kernel takes as long as its operations or its bytes of memory, whichever is longer; a transfer as long as the most
 // that one rank sends or receives; a value that is combined is sent to everybody. Ranks compute each by itself, and
-// wait for the slowest where they exchange something.
+// wait for the slowest where they exchange something. Where times of one rank were measured, kernels are as much slower
+// or faster than that as they were there.
 //
 //===----------------------------------------------------------------------===//
 
 #include "InspectParts.h"
 #include "Report.h"
 #include "gnnc/Host/GraphFile.h"
+#include "gnnc/Support/InputFile.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallString.h"
@@ -50,15 +52,23 @@ struct PredictedTime {
 
 class PartsInspector {
 public:
-  PartsInspector(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine)
-      : model(model), folder(folder), machine(machine) {}
+  PartsInspector(const ModelFile &model, const InspectArguments &arguments)
+      : model(model), folder(arguments.graph), machine(arguments.machine) {}
 
+  /// The parts in a folder.
   llvm::Error read();
+  /// Parts that have these extents each.
+  llvm::Error assume(llvm::ArrayRef<std::string> extents, int ranks);
+  /// How long functions took on one rank.
+  llvm::Error calibrate(const std::string &path);
   void printText(llvm::raw_ostream &out) const;
   void printJSON(llvm::raw_ostream &out) const;
 
 private:
   llvm::Expected<Part> readPart(const SafetensorsFile &file, int rank, int parts);
+  llvm::Error addExtent(Part &part, llvm::StringRef space, int64_t extent) const;
+  llvm::Error completeExtents(Part &part) const;
+  std::string title() const;
   std::vector<std::string> functions() const;
   Traffic trafficOf(llvm::StringRef function, const Part &part) const;
   int64_t reducedBytes(llvm::StringRef function) const;
@@ -72,6 +82,7 @@ private:
   RankMachine machine;
   std::vector<std::string> divided; ///< root spaces that ranks have elements of their own of
   std::vector<Part> parts;
+  std::map<std::string, double> slower; ///< functions: measured seconds of kernels by computed ones
 };
 
 } // namespace
@@ -136,6 +147,102 @@ llvm::Error PartsInspector::read() {
   return llvm::Error::success();
 }
 
+llvm::Error PartsInspector::addExtent(Part &part, llvm::StringRef space, int64_t extent) const {
+  if (!model.info().findSpace(space))
+    return llvm::createStringError("model '" + model.info().name + "' has no space '" + space + "'");
+  if (extent < 0 || !part.extents.emplace(space.str(), extent).second)
+    return llvm::createStringError("space '" + space + "': expected a number of elements from 0, once");
+  return llvm::Error::success();
+}
+
+/// Extents that follow from others; all that costs go by are known then.
+llvm::Error PartsInspector::completeExtents(Part &part) const {
+  for (const SpaceInfo &space : model.info().spaces) {
+    auto [base, role] = model.info().haloRole(space.name);
+    auto own = part.extents.find(base.str()), halo = part.extents.find((base + ".halo").str());
+    if (space.extent)
+      part.extents.emplace(space.name, *space.extent);
+    else if (role == HaloRole::All && own != part.extents.end() && halo != part.extents.end())
+      part.extents.emplace(space.name, own->second + halo->second);
+  }
+  auto need = [&](const std::string &space) {
+    return part.extents.count(space)
+               ? llvm::Error::success()
+               : llvm::createStringError("the number of elements of space '" + space + "' is not known: expected " +
+                                         space + "=N among the extents");
+  };
+  for (const SpaceInfo &space : model.info().spaces) {
+    auto [base, role] = model.info().haloRole(space.name);
+    if ((role == HaloRole::Halo || role == HaloRole::Send) && part.extents.count(base.str()))
+      if (llvm::Error error = need(space.name))
+        return error;
+  }
+  for (const KernelInfo &kernel : model.info().kernels)
+    for (const SymbolicExpr *cost : {&kernel.flops, &kernel.read, &kernel.written})
+      for (const auto &[space, factor] : cost->getFactors())
+        if (llvm::Error error = need(space))
+          return error;
+  return llvm::Error::success();
+}
+
+llvm::Error PartsInspector::assume(llvm::ArrayRef<std::string> extents, int ranks) {
+  Part part;
+  for (llvm::StringRef text : extents) {
+    auto [space, number] = text.split('=');
+    int64_t extent = 0;
+    if (number.getAsInteger(10, extent))
+      return llvm::createStringError("--extents: expected SPACE=ELEMENTS, found '" + text + "'");
+    if (llvm::Error error = addExtent(part, space, extent))
+      return error;
+  }
+  if (llvm::Error error = completeExtents(part))
+    return error;
+  for (const SpaceInfo &space : model.info().spaces)
+    if (space.kind == "root" && model.info().haloRole(space.name).second == HaloRole::None &&
+        part.extents.count(space.name))
+      divided.push_back(space.name);
+  parts.assign(size_t(ranks), part);
+  return llvm::Error::success();
+}
+
+llvm::Error PartsInspector::calibrate(const std::string &path) {
+  auto wrong = [&](const llvm::Twine &what) { return llvm::createStringError("'" + path + "': " + what); };
+  llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(path);
+  if (!text)
+    return text.takeError();
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
+  if (!value)
+    return wrong(llvm::toString(value.takeError()));
+  const llvm::json::Object *object = value->getAsObject();
+  const llvm::json::Object *extents = object ? object->getObject("extents") : nullptr;
+  const llvm::json::Object *seconds = object ? object->getObject("seconds") : nullptr;
+  if (!extents || !seconds)
+    return wrong("expected an object with objects 'extents' and 'seconds'");
+  Part part;
+  for (const auto &[space, extent] : *extents)
+    if (llvm::Error error = addExtent(part, space, extent.getAsInteger().value_or(-1)))
+      return wrong(llvm::toString(std::move(error)));
+  if (llvm::Error error = completeExtents(part))
+    return wrong(llvm::toString(std::move(error)));
+  std::vector<std::string> known = functions();
+  for (const auto &[function, measured] : *seconds) {
+    double computed = 0, found = measured.getAsNumber().value_or(0);
+    for (const KernelInfo &kernel : model.info().kernels)
+      if (kernel.function == llvm::StringRef(function) && kernel.kind != "transfer" && kernel.kind != "all_reduce")
+        computed += secondsOf(kernel, part);
+    if (!llvm::is_contained(known, llvm::StringRef(function)) || !(found > 0) || !(computed > 0))
+      return wrong("expected functions of the model and times above 0, found '" + llvm::StringRef(function) + "'");
+    slower[llvm::StringRef(function).str()] = found / computed;
+  }
+  return llvm::Error::success();
+}
+
+std::string PartsInspector::title() const {
+  std::string count = std::to_string(parts.size());
+  return folder.empty() ? count + (parts.size() == 1 ? " part" : " parts") + " of these sizes"
+                        : "the " + count + " parts in " + folder;
+}
+
 /// In the order of their kernels.
 std::vector<std::string> PartsInspector::functions() const {
   std::vector<std::string> names;
@@ -191,6 +298,8 @@ double PartsInspector::secondsOf(const KernelInfo &kernel, const Part &part) con
 PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
   PredictedTime time;
   std::vector<double> since(parts.size(), 0); // the last time that all ranks met
+  auto known = slower.find(function.str());
+  double factor = known == slower.end() ? 1 : known->second;
   auto meet = [&] {
     time.computes += *llvm::max_element(since);
     since.assign(parts.size(), 0);
@@ -206,7 +315,7 @@ PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
       time.moves += *llvm::max_element(seconds);
     } else {
       for (auto [rank, own] : llvm::enumerate(seconds))
-        since[rank] += own;
+        since[rank] += factor * own;
     }
   }
   meet();
@@ -214,7 +323,7 @@ PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
 }
 
 void PartsInspector::printText(llvm::raw_ostream &out) const {
-  out << "model " << model.info().name << " on the " << parts.size() << " parts in " << folder << "\n";
+  out << "model " << model.info().name << " on " << title() << "\n";
   Table table;
   std::vector<std::string> head = {"rank"};
   for (const std::string &space : divided) {
@@ -222,7 +331,8 @@ void PartsInspector::printText(llvm::raw_ostream &out) const {
     if (model.info().hasHalo(space))
       llvm::append_values(head, std::string("halo"), std::string("sends"));
   }
-  head.push_back("graph");
+  if (!folder.empty())
+    head.push_back("graph");
   for (const auto &[program, bytes] : parts.front().workspaces)
     head.push_back("workspace " + program);
   table.add(head);
@@ -234,7 +344,8 @@ void PartsInspector::printText(llvm::raw_ostream &out) const {
         for (const char *role : {".halo", ".send"})
           row.push_back(formatCount(part.extents.at(space + role)));
     }
-    row.push_back(formatBytes(part.graphBytes));
+    if (!folder.empty())
+      row.push_back(formatBytes(part.graphBytes));
     for (const auto &[program, bytes] : parts.front().workspaces)
       row.push_back(part.workspaces.count(program) ? formatBytes(part.workspaces.at(program)) : "");
     table.add(row);
@@ -317,11 +428,14 @@ void PartsInspector::printJSON(llvm::raw_ostream &out) const {
   out << "\n";
 }
 
-llvm::Error gnnc::inspectParts(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine, bool asJSON,
-                               llvm::raw_ostream &out) {
-  PartsInspector inspector(model, folder, machine);
-  if (llvm::Error error = inspector.read())
+llvm::Error gnnc::inspectParts(const ModelFile &model, const InspectArguments &arguments, llvm::raw_ostream &out) {
+  PartsInspector inspector(model, arguments);
+  llvm::Error error =
+      arguments.extents.empty() ? inspector.read() : inspector.assume(arguments.extents, arguments.ranks);
+  if (!error && !arguments.measured.empty())
+    error = inspector.calibrate(arguments.measured);
+  if (error)
     return error;
-  asJSON ? inspector.printJSON(out) : inspector.printText(out);
+  arguments.json ? inspector.printJSON(out) : inspector.printText(out);
   return llvm::Error::success();
 }

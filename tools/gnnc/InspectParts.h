@@ -15,9 +15,9 @@
 
 namespace gnnc {
 
-/// Prints what each rank would hold, send and receive on the parts in a folder, and how long it would take.
-llvm::Error inspectParts(const ModelFile &model, llvm::StringRef folder, const RankMachine &machine, bool asJSON,
-                         llvm::raw_ostream &out);
+/// Prints what each rank would hold, send and receive on the parts in a folder, or on parts of the extents that are
+/// given, and how long it would take.
+llvm::Error inspectParts(const ModelFile &model, const InspectArguments &arguments, llvm::raw_ostream &out);
 
 } // namespace gnnc
 

@@ -301,18 +301,38 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
       command->add_option("--graph", arguments.graph,
                           "Also print sizes and memory for this graph (.safetensors), and which alternatives and GPU "
                           "schedules are chosen for it and why; needs no GPU. A folder of gnnc partition: what "
-                          "each rank holds, sends and receives, and how long a run takes by the next four");
+                          "each rank holds, sends and receives, and how long a run takes by the options below");
   addTuning(*command, arguments.tuning)->needs(graph);
+  CLI::Option *extents =
+      command
+          ->add_option("--extents", arguments.extents,
+                       "SPACE=ELEMENTS,... of a part: what ranks with such a part each would send, receive and take; "
+                       "needs no graph")
+          ->delimiter(',')
+          ->excludes(graph);
+  command->add_option("--ranks", arguments.ranks, "How many ranks have such a part")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str()
+      ->needs(extents);
+  std::vector<CLI::Option *> ofParts;
   auto addSpeed = [&](const char *name, double &value, const char *text) {
-    command->add_option(name, value, text)
-        ->check(name == llvm::StringRef("--latency") ? CLI::NonNegativeNumber : CLI::PositiveNumber)
-        ->capture_default_str()
-        ->needs(graph);
+    ofParts.push_back(command->add_option(name, value, text)
+                          ->check(name == llvm::StringRef("--latency") ? CLI::NonNegativeNumber : CLI::PositiveNumber)
+                          ->capture_default_str());
   };
   addSpeed("--link", arguments.machine.link, "GB/s that a rank sends, and receives at the same time");
   addSpeed("--latency", arguments.machine.latency, "Microseconds that each transfer and combined value takes besides");
   addSpeed("--bandwidth", arguments.machine.bandwidth, "GB/s between a rank and its memory");
   addSpeed("--compute", arguments.machine.compute, "GFLOP/s of a rank");
+  ofParts.push_back(command->add_option("--measured", arguments.measured,
+                                        "JSON with 'extents' of a graph on one rank and measured 'seconds' of "
+                                        "functions on it: kernels are as much slower "
+                                        "or faster than by --compute and --bandwidth as they were there"));
+  command->parse_complete_callback([=] {
+    for (CLI::Option *option : ofParts)
+      if (*option && !*graph && !*extents)
+        throw CLI::RequiresError(option->get_name(), "--graph or --extents");
+  });
   CLI::Option *json = command->add_flag("--json", arguments.json, "Print JSON");
   command
       ->add_flag(
