@@ -73,6 +73,7 @@ PhaseOptions Compilation::phaseOptions() const {
   phase.storage = options.storage;
   phase.distributed = options.distributed;
   phase.along = options.along;
+  phase.operationsPerByte = options.operationsPerByte.value_or(kOperationsPerExchangedByte);
   // Ranks would choose among them by what their parts are like, and then exchange other values.
   if (options.distributed)
     phase.passes.leaveOut("alternatives");

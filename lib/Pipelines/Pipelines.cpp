@@ -103,6 +103,7 @@ void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiateP
     // What moves is known now, and is as narrow as rewriting has made it.
     DistributeOptions distribute;
     distribute.along.assign(options.along.begin(), options.along.end());
+    distribute.operationsPerByte = options.operationsPerByte;
     phase.require(createDistribute(distribute));
   }
   DifferentiateOptions adjoint;
@@ -195,7 +196,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateDifferentiatePipeline(pm, {options.passes, options.gradient, options.distributed, options.along});
+       populateDifferentiatePipeline(
+           pm, {options.passes, options.gradient, options.distributed, options.along, options.operationsPerByte});
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {

@@ -261,7 +261,7 @@ struct Distribute : public gnnc::impl::DistributeBase<Distribute> {
     if (failed(maps.declare(SmallVector<std::string>(along.begin(), along.end()))))
       return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      Distributor distributor(maps, function);
+      Distributor distributor(maps, function, operationsPerByte);
       if (failed(distributor.run()))
         return signalPassFailure();
       numExchanged += distributor.numExchanged;

@@ -23,9 +23,6 @@ using namespace gnnc::mpdfg;
 
 #define DEBUG_TYPE "distribute"
 
-/// What one byte less between ranks is worth: about as many operations of a product as a GPU does while it comes.
-static constexpr int64_t kOperationsPerExchangedByte = 384;
-
 static int64_t rowBytes(Value value) {
   return getFeatureElements(value.getType()) * cast<RankedTensorType>(value.getType()).getElementTypeBitWidth() / 8;
 }
@@ -51,31 +48,36 @@ bool Distributor::isReadByOthers(Value value) {
          });
 }
 
-int64_t Distributor::bytesOfHalo(Value value) {
+Distributor::HaloPrice Distributor::priceOfHalo(Value value) {
   if (isReadByOthers(value))
-    return 0;
-  auto [known, fresh] = haloBytes.try_emplace(value, rowBytes(value));
+    return {};
+  HaloPrice whole{rowBytes(value), 0};
+  auto [known, fresh] = haloPrices.try_emplace(value, whole);
   if (!fresh)
     return known->second;
-  if (int64_t bytes; isRemade(value, bytes))
-    return haloBytes[value] = bytes;
-  return rowBytes(value);
+  if (HaloPrice price; isRemade(value, price))
+    return haloPrices[value] = price;
+  return whole;
 }
 
-bool Distributor::isRemade(Value value, int64_t &bytes) {
+bool Distributor::isRemade(Value value, HaloPrice &price) {
   Operation *op = value.getDefiningOp();
   if (!op || !op->hasTrait<RowFunction>() || isa<RandomOp>(op))
     return false;
-  bytes = 0;
+  price = {};
   llvm::SetVector<Value> rows;
   for (Value operand : op->getOperands())
     if (isDivided(operand))
       rows.insert(operand);
-  for (Value operand : rows)
-    bytes += bytesOfHalo(operand);
-  auto work = dyn_cast<CostOpInterface>(op);
-  int64_t saved = rowBytes(value) - bytes;
-  return !rows.empty() && saved > 0 && (!work || work.flopsPerRow() <= saved * kOperationsPerExchangedByte);
+  for (Value operand : rows) {
+    HaloPrice of = priceOfHalo(operand);
+    price.bytes += of.bytes;
+    price.operations += of.operations;
+  }
+  if (auto work = dyn_cast<CostOpInterface>(op))
+    price.operations += work.flopsPerRow();
+  int64_t saved = rowBytes(value) - price.bytes;
+  return !rows.empty() && saved > 0 && price.operations <= saved * operationsPerByte;
 }
 
 Value Distributor::rowsOfHalo(Value value, bool forGradient) {
@@ -86,8 +88,8 @@ Value Distributor::rowsOfHalo(Value value, bool forGradient) {
   OpBuilder b(function.getContext());
   Location loc = value.getLoc();
   Value made;
-  haloBytes.clear(); // of what is there by now, nothing is transferred again
-  if (int64_t bytes; isRemade(value, bytes)) {
+  haloPrices.clear(); // of what is there by now, nothing is transferred again
+  if (HaloPrice price; isRemade(value, price)) {
     Operation *op = value.getDefiningOp();
     SmallVector<Value> operands;
     for (Value operand : op->getOperands())
@@ -97,8 +99,9 @@ Value Distributor::rowsOfHalo(Value value, bool forGradient) {
     ++numRemade;
     remarkPassed(made.getDefiningOp(), DEBUG_TYPE, "remake", [&] {
       return "rows of " + features(value) + " numbers of @" + spaceOf(value).getValue().str() +
-             " are made where they are read: what they are made of takes " + std::to_string(bytes) +
-             " bytes more, they would take " + std::to_string(rowBytes(value));
+             " are made where they are read: what they are made of takes " + std::to_string(price.bytes) +
+             " bytes more, they would take " + std::to_string(rowBytes(value)) + "; that is worth its " +
+             std::to_string(price.operations) + " operations a row";
     });
   } else {
     after(b, value);

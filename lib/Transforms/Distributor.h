@@ -21,8 +21,10 @@ namespace gnnc {
 
 class Distributor {
 public:
-  Distributor(RemoteMaps &maps, mlir::func::FuncOp function)
-      : maps(maps), function(function), all(mlir::FlatSymbolRefAttr::get(function.getContext(), mpdfg::kAllMap)) {}
+  /// `operationsPerByte`: what a byte less between ranks is worth.
+  Distributor(RemoteMaps &maps, mlir::func::FuncOp function, int64_t operationsPerByte)
+      : maps(maps), function(function), operationsPerByte(operationsPerByte),
+        all(mlir::FlatSymbolRefAttr::get(function.getContext(), mpdfg::kAllMap)) {}
 
   mlir::LogicalResult run();
 
@@ -75,11 +77,15 @@ private:
   Value exchange(Value value, bool forGradient = false);
   /// Rows of the halo, of a value on own elements.
   Value rowsOfHalo(Value value, bool forGradient = false);
-  /// Bytes that have to be transferred for that, for each element.
-  int64_t bytesOfHalo(Value value);
+  /// What that takes for each element besides what is there: bytes that are transferred, operations that are done on
+  /// the rank that reads it too.
+  struct HaloPrice {
+    int64_t bytes = 0, operations = 0;
+  };
+  HaloPrice priceOfHalo(Value value);
   bool isReadByOthers(Value value);
   /// Whether rows of the halo are made there, of what has fewer bytes.
-  bool isRemade(Value value, int64_t &bytes);
+  bool isRemade(Value value, HaloPrice &price);
   Value move(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
   /// Rows of the halo, on a union, as those that go back to where they are own.
   Value sendBack(OpBuilder &b, Location loc, Value onUnion, bool forGradient = false);
@@ -131,9 +137,10 @@ private:
 
   RemoteMaps &maps;
   mlir::func::FuncOp function;
+  int64_t operationsPerByte;
   Map all;
   llvm::DenseMap<Value, Value> varying, exchanged, ofHalo;
-  llvm::DenseMap<Value, int64_t> haloBytes;       ///< known results of bytesOfHalo
+  llvm::DenseMap<Value, HaloPrice> haloPrices;    ///< known results of priceOfHalo
   llvm::DenseMap<mlir::Attribute, Value> numbers; ///< of a space's elements in the whole graph
   llvm::DenseMap<mlir::Attribute, llvm::SmallVector<Value>> places;
   mlir::Operation *lastPlace = nullptr; ///< the last operation that makes some of them

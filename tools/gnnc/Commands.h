@@ -32,9 +32,10 @@ struct CompileArguments {
   bool gradient = false;
   std::string save = "auto";
   bool distributed = false;
-  std::vector<std::string> along;   ///< of a distributed model
-  std::vector<std::string> without; ///< optimisations to leave out
-  int64_t statements = 0;           ///< that a kernel may have; 0: the default
+  std::vector<std::string> along;           ///< of a distributed model
+  std::optional<int64_t> operationsPerByte; ///< of a distributed model
+  std::vector<std::string> without;         ///< optimisations to leave out
+  int64_t statements = 0;                   ///< that a kernel may have; 0: the default
   bool remarks = false;
   bool werror = false; ///< warnings are errors
   std::string report;  ///< the page to write; empty: none

@@ -103,6 +103,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->allow_extra_args(false)
       ->needs(distributed);
   command
+      ->add_option(
+          "--operations-per-byte", arguments.operationsPerByte,
+          "With --distributed: operations that ranks do again rather than send a byte more to each other. 0: "
+          "rows are sent as they are read. By default 256, as for GPUs of one machine; more where links are slower")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(distributed);
+  command
       ->add_option("--save", arguments.save,
                    "Which forward values to keep for the backward pass. none: only outputs, everything else is "
                    "recomputed; auto: what is expensive to recompute; all: everything, including values of edges")

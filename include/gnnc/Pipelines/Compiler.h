@@ -23,6 +23,7 @@
 #include "llvm/Support/Error.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -58,6 +59,8 @@ struct CompileOptions {
   /// along, where it is not the one that would be chosen.
   bool distributed = false;
   std::vector<std::string> along;
+  /// Operations that are done a second time rather than one byte more is sent to another rank; unset: the default.
+  std::optional<int64_t> operationsPerByte;
   /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory.
   /// Anything other than `AsComputed` requires a model that computes in float32, and computation stays in float32.
   Storage storage = Storage::AsComputed;

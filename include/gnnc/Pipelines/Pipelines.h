@@ -61,6 +61,7 @@ struct DifferentiatePipelineOptions {
   bool gradient = false;          ///< add @gradient
   bool distributed = false;       ///< for ranks that have a part of the graph each
   std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
+  int64_t operationsPerByte = kOperationsPerExchangedByte;
 };
 /// differentiate: replaces derivatives by the code that computes them. Before that, what ranks exchange is part of the
 /// program, so that it is differentiated too.
@@ -97,6 +98,7 @@ struct PhaseOptions {
   bool gradient;                  ///< compute gradients too
   bool distributed = false;       ///< for ranks that have a part of the graph each
   std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
+  int64_t operationsPerByte = kOperationsPerExchangedByte;
   SaveMode save = SaveMode::Auto;
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;

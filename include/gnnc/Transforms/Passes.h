@@ -25,6 +25,10 @@ enum class Extents { Unknown, FewSources, FewOwners };
 /// tenths of a second for so many, and more than twice that for twice as many; layers have a tenth of it.
 inline constexpr int64_t kMostStatements = 4000;
 
+/// What one byte less between ranks is worth: about as many operations of products as GPUs of one machine do while it
+/// comes, where a gradient takes three times the operations and twice the bytes.
+inline constexpr int64_t kOperationsPerExchangedByte = 256;
+
 /// Parts that a row of a sweep's body may be joined of, joins of joins included: each is read and written by itself.
 inline constexpr int64_t kMostParts = 64;
 

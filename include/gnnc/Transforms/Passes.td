@@ -93,7 +93,9 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
 
     Example: test/Transforms/distribute.mlir
   }];
-  let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">];
+  let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">,
+                 Option<"operationsPerByte", "operations-per-byte", "int64_t", "kOperationsPerExchangedByte",
+                        "operations that one byte less between ranks is worth">];
   let statistics = [Statistic<"numExchanged", "exchanged", "Values whose rows are exchanged">,
                     Statistic<"numRemade", "remade", "Values whose rows of the halo are made of others">,
                     Statistic<"numReturned", "returned", "Values that are brought back">,
