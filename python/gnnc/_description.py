@@ -22,6 +22,7 @@ class Value:
     optional: bool = False  #: may be left out
     gradient: bool = False  #: an input that is the gradient of an output
     source: str = ""  #: what it is computed from when a graph is prepared; see _sources.py
+    numbers: bool = False  #: an input: says something of the elements' numbers in the whole graph; see ranks.py
 
     def shape(self, extent: Callable[[str], int]) -> tuple[int, ...]:
         return ((extent(self.space),) if self.space is not None else ()) + self.dims
@@ -115,6 +116,7 @@ def parse(text: bytes | str) -> Description:
             bool(item.get("optional", False)),
             bool(item.get("gradient", False)),
             item.get("source") or "",
+            bool(item.get("numbers", False)),
         )
 
     def values(key: str) -> dict[str, Value]:

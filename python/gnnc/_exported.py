@@ -94,12 +94,13 @@ class ResolvedExport(Resolved):
     def missing(self, spaces: Any) -> str | None:
         return None  # what a source needs is asked for when it is computed
 
-    def data(self) -> Data:
+    def data(self, whole: Mapping[_sources.Source, int] | None = None) -> Data:
+        """`whole`: on one of several ranks, sizes of the whole graph, which numbers of all ranks are computed from."""
         given = {name: found.owner for name, found in self.given.items()}
         known: dict[_sources.Source, Any] = {}
         device = self.device
 
-        def evaluate(what: str, source: _sources.Source) -> Any:
+        def evaluate(what: str, source: _sources.Source, known: dict[_sources.Source, Any] = known) -> Any:
             try:
                 value = _sources.evaluate(source, given, known)
             except Error as error:
@@ -126,7 +127,13 @@ class ResolvedExport(Resolved):
         values = {}
         for name, source in self.arguments.computed.items():
             value: Value = self.arguments.description.inputs[name]
-            numbers = evaluate(f"input '{name}'", source)
+            if whole is not None and value.space is None:
+                if _sources.names(source, whole):
+                    text = f"'{self.arguments.description.inputs[name].source}'"
+                    raise Error(f"input '{name}' of {text}: expected sizes that all ranks know, found one rank's", 4)
+                numbers = evaluate(f"input '{name}'", source, dict(whole))
+            else:
+                numbers = evaluate(f"input '{name}'", source)
             values[name] = _reshaped(placed(np.array(numbers)) if isinstance(numbers, int) else numbers, value, name)
         return Data(extents, indices, values)
 

@@ -54,9 +54,11 @@ def _tensor(data: np.ndarray, entry: dict) -> np.ndarray:
     return raw.view(code).reshape(shape)
 
 
-def save(path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray]) -> None:
+def save(
+    path: str | os.PathLike[str], tensors: Mapping[str, np.ndarray], metadata: Mapping[str, str] | None = None
+) -> None:
     """Writes arrays under their names."""
-    header: dict[str, object] = {}
+    header: dict[str, object] = {"__metadata__": dict(metadata)} if metadata else {}
     offset = 0
     dense = {name: np.ascontiguousarray(array).reshape(np.shape(array)) for name, array in tensors.items()}
     for name, array in dense.items():

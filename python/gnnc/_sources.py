@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,17 +106,16 @@ def parse(text: str) -> Source:
     return result
 
 
-def names(source: Source) -> set[str]:
-    """The arguments of the model that it reads, be it only their sizes."""
+def names(source: Source, known: Collection[Source] = ()) -> set[str]:
+    """The arguments of the model that it reads, be it only their sizes; but for those within what is `known`."""
+    if source in known:
+        return set()
     if isinstance(source, Name):
         return {source.name}
-    if isinstance(source, Apply):
-        return set().union(*map(names, source.arguments)) if source.arguments else set()
     if isinstance(source, Row):
-        return names(source.of)
-    if isinstance(source, Items):
-        return set().union(*map(names, source.items)) if source.items else set()
-    return set()
+        return names(source.of, known)
+    parts = source.arguments if isinstance(source, Apply) else source.items if isinstance(source, Items) else ()
+    return set().union(*[names(part, known) for part in parts])
 
 
 def contents(source: Source) -> set[str]:

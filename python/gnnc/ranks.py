@@ -8,13 +8,18 @@
     outputs = model.run("forward", graph=graph, **graph.inputs)
 
 Inputs and outputs on divided spaces are the rank's own rows. All ranks make the same calls in the same order.
+
+Modules of PyTorch run on parts too:
+
+    part = gnnc.ranks.PartFile(f"parts/part.{ranks.rank}.safetensors", ranks)
+    run = gnnc.compile(module, (x, edge_index)).partitioned(part)
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +28,7 @@ from . import _abi, _safetensors
 from ._errors import Error
 
 if TYPE_CHECKING:
+    from ._description import Value
     from ._model import Graph, Model
 
 
@@ -159,13 +165,61 @@ class Part:
         )
 
 
-def _dense(tensors: Mapping[str, np.ndarray], name: str, width: int, dtype: type) -> np.ndarray:
-    """Rows of an input that the file has in sparse form; repeated entries add up."""
-    pointers, columns = tensors[f"{name}_indptr"], tensors[f"{name}_indices"]
-    values = tensors.get(f"{name}_values", np.ones(len(columns), dtype))
-    result = np.zeros((len(pointers) - 1, width), dtype)
-    np.add.at(result, (np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), columns), values)
-    return result
+class PartFile:
+    """One rank's part of a graph, as `gnnc partition` wrote it: `compiled.partitioned(part)`, or `load_part` with less to
+    say. All of the rank's own rows, and the index arrays in the part's numbers, are in `tensors`."""
+
+    def __init__(self, path: str | os.PathLike[str], ranks: TorchRanks) -> None:
+        self.path, self.ranks = os.fspath(path), ranks
+        self.tensors, self._metadata = _safetensors.load_with_metadata(path)
+        found = self._metadata.get("rank", "0"), self._metadata.get("parts", "1")
+        if found != (str(ranks.rank), str(ranks.size)):
+            raise Error(
+                f"'{self.path}': expected part {ranks.rank} of {ranks.size}, found part {found[0]} of {found[1]}", 1
+            )
+
+    def extent(self, space: str) -> int | None:
+        """Elements of a space on this rank: its own, or those of `S.halo` and `S.send`."""
+        found = self._metadata.get(f"num_{space}s")
+        return None if found is None else int(found)
+
+    def whole_extent(self, space: str) -> int | None:
+        """Elements of a space on all ranks together."""
+        found = self._metadata.get(f"num_{space}s.global")
+        return None if found is None else int(found)
+
+    def dense(self, name: str, width: int, dtype: type = np.float32) -> np.ndarray:
+        """Rows of what the file has in sparse form; repeated entries add up."""
+        pointers, columns = self.tensors[f"{name}_indptr"], self.tensors[f"{name}_indices"]
+        values = self.tensors.get(f"{name}_values", np.ones(len(columns), dtype))
+        result = np.zeros((len(pointers) - 1, width), dtype)
+        np.add.at(result, (np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), columns), values)
+        return result
+
+    def counts(self, spaces: Iterable[str]) -> Part:
+        """How many rows of these spaces are for (of) each rank."""
+        found = {space: self.tensors[f"{space}.counts"].tolist() for space in spaces if f"{space}.counts" in self.tensors}
+        return Part(self.ranks, found)
+
+    def sent(self, space: str) -> np.ndarray:
+        """The own elements of a space that other ranks read, by rank."""
+        if f"{space}.sent" not in self.tensors:
+            raise Error(
+                f"'{self.path}' has no '{space}.sent': gnnc partition writes it where a map of the graph leads to "
+                f"'{space}' of other parts (--model follows those of a model)",
+                1,
+            )
+        return self.tensors[f"{space}.sent"]
+
+    def numbers(self, value: Value, extent: int, wide: bool) -> np.ndarray:
+        """An input that says something of the elements' numbers in the whole graph, of which static spaces have all."""
+        floats, integers = (np.float64, np.int64) if wide else (np.float32, np.int32)
+        numbers = self.tensors.get(f"{value.space}.global")
+        if numbers is None:
+            numbers = np.arange(extent)
+        if value.name.endswith(".order"):  # two digits, which floating-point numbers hold exactly
+            return np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype(floats)
+        return numbers.astype(integers).view(floats)  # integers in the memory of floating-point numbers
 
 
 def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> Graph:
@@ -175,49 +229,31 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
     """
     from ._model import Graph
 
-    tensors, metadata = _safetensors.load_with_metadata(path)
-    if (metadata.get("rank"), metadata.get("parts")) != (str(ranks.rank), str(ranks.size)):
-        raise Error(
-            f"'{os.fspath(path)}': expected part {ranks.rank} of {ranks.size}, found part "
-            f"{metadata.get('rank', 0)} of {metadata.get('parts', 1)}",
-            1,
-        )
-    extents, counts = {}, {}
-    for space in model._description.roots:
-        found = metadata.get(f"num_{space}s")
-        if found is not None:
-            extents[space] = int(found)
-        if f"{space}.counts" in tensors:
-            counts[space] = [int(number) for number in tensors[f"{space}.counts"]]
+    part = PartFile(path, ranks)
+    tensors, roots = part.tensors, model._description.roots
+    extents = {space: found for space in roots if (found := part.extent(space)) is not None}
     wanted = set(model.graph_arguments)
     if "label" in wanted and "label" not in tensors and "y" in tensors:
         tensors["label"] = tensors["y"]  # as the tools find it
     graph = Graph(
         model,
         extents=extents,
-        part=Part(ranks, counts),
+        part=part.counts(roots),
         **{name: value for name, value in tensors.items() if name in wanted},
     )
     graph.inputs = {}
     wide = model.description["dtype"] == "f64"
-    for found in model.description["inputs"]:
-        name = found["name"]
-        if f"{name}_indptr" in tensors and len(found["dims"]) == 1:
-            value = _dense(tensors, name, found["dims"][0], np.float64 if wide else np.float32)
+    for name, found in model._description.inputs.items():
+        if f"{name}_indptr" in tensors and len(found.dims) == 1:
+            value = part.dense(name, found.dims[0], np.float64 if wide else np.float32)
+        elif found.numbers:
+            value = part.numbers(found, graph.extent(found.space or ""), wide)
         elif name in tensors:
             value = tensors[name]
-        elif found.get("numbers") and name.endswith(".order"):
-            # Two digits of each number in the whole graph; of a static space every rank has all.
-            numbers = tensors.get(name.removesuffix("order") + "global")
-            if numbers is None:
-                numbers = np.arange(graph.extent(found["space"]))
-            value = np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype("f8" if wide else "f4")
         else:
             continue
-        floats = {"f32": np.float32, "f64": np.float64}.get(model._description.inputs[name].dtype)
+        floats = {"f32": np.float32, "f64": np.float64}.get(found.dtype)
         if value.dtype.kind == "f" and floats is not None:
             value = value.astype(floats, copy=False)
-        if found.get("numbers") and not found["dims"]:  # integers in the memory of floating-point numbers
-            value = value.astype("i8" if wide else "i4").view("f8" if wide else "f4")
         graph.inputs[name] = value
     return graph

@@ -43,9 +43,9 @@ model Net(in: int = 34, class: int = 2) {
 class Meeting:
     """Where the threads leave their bytes for each other."""
 
-    def __init__(self) -> None:
-        self.barrier = threading.Barrier(SIZE, timeout=60)
-        self.given: list[Any] = [None] * SIZE
+    def __init__(self, size: int) -> None:
+        self.size, self.barrier = size, threading.Barrier(size, timeout=60)
+        self.given: list[Any] = [None] * size
 
     def gather(self, rank: int, own: Any) -> list[Any]:
         self.given[rank] = own
@@ -59,8 +59,8 @@ class ThreadRanks:
     """One of the threads, as `TorchRanks` is one process."""
 
     def __init__(self, rank: int, meeting: Meeting) -> None:
-        self.rank, self.size, self.meeting = rank, SIZE, meeting
-        self.record = _abi.Collectives(ctypes.sizeof(_abi.Collectives), rank, SIZE)
+        self.rank, self.size, self.meeting = rank, meeting.size, meeting
+        self.record = _abi.Collectives(ctypes.sizeof(_abi.Collectives), rank, meeting.size)
         self.record.device_type = _abi.CPU
         kinds = dict((name, kind) for name, kind, *_ in _abi.Collectives._fields_)
         self.record.exchange = kinds["exchange"](self.exchange)
@@ -70,9 +70,9 @@ class ThreadRanks:
     def exchange(
         self, user: Any, send: int, sends: Any, receive: int, receives: Any, row_bytes: int, stream: Any, error: Any
     ) -> int:
-        ends = np.cumsum([0] + [sends[rank] * row_bytes for rank in range(SIZE)])
+        ends = np.cumsum([0] + [sends[rank] * row_bytes for rank in range(self.size)])
         rows = ctypes.string_at(send, int(ends[-1])) if ends[-1] else b""
-        every = self.meeting.gather(self.rank, [rows[ends[rank] : ends[rank + 1]] for rank in range(SIZE)])
+        every = self.meeting.gather(self.rank, [rows[ends[rank] : ends[rank + 1]] for rank in range(self.size)])
         came = b"".join(of[self.rank] for of in every)
         ctypes.memmove(receive, came, len(came)) if came else None
         return _abi.OK
@@ -97,7 +97,7 @@ class PartsTest(unittest.TestCase):
             tool("train", "net.so", "--graph", str(GRAPH), "--epochs", "30", "--seed", "0", "--log", "log")
             with open(f"{folder}/log") as file:
                 expected = [json.loads(line)["loss"] for line in file]
-            meeting, losses = Meeting(), [[] for _ in range(SIZE)]
+            meeting, losses = Meeting(SIZE), [[] for _ in range(SIZE)]
 
             def train(rank: int) -> None:
                 model = gnnc.load(f"{folder}/net.so", threads=1)

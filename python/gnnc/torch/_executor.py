@@ -31,6 +31,7 @@ from ._memory import Workspaces
 from ._training import Masks
 
 if TYPE_CHECKING:
+    from ._parts import PartGraphs
     from ._second import PullBack
 
 TYPES = {"f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16}
@@ -216,7 +217,8 @@ class Executor:
     """One object, given the leaves of a module's arguments.
 
     `leaf_names`: the name in the model of each leaf (None: not used by it). `param_names`: of parameters and buffers, in
-    the order in which calls give them. `masks`: inputs that each call draws, and probabilities.
+    the order in which calls give them. `masks`: inputs that each call draws, and probabilities. `part`: what ranks have
+    of a graph, where this is one of them.
     """
 
     def __init__(
@@ -225,8 +227,9 @@ class Executor:
         leaf_names: Sequence[str | None],
         param_names: Sequence[str],
         masks: Mapping[str, float] | None = None,
+        part: PartGraphs | None = None,
     ) -> None:
-        self.library = library
+        self.library, self.part = library, part
         found = library.description
         self.arguments: Arguments | ExportedArguments = make_arguments(found)
         #: Of leaves that the model does not use, None.
@@ -242,7 +245,7 @@ class Executor:
             taken = (self.arguments.graph_names | self.arguments.sized) & set(self.masks)
             if taken:
                 raise CompileError("dropout in training mode: the size of what it is applied to is known from nothing else")
-        self.computed_names = [name for name, value in found.inputs.items() if value.source]
+        self.computed_names = [name for name, value in found.inputs.items() if value.source or (part and value.numbers)]
         self.cotangent_names = [value.name for value in found.inputs.values() if value.gradient]
         forward = found.programs["forward"]
         self.num_outputs = len(forward.outputs)
@@ -309,7 +312,8 @@ class Executor:
         if space is not None:
             raise Error(f"the number of elements of space '{space}' is not known", 1)
         device = resolved.device or (_abi.CPU, 0)
-        prepared = prepare_known(self.library, resolved, device)
+        prepare = prepare_known if self.part is None else self.part.prepare
+        prepared = prepare(self.library, resolved, device)
         return self._bound(leaves, prepared, device)
 
     def _bound(self, leaves: Sequence[Any], prepared: Prepared, device: tuple[int, int]) -> Bound:

@@ -13,7 +13,7 @@ import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -23,8 +23,12 @@ from .._errors import CompileError, Error
 from .._library import Library
 from . import _arranged, _autograd, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
+from ._parts import PartGraphs
 from ._state import State, modes_of, owner_of
 from ._training import Buffers
+
+if TYPE_CHECKING:
+    from ..ranks import PartFile
 
 
 @dataclass
@@ -34,6 +38,7 @@ class Options:
     compiler: tuple[str, ...] = ()  #: further options of `gnnc compile`
     progress: bool | None = None
     fall_back: bool = False  #: run the module itself, with a warning, in a mode or on arguments that are refused
+    part: PartGraphs | None = None  #: of a graph that ranks have parts of
 
 
 @dataclass
@@ -58,6 +63,15 @@ class Example:
             constants=[None if isinstance(leaf, Tensor) else leaf for leaf in leaves],
             tree=tree,
             device=next((tensor.device for tensor in tensors if tensor is not None), torch.device("cpu")),
+        )
+
+    def is_like(self, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether arguments differ from these in numbers and sizes alone."""
+        return tree == self.tree and all(
+            leaf.dtype is dtype and leaf.dim() == len(shape or ()) and leaf.device.type == self.device.type
+            if isinstance(leaf, Tensor)
+            else dtype is None and same_constant(leaf, constant)
+            for leaf, dtype, shape, constant in zip(leaves, self.types, self.shapes, self.constants)
         )
 
     def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -109,15 +123,16 @@ class Specialization:
                 raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
             self.params.append(owner_of(module, name))
             names.append(name)
-        self.executor = Executor(library, artifact.leaf_names, names, training.masks)
-        self.executor.pairs = [
-            (artifact.leaf_names.index(name), dim) for name, dim in training.pairs if name in artifact.leaf_names
-        ]
+        self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
+        if options.part is None:  # else they are of all ranks together
+            self.executor.pairs = [
+                (artifact.leaf_names.index(name), dim) for name, dim in training.pairs if name in artifact.leaf_names
+            ]
         self.buffers: Buffers | None = None
         if training.statistics or training.counters:
             changed = [each.buffer for each in training.statistics] + training.counters
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
-        if not training:  # to run it a second time would draw and count again
+        if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
@@ -177,6 +192,7 @@ class CompiledModule(nn.Module):
             self.__dict__[kind] = module.__dict__[kind]
         self.__dict__["training"] = module.training
         self.__dict__["_options"] = options or Options()
+        self.__dict__["_examples"] = []  # what it is compiled for instead of arguments like these
         self._start()
 
     def _start(self) -> None:
@@ -353,6 +369,12 @@ class CompiledModule(nn.Module):
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
     ) -> Specialization:
         module, options = self.__dict__["_module"], self.__dict__["_options"]
+        # Ranks have parts of different sizes, of which torch would take those of 0 and 1 for constants.
+        for example in self.__dict__["_examples"]:
+            if example.is_like(leaves, pytree.tree_flatten((args, kwargs))[1]):
+                args, kwargs = example.arguments()
+                leaves = pytree.tree_leaves((args, kwargs))
+                break
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = self._build(module, args, kwargs, flags)
@@ -379,6 +401,27 @@ class CompiledModule(nn.Module):
             except Error:
                 pass
             raise
+
+    def partitioned(self, part: PartFile) -> CompiledModule:
+        """The module on this rank's part of a graph; all ranks call this at once, and make the same calls then.
+
+        Arguments with a row for each element, and such results, are the rank's own rows, and index arrays are in the
+        part's numbers, as `part.tensors` has them. Gradients of parameters are those of all ranks together, the same
+        bits on each: an optimiser does the same everywhere, without DistributedDataParallel. So a loss has to be this
+        rank's share of the whole, such as a sum over its own rows divided by the number of all. Masks of dropout are
+        drawn by each rank for its own rows. Compiled for the arguments that this was compiled for, so that ranks need
+        not agree on anything else; derivatives of second order are not there.
+        """
+        options = self.__dict__["_options"]
+        compiler = (*options.compiler, *(["--distributed"] if "--distributed" not in options.compiler else []))
+        graphs = PartGraphs(part)
+        result = CompiledModule(self.__dict__["_module"], Options(compiler, options.progress, False, graphs))
+        made = self.__dict__["_specializations"]
+        result.__dict__["_examples"] = [known.example for known in made if known.state.is_current()]
+        for example in result.__dict__["_examples"]:
+            if example.modes == modes_of(self.__dict__["_module"]):
+                result._prepare(*example.arguments())
+        return result
 
     def report(self, path: str | os.PathLike[str] | None = None, *, open_page: bool = True) -> Path:
         """Writes the compiler's page on this module (the graph after each phase, kernels, memory), opens it in a browser,

@@ -1,0 +1,96 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Compiled modules on one rank's part of a graph.
+
+A call's arguments give the part's own spaces and maps, as they give those of a whole graph. What the part's file knows
+besides goes with them: how many elements the halo has, what is sent to whom, and numbers in the whole graph.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from .. import _abi, _sources
+from .._arrays import View, view
+from .._cache import GraphCache
+from .._errors import Error
+from .._exported import ResolvedExport
+from .._graph import Description, IndexData, Prepared
+
+if TYPE_CHECKING:
+    from .._arguments import Data, Resolved
+    from .._library import Library
+    from ..ranks import PartFile
+
+
+class PartGraphs:
+    """The graphs that were prepared on one part: all ranks prepare a graph at once, so each keeps all of them, however
+    large they are."""
+
+    def __init__(self, part: PartFile) -> None:
+        self.part = part
+        self._cache = GraphCache(limit=sys.maxsize)
+
+    def prepare(self, library: Library, resolved: Resolved, device: tuple[int, int]) -> Prepared:
+        """The graph of these arguments; prepared, by all ranks, unless its index arrays are known."""
+        return self._cache.find(
+            (id(library), device, resolved.key), resolved.arrays, lambda: self._make(library, resolved, device)
+        )
+
+    def _make(self, library: Library, resolved: Resolved, device: tuple[int, int]) -> Prepared:
+        part, found = self.part, library.description
+        data = self._data(resolved, library)
+        extents, indices = dict(data.extents), list(data.indices)
+        exchanged = []
+        for name, given in data.extents.items():
+            own = part.extent(name)
+            if f"{name}.sent" in part.tensors and own != given:
+                raise Error(f"arguments have {given} elements of '{name}': expected the {own} of '{part.path}'", 1)
+        for name in found.roots:
+            space, _, role = name.rpartition(".")
+            if role not in ("halo", "send") or space not in found.roots:
+                continue
+            exchanged.append(name)
+            if (extent := part.extent(name)) is not None:
+                extents[name] = extent
+        for name, found_map in found.root_maps.items():
+            space, _, role = name.rpartition(".")
+            if role == "sent" and found_map.domain == f"{space}.send":
+                targets = _placed(part.sent(space), device)
+                indices.append(IndexData(name, targets, 0, targets.shape[0]))
+        stream = None
+        if device[0] != _abi.CPU:
+            from ._device import stream_for_preparing
+
+            stream = stream_for_preparing(device[1])
+        description = Description(extents, indices, stream=stream)
+        prepared = Prepared(library, device, description, part.counts(exchanged))
+        prepared.values = dict(data.values)
+        for name, value in found.inputs.items():
+            if not value.numbers:
+                continue
+            rows = prepared.extent(value.space or "")
+            numbers = part.numbers(value, rows, found.dtype == "f64")
+            if len(numbers) != rows:
+                what = f"'{part.path}' has numbers of {len(numbers)} elements of '{value.space}'"
+                raise Error(f"{what}: expected all {rows}, since equal maxima of them are told apart by these", 4)
+            prepared.values[name] = _placed(numbers, device)
+        return prepared
+
+    def _data(self, resolved: Resolved, library: Library) -> Data:
+        if not isinstance(resolved, ResolvedExport):
+            return resolved.data()
+        sizes = {}
+        for name, space in library.description.roots.items():
+            if space.source and (extent := self.part.whole_extent(name)) is not None:
+                sizes[_sources.parse(space.source)] = extent
+        return resolved.data(whole=sizes)
+
+
+def _placed(numbers: np.ndarray, device: tuple[int, int]) -> View:
+    where: Any = "cpu" if device[0] == _abi.CPU else torch.device("cuda", device[1])
+    return view(torch.from_numpy(np.array(numbers)).to(where), "part")
