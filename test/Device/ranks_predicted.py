@@ -49,6 +49,8 @@ def predict(arguments: argparse.Namespace) -> int:
             file.flush()
             link = links.get(line.get("engine", ""))
             more = ["--link", str(link["link_gb_per_s"]), "--latency", str(link["latency_us"])] if link else []
+            # What a GPU does beside what it reads: the calibration scales both.
+            more += ["--compute", "80000", "--bandwidth", "4000"] if line["device"] == "cuda" else []
             seconds = _predicted(arguments, Path(file.name), ranks, line["extents"], more)
         off = seconds / line["seconds"] - 1
         wrong |= abs(off) > ALLOWED
