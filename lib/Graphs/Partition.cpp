@@ -14,6 +14,7 @@
 #include "gnnc/Graphs/Partition.h"
 #include "Neighbours.h"
 
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/xxhash.h"
@@ -127,8 +128,15 @@ llvm::Error GraphPartition::checkOwners(llvm::ArrayRef<std::vector<int32_t>> own
 }
 
 llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind kind, Owners owners) {
-  // The vertex of each element: its own, or that of the element that it goes along to. -1: none.
+  // The vertex of each element: its own, or that of the element that it goes along to. -1: none. Not of leaves.
   std::vector<std::vector<int32_t>> vertex(spaces.size());
+  auto vertexOf = [&](size_t space, size_t element) {
+    if (!spaces[space].isLeaf)
+      return vertex[space][element];
+    const GraphStructure::Map &map = structure->maps[*structure->spaces[space].along];
+    int32_t target = map.targets[element];
+    return target < 0 ? -1 : vertex[map.to][size_t(target)];
+  };
   std::vector<int64_t> weights;
   std::vector<std::pair<size_t, size_t>> ranges; // of the vertices of each space that goes along none
   int64_t vertices = 0, total = 0;
@@ -152,7 +160,8 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
   for (size_t number : order) {
     const GraphStructure::Space &space = structure->spaces[number];
     std::vector<int32_t> &own = vertex[number];
-    own.assign(size_t(space.extent), -1);
+    if (!spaces[number].isLeaf)
+      own.assign(size_t(space.extent), -1);
     if (!space.along) {
       size_t begin = weights.size();
       for (int32_t &v : own) {
@@ -163,12 +172,13 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
       continue;
     }
     const GraphStructure::Map &map = structure->maps[*space.along];
-    for (auto [v, target] : llvm::zip_equal(own, map.targets))
-      if (target >= 0) {
-        v = vertex[map.to][size_t(target)];
-        if (v >= 0)
-          ++weights[size_t(v)];
-      }
+    for (auto [element, target] : llvm::enumerate(map.targets)) {
+      int32_t v = target < 0 ? -1 : vertex[map.to][size_t(target)];
+      if (!spaces[number].isLeaf)
+        own[element] = v;
+      if (v >= 0)
+        ++weights[size_t(v)];
+    }
   }
 
   std::vector<int32_t> owner(weights.size(), 0);
@@ -180,11 +190,13 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
   } else if (kind == PartitionKind::Metis) {
     std::vector<int32_t> a, b;
     for (const GraphStructure::Map &map : structure->maps)
-      for (auto [from, target] : llvm::zip_equal(vertex[map.from], map.targets))
-        if (int32_t to = target < 0 ? -1 : vertex[map.to][size_t(target)]; from >= 0 && to >= 0 && from != to) {
+      for (auto [element, target] : llvm::enumerate(map.targets)) {
+        int32_t from = vertexOf(map.from, element), to = target < 0 ? -1 : vertex[map.to][size_t(target)];
+        if (from >= 0 && to >= 0 && from != to) {
           a.push_back(from);
           b.push_back(to);
         }
+      }
     llvm::Expected<Neighbours> graph = Neighbours::create({int64_t(weights.size()), a, b});
     if (!graph)
       return llvm::createStringError("METIS: " + llvm::toString(graph.takeError()) + kOtherWays);
@@ -211,13 +223,32 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
   }
 
   for (size_t number : order) {
-    std::vector<int32_t> &own = spaces[number].owner;
-    own.resize(vertex[number].size());
-    // Elements that go along to nothing are spread evenly.
+    if (spaces[number].isLeaf)
+      continue;
+    std::vector<int32_t> own(vertex[number].size());
     for (auto [i, v] : llvm::enumerate(vertex[number]))
-      own[i] = v >= 0 ? owner[size_t(v)] : int32_t(int64_t(i) * count / int64_t(own.size()));
+      own[i] = v >= 0 ? owner[size_t(v)] : ownerOf(number, int32_t(i));
+    spaces[number].owner = std::move(own);
   }
   return llvm::Error::success();
+}
+
+int32_t GraphPartition::ownerOf(size_t space, int32_t element) const {
+  const Space &of = spaces[space];
+  if (!of.owner.empty())
+    return of.owner[size_t(element)];
+  const GraphStructure::Space &known = structure->spaces[space];
+  const GraphStructure::Map &map = structure->maps[*known.along];
+  int32_t target = map.targets[size_t(element)];
+  // Elements that go along to nothing are spread evenly.
+  return target >= 0 ? ownerOf(map.to, target) : int32_t(int64_t(element) * count / known.extent);
+}
+
+GraphPartition::GraphPartition(const GraphStructure &structure, int parts, int64_t listed)
+    : structure(&structure), count(parts), listed(listed), spaces(structure.spaces.size()) {
+  for (auto [number, space] : llvm::enumerate(structure.spaces))
+    spaces[number].isLeaf =
+        space.along && llvm::none_of(structure.maps, [number = number](const auto &map) { return map.to == number; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -227,57 +258,96 @@ llvm::Error GraphPartition::divide(llvm::ArrayRef<size_t> order, PartitionKind k
 void GraphPartition::collect(size_t space) {
   Space &of = spaces[space];
   of.parts.resize(size_t(count));
+  of.counts.assign(size_t(count), 0);
   of.place.resize(of.owner.size());
-  for (auto [element, rank] : llvm::enumerate(of.owner)) {
-    std::vector<int32_t> &own = of.parts[size_t(rank)].own;
-    of.place[element] = int32_t(own.size());
-    own.push_back(int32_t(element));
+  for (int64_t element = 0; element < structure->spaces[space].extent; ++element) {
+    int64_t &before = of.counts[size_t(ownerOf(space, int32_t(element)))];
+    if (!of.isLeaf)
+      of.place[size_t(element)] = int32_t(before);
+    ++before;
   }
+  list(space, 0);
+}
+
+/// Lists the own elements of a part and, as far as there is room, of those after it; of a space that is no leaf of all.
+void GraphPartition::list(size_t space, int first) const {
+  const Space &of = spaces[space];
+  of.lists.clear();
+  of.firstList = first;
+  int64_t room = listed;
+  for (int rank = first; rank < count; ++rank) {
+    int64_t size = of.counts[size_t(rank)];
+    if (of.isLeaf && rank > first && size > room)
+      break;
+    of.lists.emplace_back().reserve(size_t(size));
+    room -= size;
+  }
+  for (int64_t element = 0; element < structure->spaces[space].extent; ++element)
+    if (int rank = ownerOf(space, int32_t(element)) - first; rank >= 0 && size_t(rank) < of.lists.size())
+      of.lists[size_t(rank)].push_back(int32_t(element));
+}
+
+llvm::ArrayRef<int32_t> GraphPartition::own(size_t space, int rank) const {
+  const Space &of = spaces[space];
+  if (rank < of.firstList || size_t(rank - of.firstList) >= of.lists.size())
+    list(space, rank);
+  return of.lists[size_t(rank - of.firstList)];
 }
 
 void GraphPartition::collectHalo(size_t space) {
   Space &of = spaces[space];
-  for (auto [m, map] : llvm::enumerate(structure->maps)) {
-    if (map.to != space || structure->spaces[map.from].along == m)
-      continue;
-    of.hasHalo = true;
-    for (int rank = 0; rank < count; ++rank)
-      for (int32_t element : part(map.from, rank).own)
-        if (int32_t target = map.targets[size_t(element)]; target >= 0 && of.owner[size_t(target)] != rank)
-          of.parts[size_t(rank)].halo.push_back(target);
-  }
-  for (PartOfSpace &part : of.parts)
+  auto isRemote = [&](size_t m) {
+    const GraphStructure::Map &map = structure->maps[m];
+    return map.to == space && structure->spaces[map.from].along != m;
+  };
+  for (size_t m = 0; m < structure->maps.size(); ++m)
+    of.hasHalo |= isRemote(m);
+  for (PartOfSpace &part : of.parts) {
     part.sentCounts.assign(size_t(count), 0);
-  for (auto [rank, part] : llvm::enumerate(of.parts)) {
-    llvm::sort(part.halo, [&](int32_t a, int32_t b) {
-      return std::pair(of.owner[size_t(a)], a) < std::pair(of.owner[size_t(b)], b);
-    });
-    part.halo.erase(std::unique(part.halo.begin(), part.halo.end()), part.halo.end());
     part.haloCounts.assign(size_t(count), 0);
-    // By rising receiver, as the lists of senders are.
-    for (int32_t element : part.halo) {
-      int32_t owner = of.owner[size_t(element)];
-      ++part.haloCounts[size_t(owner)];
-      ++of.parts[size_t(owner)].sentCounts[rank];
-      of.parts[size_t(owner)].sent.push_back(of.place[size_t(element)]);
+  }
+  if (!of.hasHalo)
+    return;
+  llvm::BitVector isRead;
+  for (auto [rank, part] : llvm::enumerate(of.parts)) {
+    isRead.clear();
+    isRead.resize(unsigned(of.owner.size()));
+    for (auto [m, map] : llvm::enumerate(structure->maps))
+      if (isRemote(m))
+        for (int32_t element : own(map.from, int(rank)))
+          if (int32_t target = map.targets[size_t(element)]; target >= 0 && of.owner[size_t(target)] != int(rank))
+            isRead.set(unsigned(target));
+    // By owner, then by number; and by rising receiver, as the lists of senders are.
+    for (unsigned element : isRead.set_bits())
+      ++part.haloCounts[size_t(of.owner[element])];
+    std::vector<size_t> next(size_t(count), 0);
+    for (size_t owner = 1; owner < next.size(); ++owner)
+      next[owner] = next[owner - 1] + size_t(part.haloCounts[owner - 1]);
+    part.halo.resize(next.back() + size_t(part.haloCounts.back()));
+    for (unsigned element : isRead.set_bits()) {
+      size_t owner = size_t(of.owner[element]);
+      part.halo[next[owner]++] = int32_t(element);
+      ++of.parts[owner].sentCounts[rank];
+      of.parts[owner].sent.push_back(of.place[element]);
     }
   }
 }
 
-llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind) {
-  return create(structure, parts, kind, std::nullopt);
+llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind,
+                                                      int64_t listed) {
+  return create(structure, parts, kind, std::nullopt, listed);
 }
 
 llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts,
                                                       llvm::ArrayRef<std::vector<int32_t>> owners) {
-  return create(structure, parts, PartitionKind::Contiguous, owners);
+  return create(structure, parts, PartitionKind::Contiguous, owners, kMostListed);
 }
 
 llvm::Expected<GraphPartition> GraphPartition::create(const GraphStructure &structure, int parts, PartitionKind kind,
-                                                      Owners owners) {
+                                                      Owners owners, int64_t listed) {
   if (parts < 1 || parts > kMostRanks)
     return llvm::createStringError("expected 1 to " + llvm::Twine(kMostRanks) + " parts, found " + llvm::Twine(parts));
-  GraphPartition partition(structure, parts);
+  GraphPartition partition(structure, parts, listed);
   llvm::Expected<std::vector<size_t>> order = partition.findOrder();
   if (!order)
     return order.takeError();
@@ -299,13 +369,15 @@ int32_t GraphPartition::localNumber(size_t space, int rank, int32_t element) con
   const PartOfSpace &part = of.parts[size_t(rank)];
   auto key = [&](int32_t e) { return std::pair(of.owner[size_t(e)], e); };
   auto it = llvm::lower_bound(part.halo, element, [&](int32_t a, int32_t b) { return key(a) < key(b); });
-  return int32_t(part.own.size()) + int32_t(it - part.halo.begin());
+  return int32_t(of.counts[size_t(rank)]) + int32_t(it - part.halo.begin());
 }
 
 std::vector<int32_t> GraphPartition::localTargets(size_t map, int rank) const {
   const GraphStructure::Map &of = structure->maps[map];
   std::vector<int32_t> targets;
-  for (int32_t element : part(of.from, rank).own) {
+  llvm::ArrayRef<int32_t> elements = own(of.from, rank);
+  targets.reserve(elements.size());
+  for (int32_t element : elements) {
     int32_t target = of.targets[size_t(element)];
     targets.push_back(target < 0 ? -1 : localNumber(of.to, rank, target));
   }
@@ -316,15 +388,14 @@ uint64_t GraphPartition::digest() const {
   uint64_t hash = uint64_t(count);
   auto add = [&](uint64_t number) { hash = scramble(hash ^ number); };
   auto addText = [&](llvm::StringRef text) { add(llvm::xxh3_64bits(text)); };
-  auto addNumbers = [&](llvm::ArrayRef<int32_t> numbers) {
+  auto addNumbers = [&](const Targets &numbers) {
     add(numbers.size());
-    add(llvm::xxh3_64bits(
-        llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t *>(numbers.data()), numbers.size() * sizeof(int32_t))));
+    add(llvm::xxh3_64bits(numbers.bytes()));
   };
   for (auto [of, space] : llvm::zip_equal(structure->spaces, spaces)) {
     addText(of.name);
     add(of.along ? *of.along + 1 : 0);
-    addNumbers(space.owner);
+    addNumbers(Targets::at(llvm::ArrayRef(space.owner))); // those of leaves follow from the maps
   }
   for (const GraphStructure::Map &map : structure->maps) {
     addText(map.name);

@@ -94,19 +94,26 @@ llvm::Error PartitionedGraph::findSpaces(const PartitionOptions &options) {
 // Maps
 //===----------------------------------------------------------------------===//
 
-llvm::Expected<std::vector<int32_t>> PartitionedGraph::readTargets(const FileTensor &tensor, bool partial) const {
-  std::optional<std::vector<int32_t>> numbers = readNumbers(tensor);
-  if (!numbers)
-    return wrong("tensor '" + tensor.name + "': expected numbers of elements as I32 or I64, found " +
-                 (tensor.type == ElementType::I64 ? "one beyond 32 bits" : tensor.typeName));
-  for (int32_t number : *numbers)
+/// As they are in the file, which may be larger than memory.
+llvm::Expected<Targets> PartitionedGraph::readTargets(const FileTensor &tensor, bool partial) const {
+  auto wrongNumbers = [&](llvm::StringRef found) {
+    return wrong("tensor '" + tensor.name + "': expected numbers of elements as I32 or I64, found " + found);
+  };
+  if (tensor.type != ElementType::I32 && tensor.type != ElementType::I64)
+    return wrongNumbers(tensor.typeName);
+  Targets targets =
+      tensor.type == ElementType::I32 ? Targets::at(tensor.as<int32_t>()) : Targets::at(tensor.as<int64_t>());
+  if (tensor.type == ElementType::I64 &&
+      !llvm::all_of(tensor.as<int64_t>(), [](int64_t number) { return number == int32_t(number); }))
+    return wrongNumbers("one beyond 32 bits");
+  for (int32_t number : targets)
     if (number < (partial ? -1 : 0))
       return wrong("tensor '" + tensor.name + "': expected numbers of elements from 0 on, found " +
                    llvm::Twine(number));
-  return *numbers;
+  return targets;
 }
 
-llvm::Error PartitionedGraph::addMap(llvm::StringRef name, size_t from, size_t to, std::vector<int32_t> targets,
+llvm::Error PartitionedGraph::addMap(llvm::StringRef name, size_t from, size_t to, Targets targets,
                                      const FileTensor &tensor) {
   int64_t extent = graph->spaces[to].extent;
   for (int32_t target : targets)
@@ -123,17 +130,17 @@ llvm::Error PartitionedGraph::readRelation(const FileTensor &tensor, llvm::Strin
   if (tensor.shape.size() != 2 || tensor.shape[0] != 2)
     return wrong("tensor '" + tensor.name + "': expected I32 or I64 of shape [2, E], found " + tensor.typeName + " " +
                  formatShape(tensor.shape));
-  llvm::Expected<std::vector<int32_t>> ends = readTargets(tensor, /*partial=*/false);
+  llvm::Expected<Targets> ends = readTargets(tensor, /*partial=*/false);
   if (!ends)
     return ends.takeError();
   llvm::Expected<size_t> from = addSpace(space, tensor.shape[1]);
   if (!from)
     return from.takeError();
   roles[tensor.name] = {Kind::Relation, graph->maps.size(), ""};
-  auto middle = ends->begin() + tensor.shape[1];
+  auto count = size_t(tensor.shape[1]);
   std::string prefix = space == "edge" ? "" : space.str() + ".";
-  for (auto [name, to, targets] : {std::tuple("src", source, std::vector<int32_t>(ends->begin(), middle)),
-                                   std::tuple("dst", target, std::vector<int32_t>(middle, ends->end()))}) {
+  for (auto [name, to, targets] :
+       {std::tuple("src", source, ends->slice(0, count)), std::tuple("dst", target, ends->slice(count, count))}) {
     llvm::Expected<size_t> number = needSpace(to, "tensor '" + tensor.name + "'");
     if (!number)
       return number.takeError();
@@ -149,7 +156,7 @@ llvm::Error PartitionedGraph::readMap(const FileTensor &tensor, llvm::StringRef 
   if (tensor.shape.size() != 1)
     return wrong("tensor '" + tensor.name + "': expected I32 or I64 of shape [E], found " + tensor.typeName + " " +
                  formatShape(tensor.shape));
-  llvm::Expected<std::vector<int32_t>> targets = readTargets(tensor, /*partial=*/true);
+  llvm::Expected<Targets> targets = readTargets(tensor, /*partial=*/true);
   if (!targets)
     return targets.takeError();
   llvm::Expected<size_t> domain = addSpace(from, tensor.elements);
@@ -168,9 +175,10 @@ llvm::Error PartitionedGraph::readGraphs() {
   const FileTensor *pointers = file->find("graph_ptr"), *batch = file->find("batch");
   if (!pointers)
     return batch ? readMap(*batch, "batch", "node", "graph") : llvm::Error::success();
-  llvm::Expected<std::vector<int32_t>> begins = readTargets(*pointers, /*partial=*/false);
-  if (!begins)
-    return begins.takeError();
+  llvm::Expected<Targets> read = readTargets(*pointers, /*partial=*/false);
+  if (!read)
+    return read.takeError();
+  std::optional<std::vector<int32_t>> begins(std::in_place, read->begin(), read->end());
   llvm::Expected<size_t> node = needSpace("node", "tensor 'graph_ptr'");
   if (!node)
     return node.takeError();
@@ -185,10 +193,10 @@ llvm::Error PartitionedGraph::readGraphs() {
     targets.resize(size_t((*begins)[i + 1]), int32_t(i));
   roles["graph_ptr"] = {Kind::GraphPointers, graph->maps.size(), ""};
   if (batch) {
-    llvm::Expected<std::vector<int32_t>> given = readTargets(*batch, /*partial=*/true);
+    llvm::Expected<Targets> given = readTargets(*batch, /*partial=*/true);
     if (!given)
       return given.takeError();
-    if (*given != targets)
+    if (given->size() != targets.size() || !std::equal(targets.begin(), targets.end(), given->begin()))
       return wrong("tensor 'batch': expected the graphs of nodes that tensor 'graph_ptr' says, found others");
     roles["batch"] = {Kind::Map, graph->maps.size(), ""};
   }
@@ -283,9 +291,10 @@ llvm::Error PartitionedGraph::findSparseInputs(const PartitionOptions &options) 
     }
     if (!space)
       continue;
-    llvm::Expected<std::vector<int32_t>> begins = readTargets(tensor, /*partial=*/false);
-    if (!begins)
-      return begins.takeError();
+    llvm::Expected<Targets> read = readTargets(tensor, /*partial=*/false);
+    if (!read)
+      return read.takeError();
+    std::optional<std::vector<int32_t>> begins(std::in_place, read->begin(), read->end());
     if (begins->front() != 0 || begins->back() != columns->elements || !llvm::is_sorted(*begins))
       return wrong("tensor '" + tensor.name + "': expected rising row pointers from 0 to " +
                    llvm::Twine(columns->elements));

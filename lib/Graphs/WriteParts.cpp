@@ -90,11 +90,11 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
   for (auto [number, space] : llvm::enumerate(graph->spaces)) {
     const PartOfSpace &of = parted->part(number, rank);
     std::string key = "num_" + space.name + "s";
-    part.writer.addMetadata(key, std::to_string(of.own.size()));
+    part.writer.addMetadata(key, std::to_string(parted->ownCount(number, rank)));
     part.writer.addMetadata(key + ".global", std::to_string(space.extent));
     if (space.along)
       part.writer.addMetadata("along." + space.name, graph->maps[*space.along].name);
-    if (llvm::Error e = part.addNumbers(space.name + ".global", of.own))
+    if (llvm::Error e = part.addNumbers(space.name + ".global", parted->own(number, rank)))
       return e;
     if (!parted->hasHalo(number))
       continue;
@@ -115,7 +115,7 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
       case Kind::Extent: // of the whole graph: metadata has the part's
         return llvm::Error::success();
       case Kind::Rows:
-        return part.addRows(tensor, parted->part(role.number, rank).own);
+        return part.addRows(tensor, parted->own(role.number, rank));
       case Kind::Map: {
         std::vector<int32_t> targets = parted->localTargets(role.number, rank);
         return part.addTargets(tensor, {int64_t(targets.size())}, targets);
@@ -132,7 +132,7 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
       case Kind::RowPointers: {
         const std::vector<int32_t> &begins = rowPointers.at(role.sparse);
         std::vector<int32_t> pointers{0}, numbers;
-        for (int32_t row : parted->part(role.number, rank).own) {
+        for (int32_t row : parted->own(role.number, rank)) {
           pointers.push_back(pointers.back() + begins[size_t(row) + 1] - begins[size_t(row)]);
           for (int32_t i = begins[size_t(row)]; i < begins[size_t(row) + 1]; ++i)
             numbers.push_back(i);
@@ -146,7 +146,7 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
       case Kind::Entries: {
         const std::vector<int32_t> &begins = rowPointers.at(role.sparse);
         std::vector<int32_t> entries;
-        for (int32_t row : parted->part(role.number, rank).own)
+        for (int32_t row : parted->own(role.number, rank))
           for (int32_t i = begins[size_t(row)]; i < begins[size_t(row) + 1]; ++i)
             entries.push_back(i);
         return part.addRows(tensor, entries);

@@ -109,8 +109,9 @@ Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, const Divide &divide)
     RootGraph &part = parts[size_t(rank)];
     for (auto [s, space] : llvm::enumerate(structure->spaces)) {
       const PartOfSpace &of = partition->part(s, rank);
-      numbers[size_t(rank)][space.name].assign(of.own.begin(), of.own.end());
-      part.extents[space.name] = int64_t(of.own.size());
+      llvm::ArrayRef<int32_t> own = partition->own(s, rank);
+      numbers[size_t(rank)][space.name].assign(own.begin(), own.end());
+      part.extents[space.name] = int64_t(own.size());
       part.extents[space.name + ".halo"] = int64_t(of.halo.size());
       part.extents[space.name + ".send"] = int64_t(of.sent.size());
       part.maps[space.name + ".sent"].assign(of.sent.begin(), of.sent.end());
@@ -123,7 +124,7 @@ Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, const Divide &divide)
     }
     for (mpdfg::MapOp map : others) {
       part.maps[map.getSymName()]; // also if there are no elements
-      for (int32_t element : partition->part(*numberOf(map.getFrom()), rank).own)
+      for (int32_t element : partition->own(*numberOf(map.getFrom()), rank))
         part.maps[map.getSymName()].push_back(graph.map(map.getSymName().str())[size_t(element)]);
     }
   }

@@ -100,14 +100,15 @@ static void printParts(const PartitionedGraph &graph, int64_t features) {
     auto range = [&](auto count) {
       int64_t least = INT64_MAX, largest = 0;
       for (int rank = 0; rank < partition.parts(); ++rank) {
-        int64_t found = int64_t(count(partition.part(number, rank)).size());
+        int64_t found = count(number, rank);
         least = std::min(least, found);
         largest = std::max(largest, found);
       }
       return std::pair(least, largest);
     };
-    auto [leastOwn, mostOwn] = range([](const PartOfSpace &part) -> auto & { return part.own; });
-    auto [leastHalo, mostHalo] = range([](const PartOfSpace &part) -> auto & { return part.halo; });
+    auto [leastOwn, mostOwn] = range([&](size_t of, int rank) { return partition.ownCount(of, rank); });
+    auto [leastHalo, mostHalo] =
+        range([&](size_t of, int rank) { return int64_t(partition.part(of, rank).halo.size()); });
     int64_t halos = 0;
     for (int rank = 0; rank < partition.parts(); ++rank) {
       int64_t halo = int64_t(partition.part(number, rank).halo.size());

@@ -75,9 +75,8 @@ private:
   llvm::Expected<size_t> needSpace(llvm::StringRef name, const llvm::Twine &neededBy) const;
   llvm::Expected<size_t> addSpace(llvm::StringRef name, int64_t extent);
   llvm::Expected<std::optional<int64_t>> readExtent(llvm::StringRef space) const;
-  llvm::Expected<std::vector<int32_t>> readTargets(const FileTensor &tensor, bool partial) const;
-  llvm::Error addMap(llvm::StringRef name, size_t from, size_t to, std::vector<int32_t> targets,
-                     const FileTensor &tensor);
+  llvm::Expected<Targets> readTargets(const FileTensor &tensor, bool partial) const;
+  llvm::Error addMap(llvm::StringRef name, size_t from, size_t to, Targets targets, const FileTensor &tensor);
   llvm::Error findSpaces(const PartitionOptions &options);
   llvm::Error readRelation(const FileTensor &tensor, llvm::StringRef space, llvm::StringRef source,
                            llvm::StringRef target);
