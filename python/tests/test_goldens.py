@@ -3,7 +3,8 @@
 """Exported models of PyTorch Geometric on arrays of NumPy: outputs and gradients on two graphs each, from one object.
 
 The files are those of $GNNC_SHARED/goldens/pt2, and without them the test is skipped. By default it takes a few models,
-one for each kind of data that a graph is made of; with GNNC_GOLDENS=all every one that the compiler accepts.
+one for each kind of data that a graph is made of; with GNNC_GOLDENS=all every one that the compiler accepts. With
+GNNC_GOLDENS_DEVICE=cuda they run on tensors of PyTorch on a GPU.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import tempfile
 import unittest
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +23,7 @@ import gnnc
 from gnnc import _compiler, _safetensors
 
 FOLDER = Path(os.environ.get("GNNC_SHARED", "")) / "goldens" / "pt2"
+DEVICE = os.environ.get("GNNC_GOLDENS_DEVICE", "cpu")
 FEW = ["gcn", "gat", "sage_max", "sage_bipartite", "rgcn", "hetero", "hypergraph", "pool_mean", "user_masked"]
 TOLERANCE = 1e-5
 #: Standard deviations are differences of large numbers.
@@ -45,11 +48,28 @@ def weights(path: Path) -> dict[str, np.ndarray]:
     return result
 
 
+def options() -> list[str]:
+    if DEVICE == "cpu":
+        return ["--gradient"]
+    import torch
+
+    major, minor = torch.cuda.get_device_capability()
+    return ["--gradient", "--target", "cpu,cuda", "--arch", f"sm_{major}{minor}"]
+
+
+def to_device(array: np.ndarray) -> Any:
+    if DEVICE == "cpu":
+        return array
+    import torch
+
+    return torch.from_numpy(np.ascontiguousarray(array)).to(DEVICE)
+
+
 def load(path: Path, tensors: dict[str, np.ndarray]) -> gnnc.Model:
     """With those of the tensors that the model has."""
     model = gnnc.load(path)
     known = model._description.params | model._description.states
-    model.load_parameters({name: tensor for name, tensor in tensors.items() if name in known})
+    model.load_parameters({name: to_device(tensor) for name, tensor in tensors.items() if name in known})
     return model
 
 
@@ -66,7 +86,7 @@ class GoldensTest(unittest.TestCase):
                 with self.subTest(name):
                     output = Path(folder) / f"{name}.so"
                     try:
-                        _compiler.run_compiler(FOLDER / f"{name}.pt2", output, ["--gradient"])
+                        _compiler.run_compiler(FOLDER / f"{name}.pt2", output, options())
                     except gnnc.CompileError as error:
                         refused.append(f"{name}: {error}")
                         continue
@@ -87,7 +107,8 @@ class GoldensTest(unittest.TestCase):
                 if f"grad.{output}" not in seeds:
                     shape = tensors[f"out.{outputs.index(output)}"].shape
                     seeds[f"grad.{output}"] = np.zeros(shape, "f4")
-            found = model.gradient(**arguments, **seeds)
+            found = model.gradient(**{name: to_device(array) for name, array in (arguments | seeds).items()})
+            found = {name: array if DEVICE == "cpu" else array.cpu().numpy() for name, array in found.items()}
             expected = {output: tensors[f"out.{i}"] for i, output in enumerate(outputs)}
             for key, value in tensors.items():
                 if key.startswith("grad."):

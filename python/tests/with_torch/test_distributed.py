@@ -27,36 +27,42 @@ def share(rank: int) -> slice:
     return slice(4 * rank, 4 * rank + 4)
 
 
-def loss_of(run: torch.nn.Module, part: slice) -> torch.Tensor:
-    x, edges = graph(8, 24)
+def loss_of(run: torch.nn.Module, part: slice, device: torch.device | str = "cpu") -> torch.Tensor:
+    x, edges = (tensor.to(device) for tensor in graph(8, 24))
     return run(x, edges)[part].square().mean()
 
 
-def work(rank: int, folder: str) -> None:
+def work(rank: int, folder: str, backend: str) -> None:
     """One process: gradients of its share, with the exchange and without."""
     torch.manual_seed(0)
+    device = torch.device("cpu")
+    if backend == "nccl":
+        device = torch.device("cuda", rank)
+        torch.cuda.set_device(device)
     store = f"file://{folder}/store"
-    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=PROCESSES)
+    dist.init_process_group(backend, init_method=store, rank=rank, world_size=PROCESSES)
     with mock.patch.object(_compiler, "cache_folder", lambda: Path(folder) / "cache"):
-        module = Conv()
-        fast = gnnc.compile(module, graph(8, 24))
+        module = Conv().to(device)
+        fast = gnnc.compile(module, tuple(tensor.to(device) for tensor in graph(8, 24)))
         part = share(rank)
         both = DistributedDataParallel(fast)
-        loss_of(both, part).backward()
-        exchanged = {name: p.grad.clone() for name, p in module.named_parameters()}
+        loss_of(both, part, device).backward()
+        exchanged = {name: p.grad.cpu().clone() for name, p in module.named_parameters()}
         module.zero_grad()
         with both.no_sync():
-            loss_of(both, part).backward()
-        alone = {name: p.grad.clone() for name, p in module.named_parameters()}
+            loss_of(both, part, device).backward()
+        alone = {name: p.grad.cpu().clone() for name, p in module.named_parameters()}
     torch.save((exchanged, alone), f"{folder}/{rank}.pt")
     dist.destroy_process_group()
 
 
 class DistributedTest(TorchTest):
+    backend = "gloo"
+
     def setUp(self) -> None:
         super().setUp()
         with tempfile.TemporaryDirectory() as folder, mock.patch.dict(os.environ, {"GLOO_SOCKET_IFNAME": "lo"}):
-            mp.spawn(work, (folder,), nprocs=PROCESSES)
+            mp.spawn(work, (folder, self.backend), nprocs=PROCESSES)
             self.exchanged, self.alone = zip(*(torch.load(f"{folder}/{rank}.pt") for rank in range(PROCESSES)))
         torch.manual_seed(0)
         module = Conv()
@@ -78,6 +84,13 @@ class DistributedTest(TorchTest):
             self.assertClose(alone, expected)
             with self.assertRaises(AssertionError):  # so the check above sees an exchange that is switched off
                 self.check_average([alone])
+
+
+@unittest.skipUnless(torch.cuda.device_count() >= PROCESSES, "needs a GPU for each process")
+class GPUsTest(DistributedTest):
+    """The same over NCCL, each process with a GPU of its own."""
+
+    backend = "nccl"
 
 
 if __name__ == "__main__":
