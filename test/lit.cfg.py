@@ -33,6 +33,10 @@ for name in ["GNNC_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "CONDA_PREFI
 stand_ins = os.path.join(config.test_exec_root, "StandIn")
 stand_in_nvrtc = f"env GNNC_NVRTC={stand_ins}/nvrtc XDG_CACHE_HOME={stand_ins}/cache"
 config.substitutions.append(("%gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/driver"))
+# The same with kernels that run on the host, and with processes of MPI as NCCL's ranks.
+emulating_nvrtc = f"env GNNC_NVRTC={stand_ins}/emulating-nvrtc XDG_CACHE_HOME={stand_ins}/cache"
+config.substitutions.append(("%emulator", f"{emulating_nvrtc} LD_LIBRARY_PATH={stand_ins}/driver"))
+config.substitutions.append(("%nccl", f"{stand_ins}/nccl/libnccl.so.2"))
 config.substitutions.append(("%old-gpu", f"{stand_in_nvrtc} LD_LIBRARY_PATH={stand_ins}/old-driver"))
 config.substitutions.append(("%kernels", os.path.join(config.gnnc_src_root, "lib", "Target", "CUDA", "Kernels")))
 # All phases from import to code generation: a program means the same before and after.
@@ -55,6 +59,8 @@ if not config.gnnc_sanitizer:
 mpirun = shutil.which("mpirun")
 if mpirun and os.path.exists(os.path.join(config.gnnc_obj_root, "lib", "libgnnc_mpi.so")):
     config.available_features.add("mpi")
+    if os.path.exists(os.path.join(stand_ins, "nccl", "libnccl.so.2")):
+        config.available_features.add("stand-in-nccl")
 else:
     lit_config.note("MPI is not found: tests of several processes are left out")
 of_mpi = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"

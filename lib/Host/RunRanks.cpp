@@ -7,6 +7,7 @@
 
 #include "gnnc/Host/RunRanks.h"
 #include "gnnc-c/gnnc_mpi.h"
+#include "gnnc-c/gnnc_nccl.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -35,9 +36,18 @@ struct RunRanks::Library {
   decltype(&gnnc_mpi_abort) abort = nullptr;
 };
 
+struct RunRanks::DeviceLibrary {
+  gnnc_nccl *nccl = nullptr;
+  decltype(&gnnc_nccl_collectives) collectives = nullptr;
+  decltype(&gnnc_nccl_check) check = nullptr;
+  decltype(&gnnc_nccl_close) close = nullptr;
+};
+
 RunRanks::RunRanks(const gnnc_collectives &collectives) : functions(&collectives) {}
 
 RunRanks::~RunRanks() {
+  if (ofDevice)
+    ofDevice->close(ofDevice->nccl);
   if (library)
     library->close(library->mpi);
 }
@@ -65,6 +75,49 @@ llvm::Expected<std::unique_ptr<RunRanks>> RunRanks::open(llvm::StringRef path, d
   auto ranks = std::make_unique<RunRanks>(*collectives(parts->mpi));
   ranks->library = std::move(parts);
   return std::move(ranks);
+}
+
+llvm::Expected<std::string> RunRanks::useDevice(llvm::StringRef path, int device, double timeout) {
+  auto parts = std::make_unique<DeviceLibrary>();
+  void *handle = dlopen(path.str().c_str(), RTLD_NOW | RTLD_LOCAL);
+  const char *why = handle ? nullptr : dlerror();
+  std::string wrong = handle ? "" : why ? why : "unknown error";
+  decltype(&gnnc_nccl_open) open = nullptr;
+  if (handle) {
+    open = reinterpret_cast<decltype(open)>(dlsym(handle, "gnnc_nccl_open"));
+    parts->collectives = reinterpret_cast<decltype(parts->collectives)>(dlsym(handle, "gnnc_nccl_collectives"));
+    parts->check = reinterpret_cast<decltype(parts->check)>(dlsym(handle, "gnnc_nccl_check"));
+    parts->close = reinterpret_cast<decltype(parts->close)>(dlsym(handle, "gnnc_nccl_close"));
+    if (!open || !parts->collectives || !parts->check || !parts->close)
+      wrong = "'" + path.str() + "' is not gnnc's library for NCCL";
+  }
+  // Before any rank waits for others in NCCL's own way, all have its library.
+  int64_t missing = !wrong.empty();
+  std::vector<int64_t> all(size_t(size()), 0);
+  if (llvm::Error error = gather(&missing, all.data(), sizeof missing))
+    return std::move(error);
+  for (int other = 0; other < size(); ++other)
+    if (all[size_t(other)])
+      return wrong.empty() ? "rank " + std::to_string(other) + " has no library of gnnc for NCCL" : wrong;
+  gnnc_error error = {};
+  if (gnnc_status status = open(functions, device, timeout, &parts->nccl, &error)) {
+    if (status == GNNC_UNSUPPORTED)
+      return std::string(error.message);
+    return llvm::createStringError(error.message);
+  }
+  ofDevice = std::move(parts);
+  return std::string();
+}
+
+const gnnc_collectives &RunRanks::collectivesOfDevice() const {
+  return ofDevice ? *ofDevice->collectives(ofDevice->nccl) : *functions;
+}
+
+llvm::Error RunRanks::check() const {
+  gnnc_error error = {};
+  if (ofDevice && ofDevice->check(ofDevice->nccl, &error))
+    return llvm::createStringError(error.message);
+  return llvm::Error::success();
 }
 
 llvm::Error RunRanks::gather(const void *own, void *all, size_t bytes) const {

@@ -57,7 +57,13 @@ llvm::Expected<std::unique_ptr<ModelOnGraph>> ModelOnGraph::create(const std::st
   description.tuning = tuned->path.empty() ? nullptr : tuned->text.c_str();
   std::string ignored;
   llvm::ArrayRef<gnnc_row_counts> counts = onGraph->boundGraph->rowCounts();
-  gnnc_part_desc part = {sizeof part, int32_t(counts.size()), counts.data(), ranks ? &ranks->collectives() : nullptr};
+  gnnc_part_desc part = {sizeof part, int32_t(counts.size()), counts.data(), nullptr};
+  if (ranks) {
+    llvm::Expected<const gnnc_collectives *> collectives = collectivesOfRanks(*choice);
+    if (!collectives)
+      return collectives.takeError();
+    part.collectives = *collectives;
+  }
   llvm::Expected<Session> session = Session::create(onGraph->modelFile, description, threadsOfRank(threads), *choice,
                                                     &ignored, ranks ? &part : nullptr);
   if (!session)
@@ -183,7 +189,7 @@ std::vector<gnnc_binding> ModelOnGraph::inputs(const Parameters &params) const {
 llvm::Error ModelOnGraph::run(const Parameters &params) {
   if (llvm::Error error = programRun->run(inputs(params)))
     return explain(std::move(error));
-  return llvm::Error::success();
+  return runRanks() ? runRanks()->check() : llvm::Error::success();
 }
 
 llvm::Error ModelOnGraph::bind(const Parameters &params) {
@@ -204,5 +210,5 @@ llvm::Error ModelOnGraph::repeat(unsigned count) {
       return explain(std::move(error));
   if (llvm::Error error = programRun->wait())
     return explain(std::move(error));
-  return llvm::Error::success();
+  return runRanks() ? runRanks()->check() : llvm::Error::success();
 }

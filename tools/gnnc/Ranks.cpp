@@ -28,10 +28,12 @@ static std::unique_ptr<RunRanks> joined;
 /// Seconds that a rank waits for the others.
 constexpr double kPatience = 600;
 
+static double patience = kPatience;
+static std::string libraryForNCCL;
+
 /// Beside the program, as it is built and as it is installed; else wherever the system looks.
-static std::string findLibrary(const char *program) {
-  constexpr llvm::StringLiteral name = "libgnnc_mpi.so";
-  if (const char *given = std::getenv("GNNC_MPI_LIBRARY"))
+static std::string findLibrary(const char *program, llvm::StringRef name, const char *variable) {
+  if (const char *given = variable ? std::getenv(variable) : nullptr)
     return given;
   llvm::SmallString<256> path(fs::getMainExecutable(program, reinterpret_cast<void *>(&findLibrary)));
   llvm::sys::path::remove_filename(path);
@@ -42,13 +44,14 @@ static std::string findLibrary(const char *program) {
 llvm::Error gnnc::startRanks(const char *program) {
   if (RunRanks::launched() == 1)
     return llvm::Error::success();
-  double patience = kPatience;
   if (const char *text = std::getenv("GNNC_TIMEOUT"); text && llvm::StringRef(text).getAsDouble(patience))
     return llvm::createStringError("GNNC_TIMEOUT: expected a number of seconds, found '" + llvm::Twine(text) + "'");
-  llvm::Expected<std::unique_ptr<RunRanks>> ranks = RunRanks::open(findLibrary(program), patience);
+  llvm::Expected<std::unique_ptr<RunRanks>> ranks =
+      RunRanks::open(findLibrary(program, "libgnnc_mpi.so", "GNNC_MPI_LIBRARY"), patience);
   if (!ranks)
     return ranks.takeError();
   joined = std::move(*ranks);
+  libraryForNCCL = findLibrary(program, "libgnnc_nccl.so", nullptr);
   if (joined->rank() > 0)
     if (int nowhere = ::open("/dev/null", O_WRONLY); nowhere >= 0) {
       dup2(nowhere, STDOUT_FILENO);
@@ -58,6 +61,21 @@ llvm::Error gnnc::startRanks(const char *program) {
 }
 
 const RunRanks *gnnc::runRanks() { return joined.get(); }
+
+llvm::Expected<const gnnc_collectives *> gnnc::collectivesOfRanks(const DeviceChoice &device) {
+  static bool isAsked = false;
+  if (device.isCPU() || joined->size() == 1)
+    return &joined->collectives();
+  if (!isAsked) {
+    isAsked = true;
+    llvm::Expected<std::string> why = joined->useDevice(libraryForNCCL, device.id, patience);
+    if (!why)
+      return why.takeError();
+    if (!why->empty() && joined->rank() == 0)
+      llvm::errs() << "gnnc: warning: rows between ranks go through the host: " << *why << "\n";
+  }
+  return &joined->collectivesOfDevice();
+}
 
 void gnnc::endRanks(int status) {
   if (!joined)

@@ -13,6 +13,7 @@
 #ifndef GNNC_TOOLS_GNNC_RANKS_H
 #define GNNC_TOOLS_GNNC_RANKS_H
 
+#include "gnnc/Host/ModelFile.h"
 #include "gnnc/Host/RunRanks.h"
 
 namespace gnnc {
@@ -22,6 +23,9 @@ namespace gnnc {
 llvm::Error startRanks(const char *program);
 /// Null: this process is alone.
 const RunRanks *runRanks();
+/// The functions that move rows between ranks that run on a device. The first time that it is a GPU, all ranks look for
+/// NCCL; where it cannot be used, rows go through the host, which the first rank says.
+llvm::Expected<const gnnc_collectives *> collectivesOfRanks(const DeviceChoice &device);
 /// Leaves the others; with a status that is not 0, ends them too.
 void endRanks(int status);
 

@@ -104,6 +104,8 @@ llvm::Expected<bool> Training::agree(bool saves) {
   const RunRanks *ranks = runRanks();
   if (!ranks)
     return saves;
+  if (llvm::Error error = ranks->check())
+    return std::move(error);
   std::array<int64_t, 2> own = {isStopped, saves};
   std::vector<std::array<int64_t, 2>> all(size_t(ranks->size()));
   if (llvm::Error error = ranks->gather(own.data(), all.data(), sizeof own))

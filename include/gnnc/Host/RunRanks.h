@@ -48,6 +48,14 @@ public:
   /// Of the host's memory.
   const gnnc_collectives &collectives() const { return *functions; }
 
+  /// Lets rows move between the ranks' CUDA devices, this rank's being number `device`, by NCCL. Called by all ranks.
+  /// `path`: the file of gnnc_nccl. Returns why that cannot be, the same on all ranks; empty: it is so.
+  llvm::Expected<std::string> useDevice(llvm::StringRef path, int device, double timeout);
+  /// Of a device's memory where `useDevice` found a way; else of the host's.
+  const gnnc_collectives &collectivesOfDevice() const;
+  /// Whether what moved between devices arrived: what is given up in the middle of a run ends like anything else there.
+  llvm::Error check() const;
+
   // All ranks call these together.
   llvm::Error barrier() const;
   /// `bytes` of each rank, by rank, at `all`.
@@ -62,8 +70,10 @@ public:
 
 private:
   struct Library;
+  struct DeviceLibrary;
   const gnnc_collectives *functions = nullptr;
   std::unique_ptr<Library> library;
+  std::unique_ptr<DeviceLibrary> ofDevice;
 };
 
 } // namespace gnnc
