@@ -54,6 +54,7 @@ private:
   // CUDA/DeviceTopology.cpp
   GNNC_OF_PART gnnc_status makeGroupingOnDevice(int64_t map, Grouping &result);
   bool isSortedUnasked(int64_t map) const;
+  bool canBeSortedUnasked(int64_t map) const;
   GNNC_OF_PART gnnc_status arrayOnDevice(const table::IndexRec &record, const int32_t *&data, int64_t &length);
   gnnc_status naturalNumbers(int64_t count, const int32_t *&data);
   gnnc_status outOfMemory(int64_t map);

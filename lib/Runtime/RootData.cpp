@@ -255,8 +255,8 @@ gnnc_status Topology::build(const gnnc_graph_desc &desc, int64_t *newExtents) {
       continue;
     }
     bool isRoot = order[i] % 2 == 0 ? model.space(id).kind <= SpaceKind::Static : model.map(id).kind == MapKind::Root;
-    // Nothing is made of a map before it is known to be right.
-    gnnc_status status = isRoot || !builder ? GNNC_OK : finishReading();
+    // Elements with wrong targets have none on a device: what is made of them is of no use, but does no harm.
+    gnnc_status status = isRoot || !builder ? GNNC_OK : startReading();
     if (!status && order[i] % 2 == 0)
       status = isRoot ? rootExtent(desc, id) : deriveSpace(id);
     else if (!status)

@@ -81,6 +81,9 @@ public:
   gnnc_status reportMissing(int64_t number) const;
   /// Waits for all maps that are being read on the device, and says what is wrong with the first that is.
   GNNC_OF_PART gnnc_status finishReading();
+  /// Begins to find out about a derived map; `finishReading` waits for that as well. There is room for so many.
+  GNNC_OF_PART gnnc_status examineLater(int64_t map);
+  GNNC_OF_PART bool hasRoomForFindings() const;
   Targets targets(int64_t map) const { return map == table::kIdentity ? Targets{} : Targets{maps[map].targets}; }
 
 private:

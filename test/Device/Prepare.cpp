@@ -168,7 +168,9 @@ public:
         index.format |= GNNC_INDEX_ON_DEVICE;
       }
     builder.wait();
+    const int64_t waitsBefore = builder.numWaits;
     gnnc_status found = b.build(data.desc(), deviceExtents.data());
+    checkWaits(kinds, builder.numWaits - waitsBefore, found);
     // Of a wrong list of edges all is made that is made of a right one.
     if (kinds.rootsOnly && !found)
       found = groupUnasked(model, builder, b);
@@ -306,6 +308,13 @@ public:
   }
 
 private:
+  /// Once for each number of elements that is asked for: of a filter (the other is what is left) and of two kinds of
+  /// tuples, and for row pointers. What is wrong with a map comes with these.
+  void checkWaits(const AllKinds &kinds, int64_t waits, gnnc_status found) {
+    constexpr int64_t kOfRows = 4, kOfCounts = 3;
+    if (!found && waits > (kinds.rootsOnly ? 0 : kOfRows + kOfCounts))
+      failed("build", ("waits " + std::to_string(waits) + " times").c_str());
+  }
   /// All groupings that there may be.
   gnnc_status groupUnasked(const Model &model, cuda::GraphBuilder &builder, Topology &topology) {
     Indices indices(topology);

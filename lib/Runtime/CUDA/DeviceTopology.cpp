@@ -35,6 +35,15 @@ gnnc_status Topology::readEachOnDevice(const gnnc_index &index, int64_t map) {
   return builder->status;
 }
 
+bool Topology::hasRoomForFindings() const { return numReading < cuda::kMostFindings; }
+
+gnnc_status Topology::examineLater(int64_t map) {
+  if (numReading++ == 0)
+    builder->startFindings();
+  maps[map].findings = builder->examineLater(maps[map].targets, extents[model.map(map).from]);
+  return builder->status;
+}
+
 gnnc_status Topology::startReading() {
   builder->launchReadings();
   return builder->status;
@@ -96,9 +105,11 @@ gnnc_status Topology::deriveFilterOnDevice(int64_t space) {
         otherPair[0] == pair[0] && otherPair[1] == pair[1] && (found.equal != 0) != (record.equal != 0))
       extents[space] = extents[record.base] - extents[other];
   }
+  bool isAsked = extents[space] < 0;
   spaces[space].members = builder->filter(targets(pair[0]).data, targets(pair[1]).data, record.equal != 0,
                                           extents[record.base], extents[space]);
-  return builder->status;
+  // What was found out about root maps came with the number of elements.
+  return builder->status || !isAsked ? builder->status : finishReading();
 }
 
 gnnc_status Topology::deriveDistinctOnDevice(int64_t space) {
@@ -114,7 +125,7 @@ gnnc_status Topology::deriveDistinctOnDevice(int64_t space) {
   }
   builder->distinct(components, codomains, record.numMaps, extents[record.base], extents[space], spaces[space].classes,
                     spaces[space].first);
-  return builder->status;
+  return builder->status ? builder->status : finishReading();
 }
 
 gnnc_status Topology::deriveMapOnDevice(int64_t map) {
@@ -170,43 +181,42 @@ gnnc_status Topology::deriveMapOnDevice(int64_t map) {
   return builder->status;
 }
 
-/// Whether a map can be grouped while it is being read: then all its elements have targets, if it is right.
-bool Indices::isSortedUnasked(int64_t map) const {
+/// Whether a map can be grouped while it is being read or examined: then all its elements have targets, if it is right.
+bool Indices::isSortedUnasked(int64_t map) const { return topology.maps[map].findings && canBeSortedUnasked(map); }
+
+bool Indices::canBeSortedUnasked(int64_t map) const {
   const MapRec &record = topology.model.map(map);
-  return topology.maps[map].findings && !record.partial &&
-         cuda::GraphBuilder::sortsUnasked(topology.extents[record.from], topology.extents[record.to]);
+  if (record.partial)
+    return false;
+  if (cuda::GraphBuilder::sortsUnasked(topology.extents[record.from], topology.extents[record.to]))
+    return true;
+  // Of several parts, as edges and a loop for each node, hardly any order is left.
+  const SpaceRec &whole = topology.model.space(record.from);
+  const int64_t *parts = topology.model.list(whole.partsAt);
+  int64_t filled = 0;
+  for (int64_t part = 0; record.kind == MapKind::Parts && part < whole.numParts; ++part)
+    filled += topology.extents[parts[part]] > 0;
+  return filled > 1;
 }
 
 gnnc_status Indices::examineOnDevice(const bool *wanted) {
-  cuda::GraphBuilder &builder = *topology.builder;
-  int64_t count = topology.model.header().numMaps, pending = 0;
+  int64_t count = topology.model.header().numMaps;
   auto isAsked = [&](int64_t i) {
     const MapData &map = topology.maps[i];
     return wanted[i] && !map.isExamined && !map.pointers && !map.missing && !isSortedUnasked(i);
   };
-  bool any = false;
-  for (int64_t i = 0; i < count; ++i)
-    any |= isAsked(i);
-  if (any)
-    if (gnnc_status status = topology.finishReading())
+  for (bool any = true; any;) {
+    for (int64_t i = 0; i < count; ++i)
+      if (isAsked(i) && !topology.maps[i].findings && topology.hasRoomForFindings())
+        if (gnnc_status status = topology.examineLater(i))
+          return status;
+    any = false;
+    for (int64_t i = 0; i < count; ++i)
+      any |= isAsked(i);
+    if (gnnc_status status = any ? topology.finishReading() : GNNC_OK)
       return status;
-  for (int64_t i = 0; any && i < count; ++i) {
-    MapData &map = topology.maps[i];
-    if (!isAsked(i) || pending == cuda::kMostFindings)
-      continue;
-    if (pending++ == 0)
-      builder.startFindings();
-    map.findings = builder.examineLater(map.targets, topology.extents[topology.model.map(i).from]);
   }
-  if (pending == 0 || builder.status)
-    return builder.status;
-  builder.readAll();
-  for (int64_t i = 0; !builder.status && i < count; ++i)
-    if (MapData &map = topology.maps[i]; map.findings) {
-      note(map, builder.of(map.findings));
-      map.findings = nullptr;
-    }
-  return builder.status;
+  return GNNC_OK;
 }
 
 gnnc_status Indices::plan(const bool *used) {

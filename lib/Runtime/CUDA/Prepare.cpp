@@ -88,6 +88,7 @@ gnnc_status GraphBuilder::start() {
 }
 
 gnnc_status GraphBuilder::wait() {
+  ++numWaits;
   if (!status)
     status = device.synchronize(stream, error);
   return status;
@@ -190,10 +191,12 @@ void GraphBuilder::fetchReport() {
   launchReadings();
   if (isPageNew || status)
     return;
+  numFetched = numFindings;
   int64_t *told = reinterpret_cast<int64_t *>(page + 1);
   if (isPageOfDevice) {
     int64_t number = *told + 1;
     launch(Tell, 1, report, int64_t(sizeof(Report) / sizeof(int64_t)), page, number, told);
+    numWaits += !status;
     for (int i = 0; i < kLooks && !status && !isPageNew; ++i) {
 #ifdef __x86_64__
       __builtin_ia32_pause();
@@ -206,7 +209,10 @@ void GraphBuilder::fetchReport() {
   isPageNew = !status;
 }
 
-void GraphBuilder::readAll() { fetchReport(); }
+void GraphBuilder::readAll() {
+  if (numFetched < numFindings)
+    fetchReport();
+}
 
 Findings GraphBuilder::read(Findings *found) {
   fetchReport();
@@ -341,11 +347,10 @@ int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int32_t
 }
 
 int32_t *GraphBuilder::sumsBefore(const int32_t *numbers, int64_t count, int64_t &total) {
-  int32_t *place = temporary(1), all = 0;
-  int32_t *results = sumsBefore(numbers, count, place);
-  fetch(&all, place, sizeof all);
-  release(place);
-  total = all;
+  // The upper half of the place stays 0.
+  int32_t *results = sumsBefore(numbers, count, report ? reinterpret_cast<int32_t *>(&report->total) : nullptr);
+  fetchReport();
+  total = status ? 0 : page->total;
   return results;
 }
 
@@ -566,7 +571,7 @@ void GraphBuilder::share(const int32_t **arrays, const int64_t *lengths, int64_t
 }
 
 gnnc_status GraphBuilder::finish() {
-  if (sharing.count == 0 && numPending == 0)
+  if (sharing.count == 0 && numPending == 0 && numFetched == numFindings)
     return wait();
   fetchReport();
   for (int64_t i = 1; !status && i < sharing.count; ++i)

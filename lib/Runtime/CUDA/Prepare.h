@@ -34,6 +34,7 @@ constexpr int64_t kMostFindings = 64, kMostNumbers = 32;
 struct Report {
   Findings findings[kMostFindings], compared[kMostFindings];
   Numbers numbers[kMostNumbers];
+  int64_t total; ///< of the last sum that was asked for
 };
 static_assert(sizeof(Report) + sizeof(int64_t) <= kPageBytes);
 
@@ -56,6 +57,8 @@ public:
   /// Before anything else.
   GNNC_OF_PART gnnc_status start();
   gnnc_status status = GNNC_OK;
+  /// How often the host has waited for the device.
+  int64_t numWaits = 0;
 
   // Arrays; null after a failure.
   /// Where there is no room for so many bytes, `least` will do.
@@ -101,7 +104,7 @@ public:
   Findings *examineLater(const int32_t *targets, int64_t count);
   /// The next kMostFindings places stay good together.
   void startFindings();
-  /// Fetches all findings since then; the answers are good until the next call
+  /// Fetches all findings since then, unless they came with something else; the answers are good until the next call
   /// that waits.
   void readAll();
   /// What was fetched of a place on the device.
@@ -242,7 +245,7 @@ private:
   /// Sorts by keys up to `most`, stably; undefined ones count as `most`. Null
   /// `values`: the elements' numbers.
   void sort(const int32_t *keys, const int32_t *values, int64_t count, int64_t most, Sorted &result);
-  /// Sums before each number; `total` is fetched.
+  /// Sums before each number; `total` is fetched, and all findings so far with it.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int64_t &total);
   /// The same; the total is written to the device.
   int32_t *sumsBefore(const int32_t *numbers, int64_t count, int32_t *total);
@@ -275,7 +278,7 @@ private:
   Report *report = nullptr; ///< on the device
   Report *page = nullptr;   ///< what was fetched of it
   bool isPageOfDevice = false, isPageNew = false;
-  int64_t numFindings = 0, numNumbers = 0;
+  int64_t numFindings = 0, numFetched = 0, numNumbers = 0;
   Pending pending[kMostNumbers];
   int64_t numPending = 0;
   Sharing sharing;
