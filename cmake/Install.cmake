@@ -25,6 +25,13 @@ install(TARGETS ${gnnc_libraries} EXPORT gnncTargets ARCHIVE DESTINATION "${CMAK
 # The tools find LLVM's shared libraries where the build found them.
 set_target_properties(${gnnc_tools} PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
 install(TARGETS ${gnnc_tools} RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
+# What the tools load when they are ranks of a run: they look there, wherever other libraries are. As they were built,
+# with the way to MPI in them.
+foreach(library gnnc_mpi gnnc_nccl)
+  if(TARGET ${library})
+    install(FILES "$<TARGET_FILE:${library}>" DESTINATION lib)
+  endif()
+endforeach()
 
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         FILES_MATCHING PATTERN "*.h" PATTERN "*.td")

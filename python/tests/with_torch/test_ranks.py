@@ -8,6 +8,7 @@ import ctypes
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from datetime import timedelta
@@ -141,6 +142,20 @@ class RanksTest(unittest.TestCase):
             with open(f"{self.folder}/{rank}") as file:
                 said = file.read()
             self.assertTrue(said.startswith(f"{_abi.COLLECTIVE_ERROR} gather: "), said)
+
+    def test_training_goes_on_after_a_rank_was_killed(self) -> None:
+        """In the middle of a step: the other says what it waited for, and from the last checkpoint losses are as ever."""
+        device = Path(__file__).resolve().parents[3] / "test" / "Device"
+        compiler = [str(_compiler.find_compiler()), "compile", str(device / "Ranks.gnn"), "-m", "GAT2", "--distributed"]
+        subprocess.run([*compiler, "-o", f"{self.folder}/gat.so"], check=True, capture_output=True)
+        command = [sys.executable, str(device / "ranks.py"), "kill", f"{self.folder}/gat.so", "--device", "cpu"]
+        command += ["--engine", "gloo", "--nodes", "2000", "--edges", "20000"]
+        where = os.environ | {"PYTHONPATH": str(Path(gnnc.__file__).resolve().parents[1])}
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=where)
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual([line["run"] for line in lines], ["killed", "resumed", "resumed"])
+        self.assertRegex(lines[0]["message"], "^train_step: (transfer|all_reduce).*: (exchange|gather): ")
 
     def test_asks_for_a_process_group(self) -> None:
         self.assertFalse(torch.distributed.is_initialized())
