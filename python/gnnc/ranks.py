@@ -196,6 +196,10 @@ class PartFile:
         np.add.at(result, (np.repeat(np.arange(len(pointers) - 1), np.diff(pointers)), columns), values)
         return result
 
+    def along(self, space: str) -> str | None:
+        """The map that says whose the elements of a space are; of edges, where the space is called otherwise."""
+        return self._metadata.get(f"along.{space}", self._metadata.get("along.edge"))
+
     def counts(self, spaces: Iterable[str]) -> Part:
         """How many rows of these spaces are for (of) each rank."""
         found = {space: self.tensors[f"{space}.counts"].tolist() for space in spaces if f"{space}.counts" in self.tensors}

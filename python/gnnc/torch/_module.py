@@ -378,7 +378,12 @@ class CompiledModule(nn.Module):
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = self._build(module, args, kwargs, flags)
-        example, library = Example.of(module, args, kwargs), Library(artifact.path)
+            library = Library(artifact.path)
+            along = [] if options.part is None else options.part.alongs(library.description)
+            if along:
+                artifact = self._build(module, args, kwargs, [*flags, "--along", ",".join(along)])
+                library = Library(artifact.path)
+        example = Example.of(module, args, kwargs)
         return Specialization(module, example, artifact, library, options, place)
 
     def _build(

@@ -17,6 +17,7 @@ import torch
 from .. import _abi, _sources
 from .._arrays import View, view
 from .._cache import GraphCache
+from .._description import Description as ModelDescription
 from .._errors import Error
 from .._exported import ResolvedExport
 from .._graph import Description, IndexData, Prepared
@@ -34,6 +35,21 @@ class PartGraphs:
     def __init__(self, part: PartFile) -> None:
         self.part = part
         self._cache = GraphCache(limit=sys.maxsize)
+
+    def alongs(self, description: ModelDescription) -> list[str]:
+        """The maps that spaces of a model go along in this partition, where the compiler has chosen others. Relations are
+        named after a module's arguments; what counts is which of an argument's rows is the one."""
+        chosen = description.document["distributed"]["along"]
+        result = []
+        for space, name in chosen.items():
+            source = _sources.parse(description.maps[name].source) if description.maps[name].source else None
+            wanted = {"src": 0, "dst": 1}.get((self.part.along(space) or "").rpartition(".")[2])
+            if wanted is None or not isinstance(source, _sources.Row) or source.number == wanted:
+                continue
+            for other in description.root_maps.values():
+                if other.domain == space and other.source == f"{description.maps[name].source[:-3]}[{wanted}]":
+                    result.append(other.name)
+        return result
 
     def prepare(self, library: Library, resolved: Resolved, device: tuple[int, int]) -> Prepared:
         """The graph of these arguments; prepared, by all ranks, unless its index arrays are known."""

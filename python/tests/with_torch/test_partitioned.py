@@ -53,7 +53,7 @@ class Largest(nn.Module):
 
 
 class Normed(nn.Module):
-    """Statistics of all nodes, an output that all ranks have, and a softmax over neighbours."""
+    """Statistics of all nodes, an output that all ranks have, and a softmax over neighbours, by another name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -61,12 +61,12 @@ class Normed(nn.Module):
         self.norm = nn.BatchNorm1d(4, dtype=torch.float64)
         self.score = nn.Linear(4, 1, dtype=torch.float64)
 
-    def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+    def forward(self, x: Tensor, links: Tensor) -> tuple[Tensor, Tensor]:
         h = self.norm(self.lin(x))
-        powers = torch.exp(self.score(h).index_select(0, edge_index[0]))
-        sums = powers.new_zeros(x.shape[0], 1).index_add(0, edge_index[1], powers)
-        rows = powers / sums.index_select(0, edge_index[1]) * h.index_select(0, edge_index[0])
-        y = torch.zeros_like(h).index_add(0, edge_index[1], rows)
+        powers = torch.exp(self.score(h).index_select(0, links[0]))
+        sums = powers.new_zeros(x.shape[0], 1).index_add(0, links[1], powers)
+        rows = powers / sums.index_select(0, links[1]) * h.index_select(0, links[0])
+        y = torch.zeros_like(h).index_add(0, links[1], rows)
         return y, y.square().mean(0)
 
 
