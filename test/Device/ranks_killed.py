@@ -70,8 +70,13 @@ def survive(arguments: argparse.Namespace) -> int:
             losses[step] = float(loss)
             if (step + 1) % EVERY == 0 and rank == 0:
                 save(model, step + 1, checkpoint)
-    except gnnc.Error as error:
+    except (gnnc.Error, RuntimeError) as error:  # the device itself may fail, where it was reading the other's memory
         result |= {"error": str(error), "waited": time.perf_counter() - begin}
+        try:
+            if isinstance(ranks, LibraryRanks):
+                ranks.check()
+        except gnnc.Error as found:
+            result |= {"error": str(found), "device": str(error)}
     if rank == 0:
         (Path(arguments.folder) / f"result.{size}.json").write_text(json.dumps(result))
     sys.stdout.flush()
