@@ -124,7 +124,7 @@ gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_
       if (gnnc_status status = indices.grouping(launch.symbol, grouping))
         return status;
       if (builder) {
-        worklists[launch.symbol].chunk = chunkFor(grouping->count);
+        worklists[launch.symbol].chunk = chunkFor(grouping->count, grouping->owners);
         groupings[count] = grouping;
         results[count++] = &graph.device->worklists[launch.symbol];
       } else if (!makeWorklist(*grouping, scratch, worklists[launch.symbol])) {

@@ -46,7 +46,7 @@ void GraphBuilder::reserveNumbers(int64_t count) {
 
 void GraphBuilder::listFew(const Grouping &grouping, DeviceWorklist &result) {
   reserveNumbers(1);
-  int64_t owners = grouping.owners, members = grouping.count, chunk = chunkFor(members);
+  int64_t owners = grouping.owners, members = grouping.count, chunk = chunkFor(members, owners);
   int64_t held = heldFor(owners), tiles = divideUp(owners, kThreads * held);
   int64_t slots = mostSlots(owners, members), heavy = mostHeavy(owners, members), items = mostItems(owners, members);
   // One array for all three: in the order of their alignment.
@@ -78,7 +78,7 @@ struct GraphBuilder::LargeList {
 
 void GraphBuilder::countLarge(LargeList &list) {
   const Grouping &grouping = *list.grouping;
-  int64_t owners = grouping.owners, chunk = chunkFor(grouping.count);
+  int64_t owners = grouping.owners, chunk = chunkFor(grouping.count, owners);
   int32_t *slots = temporary(owners), *isHeavy = temporary(owners);
   if (status)
     return;
@@ -97,7 +97,7 @@ void GraphBuilder::listLarge(LargeList &list) {
   const Grouping &grouping = *list.grouping;
   DeviceWorklist &result = *list.result;
   note(of(list.numbers), grouping, result);
-  int64_t owners = grouping.owners, chunk = result.chunk = chunkFor(grouping.count);
+  int64_t owners = grouping.owners, chunk = result.chunk = chunkFor(grouping.count, owners);
   int64_t light = owners - result.numHeavy;
   auto *items = static_cast<Item *>(allocate(result.numItems * int64_t(sizeof(Item))));
   auto *heavy = static_cast<Heavy *>(allocate(result.numHeavy * int64_t(sizeof(Heavy))));
@@ -141,7 +141,8 @@ void GraphBuilder::worklists(const Grouping *const *groupings, int64_t count, De
   };
   for (int64_t i = 0; i < count; ++i) {
     const Grouping &grouping = *groupings[i];
-    if (chunkFor(grouping.count) == kLeastChunk && divideUp(grouping.owners, kFewTile) <= kMostFewTiles) {
+    if (chunkFor(grouping.count, grouping.owners) <= kLeastChunk &&
+        divideUp(grouping.owners, kFewTile) <= kMostFewTiles) {
       listFew(grouping, *results[i]);
       continue;
     }

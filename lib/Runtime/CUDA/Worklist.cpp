@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The size of chunks grows with the number of members, so that there are always several items for each warp that a GPU
-// holds, and few partial sums. Where owners that are long beside the average hold a good part of the members, items go
-// by falling size, so that long ones do not begin last and neighbours in a block are alike; else by owner, which finds
-// more in caches.
+// holds, and few partial sums; it is smaller where there are few owners. Where owners that are long beside the average
+// hold a good part of the members, items go by falling size, so that long ones do not begin last and neighbours in a
+// block are alike; else by owner, which finds more in caches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,24 +20,37 @@ namespace gnnc::runtime::cuda {
 constexpr int64_t kMostChunk = 2048;
 /// Items that a large GPU has at work at a time: 132 processors with 64 warps.
 constexpr int64_t kItemsInFlight = 8192;
+/// Few owners with so many members on average leave much of a GPU idle (one graph's nodes, edges by their type), so
+/// their chunks are shorter. An item is a whole block's then, and one block adds up all that an owner has.
+constexpr int64_t kFewOwners = 512, kLongOfFew = 128, kLeastOfFew = 32, kItemsOfFew = 2048;
 /// Falling size if the long owners hold more than one in this many members.
 constexpr int64_t kLongShare = 256;
 /// So many times the average is long, but not fewer members than these.
 constexpr int64_t kLong = 8, kLeastLong = 32;
 
-int64_t chunkFor(int64_t members) {
-  int64_t chunk = kLeastChunk;
-  while (chunk < kMostChunk && chunk * kItemsInFlight < members)
+static int64_t chunkOf(int64_t members, int64_t least, int64_t items) {
+  int64_t chunk = least;
+  while (chunk < kMostChunk && chunk * items < members)
     chunk *= 2;
   return chunk;
 }
 
-/// An owner of m > chunk members has at most 2 m / (chunk + 1) items. Chunks are small where there are few members.
-int64_t mostSlots(int64_t, int64_t members) {
-  constexpr int64_t kMostOfGrowingChunks = 2 * kItemsInFlight;
-  int64_t ofLeast = 2 * members / (kLeastChunk + 1), ofOwn = 2 * members / (chunkFor(members) + 1);
-  int64_t most = ofOwn > kMostOfGrowingChunks ? ofOwn : kMostOfGrowingChunks;
+int64_t chunkFor(int64_t members, int64_t owners) {
+  bool isFew = owners < kFewOwners && owners * kLongOfFew <= members;
+  return isFew ? chunkOf(members, kLeastOfFew, kItemsOfFew) : chunkOf(members, kLeastChunk, kItemsInFlight);
+}
+
+/// An owner of m > chunk members has at most 2 m / (chunk + 1) items; chunks grow so that there are no more than so
+/// many items, until they grow no more.
+static int64_t mostOf(int64_t members, int64_t least, int64_t items) {
+  int64_t ofLeast = 2 * members / (least + 1), ofOwn = 2 * members / (chunkOf(members, least, items) + 1);
+  int64_t most = ofOwn > 2 * items ? ofOwn : 2 * items;
   return ofLeast < most ? ofLeast : most;
+}
+
+int64_t mostSlots(int64_t, int64_t members) { // There may be few owners where there could be many.
+  int64_t ofMany = mostOf(members, kLeastChunk, kItemsInFlight), ofFew = mostOf(members, kLeastOfFew, kItemsOfFew);
+  return ofMany > ofFew ? ofMany : ofFew;
 }
 
 int64_t mostHeavy(int64_t owners, int64_t members) {
@@ -48,7 +61,7 @@ int64_t mostHeavy(int64_t owners, int64_t members) {
 int64_t mostItems(int64_t owners, int64_t members) { return owners + mostSlots(owners, members); }
 
 int64_t longFrom(int64_t members, int64_t owners) {
-  int64_t least = kLong * members / (owners > 0 ? owners : 1), chunk = chunkFor(members);
+  int64_t least = kLong * members / (owners > 0 ? owners : 1), chunk = chunkFor(members, owners);
   // Where there are many items, only those that take long to walk can be at work when all others are done.
   int64_t shortest = chunk > kLeastChunk ? kLeastChunk : kLeastLong;
   least = least < shortest ? shortest : least;
@@ -59,7 +72,8 @@ int64_t mostEven(int64_t members) { return members / kLongShare; }
 
 bool makeWorklist(const Grouping &grouping, Memory &memory, Worklist &result) {
   const int32_t *pointers = grouping.pointers;
-  int64_t chunk = chunkFor(grouping.count), membersOfLong = 0, isLong = longFrom(grouping.count, grouping.owners);
+  int64_t chunk = chunkFor(grouping.count, grouping.owners), membersOfLong = 0,
+          isLong = longFrom(grouping.count, grouping.owners);
   result.chunk = chunk;
   for (int64_t owner = 0; owner < grouping.owners; ++owner) {
     int64_t members = pointers[owner + 1] - pointers[owner];

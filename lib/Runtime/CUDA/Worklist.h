@@ -31,10 +31,10 @@ struct Worklist {
   int64_t largest[kNumSizes] = {};
 };
 
-/// The shortest chunks.
+/// The shortest chunks of many owners.
 constexpr int64_t kLeastChunk = 256;
-/// Members an item has at most, where there are so many in all.
-int64_t chunkFor(int64_t members);
+/// Members an item has at most, where there are so many in all of so many owners.
+int64_t chunkFor(int64_t members, int64_t owners);
 /// Owners with more members than this are long beside the others.
 int64_t longFrom(int64_t members, int64_t owners);
 /// Light owners are listed by falling size where long ones have more than these of so many members.

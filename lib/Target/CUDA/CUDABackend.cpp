@@ -118,7 +118,8 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
       module.walk([](Operation *op) { return mpk::isTiled(op) ? WalkResult::interrupt() : WalkResult::advance(); })
           .wasInterrupted();
   KernelTexts texts(
-      (Twine("// Made by gnnc.\n#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"SlicedProduct.cuh\"\n"
+      (Twine("// Made by gnnc.\n#include \"JoinedRows.cuh\"\n#include \"Product.cuh\"\n#include \"RowNumbers.cuh\"\n"
+             "#include \"SlicedProduct.cuh\"\n"
              "#include \"Sweep.cuh\"\n#include \"TensorProduct.cuh\"\n") +
        StringRef(tiled ? "#include \"TileSweep.cuh\"\n" : "") +
        (options.hasWarpgroups ? "#include \"WarpgroupOuterSum.cuh\"\n#include \"WarpgroupProduct.cuh\"\n" : ""))

@@ -79,7 +79,7 @@ TEST(CapacityTest, WorklistsAreWithinTheirBounds) {
   Memory memory(defaultAllocator());
   for (int64_t members : {0, 1, 255, 257, 5000, 300000, (1 << 21) + 5, (1 << 22) + 9, 9000000})
     for (int64_t way = 0; way < 6; ++way)
-      for (int64_t owners : {int64_t(1), int64_t(700), members / 257 + 1}) {
+      for (int64_t owners : {int64_t(1), int64_t(90), int64_t(700), members / 257 + 1}) {
         std::vector<int32_t> pointers = spread(owners, members, way, random);
         Grouping grouping{pointers.data(), nullptr, owners, members};
         cuda::Worklist list;
@@ -91,6 +91,21 @@ TEST(CapacityTest, WorklistsAreWithinTheirBounds) {
           EXPECT_LE(list.numItems, cuda::mostItems(owners + room, members + room)) << members << " " << way;
         }
       }
+}
+
+/// One owner has work for the whole device; many have it without being cut.
+TEST(CapacityTest, FewOwnersHaveShortItems) {
+  EXPECT_EQ(cuda::chunkFor(11758, 1), 32);
+  EXPECT_EQ(cuda::chunkFor(169343, 1), 128);
+  EXPECT_EQ(cuda::chunkFor(65536, 64), 32);
+  EXPECT_EQ(cuda::chunkFor(1000, 90), cuda::kLeastChunk); // Eleven members each are walked by one warp.
+  EXPECT_EQ(cuda::chunkFor(169343, 600), cuda::kLeastChunk);
+  Memory memory(defaultAllocator());
+  std::vector<int32_t> pointers{0, 11758};
+  cuda::Worklist list;
+  ASSERT_TRUE(makeWorklist(Grouping{pointers.data(), nullptr, 1, 11758}, memory, list));
+  EXPECT_EQ(list.numItems, 368);
+  EXPECT_EQ(list.numHeavy, 1);
 }
 
 TEST(CapacityTest, BlocksAreWithinTheirBounds) {

@@ -182,8 +182,8 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
 
 /// The same body in another way: so many warps share an item, and so many groups of each. Several warps are all of a
 /// block.
-template <class Base, int Warps, int Splits> struct InWay : Base {
-  static constexpr int kWarps = Warps, kSplits = Splits;
+template <class Base, int Warps, int Splits, int Threads = Base::kThreads> struct InWay : Base {
+  static constexpr int kWarps = Warps, kSplits = Splits, kThreads = Threads;
   GNNC_DEVICE InWay(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
       : Base(args, lane, tile, staging) {}
 };
@@ -466,7 +466,7 @@ template <SweepBody Body, int K> GNNC_DEVICE void mergeSlots(const typename Body
   Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
   typename Body::Totals totals;
   body.reset(totals);
-  constexpr int kFlight = 4, kGroups = Body::kWarps * Body::kSplits;
+  constexpr int kFlight = wordsOf<Real, SumsOf<Body, K>> <= 8 ? 8 : 4, kGroups = Body::kWarps * Body::kSplits;
   for (unsigned at = G::taker(blockIdx.x); at < work.numHeavy; at += gridDim.x * G::kTakers) {
     int4 heavy = __ldg(reinterpret_cast<const int4 *>(work.heavy) + at);
     // Each group takes slots that lie side by side.

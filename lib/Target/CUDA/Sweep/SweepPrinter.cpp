@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Body/RowParts.h"
+#include "Sweep/RowNumbers.h"
 #include "Sweep/SharedNumbers.h"
 #include "Sweep/SweepPrinterImpl.h"
 
@@ -23,6 +24,9 @@ using mpk::Level;
 
 /// Shared operands of which a lane would hold more than this are read where they are used.
 constexpr int64_t kMostSharedRegisters = 32;
+/// A part of a row that each lane may hold, and the share of lanes that should have numbers.
+constexpr int64_t kMostInEachLane = 8;
+constexpr double kBusyLanes = 0.75;
 void SweepPrinter::store() {
   members.open("GNNC_DEVICE void store()");
   for (auto [i, value] : llvm::enumerate(body.yield.getValues())) {
@@ -77,6 +81,17 @@ void SweepPrinter::constructor() {
   members.close();
 }
 
+/// Whether lanes that share rows would often have no number of them, or hold a part whole that others hold too.
+bool SweepPrinter::leavesLanesIdle() {
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    const Atom &atom = axes[i];
+    int64_t places = atom.tiles * atom.registers * atom.lanes * atom.vector;
+    if (atom.lanes == 1 ? atom.extent > kMostInEachLane : double(atom.extent) < kBusyLanes * double(places))
+      return true;
+  }
+  return false;
+}
+
 FailureOr<DeviceStep> SweepPrinter::run() {
   for (mpk::AccumulateOp op : plan.shared)
     if (isMember(op.getInput()))
@@ -124,5 +139,9 @@ FailureOr<DeviceStep> SweepPrinter::run() {
 FailureOr<DeviceStep> cuda::printSweep(mpk::SweepOp sweep, StringRef name, bool isPart, CodeWriter &out) {
   if (std::optional<DeviceStep> step = printSharedNumbers(sweep, name, isPart, out))
     return std::move(*step);
-  return SweepPrinter(sweep, name, isPart, out).run();
+  SweepPrinter printer(sweep, name, isPart, out);
+  if (!isPart && printer.leavesLanesIdle())
+    if (std::optional<DeviceStep> step = printRowNumbers(sweep, name, out))
+      return std::move(*step);
+  return printer.run();
 }

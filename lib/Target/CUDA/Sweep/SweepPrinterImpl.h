@@ -29,6 +29,7 @@ public:
     print.extentOf = [this](mlir::FlatSymbolRefAttr space) { return extent(space); };
   }
 
+  bool leavesLanesIdle();
   mlir::FailureOr<DeviceStep> run();
 
 private:
@@ -84,6 +85,7 @@ private:
   };
   llvm::SmallVector<Way> ways();
   bool canShareBlocks();
+  int64_t mergingThreads(unsigned walk);
   bool hasRuns();
   int64_t walkBytes();
   bool isLight();

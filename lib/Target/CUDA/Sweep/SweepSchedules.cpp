@@ -27,6 +27,8 @@ constexpr int64_t kWideTotal = 128;
 /// Of numbers held in a walk, up to which 32 registers are enough, and 40: with fewer the rows in flight are loaded one
 /// after the other.
 constexpr int64_t kLeastBytes = 20 * 4, kFewBytes = 24 * 4;
+/// Threads that add up an owner's parts: one owner may have all members.
+constexpr int64_t kMergingThreads = 512;
 /// Owners of a run, more or less.
 constexpr int64_t kOwnersOfRun = 16;
 
@@ -106,6 +108,16 @@ bool SweepPrinter::canShareBlocks() {
   for (unsigned walk = 0; walk < plan.walks; ++walk)
     words += sumsWords(walk);
   return warps > 1 && warps * words * layout.lanes * bytes <= kMostSharedMemory;
+}
+
+/// Threads that add up what the items of an owner have left, of a walk: as many as have room for their sums.
+int64_t SweepPrinter::mergingThreads(unsigned walk) {
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, words = (sumsWords(walk) + totalsWords()) * layout.lanes;
+  int64_t threads = kMergingThreads;
+  while (threads > layout.threads &&
+         (threads / 32 * words + threads / layout.lanes * print.stagingNumbers()) * bytes > kMostSharedMemory)
+    threads /= 2;
+  return threads;
 }
 
 /// What a lane holds throughout a walk.
@@ -269,13 +281,15 @@ void SweepPrinter::launches() {
     // Owners with several items.
     Way most = all.front();
     for (unsigned walk = 0; walk < plan.walks; ++walk) {
-      std::string suffix = walk == 0 ? "" : "_walk" + std::to_string(walk);
-      std::string code = "<" + inWay(most) + ", " + std::to_string(walk) + ">";
+      std::string suffix = walk == 0 ? "" : "_walk" + std::to_string(walk), number = ", " + std::to_string(walk) + ">";
       if (walk > 0)
-        launch(suffix, "sweepHeavy" + code, GridKind::HeavyItems,
+        launch(suffix, "sweepHeavy<" + inWay(most) + number, GridKind::HeavyItems,
                most.warps > 1 ? 1 : layout.threads / layout.lanes / most.splits, false, layout.threads);
-      launch(suffix + "_merge", "mergeSlots" + code, GridKind::HeavyOwners, most.warps > 1 ? 1 : layout.threads / 32,
-             hasTotals() && walk + 1 == plan.walks, layout.threads);
+      int64_t threads = most.warps > 1 ? mergingThreads(walk) : layout.threads;
+      std::string merging = "gnnc::InWay<" + type + ", " + std::to_string(most.warps > 1 ? threads / 32 : 1) + ", " +
+                            std::to_string(most.splits) + ", " + std::to_string(threads) + ">";
+      launch(suffix + "_merge", "mergeSlots<" + merging + number, GridKind::HeavyOwners,
+             most.warps > 1 ? 1 : threads / 32, hasTotals() && walk + 1 == plan.walks, threads);
     }
   }
   if (hasTotals()) {
