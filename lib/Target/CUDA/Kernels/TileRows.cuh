@@ -24,6 +24,8 @@ template <class B> struct Tile {
   Real *rows;        ///< places of values
   int *at;           ///< numbers of the rows that operands are read at: array * kTileRows + row
   int *segments;     ///< first rows of segments, then the number of rows; segments[kTileRows + 1]: how many there are
+  int2 *bounds;      ///< of each row's owner: where its members begin and end; `own` of all threads
+  int2 own;          ///< of the owner of this thread's row
   int64 begin, stop; ///< the block's range of positions
   int64 first;       ///< the tile's first
   int live;          ///< its rows
@@ -31,10 +33,10 @@ template <class B> struct Tile {
 };
 
 template <class B> constexpr int kTilePlaces = (B::kPlaces + 3) / 4 * 4;
-/// Bytes of shared memory: places, numbers of rows, segments and their masks.
+/// Bytes of shared memory: places, numbers of rows, segments and their masks, and owners' bounds.
 template <class B>
 constexpr int kTileBytes = kTilePlaces<B> * int(sizeof(typename B::Real)) +
-                           (B::kArrays * B::kTileRows + (B::kSegments ? B::kTileRows + 8 : 0)) * 4;
+                           (B::kArrays * B::kTileRows + (B::kSegments ? 3 * B::kTileRows + 8 : 0)) * 4;
 
 //===----------------------------------------------------------------------===//
 // What the compiler prints

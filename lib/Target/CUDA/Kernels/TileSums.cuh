@@ -92,68 +92,99 @@ template <class B, int Width>
 constexpr int kStripRows =
     B::kTileRows * kRowLanes<Width> / B::kThreads < 4 ? 4 : B::kTileRows * kRowLanes<Width> / B::kThreads;
 
-template <class S, class B> GNNC_DEVICE void sumRows(const typename B::Args &args, const Tile<B> &tile) {
+/// One number of a strip: rows from `begin` on, each segment's part of the strip to its first row there.
+template <class S, class B>
+GNNC_DEVICE void sumStrip(const typename B::Args &args, const Tile<B> &tile, int begin, int f) {
   using Real = typename B::Real;
   using Sum = Accumulated<S, Real>;
-  constexpr int kLanes = kRowLanes<S::kWidth>, kStrip = kStripRows<B, S::kWidth>, kGroups = B::kThreads / kLanes;
-  const int group = threadIdx.x / kLanes, firstFeature = threadIdx.x % kLanes;
+  constexpr int kStrip = kStripRows<B, S::kWidth>, kBatch = kStrip < 2 * kAtOnce ? kStrip : 2 * kAtOnce;
   const Place<Real> parts = placeAt<S>(tile.rows, S::kParts, S::kNamesParts);
-  for (int strip = group; strip < B::kTileRows / kStrip; strip += kGroups) {
-    const int begin = strip * kStrip;
-    for (int f = firstFeature; f < S::kWidth && begin < tile.live; f += kLanes) {
-      Sum sum;
-      int first = begin;
-      constexpr int kBatch = kStrip < 2 * kAtOnce ? kStrip : 2 * kAtOnce;
-      for (int base = begin; base < begin + kStrip; base += kBatch) {
-        Real numbers[kBatch], winners[kBatch] = {};
-        bool starts[kBatch];
-        GNNC_FOR(i, kBatch) { // Rows that are not there repeat the last one's numbers.
-          numbers[i] = S::value(args, tile, base + i, f);
-          starts[i] = base + i > begin && tile.at[base + i] != tile.at[base + i - 1]; // Array 0 has the owners.
-          if constexpr (S::kNames)
-            winners[i] = numberOf(Real(0), S::element(tile, base + i));
+  Sum sum;
+  int first = begin;
+  for (int base = begin; base < begin + kStrip; base += kBatch) {
+    Real numbers[kBatch], winners[kBatch] = {};
+    bool starts[kBatch];
+    GNNC_FOR(i, kBatch) { // Rows that are not there repeat the last one's numbers.
+      numbers[i] = S::value(args, tile, base + i, f);
+      starts[i] = base + i > begin && tile.at[base + i] != tile.at[base + i - 1]; // Array 0 has the owners.
+      if constexpr (S::kNames)
+        winners[i] = numberOf(Real(0), S::element(tile, base + i));
+    }
+    GNNC_FOR(i, kBatch) {
+      if (base + i < tile.live) {
+        if (starts[i]) {
+          sum.save(parts, first * S::kWidth + f);
+          sum = Sum(), first = base + i;
         }
-        GNNC_FOR(i, kBatch) {
-          if (base + i < tile.live) {
-            if (starts[i]) {
-              sum.save(parts, first * S::kWidth + f);
-              sum = Sum(), first = base + i;
-            }
-            sum.add(numbers[i], winners[i]);
-          }
-        }
+        sum.add(numbers[i], winners[i]);
       }
-      sum.save(parts, first * S::kWidth + f);
     }
   }
-  __syncthreads();
-  const int count = tile.segments[B::kTileRows + 1];
+  sum.save(parts, first * S::kWidth + f);
+}
+
+/// Where a tile's segment lies: its rows, its owner, and which of the owner's members are elsewhere.
+struct Segment {
+  int from, to, owner, members;
+  bool beforeTile, beforeRange, after, lastTile;
+};
+
+/// One number of a segment, from its parts of strips and what came before them.
+template <class S, class B>
+GNNC_DEVICE void sumSegment(const typename B::Args &args, const Tile<B> &tile, const Segment &segment, int f) {
+  using Real = typename B::Real;
+  constexpr int kStrip = kStripRows<B, S::kWidth>;
+  const Place<Real> parts = placeAt<S>(tile.rows, S::kParts, S::kNamesParts);
   auto carryOf = [&](int number) {
     const int at = number % 2 * S::kWidth;
     return placeAt<S>(tile.rows, S::kCarry + at, S::kNamesCarry + at);
   };
-  const Place<Real> carried = carryOf(tile.number), next = carryOf(tile.number + 1);
-  for (int segment = group; segment < count; segment += kGroups) {
-    const int from = tile.segments[segment], to = tile.segments[segment + 1], owner = tile.at[from];
-    const int64 ownerFrom = __ldg(B::pointers(args) + owner), ownerTo = __ldg(B::pointers(args) + owner + 1);
-    const bool before = ownerFrom < tile.first, beforeRange = ownerFrom < tile.begin;
-    const bool after = ownerTo > tile.first + tile.live, lastTile = tile.first + tile.live == tile.stop;
-    const Place<Real> slot = slotAt<S, B>(args, blockIdx.x, !beforeRange);
-    for (int f = firstFeature; f < S::kWidth; f += kLanes) {
-      Sum sum;
-      if (before && tile.first > tile.begin)
-        sum.addFrom(carried, f);
-      sum.addFrom(parts, from * S::kWidth + f);
-      sum.addParts(from / kStrip + 1, (to - 1) / kStrip, [&](int strip, int &at) {
-        at = strip * kStrip * S::kWidth + f;
-        return parts;
-      });
-      if (after && !lastTile)
-        sum.save(next, f);
-      else if (beforeRange || after)
-        sum.save(slot, f);
-      else
-        S::store(args, owner, f, int(ownerTo - ownerFrom), sum.number, sum.winner);
+  Accumulated<S, Real> sum;
+  if (segment.beforeTile)
+    sum.addFrom(carryOf(tile.number), f);
+  sum.addFrom(parts, segment.from * S::kWidth + f);
+  sum.addParts(segment.from / kStrip + 1, (segment.to - 1) / kStrip, [&](int strip, int &at) {
+    at = strip * kStrip * S::kWidth + f;
+    return parts;
+  });
+  if (segment.after && !segment.lastTile)
+    sum.save(carryOf(tile.number + 1), f);
+  else if (segment.beforeRange || segment.after)
+    sum.save(slotAt<S, B>(args, blockIdx.x, !segment.beforeRange), f);
+  else
+    S::store(args, segment.owner, f, segment.members, sum.number, sum.winner);
+}
+
+/// Sums of one width, First's: what they read alike is read once, and there are two barriers for all of them.
+template <class First, class... Rest, class B>
+GNNC_DEVICE void sumRows(const typename B::Args &args, const Tile<B> &tile) {
+  static_assert(((Rest::kWidth == First::kWidth) && ...));
+  constexpr int kLanes = kRowLanes<First::kWidth>, kStrip = kStripRows<B, First::kWidth>,
+                kGroups = B::kThreads / kLanes;
+  const int group = threadIdx.x / kLanes, firstFeature = threadIdx.x % kLanes;
+  for (int strip = group; strip < B::kTileRows / kStrip; strip += kGroups) {
+    const int begin = strip * kStrip;
+    for (int f = firstFeature; f < First::kWidth && begin < tile.live; f += kLanes) {
+      sumStrip<First>(args, tile, begin, f);
+      (sumStrip<Rest>(args, tile, begin, f), ...);
+    }
+  }
+  if (threadIdx.x < B::kTileRows)
+    tile.bounds[threadIdx.x] = tile.own;
+  __syncthreads();
+  const int count = tile.segments[B::kTileRows + 1];
+  for (int number = group; number < count; number += kGroups) {
+    Segment segment;
+    segment.from = tile.segments[number], segment.to = tile.segments[number + 1];
+    segment.owner = tile.at[segment.from];
+    const int2 bounds = tile.bounds[segment.from];
+    segment.members = bounds.y - bounds.x;
+    segment.beforeRange = bounds.x < tile.begin;
+    segment.beforeTile = bounds.x < tile.first && tile.first > tile.begin;
+    segment.after = bounds.y > tile.first + tile.live, segment.lastTile = tile.first + tile.live == tile.stop;
+    for (int f = firstFeature; f < First::kWidth; f += kLanes) {
+      sumSegment<First>(args, tile, segment, f);
+      (sumSegment<Rest>(args, tile, segment, f), ...);
     }
   }
 }

@@ -37,6 +37,7 @@ template <TileBody B> GNNC_DEVICE void tiles(const typename B::Args &args) {
   tile.rows = reinterpret_cast<typename B::Real *>(memory);
   tile.at = reinterpret_cast<int *>(tile.rows + kTilePlaces<B>);
   tile.segments = tile.at + B::kArrays * B::kTileRows;
+  tile.bounds = reinterpret_cast<int2 *>(tile.segments + B::kTileRows + 8);
   const int64 end = B::numPositions(args), each = positionsOfBlock<B>(args, gridDim.x);
   tile.begin = blockIdx.x * each, tile.stop = tile.begin + each < end ? tile.begin + each : end;
   B::prepare(args, tile);
@@ -56,6 +57,8 @@ template <TileBody B> GNNC_DEVICE void tiles(const typename B::Args &args) {
     __syncthreads(); // All have done with the tile before.
     if (threadIdx.x < B::kTileRows) {
       GNNC_FOR(i, B::kArrays) tile.at[i * B::kTileRows + threadIdx.x] = next[i];
+      if constexpr (B::kSegments) // Sums come last in a step, so these are there by then.
+        tile.own = {__ldg(B::pointers(args) + next[0]), __ldg(B::pointers(args) + next[0] + 1)};
     }
     find(tile.first + B::kTileRows);
     __syncthreads();

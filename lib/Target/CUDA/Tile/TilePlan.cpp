@@ -19,12 +19,14 @@ using mpk::Level;
 namespace {
 
 constexpr int64_t kMostTileRows = 128, kLeastTileRows = 32;
-/// Shared memory of a block so that two fit a processor, and of one that has it for itself.
-constexpr int64_t kHalfOfProcessor = 112 << 10, kWholeProcessor = 220 << 10;
+/// Shared memory of a processor, and what the system takes of it for each block.
+constexpr int64_t kProcessor = 221 << 10, kReserved = 1 << 10;
 /// Weights that stay there, in both parts.
 constexpr int64_t kMostResident = 48 << 10;
 /// Numbers of outer sums that a thread keeps.
 constexpr int64_t kMostHeld = 64;
+/// The same where a processor has more than two blocks, with 64 or 80 registers a thread.
+constexpr int64_t kMostHeldByMany = 8;
 
 } // namespace
 
@@ -64,17 +66,34 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
   numArrays = 2 + maps.size();
   if (!possible)
     return;
-  for (int64_t limit : {std::min(kHalfOfProcessor, sharedBytes), std::min(kWholeProcessor, sharedBytes)})
-    for (tileRows = kMostTileRows; tileRows >= kLeastTileRows; tileRows /= 2)
-      if (allocate(tileRows) && bytesWith(tileRows) <= limit) {
-        blocks = std::clamp<int64_t>(kWholeProcessor / (bytesWith(tileRows) + 1024), 1, 2);
+  // Steps wait for memory and for each other at barriers, so a processor has several blocks; short tiles have as many
+  // barriers for fewer rows, and do not make up for that by more blocks. Sums that are taken together have fewer
+  // barriers, and need more room.
+  auto fits = [&](int64_t count, int64_t rows, bool together) {
+    tileRows = rows, blocks = count, joinsSums = together;
+    return (count <= 2 || held <= kMostHeldByMany) && allocate(rows) &&
+           bytesWith(rows) <= std::min(kProcessor / count - kReserved, sharedBytes);
+  };
+  for (bool together : {true, false})
+    for (int64_t count : {4, 3, 2})
+      if (fits(count, kMostTileRows, together))
         return;
-      }
+  for (int64_t count : {2, 1})
+    for (int64_t rows = count == 2 ? kMostTileRows / 2 : kMostTileRows; rows >= kLeastTileRows; rows /= 2)
+      for (bool together : {true, false})
+        if (fits(count, rows, together))
+          return;
   possible = false;
 }
 
 int64_t TilePlan::bytesWith(int64_t count) const {
-  return llvm::alignTo(places, 4) * elementBytes + (numArrays + 1) * count * 4 + 64;
+  return llvm::alignTo(places, 4) * elementBytes + (numArrays + 3) * count * 4 + 64;
+}
+
+bool TilePlan::joinsSum(int number) const {
+  auto isSum = [&](int at) { return at >= 0 && at < int(steps.size()) && steps[at].kind == TileStep::Sum; };
+  return joinsSums && isSum(number - 1) && isSum(number) &&
+         getFeatureElements(steps[number - 1].value.getType()) == getFeatureElements(steps[number].value.getType());
 }
 
 /// Whether each of several numbers would compute the value's number anew: the mean of a norm, for the row's features.
@@ -107,7 +126,6 @@ void TilePlan::findSteps() {
     auto it = llvm::find(yield.getValues(), value);
     return it == yield.getValues().end() ? -1 : it - yield.getValues().begin();
   };
-  int64_t held = 0;
   bool hasTiles = false;
   for (Operation &op : sweep.getBody().front().without_terminator()) {
     if (isa<mpk::SoftmaxOp, ExtentOp>(op))
@@ -258,7 +276,10 @@ bool TilePlan::allocate(int64_t count) {
     while (!pending.empty()) {
       Value value = root(pending.pop_back_val());
       if (auto it = rows.find(value); it != rows.end() && it->second.first < number) {
-        it->second.last = std::max(it->second.last, number);
+        int last = number;
+        while (joinsSum(last + 1))
+          ++last;
+        it->second.last = std::max(it->second.last, last);
         continue;
       }
       if (Operation *op = value.getDefiningOp(); op && !isa<mpk::AccumulateOp>(op))
@@ -330,9 +351,14 @@ bool TilePlan::allocate(int64_t count) {
         made.place = place(count * made.stride, made.first, made.last);
     int64_t width = getFeatureElements(step.value.getType());
     if (step.kind == TileStep::Sum) {
-      sums[number].parts = place(count * width, number, number);
+      int first = number, last = number;
+      while (joinsSum(first))
+        --first;
+      while (joinsSum(last + 1))
+        ++last;
+      sums[number].parts = place(count * width, first, last);
       if (step.winner)
-        sums[number].names = place(count * width, number, number);
+        sums[number].names = place(count * width, first, last);
     }
     if (step.kind == TileStep::Total) // When all is over; see leaveTotals.
       places = std::max(places, threads / std::min<int64_t>(32, llvm::PowerOf2Ceil(width)) * width);

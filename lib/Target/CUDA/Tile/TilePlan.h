@@ -53,6 +53,9 @@ public:
     return found && found->first < step ? found : nullptr;
   }
 
+  /// Whether a step is a sum that is taken together with the step before, a sum of the same width.
+  bool joinsSum(int step) const;
+
   std::vector<TileStep> steps;
   int64_t tileRows = 0, threads = 256;
   int64_t places = 0;    ///< numbers of shared memory
@@ -86,8 +89,9 @@ private:
   llvm::DenseMap<mlir::Value, mpk::Level> levels;
   mpk::Level tileLevel;
   llvm::MapVector<mlir::Value, TileRows> rows;
-  bool possible = true;
+  bool possible = true, joinsSums = true;
   int64_t numArrays = 0, elementBytes = 4;
+  int64_t held = 0; ///< numbers of outer sums that a thread keeps
 };
 
 } // namespace gnnc::cuda

@@ -255,7 +255,10 @@ void TileSweepPrinter::sequence() {
   for (unsigned i = 0; i < plan.steps.size(); ++i) {
     TileStep::Kind kind = plan.steps[i].kind;
     bool adds = kind == TileStep::Outer || kind == TileStep::Total;
-    body.line(Twine("gnnc::") + functionOf(kind) + "<" + stepName(i) + ">(args, tile" +
+    std::string names = stepName(i);
+    while (plan.joinsSum(i + 1))
+      names += ", " + stepName(++i);
+    body.line(Twine("gnnc::") + functionOf(kind) + "<" + names + ">(args, tile" +
               (adds ? ", sums.s" + Twine(i) : Twine()) + ");");
     if (i + 1 < plan.steps.size())
       body.line("__syncthreads();");
@@ -389,7 +392,7 @@ void TileSweepPrinter::launches() {
     record.perBlock = plan.tileRows;
     record.mostBlocksPerProcessor = plan.blocks;
     record.isCounted = true;
-    int64_t arrays = int64_t(numbers.arrays().size()) * plan.tileRows + (along() ? plan.tileRows + 8 : 0);
+    int64_t arrays = int64_t(numbers.arrays().size()) * plan.tileRows + (along() ? 3 * plan.tileRows + 8 : 0);
     record.sharedBytes = llvm::alignTo(plan.places, 4) * bytes + arrays * 4;
   }
   if (along()) {
