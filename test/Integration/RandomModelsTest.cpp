@@ -18,6 +18,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 using namespace gnnc;
 using namespace gnnc::test;
 
@@ -72,4 +75,25 @@ TEST(RandomModels, EqualTheInterpreter) {
     run.report(tryModel(*seed));
   RecordProperty("Models", std::to_string(run.tried()));
   std::printf("%lld random models in %.0f s\n", static_cast<long long>(run.tried()), run.seconds());
+}
+
+/// A busy machine makes everything last; only what computes without end hangs.
+TEST(RandomModels, HangByTimeOfProcessors) {
+  auto outcome = [](const std::function<void()> &work, Patience patience) {
+    std::optional<Finding> found = runApart(Check{"work",
+                                                  [&]() -> std::string {
+                                                    work();
+                                                    return "";
+                                                  }},
+                                            patience);
+    return found ? found->wrong : "passes";
+  };
+  auto spin = [] {
+    for (volatile int64_t i = 0;; i = i + 1)
+      ;
+  };
+  auto sleep = [] { std::this_thread::sleep_for(std::chrono::milliseconds(1500)); };
+  EXPECT_EQ(outcome(spin, {/*processor=*/1, /*wall=*/600}), "hangs");
+  EXPECT_EQ(outcome(sleep, {/*processor=*/1, /*wall=*/600}), "passes");
+  EXPECT_EQ(outcome(sleep, {/*processor=*/600, /*wall=*/1}), "waits for what does not come");
 }

@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -106,9 +107,6 @@ llvm::Expected<Trial> test::makeRandomTrial(const RandomSeed &seed) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Seconds after which a way is taken to hang.
-constexpr unsigned kHang = 120;
 
 /// Largest finite magnitude among a value and all that it is computed from: what rounding errors are relative to.
 double magnitude(const frontend::ModelSpec &model, const Sample &sample, frontend::Id id) {
@@ -312,7 +310,7 @@ static void warmUp() {
   (void)once;
 }
 
-std::optional<Finding> test::runApart(llvm::ArrayRef<Check> checks) {
+std::optional<Finding> test::runApart(llvm::ArrayRef<Check> checks, Patience patience) {
   warmUp();
   // Which check runs: what a process that crashed can no longer tell.
   auto *running = static_cast<volatile size_t *>(
@@ -333,7 +331,9 @@ std::optional<Finding> test::runApart(llvm::ArrayRef<Check> checks) {
     std::string wrong;
     for (size_t i = 0; i < checks.size() && wrong.empty(); ++i) {
       *running = i;
-      alarm(kHang);
+      itimerval most = {{0, 0}, {patience.processor, 0}};
+      setitimer(ITIMER_PROF, &most, nullptr);
+      alarm(patience.wall);
       wrong = checks[i].run();
     }
     for (size_t written = 0; written < wrong.size();) {
@@ -353,7 +353,9 @@ std::optional<Finding> test::runApart(llvm::ArrayRef<Check> checks) {
   int status = 0;
   waitpid(child, &status, 0);
   if (WIFSIGNALED(status))
-    wrong = WTERMSIG(status) == SIGALRM ? "hangs" : std::string("crashes: ") + strsignal(WTERMSIG(status));
+    wrong = WTERMSIG(status) == SIGPROF   ? "hangs"
+            : WTERMSIG(status) == SIGALRM ? "waits for what does not come"
+                                          : std::string("crashes: ") + strsignal(WTERMSIG(status));
   else if (WEXITSTATUS(status) != 0)
     wrong = "exits with status " + std::to_string(WEXITSTATUS(status)) + ": " + wrong;
   if (wrong.empty())

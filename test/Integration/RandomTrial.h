@@ -77,9 +77,15 @@ struct Finding {
   std::string wrong;
 };
 
+/// Seconds that a check may take, before it is taken to hang: of processors, which a busy machine does not make longer,
+/// and on the wall, for one that waits and computes nothing.
+struct Patience {
+  unsigned processor = 240, wall = 1800;
+};
+
 /// Runs checks in order up to the first that finds something, in one process of their own, so that a crash or a hang
 /// is one more thing to find.
-std::optional<Finding> runApart(llvm::ArrayRef<Check> checks);
+std::optional<Finding> runApart(llvm::ArrayRef<Check> checks, Patience patience = {});
 
 /// Runs a compiled model with all memory guarded as above. `variant` chooses how its indices are given.
 llvm::Expected<Tensors> runGuarded(const ModelFile &file, const Graph &graph, const Tensors &tensors, int threads,
