@@ -42,7 +42,8 @@ void gnnc::printTimings(llvm::raw_ostream &out, const Timings &timings) {
       total += step.time;
     if (!isKernel)
       continue;
-    Share &share = llvm::StringRef(step.target).starts_with("sm_") ? gpu : cpu;
+    llvm::StringRef target = step.target;
+    Share &share = target.starts_with("sm_") || target.starts_with("compute_") ? gpu : cpu;
     share.time += step.compiler;
     ++share.runs;
     share.cached += step.isCached;
