@@ -484,7 +484,8 @@ RecoveredProgram Recover::run() {
     }
     auto handler = handlers().find(node.op);
     if (handler == handlers().end())
-      throw Refusal{"operator '" + node.origin->target + "' has no meaning in gnnc"};
+      throw Refusal{"operator '" + node.origin->target +
+                    "' has no meaning in gnnc: write it with others, or keep it out of what is compiled"};
     (this->*handler->second)(node);
   }
   current = nullptr;

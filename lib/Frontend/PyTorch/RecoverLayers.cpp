@@ -230,7 +230,7 @@ void Recover::opIndexPut(const NormalNode &node) {
   Tensor base = tensor(node, "self"), values = tensor(node, "values");
   std::vector<std::string> places = names(node, "indices");
   if (places.size() != 1 || places[0].empty())
-    throw Refusal{"it writes along two axes at once"};
+    throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
   // One value wherever a computed mask is true.
   bool isOneValue = llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind == Kind::Unit; });
   if (typeOf(places[0]) == ScalarType::Bool && tensors.count(places[0]) && isOneValue &&

@@ -192,7 +192,7 @@ def export_program(
                     failures.append(error)
                     break
                 dimensions = refined
-    raise Error(f"torch.export cannot export {type(model).__name__}: {_first_line(failures[0])}") from failures[0]
+    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -243,6 +243,17 @@ def _refined(
     return result if changed else None
 
 
+def _reason(error: BaseException) -> str:
+    """What torch.export says, where in the user's source, and what to change where that is known."""
+    text = _first_line(error)
+    place = re.search(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', str(error))
+    if place is not None:
+        text += ", from {}:{}: {}".format(*place.groups())
+    if type(error).__name__ == "GuardOnDataDependentSymNode":
+        text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
+    return text
+
+
 def _first_line(error: BaseException) -> str:
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
     return f"{type(error).__name__}: {text}"
@@ -282,6 +293,9 @@ def build(
         else:
             _compiler.run_compiler(source, output, options)
             path = output
+    except CompileError as error:
+        # The file is gone when anybody reads this.
+        raise CompileError(str(error).replace(f"'{source}': ", "", 1), error.details) from None
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)

@@ -1,0 +1,56 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What is refused says in one line where it stands in the user's source, why, and what to change."""
+
+from __future__ import annotations
+
+import unittest
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest, graph
+
+
+class Branch(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return x * 2 if x.sum() > 0 else x
+
+
+class Nearest(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return torch.cdist(x, x).min(1).values
+
+
+class Dense(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        matrix = x.new_zeros(x.shape[0], x.shape[0])
+        matrix[edge_index[0], edge_index[1]] = 1.0
+        return matrix @ x
+
+
+class RefusalsTest(TorchTest):
+    def refusal(self, module: nn.Module) -> str:
+        with self.assertRaises(gnnc.Error) as caught:
+            gnnc.compile(module, graph(5, 9))
+        text = str(caught.exception)
+        self.assertNotIn("\n", text)
+        self.assertNotIn(".pt2", text)  # a file of which the user knows nothing
+        self.assertRegex(text, r"test_refusals\.py:\d+: ")
+        return text
+
+    def test_branches_on_computed_numbers(self) -> None:
+        text = self.refusal(Branch())
+        self.assertIn("return x * 2 if x.sum() > 0 else x", text)
+        self.assertIn("choose with torch.where", text)
+
+    def test_operators_without_a_meaning(self) -> None:
+        self.assertRegex(self.refusal(Nearest()), "cdist.*keep it out of what is compiled")
+
+    def test_matrices_of_all_pairs(self) -> None:
+        self.assertRegex(self.refusal(Dense()), "two axes at once.*along edges")
+
+
+if __name__ == "__main__":
+    unittest.main()
