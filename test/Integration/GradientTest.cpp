@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Verifier.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -424,3 +425,26 @@ TEST(WideGradient, IsTheInterpreters) {
 
 INSTANTIATE_TEST_SUITE_P(Operations, Gradient, testing::ValuesIn(cases()),
                          [](const auto &info) { return info.param.name; });
+
+/// What the random tests ask of a model with too many numbers for a run each: a gradient that is wrong in one number is
+/// found, where it is smooth and where there are maxima.
+TEST(GradientLines, ShowWhatIsWrong) {
+  std::optional<frontend::ModelSpec> model = loadText("model M { input x: node[f = 40]\n param w[f]\n"
+                                                      "output y = max(tanh(x.src * w))\n output z = exp(x * w) }");
+  ASSERT_TRUE(model);
+  Program program(*model), differentiated(*model);
+  ASSERT_TRUE(differentiated.differentiate());
+  Graph graph = randomGraph(30, 90, 5);
+  Tensors tensors = tensorsAwayFromZero(*model, graph, 7);
+  llvm::Expected<Tensors> outputs = program.run(graph, tensors);
+  ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+  addOutputGradients(tensors, *outputs, 11);
+  llvm::Expected<Tensors> results = differentiated.run(graph, tensors);
+  ASSERT_TRUE(bool(results)) << llvm::toString(results.takeError());
+  EXPECT_EQ(compareAlongLines(program, graph, tensors, *results), "");
+  for (const char *name : {"grad.x", "grad.w"}) {
+    Tensors wrong = *results;
+    wrong[name].data[3] += 0.01;
+    EXPECT_THAT(compareAlongLines(program, graph, tensors, wrong), testing::HasSubstr(name));
+  }
+}

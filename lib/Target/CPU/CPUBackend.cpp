@@ -198,7 +198,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> makeTargetMachine(int level
   options.AllowFPOpFusion = llvm::FPOpFusion::Standard; // What has leave to be contracted, and nothing else.
   return std::unique_ptr<llvm::TargetMachine>(
       target->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
-                                  optimise ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::None));
+                                  optimise ? llvm::CodeGenOptLevel::Default : llvm::CodeGenOptLevel::Less));
 }
 
 void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
