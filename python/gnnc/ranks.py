@@ -143,7 +143,8 @@ def _on_gpu(address: int | None, size: int) -> Any:
 def _on_stream(stream: int | None) -> Any:
     import torch
 
-    return torch.cuda.stream(torch.cuda.ExternalStream(stream or 0))
+    # PyTorch takes an external stream 0 for a request for any stream of its own.
+    return torch.cuda.stream(torch.cuda.ExternalStream(stream) if stream else torch.cuda.default_stream())
 
 
 class Part:
