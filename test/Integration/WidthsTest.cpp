@@ -148,6 +148,9 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"States", "model M { input x: node[in = 12], e: edge[in]\n param W[in, out = 20], V[out, low = 7]\n"
                        "let m = relu(relu(x.src - x.dst + e) @ W)\n"
                        "output f = tanh(m @ V)\n output y = tanh(mean(m))}"},
+        // A wide row that lies in memory with its axes the other way round.
+        Wide{"Turned", "model M(edge_type: int = 4) { input x: node[a = 3, b = 300]\n param w: edge_type[b, a]\n"
+                       "output y = sum(tanh(0.05 * dot(x.src, w.etype, over: (a, b))), along: dst) }"},
         // Rows of two axes that are cut along both, so that what is left of them is narrow.
         Wide{"CutTwice", "model M { input x: node[a = 66, b = 33]\n output y = sum(x, over: a)\n"
                          "output z = sum(square(x), over: a) }"},

@@ -52,8 +52,8 @@ std::string BodyPrinter::index(int number, Part part) const {
   if (atom.lanes > 1 && atom.vector == 1)
     step = variable + " * " + std::to_string(atom.lanes);
   else if (atom.lanes > 1)
-    step = variable + " / " + std::to_string(atom.vector) + " * " + std::to_string(atom.lanes * atom.vector) + " + " +
-           variable + " % " + std::to_string(atom.vector);
+    step = "(" + variable + " / " + std::to_string(atom.vector) + " * " + std::to_string(atom.lanes * atom.vector) +
+           " + " + variable + " % " + std::to_string(atom.vector) + ")";
   return base.empty() ? step : "(" + base + " + " + step + ")";
 }
 
