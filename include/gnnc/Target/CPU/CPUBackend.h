@@ -29,7 +29,7 @@ struct CPUCode {
 
 struct CodeOptions {
   bool wantText = false; ///< fill in CPUCode::text
-  bool optimise = true;  ///< false: without LLVM's optimiser, and with its fastest code generation
+  bool optimise = true;  ///< false: without LLVM's optimiser, and with simpler code generation
   /// Receives a step for each function and level. May be null.
   Timings *timings = nullptr;
 };

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lanes that share a row are a power of two, and each of a row's axes has its own: of 19 numbers a third of the lanes
-// has none, and of a joined row one part has lanes and the other is whole in each. Where nothing is exchanged between
-// the numbers of a row, threads take them as they lie in memory instead, whatever the width.
+// Lanes that share a row are a power of two, and each of a row's axes has its own: for 19 numbers two fifths of the
+// lanes have none, and of a joined row one part may have lanes and the other be whole in each. Where nothing is
+// exchanged between the numbers of a row, threads take them as they lie in memory instead, whatever the width.
 //
 //===----------------------------------------------------------------------===//
 

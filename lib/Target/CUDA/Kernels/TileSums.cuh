@@ -155,7 +155,7 @@ GNNC_DEVICE void sumSegment(const typename B::Args &args, const Tile<B> &tile, c
     S::store(args, segment.owner, f, segment.members, sum.number, sum.winner);
 }
 
-/// Sums of one width, First's: what they read alike is read once, and there are two barriers for all of them.
+/// Sums of one width, First's: there are two barriers for all of them, not for each.
 template <class First, class... Rest, class B>
 GNNC_DEVICE void sumRows(const typename B::Args &args, const Tile<B> &tile) {
   static_assert(((Rest::kWidth == First::kWidth) && ...));
