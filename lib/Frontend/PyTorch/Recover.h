@@ -39,6 +39,9 @@ struct Dim {
   std::vector<Dim> parts = {}; ///< Group: at least two, none of them of size 1 or a group
 };
 
+/// The dims in order, each group as its parts.
+std::vector<Dim> opened(const std::vector<Dim> &dims);
+
 /// A tensor of numbers: its axes, in PyTorch's order, and the value that has them.
 struct Tensor {
   std::vector<Dim> dims;
@@ -122,13 +125,15 @@ private:
   std::map<std::string, Index> filters; ///< the places that make a space, by the space's key
   int count(const SymbolicExpr &extent);
 
-  //===--- Shapes and alignment (RecoverShapes.cpp) ------------------------===//
+  //===--- Shapes and alignment (RecoverShapes.cpp, RecoverViews.cpp) --------===//
   Dim dimOf(const SymbolicExpr &size, const std::string &hint = "");
   SymbolicExpr sizeOf(const Dim &dim) const;
   std::string shapeText(const std::vector<Dim> &dims) const;
   /// Whether the elements of a space have numbers of their own, which is not so if all have the same.
   bool resides(const Tensor &x, const Dim &dim) const;
   void checkPairs(const Tensor &x) const;
+  /// New names for axes of a tensor's value, which its dims then have.
+  void renameAxes(Tensor &x, const std::vector<std::pair<int, int>> &pairs);
   Tensor filled(double value, const std::vector<SymbolicExpr> &sizes);
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
@@ -170,10 +175,10 @@ private:
   bool scatterPlaces(const NormalNode &node, Tensor x, size_t dim);
   std::vector<Tensor> orderedPlaces(const Tensor &x, size_t dim, int64_t count, bool largest);
 
-  //===--- Integers (RecoverIntegers.cpp) ----------------------------------===//
+  //===--- Integers (RecoverIntegers.cpp, RecoverIntegerShapes.cpp) ----------===//
   void runIntegers(const NormalNode &node);
   Index call(const std::string &function, std::vector<Index> arguments, SymbolicExpr length, bool isTruth = false);
-  Index callScalar(const std::string &function, std::vector<Index> arguments);
+  Index callScalar(const std::string &function, std::vector<Index> arguments, bool isTruth = false);
   Index constant(int64_t value) const;
   Index sizeIndex(const SymbolicExpr &size) const;
   Index nonzero(const Index &mask, const SymbolicExpr &length);
@@ -207,7 +212,7 @@ private:
   Tensor asNumbers(const IndexTensor &index);
   std::vector<int64_t> constantIntegers(const std::string &name) const;
 
-  //===--- Operators on integers (RecoverIntegerOperators.cpp) --------------===//
+  //===--- Operators on integers (RecoverInteger*.cpp) -----------------------===//
   static const std::map<std::string, Handler> &integerHandlers();
   void intItem(const NormalNode &node);
   void intBinary(const NormalNode &node);

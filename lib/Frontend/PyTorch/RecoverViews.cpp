@@ -1,0 +1,371 @@
+//===- RecoverViews.cpp - Views, parts and wholes ------------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A view regroups the dims of a tensor; where it regroups elements of a space it is refused.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+using Kind = Dim::Kind;
+
+Tensor Recover::withAxis(Tensor x, size_t dim) {
+  Dim &each = x.dims[dim];
+  if (each.kind == Kind::Group)
+    throw Refusal{"an axis of size " + sizeOf(each).str() +
+                  ", which a view made of others, cannot be taken apart here"};
+  if (each.kind == Kind::Unit) {
+    int one = program.newAxis(1, "one");
+    std::vector<int> own = program.axesOf(x.value);
+    if (own.empty()) {
+      x.value = program.merge(x.value, {}, one);
+    } else {
+      int last = own.back(), again = program.newAxis(program.sizeOf(last), program.hintOf(last));
+      x.value = program.split(x.value, last, {again, one});
+      for (Dim &other : x.dims)
+        if (other.kind == Kind::Axis && program.axis(other.id) == last)
+          other.id = again;
+    }
+    each = {Kind::Axis, one, 1};
+  } else if (each.kind == Kind::Repeat) {
+    int64_t size = each.size;
+    if (size > 256)
+      throw Refusal{"it repeats numbers " + std::to_string(size) + " times; broadcasting does without"};
+    Tensor once = x;
+    once.dims[dim] = Dim();
+    once = withAxis(once, dim);
+    int axis = once.dims[dim].id, into = program.newAxis(size);
+    std::vector<int> copies(static_cast<size_t>(size), once.value), joined(static_cast<size_t>(size), axis);
+    x = once;
+    x.value = program.concat(copies, joined, into);
+    x.dims[dim] = {Kind::Axis, into, size};
+  }
+  return x;
+}
+
+Tensor Recover::squeezed(Tensor x, size_t dim) {
+  if (x.dims[dim].kind == Kind::Unit)
+    x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  return x;
+}
+
+Tensor Recover::unsqueezed(Tensor x, size_t dim) {
+  x.dims.insert(x.dims.begin() + ptrdiff_t(dim), Dim());
+  return x;
+}
+
+/// Splits one of the dims that a view is made of into one of size `first` and the rest.
+bool Recover::splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first) {
+  Dim atom = atoms[at];
+  if ((atom.kind != Kind::Axis && atom.kind != Kind::Repeat) || first < 2 || atom.size <= first ||
+      atom.size % first != 0)
+    return false;
+  std::vector<Dim> pieces = {{Kind::Repeat, -1, first}, {Kind::Repeat, -1, atom.size / first}};
+  if (atom.kind == Kind::Axis) {
+    for (Dim &piece : pieces)
+      piece = {Kind::Axis, program.newAxis(piece.size), piece.size};
+    x.value = program.split(x.value, atom.id, {pieces[0].id, pieces[1].id});
+  }
+  atoms.erase(atoms.begin() + ptrdiff_t(at));
+  atoms.insert(atoms.begin() + ptrdiff_t(at), pieces.begin(), pieces.end());
+  return true;
+}
+
+/// Axes of size 1 come and go; the others fall into groups of equal products. Fixed sizes are merged and split; an axis
+/// that holds a space and others stays a group of them.
+Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
+  std::vector<Dim> in, out;
+  for (const Dim &dim : opened(x.dims))
+    if (dim.kind != Kind::Unit)
+      in.push_back(dim);
+  auto misfit = [&] {
+    std::string wanted;
+    for (const SymbolicExpr &size : sizes)
+      wanted += (wanted.empty() ? "" : ", ") + size.str();
+    return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape " + shapeText(x.dims) +
+                   ": it would regroup elements of a space"};
+  };
+  size_t i = 0;
+  for (size_t o = 0; o < sizes.size();) {
+    const SymbolicExpr &size = sizes[o];
+    if (size == SymbolicExpr(1)) {
+      out.push_back({});
+      ++o;
+      continue;
+    }
+    if (i >= in.size())
+      throw misfit();
+    bool isStatic = in[i].kind == Kind::Space && program.spaces[in[i].id].extent >= 0;
+    if (isStatic) {
+      if (!(size == sizeOf(in[i])))
+        throw misfit();
+      out.push_back(in[i++]);
+      ++o;
+      continue;
+    }
+    if (!size.getFactors().empty() || in[i].kind == Kind::Space) {
+      // A space, perhaps with axes before and after it.
+      std::vector<Dim> parts;
+      SymbolicExpr product = 1;
+      while (!(product == size)) {
+        if (i >= in.size())
+          throw misfit();
+        SymbolicExpr own = sizeOf(in[i]);
+        if (product.getFactors().empty()) {
+          product = own * product.getNumber();
+        } else {
+          // What is still missing is a number.
+          auto &[symbol, factor] = *product.getFactors().begin();
+          auto wanted = size.getFactors().find(symbol);
+          int64_t rest = wanted == size.getFactors().end() ? 0 : wanted->second / factor;
+          if (!own.getFactors().empty() || rest < 2 || !(product * rest == size))
+            throw misfit();
+          if (rest % own.getNumber() != 0) {
+            if (!splitAtom(x, in, i, rest))
+              throw misfit();
+            own = sizeOf(in[i]);
+          }
+          product = product * own.getNumber();
+        }
+        parts.push_back(in[i++]);
+      }
+      out.push_back(parts.size() == 1 ? parts[0] : Dim{Kind::Group, -1, 0, parts});
+      ++o;
+      continue;
+    }
+    // The least group of axes on each side with the same product.
+    std::vector<Dim> from = {in[i++]};
+    std::vector<int64_t> to = {size.getNumber()};
+    int64_t left = from[0].size, right = to[0];
+    ++o;
+    while (left != right) {
+      if (left < right && i < in.size() && in[i].kind != Kind::Space) {
+        left *= in[i].size;
+        from.push_back(in[i++]);
+      } else if (right < left && o < sizes.size() && sizes[o].getFactors().empty()) {
+        right *= sizes[o].getNumber();
+        to.push_back(sizes[o++].getNumber());
+      } else {
+        throw misfit();
+      }
+    }
+    size_t units = llvm::count(to, 1);
+    if (from.size() == 1 && to.size() - units == 1) {
+      for (int64_t each : to)
+        out.push_back(each == 1 ? Dim() : from[0]);
+      continue;
+    }
+    if (llvm::all_of(from, [](const Dim &dim) { return dim.kind == Kind::Repeat; })) {
+      for (int64_t each : to)
+        out.push_back(each == 1 ? Dim() : Dim{Kind::Repeat, -1, each});
+      continue;
+    }
+    // All in `from` become axes of the value.
+    Tensor whole;
+    whole.value = x.value;
+    whole.dims = from;
+    for (size_t k = 0; k < from.size(); ++k)
+      whole = withAxis(whole, k);
+    x.value = whole.value;
+    int axis = whole.dims[0].id;
+    if (from.size() > 1) {
+      std::vector<int> merged;
+      for (const Dim &dim : whole.dims)
+        merged.push_back(dim.id);
+      axis = program.newAxis(left);
+      x.value = program.merge(x.value, merged, axis);
+    }
+    std::vector<int> into;
+    for (int64_t each : to)
+      if (each != 1)
+        into.push_back(program.newAxis(each));
+    if (into.size() > 1)
+      x.value = program.split(x.value, axis, into);
+    else
+      into = {axis};
+    size_t next = 0;
+    for (int64_t each : to)
+      out.push_back(each == 1 ? Dim() : Dim{Kind::Axis, into[next++], each});
+  }
+  if (i != in.size())
+    throw misfit();
+  x.dims = out;
+  return x;
+}
+
+Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
+  while (x.dims.size() < sizes.size())
+    x.dims.insert(x.dims.begin(), Dim());
+  if (x.dims.size() != sizes.size())
+    throw Refusal{"cannot expand to fewer axes"};
+  for (size_t i = 0; i < sizes.size(); ++i)
+    if (x.dims[i].kind == Kind::Unit)
+      x.dims[i] = dimOf(sizes[i]);
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Parts and wholes
+//===----------------------------------------------------------------------===//
+
+Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
+  if (parts.size() == 1)
+    return parts[0];
+  bool onSpace = llvm::any_of(parts, [&](const Tensor &each) { return each.dims.at(dim).kind == Kind::Space; });
+  if (onSpace)
+    return concatSpace(std::move(parts), dim);
+  // The other axes are aligned as in any elementwise operation.
+  std::vector<Tensor> others;
+  std::vector<int> joined;
+  int64_t size = 0;
+  for (Tensor &part : parts) {
+    part = withAxis(part, dim);
+    size += part.dims[dim].size;
+    joined.push_back(part.dims[dim].id);
+    Tensor rest = part;
+    rest.dims[dim] = Dim();
+    others.push_back(rest);
+  }
+  // The joined axes may be one axis with those of other parts: give them names of their own where they are in the way.
+  for (size_t i = 0; i < parts.size(); ++i) {
+    bool clash = false;
+    for (const Tensor &other : others)
+      for (const Dim &each : opened(other.dims))
+        clash |= each.kind == Kind::Axis && program.axis(each.id) == program.axis(joined[i]);
+    if (clash) {
+      int fresh = program.newAxis(program.sizeOf(joined[i]));
+      renameAxes(parts[i], {{joined[i], fresh}});
+      joined[i] = fresh;
+      others[i].value = parts[i].value;
+    }
+  }
+  std::vector<Dim> dims = align(others);
+  // Axes that alignment renamed are those of the operands now.
+  std::vector<int> operands;
+  for (size_t i = 0; i < parts.size(); ++i)
+    operands.push_back(others[i].value);
+  // Every operand has all the other axes: one that lacks an axis is repeated along it.
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (const Dim &each : opened(dims))
+      if (each.kind == Kind::Axis && !program.hasAxis(operands[i], each.id)) {
+        size_t other = 0;
+        while (!program.hasAxis(operands[other], each.id))
+          ++other;
+        int like = program.pick(operands[other], joined[other], 0);
+        operands[i] = program.where(program.number(1), operands[i], like);
+      }
+  int into = program.newAxis(size);
+  dims[dim] = {Kind::Axis, into, size};
+  return {dims, program.concat(operands, joined, into)};
+}
+
+Tensor Recover::slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t step) {
+  Dim &each = x.dims[dim];
+  if (each.kind == Kind::Group || each.kind == Kind::Space)
+    throw Refusal{"it takes a part of an axis of size " + sizeOf(each).str() + " by numbers"};
+  int64_t size = each.size;
+  auto bound = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + size : at, 0, size); };
+  begin = bound(begin);
+  end = std::max(bound(end), begin);
+  int64_t length = (end - begin + step - 1) / step;
+  if (begin == 0 && length == size)
+    return x;
+  if (length == 0)
+    throw Refusal{"the slice is empty"};
+  if (each.kind == Kind::Repeat) {
+    each = length == 1 ? Dim() : Dim{Kind::Repeat, -1, length};
+    return x;
+  }
+  if (each.kind == Kind::Unit)
+    return x;
+  if (length == 1) {
+    x.value = program.pick(x.value, each.id, begin);
+    each = Dim();
+    return x;
+  }
+  if (step == 1) {
+    int into = program.newAxis(length);
+    int whole = each.id;
+    each = {Kind::Axis, into, length};
+    x.value = program.rename(program.slice(x.value, whole, begin, end, whole), {{whole, into}});
+    return x;
+  }
+  std::vector<Tensor> parts;
+  for (int64_t at = begin; at < end; at += step)
+    parts.push_back(slice(x, dim, at, at + 1, 1));
+  return concat(parts, dim);
+}
+
+Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
+  if (x.dims[dim].kind == Kind::Group)
+    throw Refusal{"it takes one element of an axis of size " + sizeOf(x.dims[dim]).str() + " by its number"};
+  if (x.dims[dim].kind == Kind::Space) {
+    int space = x.dims[dim].id;
+    if (!resides(x, x.dims[dim])) {
+      x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+      return x;
+    }
+    // The rows of one element are a sum over that element alone.
+    SymbolicExpr at = element < 0 ? program.spaces[space].size + SymbolicExpr(element) : SymbolicExpr(element);
+    Index place = call("add", {call("full", {constant(1), constant(0)}, 1), sizeIndex(at)}, 1);
+    if (at.getFactors().empty())
+      place = listOf({constant(at.getNumber())});
+    x = gatherList(x, dim, place);
+    x.value = program.reduce("sum", x.value, -1);
+    x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+    return x;
+  }
+  int64_t size = x.dims[dim].size;
+  if (element < -size || element >= size)
+    throw Refusal{"element " + std::to_string(element) + " of an axis of size " + std::to_string(size)};
+  if (x.dims[dim].kind == Kind::Axis)
+    x.value = program.pick(x.value, x.dims[dim].id, element < 0 ? element + size : element);
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  return x;
+}
+
+Tensor Recover::fold(const std::string &function, Tensor x, std::vector<size_t> dims, bool keep) {
+  llvm::sort(dims);
+  dims.erase(std::unique(dims.begin(), dims.end()), dims.end());
+  std::vector<Dim> gone;
+  for (size_t dim : dims)
+    gone.push_back(x.dims.at(dim));
+  gone = opened(gone);
+  // What is the same all along counts as often as it is there.
+  auto repeated = [&](const SymbolicExpr &size) {
+    if (function == "sum")
+      x.value = program.binary("*", x.value, sizeAsNumber(size));
+    else if (function == "logsumexp")
+      x.value = program.binary("+", x.value, program.unary("log", sizeAsNumber(size)));
+  };
+  std::vector<int> axes;
+  for (const Dim &each : gone)
+    if (each.kind == Kind::Axis)
+      axes.push_back(each.id);
+    else if (each.kind == Kind::Repeat)
+      repeated(each.size);
+  if (!axes.empty())
+    x.value = program.over(function, x.value, axes);
+  for (const Dim &each : gone)
+    if (each.kind == Kind::Space) {
+      if (resides(x, each))
+        x.value = program.reduce(function, x.value, -1);
+      else
+        repeated(sizeOf(each));
+    }
+  for (size_t dim : dims)
+    x.dims[dim] = Dim();
+  if (!keep)
+    for (size_t dim : llvm::reverse(dims))
+      x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  return x;
+}
