@@ -55,19 +55,46 @@ LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
   llvm::DenseSet<Attribute> isGiven;
   for (auto [space, map] : home)
     isGiven.insert(space);
+  llvm::DenseMap<Attribute, int64_t> summed = numbersSummed();
+  // Of equal ones the one that is called dst, else the first.
+  auto isBetter = [&](MapOp map, StringAttr chosen) {
+    auto isDst = [](StringRef name) { return name == "dst" || name.ends_with(".dst") || name.ends_with("_dst"); };
+    int64_t own = summed.lookup(map.getSymNameAttr()), other = summed.lookup(chosen);
+    return own != other ? own > other : isDst(map.getSymName()) && !isDst(chosen.getValue());
+  };
   for (MapOp map : maps) {
     StringAttr from = map.getFromAttr().getAttr();
     if (isTarget.contains(map.getFromAttr()) || map.getFromAttr() == map.getToAttr() || isGiven.contains(from))
       continue;
-    StringRef name = map.getSymName();
-    bool isDst = name == "dst" || name.ends_with(".dst");
     StringAttr &chosen = home[from];
-    if (!chosen || isDst)
+    if (!chosen || isBetter(map, chosen))
       chosen = map.getSymNameAttr();
-    if (isDst)
-      isGiven.insert(from);
   }
   return success();
+}
+
+/// For each root map how many numbers each element has that are reduced along it, or a map that is made of it.
+llvm::DenseMap<Attribute, int64_t> RemoteMaps::numbersSummed() {
+  llvm::DenseMap<Attribute, int64_t> result;
+  auto add = [&](auto &&self, FlatSymbolRefAttr name, int64_t numbers) -> void {
+    auto map = name ? symbols.lookup<MapOp>(name.getAttr()) : MapOp(); // null: along all
+    if (!map)
+      return;
+    if (map.getKind() == MapKind::Root)
+      result[map.getSymNameAttr()] += numbers;
+    else if (map.getKind() == MapKind::Projection)
+      self(self, cast<FlatSymbolRefAttr>(space(map.getFromAttr()).getMapsAttr()[size_t(*map.getPart())]), numbers);
+    else if (map.getParts())
+      for (Attribute part : map.getPartsAttr())
+        self(self, dyn_cast<FlatSymbolRefAttr>(part), numbers);
+  };
+  module.walk([&](Operation *op) {
+    if (auto reduce = dyn_cast<ReduceOp>(op))
+      add(add, reduce.getAlongAttr(), getFeatureElements(reduce.getType()));
+    else if (auto norm = dyn_cast<NormOp>(op)) // A maximum and a sum.
+      add(add, norm.getAlongAttr(), 2 * getFeatureElements(norm.getType()));
+  });
+  return result;
 }
 
 DictionaryAttr RemoteMaps::alongs() {

@@ -8,6 +8,7 @@
 #include "DistributedModel.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
+#include "gnnc/Graphs/Partition.h"
 #include "gnnc/Pipelines/Compiler.h"
 #include "gnnc/Pipelines/PhaseRunner.h"
 
@@ -34,9 +35,32 @@ DistributedModel::DistributedModel(const std::string &text) : spec(loadText(text
     imported = importModel(*spec, &context, /*forRanks=*/true);
 }
 
+std::vector<std::string> DistributedModel::along() const {
+  GraphStructure structure;
+  auto numberOf = [&](llvm::StringRef name) {
+    return size_t(llvm::find_if(structure.spaces, [&](const auto &space) { return space.name == name; }) -
+                  structure.spaces.begin());
+  };
+  mlir::ModuleOp module = imported.get();
+  for (auto space : module.getOps<mpdfg::SpaceOp>())
+    if (space.getKind() == mpdfg::SpaceKind::Root)
+      structure.spaces.push_back({space.getSymName().str(), 0, std::nullopt});
+  for (auto map : module.getOps<mpdfg::MapOp>())
+    if (map.getKind() == mpdfg::MapKind::Root && numberOf(map.getTo()) < structure.spaces.size())
+      structure.maps.push_back({map.getSymName().str(), numberOf(map.getFrom()), numberOf(map.getTo()), {}});
+  structure.chooseAlong();
+  std::vector<std::string> names;
+  for (const GraphStructure::Space &space : structure.spaces)
+    if (space.along)
+      names.push_back(structure.maps[*space.along].name);
+  return names;
+}
+
 mlir::OwningOpRef<mlir::ModuleOp> DistributedModel::lower(unsigned optLevel, bool distributed, llvm::StringRef end) {
   PhaseOptions options(optLevel, /*gradient=*/true);
   options.distributed = distributed;
+  if (distributed)
+    options.along = along();
   PhaseRunner runner(mlir::OwningOpRef<mlir::ModuleOp>(imported->clone()), options);
   if (mlir::failed(runner.runUntil(end)))
     return {};
@@ -51,6 +75,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> DistributedModel::compile(unsigne
   options.optLevel = optLevel;
   options.optimiseCode = optimise;
   options.gradient = options.distributed = true;
+  options.along = along();
   options.cpuLevels = {optLevel ? 3 : 0};
   return CompiledModel::create(model, options);
 }

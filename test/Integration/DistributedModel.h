@@ -22,6 +22,9 @@ public:
   /// Without threads for its passes.
   explicit DistributedModel(frontend::ModelSpec spec);
 
+  /// The maps that parts of tests go along (Ranks.h), whatever would be chosen for the model: those named dst, else the
+  /// first. So sums along others are tested.
+  std::vector<std::string> along() const;
   /// Up to the phase `end`, with gradients; empty: all phases.
   mlir::OwningOpRef<mlir::ModuleOp> lower(unsigned optLevel, bool distributed, llvm::StringRef end);
   /// The same object code for ranks, with gradients. `optimise`: with LLVM's optimiser, as users get it.

@@ -391,6 +391,7 @@ TEST(DistributedWinners, AreOneForEachOwnerInSixteenBits) {
   for (Storage storage : {Storage::BF16, Storage::F16}) {
     CompileOptions options;
     options.gradient = options.distributed = true;
+    options.along = model.along();
     options.cpuLevels = {3};
     options.storage = storage;
     auto compiled = CompiledModel::create(*model.spec, options);

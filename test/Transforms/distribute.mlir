@@ -1,5 +1,5 @@
-// RUN: gnnc-opt %s --distribute --split-input-file --verify-diagnostics | FileCheck %s
-// RUN: gnnc-opt %s --distribute --split-input-file --verify-diagnostics | gnnc-opt --split-input-file -o /dev/null
+// RUN: gnnc-opt %s --distribute=along=dst --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: gnnc-opt %s --distribute=along=dst --split-input-file --verify-diagnostics | gnnc-opt --split-input-file -o /dev/null
 
 !node = tensor<?x8xf32, #mpdfg.on<@node>>
 !edge = tensor<?x8xf32, #mpdfg.on<@edge>>

@@ -98,7 +98,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   command
       ->add_option(
           "--along", arguments.along,
-          "With --distributed: maps whose elements are where the map leads, instead of dst; separated by commas")
+          "With --distributed: maps whose elements are where the map leads, instead of those along which most numbers "
+          "are reduced; separated by commas")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->needs(distributed);

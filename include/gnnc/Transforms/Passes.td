@@ -80,8 +80,8 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   let summary = "Make a program for ranks that have a part of the graph each";
   let description = [{
     The elements of root spaces are divided among ranks, together with those of spaces derived from them. A root space
-    to which no root map leads goes along one of its maps (`along`, else one named dst, else the first): its elements
-    are on the rank where that map leads. Other maps may lead to elements of other ranks. A value that is read through
+    to which no root map leads goes along one of its maps (`along`, else the one along which most numbers are reduced):
+    its elements are on the rank where that map leads. Other maps may lead to elements of other ranks. A value that is read through
     one is exchanged: its rows of a rank are followed by those that others have sent, or by those that are made here of
     what has fewer bytes. What is reduced along one is brought back in the same way, and what is reduced to shared or to
     a static space is combined over all ranks. A softmax with members on several ranks is split into the largest number
