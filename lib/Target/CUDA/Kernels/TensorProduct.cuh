@@ -44,7 +44,7 @@ template <int Value> struct Constant {
   static constexpr int value = Value;
 };
 
-/// A tile's place among all of its batch, neighbours in time having the same rows: they find them in the cache.
+/// A tile's place among all, neighbours in time having the same rows: they find them in the cache.
 template <int64 TilesOfRows> struct TileNumber {
   int64 rows;
   int other;
@@ -82,7 +82,34 @@ GNNC_DEVICE void pipeline(int64 steps, Fetch fetch, Multiply multiply) {
   }
 }
 
-/// Shared memory of a product: the weight's tile in both parts if it stays, then the stages.
+/// Whether results go through shared memory before they are stored. Four lanes of a warp have eight numbers of a row,
+/// eight rows at a time: rows that do not begin with such a piece of 32 bytes would be written in parts of sectors.
+template <class S> constexpr bool kIsStored = S::kN % 8 == 0 || S::kFoldsRows;
+/// Numbers of one store then.
+template <class S> constexpr int kStoredAtOnce = S::kN % 4 == 0 ? 4 : S::kN % 2 == 0 ? 2 : 1;
+/// Length of a row there: pairs of eight lanes' rows lie in different banks.
+template <int Columns> constexpr int kPaddedResult = Columns % 16 == 0 ? Columns + 8 : Columns;
+
+/// Sixteen rows of Columns numbers as a warp's lanes have them of tensor cores, by way of shared memory of their own,
+/// from where neighbouring lanes take V neighbouring numbers: take(row, column, numbers). Of a row Columns or fewer,
+/// Live, are taken.
+template <int Columns, int Live, int V, typename Take>
+GNNC_DEVICE void takeRows(float *own, const float (*made)[4], Take take) {
+  constexpr int kStride = kPaddedResult<Columns>, kPieces = Live / V;
+  __syncwarp(); // All have taken what was there before.
+  GNNC_FOR(j, Columns / 8) GNNC_FOR(half, 2) {
+    float2 pair = {made[j][half * 2], made[j][half * 2 + 1]};
+    *reinterpret_cast<float2 *>(own + (half * 8 + lane() / 4) * kStride + j * 8 + lane() % 4 * 2) = pair;
+  }
+  __syncwarp();
+  GNNC_FOR_STEP(begin, 16 * kPieces, 32) {
+    const int at = begin + lane(), row = at / kPieces, n = at % kPieces * V;
+    if (16 * kPieces % 32 == 0 || row < 16)
+      take(row, n, own + row * kStride + n);
+  }
+}
+
+/// Shared memory of a product: the weight's tile in both parts if it stays, then the stages, then results.
 template <class S> struct ProductMemory {
   using X = typename S::Args::LhsType;
   static constexpr int kSteps = (S::kK + S::kDepth - 1) / S::kDepth;
@@ -91,7 +118,7 @@ template <class S> struct ProductMemory {
   static constexpr int kParts = S::kResident ? kSteps * S::kDepth * kStrideParts : 0;
   static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4,
                        kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
-  static constexpr int kNumbers = kParts + S::kStages * (kStageX + kStageW);
+  static constexpr int kResults = kParts + S::kStages * (kStageX + kStageW); // 16 rows of each warp
 };
 
 /// A block multiplies its rows by its columns of the weight, kTileRows at a time. It goes on to its next rows without a
@@ -104,13 +131,13 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   constexpr int kVX = kCopied<S::kK, X>, kVW = kCopied<S::kN>, kBytesX = sizeof(X);
   extern __shared__ double memory[];
   float *const parts = reinterpret_cast<float *>(memory), *const stages = parts + M::kParts;
+  // Batches are parts of a row as tiles of columns are: blocks that have the same rows come one after the other.
   constexpr int kTiles = (S::kN + kN - 1) / kN;
-  const BlockTile<S::kBatch, kTiles> block;
+  const BlockTile<1, S::kBatch * kTiles> block;
   if (!block.exists)
     return;
-  const int thread = threadIdx.x, batch = block.batch;
-  const TileNumber<kTiles> tile(block.tile);
-  const int column = tile.other * kN;
+  const TileNumber<S::kBatch * kTiles> tile(block.tile);
+  const int thread = threadIdx.x, batch = tile.other / kTiles, column = tile.other % kTiles * kN;
 
   int64 begin, end, group = 0, stride = kM;
   if constexpr (S::kGrouped) {
@@ -188,6 +215,14 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   float totals[kFlushes ? W::kRows : 1][kFlushes ? W::kColumns : 1][4] = {};
   int64 first = begin;
   int done = 0;
+  auto finish = [&](auto numbers, const typename S::Row &row, int64 source, int n, const float *made) {
+    int64 position = source / S::kRows, part = source % S::kRows, target = position;
+    if constexpr (S::kGrouped)
+      target = __ldg(args.members + position);
+    int64 at = ((target * S::kRows + part) * S::kBatch + batch) * S::kN + column;
+    if (S::kN % kN == 0 || column + n < S::kN)
+      S::template finish<numbers.value>(args, row, target, at + n, batch * S::kN + column + n, made);
+  };
   auto write = [&](const float (&made)[W::kRows][W::kColumns][4]) {
     constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
     GNNC_FOR(i, W::kRows) GNNC_FOR(half, 2) {
@@ -202,18 +237,27 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         row = S::template rowOf<4>(args, live ? source : first, numbers, columnOf);
       }
       if (live) {
-        int64 position = source / S::kRows, part = source % S::kRows, target = position;
-        if constexpr (S::kGrouped)
-          target = __ldg(args.members + position);
-        int64 at = ((target * S::kRows + part) * S::kBatch + batch) * S::kN + column;
-        GNNC_FOR_STEP(c, W::kColumns * 2, kVOut) {
-          int n = columnOf(c);
-          if (S::kN % kN == 0 || column + n < S::kN)
-            S::template finish<kVOut>(args, row, target, at + n, batch * S::kN + column + n,
-                                      &made[i][c / 2][half * 2 + c % 2]);
-        }
+        GNNC_FOR_STEP(c, W::kColumns * 2, kVOut)
+        finish(Constant<kVOut>(), row, source, columnOf(c), &made[i][c / 2][half * 2 + c % 2]);
       }
     }
+  };
+  // The same by way of shared memory.
+  auto writeStaged = [&](const float (&made)[W::kRows][W::kColumns][4]) {
+    constexpr int kLive = S::kN < S::kWarpColumns ? S::kN : S::kWarpColumns, kVOut = kStoredAtOnce<S>;
+    float *const own = parts + M::kResults + thread / 32 * 16 * kPaddedResult<S::kWarpColumns>;
+    GNNC_FOR(i, W::kRows)
+    takeRows<S::kWarpColumns, kLive, kVOut>(own, made[i], [&](int row, int n, const float *numbers) {
+      const int64 source = first + W::top() + i * 16 + row;
+      if (source < end)
+        finish(Constant<kVOut>(), typename S::Row(), source, W::left() + n, numbers);
+    });
+  };
+  auto put = [&](const float (&made)[W::kRows][W::kColumns][4]) {
+    if constexpr (kIsStored<S>)
+      write(made);
+    else
+      writeStaged(made);
   };
   int64 tiles = begin < end ? (end - begin + stride - 1) / stride : 0;
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
@@ -244,10 +288,10 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     }
     if (done == M::kSteps) {
       if constexpr (kFlushes) {
-        write(totals);
+        put(totals);
         GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) totals[i][j][n] = 0;
       } else {
-        write(sums);
+        put(sums);
         GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) sums[i][j][n] = 0;
       }
       done = 0, first += stride;
@@ -266,12 +310,12 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
   __shared__ __align__(16) X xs[S::kStages][kDepth * kStrideX];
   __shared__ __align__(16) G gs[S::kStages][kDepth * kStrideG];
   constexpr int64 kTiles = int64(kTilesAcross) * kTilesDown;
-  const BlockTile<S::kBatch, kTiles> block;
+  const BlockTile<1, S::kBatch * kTiles> block;
   if (!block.exists)
     return;
-  const int thread = threadIdx.x, batch = block.batch;
-  const TileNumber<kTiles> tile(block.tile);
-  const int k0 = tile.other / kTilesAcross * kM, n0 = tile.other % kTilesAcross * kN;
+  const TileNumber<S::kBatch * kTiles> tile(block.tile);
+  const int thread = threadIdx.x, batch = tile.other / int(kTiles), other = tile.other % int(kTiles);
+  const int k0 = other / kTilesAcross * kM, n0 = other % kTilesAcross * kN;
 
   constexpr int64 kElements = int64(S::kBatch) * S::kK * S::kN;
   int64 begin, end;

@@ -43,12 +43,11 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
   extern __shared__ double memory[];
   float *const high = reinterpret_cast<float *>(memory), *const low = high + kNumbers;
   constexpr int kTiles = (S::kN + kN - 1) / kN;
-  const BlockTile<S::kBatch, kTiles> block;
+  const BlockTile<1, S::kBatch * kTiles> block;
   if (!block.exists)
     return;
-  const int batch = block.batch;
-  const TileNumber<kTiles> tile(block.tile);
-  const int column = tile.other * kN;
+  const TileNumber<S::kBatch * kTiles> tile(block.tile);
+  const int batch = tile.other / kTiles, column = tile.other % kTiles * kN;
   const float *weight = args.rhs + int64(batch) * S::kK * S::kN + column;
   _Pragma("unroll 8") for (int at = threadIdx.x; at < kNumbers; at += kThreads) {
     // Depth 4 t + 2 s + h of a chunk is number t + 4 h of its step s.
@@ -133,6 +132,20 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
       multiplyAll(Constant<kRest>(), kChunks - kRest);
     rows = next;
     const float *made = kFlushes ? totals : sums;
+    if constexpr (!kIsStored<S>) {
+      constexpr int kColumns = kN % 32 == 0 ? 32 : 16, kVStaged = kStoredAtOnce<S>;
+      float *const own = high + kNumbers * (S::kSplit ? 2 : 1) + threadIdx.x / 32 * 16 * kPaddedResult<kColumns>;
+      GNNC_FOR_STEP(c, kN, kColumns)
+      takeRows<kColumns, kColumns, kVStaged>(
+          own, reinterpret_cast<const float (*)[4]>(made + c / 2), [&](int row, int n, const float *numbers) {
+            const int64 source = first + threadIdx.x / 32 * 16 + row;
+            if (source < end && (S::kN % kN == 0 || column + c + n < S::kN))
+              S::template finish<kVStaged>(args, typename S::Row(), source / S::kRows,
+                                           (source * S::kBatch + batch) * S::kN + column + c + n,
+                                           batch * S::kN + column + c + n, numbers);
+          });
+      continue;
+    }
     constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
     auto columnOf = [&](int c) { return c / 2 * 8 + lane() % 4 * 2 + c % 2; };
     GNNC_FOR(half, 2) {

@@ -216,6 +216,14 @@ static int64_t powerOfTwo(int64_t size, int64_t least, int64_t most) {
 /// As Kernels/TensorProduct.cuh has it.
 static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 8; }
 
+/// Bytes in which results of so many warps wait to be stored, columns of 16 rows at a time: none where rows of n
+/// numbers are stored as they are.
+static int64_t resultBytes(int64_t n, int64_t columns, int64_t warps, bool folds) {
+  if (n % 8 == 0 || folds)
+    return 0;
+  return warps * 16 * (columns % 16 == 0 ? columns + 8 : columns) * 4;
+}
+
 /// A row of x of a stage, in words.
 static int64_t paddedDepth(int64_t depth, bool narrow) {
   return !narrow ? depth + 4 : (depth == 8 ? 24 : depth + 8) / 2;
@@ -272,12 +280,16 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
     int64_t rows = shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) * 4;
+    rows += resultBytes(shape.n, shape.width, shape.threads() / 32, folds);
     shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rows <= options.sharedBytes;
     sharedBytes = rows + (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
-    auto bytesOf = [&](int64_t columns) { return llvm::alignTo(shape.k, 16) * columns * (shape.split ? 8 : 4); };
+    auto bytesOf = [&](int64_t columns) {
+      return llvm::alignTo(shape.k, 16) * columns * (shape.split ? 8 : 4) +
+             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds);
+    };
     manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns);
     if (bytesOf(manyColumns) > kMostSharedBytes)
       manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
