@@ -8,7 +8,8 @@
 // The widest row that a member brings (without members: the widest value) decides: its innermost atom gets accesses of
 // 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Short atoms that it
 // lacks stay in registers, where folding them costs no exchange. Long ones get what lanes are left, or the lanes of
-// atoms that no operation sees together with them (the values' of an attention for its keys, if these are narrower).
+// atoms that no operation sees together with them (the values' of an attention for its keys, if these are narrower);
+// the latter cost nothing, so all but the shortest get them.
 // What does not fit the registers then is cut into tiles, if its indices have nothing to do with each other; else it
 // spills, which is slow and right.
 //
@@ -48,8 +49,9 @@ constexpr int64_t kMostFlight = 4;
 /// Of what a lane holds throughout a walk, beyond which narrow rows are read in smaller pieces: with addresses and what
 /// is in between they would take so many registers that few warps fit.
 constexpr int64_t kWalkRegisters = 48;
-/// An atom that the widest row lacks takes lanes only if it is longer than this.
-constexpr int64_t kLongestInRegisters = 16;
+/// An atom that the widest row lacks takes lanes only if it is longer than this: of the lanes that are left, or of
+/// those that another has and none needs beside it.
+constexpr int64_t kLongestInRegisters = 16, kLongestBesideLanes = 4;
 
 class Chooser {
 public:
@@ -291,7 +293,7 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
   for (unsigned i = 0; i < axes.size(); ++i) {
     if (llvm::is_contained(order, int(i)))
       continue;
-    if (axes[i].extent > kLongestInRegisters)
+    if (axes[i].extent > kLongestInRegisters || (axes[i].extent > kLongestBesideLanes && findLanesOf(i)))
       giveLanes(i);
     else
       axes[i].registers = axes[i].extent;
