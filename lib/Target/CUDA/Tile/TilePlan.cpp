@@ -27,6 +27,8 @@ constexpr int64_t kMostResident = 48 << 10;
 constexpr int64_t kMostHeld = 64;
 /// The same where a processor has more than two blocks, with 64 or 80 registers a thread.
 constexpr int64_t kMostHeldByMany = 8;
+/// Operations of a row's number that a fold makes of rows that are there, instead of rows of its own.
+constexpr int64_t kFewSteps = 4;
 
 } // namespace
 
@@ -105,6 +107,27 @@ bool TilePlan::isRepeated(Value value) const {
     int64_t after = getFeatureElements(user->getResult(0).getType());
     return after > numbers || (after == numbers && isRepeated(user->getResult(0)));
   });
+}
+
+/// Whether a fold reads each number of its operand once, and the operand is quickly made of rows that are there: the
+/// squares of a variance. Operands in memory are read by neighbouring threads, which a fold would not do.
+bool TilePlan::foldsOnce(Operation *op) const {
+  auto fold = dyn_cast<FoldOp>(op);
+  static constexpr ReduceKind kKinds[] = {ReduceKind::Sum, ReduceKind::Mean, ReduceKind::Max, ReduceKind::Min};
+  if (!fold || !llvm::is_contained(kKinds, fold.getKind()) || !root(fold.getInput()).hasOneUse())
+    return false;
+  int64_t steps = 0;
+  SmallVector<Value> pending{fold.getInput()};
+  while (!pending.empty()) {
+    Value value = root(pending.pop_back_val());
+    if (!isOfTile(value) || rows.contains(value))
+      continue;
+    Operation *made = value.getDefiningOp();
+    if (!made || !isa<UnaryOp, BinaryOp>(made) || ++steps > kFewSteps)
+      return false;
+    llvm::append_range(pending, made->getOperands());
+  }
+  return steps > 0;
 }
 
 /// Rows of a value are made, if they are not there already.
@@ -198,7 +221,7 @@ void TilePlan::findSteps() {
     bool sums = isa<FoldOp>(op) || (contract && llvm::any_of(contract.getLhsLabels(), [&](int64_t label) {
                                       return !llvm::is_contained(contract.getOutLabels(), label);
                                     }));
-    if (sums)
+    if (sums && !foldsOnce(&op))
       for (Value operand : op.getOperands())
         if (isOfTile(operand) && !isa<BlockArgument>(root(operand)) &&
             !isa<ConstantOp, IotaOp>(root(operand).getDefiningOp()))

@@ -80,6 +80,7 @@ private:
   void findSteps();
   void delaySums();
   bool isRepeated(mlir::Value value) const;
+  bool foldsOnce(mlir::Operation *op) const;
   void makeRows(mlir::Value value);
   bool allocate(int64_t rows);
   int64_t bytesWith(int64_t rows) const;
