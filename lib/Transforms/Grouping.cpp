@@ -77,6 +77,14 @@ std::string explain(Obstacle obstacle, const Group &needs) {
   llvm_unreachable("every obstacle has a text");
 }
 
+/// A product of shared values that takes more than the launch of a kernel would: each lane would hold factors as a
+/// whole.
+constexpr int64_t kLongSharedProduct = 4096;
+bool isLongProduct(Operation *op) {
+  auto product = dyn_cast<ContractOp>(op);
+  return product && !getResidency(product.getType()) && product.flopsPerRow() > kLongSharedProduct;
+}
+
 /// A part of a shared value, or several joined, that rows meet: in a sweep's body it would tie the rows' axis to its
 /// own, so that no number of it could be worked on by itself. Kept in memory it is an operand like any other.
 bool bindsAxes(Operation *op) {
@@ -236,12 +244,19 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
             return std::to_string(getFeatureElements(type)) +
                    " numbers are too many to compute in each block of each kernel";
           });
-    bool binds = bindsAxes(&op);
+    bool binds = bindsAxes(&op), isLong = isLongProduct(&op);
+    if (fuse && isLong && !large && !anchors.contains(&op))
+      remarkMissed(
+          &op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; },
+          [&] {
+            return std::to_string(cast<ContractOp>(op).flopsPerRow()) +
+                   " operations are too many to compute in each block of each kernel";
+          });
     if (fuse && binds && !large && !anchors.contains(&op))
       remarkMissed(
           &op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; },
           [] { return "a sweep that cut or joined an axis could not work on each number of its rows by itself"; });
-    if (!fuse || large || binds)
+    if (!fuse || large || binds || isLong)
       require(op.getResult(0));
   }
   requireOperands();
