@@ -82,11 +82,8 @@ PhaseOptions Compilation::phaseOptions() const {
   phase.save = options.save == SaveKind::None  ? SaveMode::None
                : options.save == SaveKind::All ? SaveMode::All
                                                : SaveMode::Auto;
-  if (isFor("cuda") || wantsKernelText()) {
+  if (isFor("cuda") || wantsKernelText())
     phase.target = cuda::capabilities(printOptions());
-    // Each lane would hold a member's features whole beside its part of keys and values.
-    phase.passes.leaveOut("associate-products");
-  }
   // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
   if (isFor("cuda") && isFor("cpu"))
     phase.target.spreadEpilogues = false;

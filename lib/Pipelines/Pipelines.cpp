@@ -73,6 +73,7 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
   // What is left on members meets another weight than its own where that is cheaper.
   AssociateProductsOptions association;
   association.gradient = options.willDifferentiate;
+  association.multipliesWeights = !options.joinLaunches;
   phase.add(2, createAssociateProducts(association));
   phase.add(2, createGroupTerms());
   phase.add(2, createSplitFactors());
@@ -121,8 +122,11 @@ void gnnc::populateFormProductsPipeline(OpPassManager &pm, const FormProductsPip
   TileProductsOptions tiles;
   tiles.blocks = options.tilesInBlocks;
   phase.add(1, createTileProducts(tiles));
-  // Gradients of weights first: their outer products must not become products of rows.
-  phase.require(createFormOuterSums());
+  // Gradients of weights first: their outer products must not become products of rows. What is left of them to sweeps
+  // is only fused with its sum where these are.
+  FormOuterSumsOptions outerSums;
+  outerSums.blocks = options.tilesInBlocks && options.passes.getLevel() > 0;
+  phase.require(createFormOuterSums(outerSums));
   // What remains of sums over everything joins sweeps.
   phase.add(2, createSplitSums());
   // Products stand between sweeps, so they are formed first; at -O2 they also move before a broadcast (R1).
@@ -192,7 +196,8 @@ static constexpr PassPhase kPhases[] = {
        // are about one rank's elements, they are not.
        if (options.distributed)
          passes.leaveOut("group-types");
-       populateRewritePipeline(pm, {passes, options.extents, /*willDifferentiate=*/options.gradient});
+       populateRewritePipeline(
+           pm, {passes, options.extents, /*willDifferentiate=*/options.gradient, options.target.joinLaunches});
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
@@ -201,7 +206,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateRewritePipeline(pm, {options.passes, options.extents, /*willDifferentiate=*/false});
+       populateRewritePipeline(
+           pm, {options.passes, options.extents, /*willDifferentiate=*/false, options.target.joinLaunches});
      }},
     {"form-products", "form matrix products of contractions with a weight",
      [](OpPassManager &pm, const PhaseOptions &options) {

@@ -20,7 +20,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "Lifting.h"
+#include "ProductFactors.h"
 #include "Remarks.h"
+#include "WrittenSums.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
@@ -43,99 +45,10 @@ using namespace gnnc::mpdfg;
 namespace {
 
 /// What a graph is taken to look like, and what operations cost.
-constexpr double kMembersPerOwner = 8, kMembersPerType = 1024, kBytesAnOperation = 0.25;
+constexpr double kMembersPerOwner = 6, kMembersPerType = 1024, kBytesAnOperation = 0.25;
 /// The share of the price before that the price after has to be below: it is an estimate, and products run better than
 /// what sweeps compute for each member.
 constexpr double kWorth = 0.7;
-
-using Labels = SmallVector<int64_t>;
-
-bool areDistinct(ArrayRef<int64_t> labels) {
-  return llvm::SmallDenseSet<int64_t>(labels.begin(), labels.end()).size() == labels.size();
-}
-
-/// A factor of a product of three: a value, and the labels of its axes.
-struct Factor {
-  Value value;
-  Labels labels;
-};
-
-double numbersOf(ArrayRef<int64_t> features) {
-  double numbers = 1;
-  for (int64_t size : features)
-    numbers *= double(size);
-  return numbers;
-}
-
-/// The sizes that labels have in factors.
-class Sizes {
-public:
-  Sizes(ArrayRef<Factor> factors) {
-    for (const Factor &factor : factors)
-      for (auto [label, size] : llvm::zip(factor.labels, getFeatureShape(factor.value.getType())))
-        known[label] = size;
-  }
-  Labels of(ArrayRef<int64_t> labels) const {
-    Labels sizes;
-    for (int64_t label : labels)
-      sizes.push_back(known.lookup(label));
-    return sizes;
-  }
-  double numbers(ArrayRef<int64_t> labels) const { return numbersOf(of(labels)); }
-
-private:
-  llvm::SmallDenseMap<int64_t, int64_t> known;
-};
-
-Labels unite(ArrayRef<int64_t> first, ArrayRef<int64_t> second) {
-  Labels all(first);
-  for (int64_t label : second)
-    if (!llvm::is_contained(all, label))
-      all.push_back(label);
-  return all;
-}
-
-/// The labels of two factors' product that a third one or the result have, those of the result first.
-Labels labelsBetween(const Factor &x, const Factor &y, const Factor &third, ArrayRef<int64_t> result) {
-  Labels both = unite(x.labels, y.labels), kept;
-  for (ArrayRef<int64_t> wanted : {result, ArrayRef<int64_t>(third.labels)})
-    for (int64_t label : wanted)
-      if (llvm::is_contained(both, label) && !llvm::is_contained(kept, label))
-        kept.push_back(label);
-  return kept;
-}
-
-Factor multiply(OpBuilder &b, Location loc, const Factor &x, const Factor &y, Labels out) {
-  Type rows = getResidency(x.value.getType()) ? x.value.getType() : y.value.getType();
-  RankedTensorType type = Rules::withFeatures(rows, Sizes({x, y}).of(out));
-  Value product = ContractOp::create(b, loc, type, x.value, x.labels, y.value, y.labels, out);
-  return {product, std::move(out)};
-}
-
-/// A factor that is a product itself, under the labels that whoever reads it has for its axes: its two factors.
-std::optional<std::pair<Factor, Factor>> factorsOf(Value value, ArrayRef<int64_t> axes, ArrayRef<int64_t> taken) {
-  auto op = value.getDefiningOp<ContractOp>();
-  if (!op || !areDistinct(op.getLhsLabels()) || !areDistinct(op.getRhsLabels()))
-    return std::nullopt;
-  llvm::SmallDenseMap<int64_t, int64_t> renamed;
-  for (auto [label, axis] : llvm::zip(op.getOutLabels(), axes))
-    renamed[label] = axis;
-  int64_t fresh = 0;
-  for (ArrayRef<int64_t> used : {axes, taken})
-    for (int64_t label : used)
-      fresh = std::max(fresh, label + 1);
-  auto factor = [&](Value operand, ArrayRef<int64_t> labels) {
-    Factor found{operand, {}};
-    for (int64_t label : labels) {
-      auto [it, isNew] = renamed.try_emplace(label, fresh);
-      fresh += isNew;
-      found.labels.push_back(it->second);
-    }
-    return found;
-  };
-  Factor left = factor(op.getLhs(), op.getLhsLabels());
-  return std::pair(std::move(left), factor(op.getRhs(), op.getRhsLabels()));
-}
 
 /// What uses a product, through additions.
 struct Use {
@@ -209,6 +122,10 @@ public:
     });
   }
 
+  /// Whether all that meets the product is shared: then two weights are multiplied, and nothing else changes.
+  bool meetsWeightsAlone() const {
+    return llvm::all_of(uses, [](const Use &use) { return use.meets && !use.map; });
+  }
   bool isCheaper() const { return after() < kWorth * before(); }
   std::string numbers() const {
     return std::to_string(int64_t(before())) + " -> " + std::to_string(int64_t(after())) + " bytes for each element";
@@ -473,13 +390,17 @@ private:
     unsigned rowsAt = left ? 0 : 1;
     if (multiplyEarlier(op, rowsAt))
       return;
+    WrittenSums sums(op);
     Association association(op, rowsAt, gradient);
-    if (!association.isPossible())
+    if (!association.isPossible() || (!multipliesWeights && association.meetsWeightsAlone())) {
+      sums.restore();
       return;
+    }
     if (!association.isCheaper()) {
       remarkMissed(
           op, DEBUG_TYPE, "associate", [] { return "the weight is multiplied with members' rows"; },
           [&] { return association.numbers(); });
+      sums.restore();
       return;
     }
     remarkPassed(op, DEBUG_TYPE, "associate",
@@ -514,7 +435,7 @@ private:
     Labels early = unite(moved.labels, weight.labels);
     Operation *product = outer.value.getDefiningOp();
     double row = 4 * sizes.numbers(kept), members = membersOf(op, map), once = isReadByOwners(op, map) ? members : 1,
-           before = kBytesAnOperation * double(op.flopsPerRow() + cast<ContractOp>(product).flopsPerRow()),
+           before = kBytesAnOperation * (double(op.flopsPerRow()) + operationsOf(product)),
            after = kBytesAnOperation * 2 * sizes.numbers(unite(kept, rows.labels)) + row / once +
                    (kBytesAnOperation * 2 * sizes.numbers(early) + 2 * row) / members;
     std::string numbers =

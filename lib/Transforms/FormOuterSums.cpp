@@ -30,10 +30,15 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// The largest sum of one of many owners that stays with the sweeps where a product of its own takes a whole block for
+/// an owner: a few dozen numbers for each lane.
+constexpr int64_t kMostSwept = 1024;
 /// What a target adds up in one instruction, about.
 constexpr uint64_t kNumbersSideBySide = 16;
 
 struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
+  using FormOuterSumsBase::FormOuterSumsBase;
+
   void runOnOperation() override {
     SmallVector<ReduceOp> sums;
     getOperation().walk([&](ReduceOp op) {
@@ -78,6 +83,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       return decline("an operand has no axis of its own");
     if (hasManyOwners(sum) && !(isStored(outer.getLhs()) && isStored(outer.getRhs())))
       return decline("owners are many and have few rows each, and an operand would have to be stored");
+    if (blocks && hasManyOwners(sum) && getFeatureElements(outer.getType()) <= kMostSwept)
+      return decline("owners are many and have few rows each, and each would take a block");
     remarkPassed(sum, DEBUG_TYPE, "outer-sum", [] { return "sum of outer products becomes a matrix product"; });
 
     OpBuilder b(sum);

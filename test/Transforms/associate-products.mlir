@@ -1,6 +1,7 @@
 // RUN: gnnc-opt %s --associate-products --cse --canonicalize | FileCheck %s
 // RUN: gnnc-opt %s --associate-products --remark-format=emitRemark --remarks-filter=associate-products -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
+// RUN: gnnc-opt %s --associate-products=multiply-weights=false --cse --canonicalize | FileCheck %s --check-prefix=ALONE
 
 mpdfg.space @node root
 mpdfg.space @edge root
@@ -55,7 +56,51 @@ func.func @attention(%q: !nodeheads, %k: !nodeheads, %v: !nodeheads, %e: !edge8,
   return %10 : !nodeheads
 }
 
-// A score of the features alone: a weight of one number for each feature.
+// The same with the score written as a product number by number and its sum.
+// CHECK-LABEL: func @written
+// CHECK: %[[QW:.*]] = mpdfg.contract %arg0 [0, 1], %arg3 [2, 0, 1] -> [0, 2] : {{.*}} -> tensor<?x4x8xf32, #mpdfg.on<@node>>
+// CHECK: %[[QWD:.*]] = mpdfg.broadcast %[[QW]] along @dst
+// CHECK: mpdfg.contract %[[QWD]] [0, 2], %arg2 [2] -> [0]
+// CHECK-NOT: mpdfg.fold
+func.func @written(%q: !nodeheads, %k: !nodeheads, %e: !edge8, %w: tensor<8x4x64xf32>) -> !edge4x1 {
+  %0 = mpdfg.contract %e [0], %w [0, 1, 2] -> [1, 2] : !edge8, tensor<8x4x64xf32> -> !edgeheads
+  %1 = mpdfg.broadcast %q along @dst : !nodeheads -> !edgeheads
+  %2 = mpdfg.broadcast %k along @src : !nodeheads -> !edgeheads
+  %3 = mpdfg.binary add %2, %0 : !edgeheads, !edgeheads -> !edgeheads
+  %4 = mpdfg.binary mul %1, %3 : !edgeheads, !edgeheads -> !edgeheads
+  %5 = mpdfg.fold sum %4 [1] : !edgeheads -> !edge4x1
+  return %5 : !edge4x1
+}
+
+// Where that does not pay, it stays as it is written.
+// CHECK-LABEL: func @written_narrow
+// CHECK: %[[P:.*]] = mpdfg.binary mul
+// CHECK: %[[S:.*]] = mpdfg.fold sum %[[P]] [0]
+// CHECK: return %[[S]]
+func.func @written_narrow(%q: !node4, %e: !edge64, %w: tensor<64x4xf32>) -> !edge1 {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge64, tensor<64x4xf32> -> !edge4
+  %1 = mpdfg.broadcast %q along @src : !node4 -> !edge4
+  %2 = mpdfg.binary mul %1, %0 : !edge4, !edge4 -> !edge4
+  %3 = mpdfg.fold sum %2 [0] : !edge4 -> !edge1
+  return %3 : !edge1
+}
+
+// A square is no product with another factor.
+// CHECK-LABEL: func @squared
+// CHECK: %[[P:.*]] = mpdfg.binary mul %[[EW:.*]], %[[EW]]
+// CHECK: mpdfg.fold sum %[[P]] [0]
+func.func @squared(%e: !edge8, %w: tensor<8x64xf32>) -> !edge1 {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge8, tensor<8x64xf32> -> !edge64
+  %1 = mpdfg.binary mul %0, %0 : !edge64, !edge64 -> !edge64
+  %2 = mpdfg.fold sum %1 [0] : !edge64 -> !edge1
+  return %2 : !edge1
+}
+
+// A score of the features alone: a weight of one number for each feature. Two weights meet, which is a kernel more on
+// GPUs, where they are left alone.
+// ALONE-LABEL: func @shared
+// ALONE: %[[EW:.*]] = mpdfg.contract %arg0 [0], %arg1 [0, 1] -> [1]
+// ALONE: mpdfg.contract %[[EW]] [0], %arg2 [0] -> []
 // CHECK-LABEL: func @shared
 // CHECK: %[[AW:.*]] = mpdfg.contract %arg2 [0], %arg1 [1, 0] -> [1] : tensor<64xf32>, tensor<8x64xf32> -> tensor<8xf32>
 // CHECK: %[[S:.*]] = mpdfg.contract %[[AW]] [1], %arg0 [1] -> []
@@ -92,6 +137,21 @@ func.func @outer(%x: !node24, %e: !edge4, %w: tensor<24x4x4xf32>) -> !node4 {
   %2 = mpdfg.contract %1 [0, 1], %w [0, 1, 2] -> [2] : !edge24x4, tensor<24x4x4xf32> -> !edge4
   %3 = mpdfg.reduce max %2 along @dst : !edge4 -> !node4
   return %3 : !node4
+}
+
+// So it does where that is written as a product number by number.
+// CHECK-LABEL: func @outer_written
+// CHECK: %[[XW:.*]] = mpdfg.contract %arg0 [0], %arg2 [0, 1, 2] -> [2, 1]
+// CHECK: %[[M:.*]] = mpdfg.broadcast %[[XW]] along @src
+// CHECK: mpdfg.contract %[[M]] [2, 1], %arg1 [1] -> [2]
+func.func @outer_written(%x: !node24, %e: !edge4, %w: tensor<24x4x4xf32>) -> !node4 {
+  %0 = mpdfg.broadcast %x along @src : !node24 -> !edge24
+  %1 = mpdfg.reshape %0 : !edge24 -> tensor<?x24x1xf32, #mpdfg.on<@edge>>
+  %2 = mpdfg.reshape %e : !edge4 -> tensor<?x1x4xf32, #mpdfg.on<@edge>>
+  %3 = mpdfg.binary mul %1, %2 : tensor<?x24x1xf32, #mpdfg.on<@edge>>, tensor<?x1x4xf32, #mpdfg.on<@edge>> -> !edge24x4
+  %4 = mpdfg.contract %3 [0, 1], %w [0, 1, 2] -> [2] : !edge24x4, tensor<24x4x4xf32> -> !edge4
+  %5 = mpdfg.reduce max %4 along @dst : !edge4 -> !node4
+  return %5 : !node4
 }
 
 // What is summed is summed before the weight: the product of both rows comes first, and order-aggregation does the rest.

@@ -1,4 +1,5 @@
 // RUN: gnnc-opt %s --split-input-file --form-outer-sums --canonicalize | FileCheck %s
+// RUN: gnnc-opt %s --split-input-file --form-outer-sums=blocks --canonicalize | FileCheck %s --check-prefix=BLOCKS
 
 mpdfg.space @node root
 mpdfg.space @edge root
@@ -80,6 +81,8 @@ func.func @batched(%x: tensor<?x4x2xf32, #mpdfg.on<@node>>, %g: tensor<?x2x6xf32
 // CHECK-SAME: (%[[X:.*]]: tensor<?x4xf32, {{.*}}>, %[[G:.*]]: tensor<?x6xf32,
 // CHECK: mpk.outer_sum over @edge(%[[X]], %[[G]]) batch 1 k 4 n 6 gather_lhs @src gather_rhs @dst along @etype : {{.*}} -> tensor<3x4x6xf32, #mpdfg.on<@type>>
 // CHECK-NEXT: return
+// BLOCKS-LABEL: @typed
+// BLOCKS: mpk.outer_sum over @edge
 func.func @typed(%x: !x, %g: !g) -> tensor<3x4x6xf32, #mpdfg.on<@type>> {
   %0 = mpdfg.broadcast %x along @src : !x -> !xe
   %1 = mpdfg.broadcast %g along @dst : !g -> !ge
@@ -103,6 +106,10 @@ func.func @through_a_partial_map(%x: !x, %g: !g) -> tensor<4x6xf32> {
 // A matrix for each node, from values that are in memory.
 // CHECK-LABEL: @for_each_node
 // CHECK: mpk.outer_sum over @edge(%{{.*}}, %{{.*}}) batch 1 k 4 n 6 gather_lhs @src along @dst
+// Few rows are not worth a block.
+// BLOCKS-LABEL: @for_each_node
+// BLOCKS: mpdfg.contract
+// BLOCKS: mpdfg.reduce sum
 func.func @for_each_node(%x: !x, %g: !ge) -> tensor<?x4x6xf32, #mpdfg.on<@node>> {
   %0 = mpdfg.broadcast %x along @src : !x -> !xe
   %1 = mpdfg.contract %0 [0], %g [1] -> [0, 1] : !xe, !ge -> tensor<?x4x6xf32, #mpdfg.on<@edge>>

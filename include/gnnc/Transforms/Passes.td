@@ -169,7 +169,11 @@ def AssociateProducts : Pass<"associate-products", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let options = [Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">];
+  let options = [
+    Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
+    Option<"multipliesWeights", "multiply-weights", "bool", "true",
+           "Also where a product only meets weights: the two are multiplied, which on GPUs takes a kernel more">
+  ];
   let statistics = [Statistic<"numAssociated", "associated", "Products of members that are not made">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
@@ -454,6 +458,7 @@ def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [Option<"blocks", "blocks", "bool", "false", "The target takes a block of a GPU for each owner">];
   let statistics = [Statistic<"numFormed", "outer-sums", "Gradients of weights turned into products">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
