@@ -45,7 +45,7 @@ using namespace gnnc::mpdfg;
 namespace {
 
 /// What a graph is taken to look like, and what operations cost.
-constexpr double kMembersPerOwner = 6, kMembersPerType = 1024, kBytesAnOperation = 0.25;
+constexpr double kMembersPerOwner = 6, kMembersPerType = 1024, kBytesAnOperation = 0.25, kBytesOfNumber = 4;
 /// The share of the price before that the price after has to be below: it is an estimate, and products run better than
 /// what sweeps compute for each member.
 constexpr double kWorth = 0.7;
@@ -92,6 +92,20 @@ bool isReadByOwners(Operation *op, FlatSymbolRefAttr map) {
   return false;
 }
 
+/// Whether a softmax over members is made of what an operation yields.
+bool reachesSoftmax(Operation *op) {
+  SmallVector<Operation *> pending{op};
+  DenseSet<Operation *> seen;
+  while (!pending.empty() && seen.size() < 32)
+    for (Operation *user : pending.pop_back_val()->getUsers()) {
+      if (isa<NormOp>(user))
+        return true;
+      if (user->getNumResults() == 1 && !isa<ReduceOp, BroadcastOp>(user) && seen.insert(user).second)
+        pending.push_back(user);
+    }
+  return false;
+}
+
 /// (other weight) before the movement of `other`, then the rows: what these three are together.
 Value meetBefore(OpBuilder &b, Location loc, Operation *op, FlatSymbolRefAttr map, bool gradient, Factor other,
                  const Factor &weight, const Factor &rows, ArrayRef<int64_t> result) {
@@ -129,6 +143,16 @@ public:
   bool isCheaper() const { return after() < kWorth * before(); }
   std::string numbers() const {
     return std::to_string(int64_t(before())) + " -> " + std::to_string(int64_t(after())) + " bytes for each element";
+  }
+  /// The target stores a product's rows that a softmax over the members needs: one makes them, others read them.
+  void storeForSoftmaxes() {
+    if (!llvm::any_of(uses, [](const Use &use) { return use.meets && reachesSoftmax(use.meets); }))
+      return;
+    storedBefore = 2 * kBytesOfNumber * numbersOf(shape);
+    // Then the product's kernel is the only one that makes what it multiplies; without it there are several.
+    Operation *made = rows().getDefiningOp();
+    if (made && !isa<BroadcastOp>(made))
+      storedAfter = 2 * kBytesOfNumber * numbersOf(getFeatureShape(rows().getType()));
   }
 
   void rewrite() {
@@ -250,7 +274,7 @@ private:
 
   double before() const {
     ContractOp op = product;
-    double bytes = kBytesAnOperation * double(op.flopsPerRow());
+    double bytes = storedBefore + kBytesAnOperation * double(op.flopsPerRow());
     for (const Use &use : uses) {
       if (use.term != ContractOp(product).getResult())
         bytes += kBytesAnOperation * numbersOf(shape);
@@ -261,7 +285,7 @@ private:
   }
 
   double after() const {
-    double bytes = 0;
+    double bytes = storedAfter;
     for (const Use &use : uses)
       bytes += priceOf(use);
     return bytes;
@@ -269,7 +293,7 @@ private:
 
   /// Of a use as it becomes, in bytes for a member.
   double priceOf(const Use &use) const {
-    auto rowBytes = [](double numbers) { return 4 * numbers; };
+    auto rowBytes = [](double numbers) { return kBytesOfNumber * numbers; };
     auto product = [](double numbers) { return kBytesAnOperation * 2 * numbers; };
     if (!use.meets) {
       Summing summing = summingOf(use);
@@ -291,8 +315,9 @@ private:
     double row = rowBytes(sizes.numbers(kept)), met = product(sizes.numbers(unite(kept, meeting.rows.labels)));
     if (!use.map) // a smaller weight, made once
       return met;
+    // A sum over the other ends of members, which the derivative has, reads the row once for each.
     double members = membersOf(use.meets, use.map), once = isReadByOwners(use.meets, use.map) ? members : 1;
-    return met + row / once + (product(sizes.numbers(early)) + 2 * row) / members;
+    return met + row / once + (gradient && once > 1 ? row : 0) + (product(sizes.numbers(early)) + 2 * row) / members;
   }
 
   /// A sum without the product; null if nothing else is in it.
@@ -365,6 +390,7 @@ private:
   ArrayRef<int64_t> shape;
   llvm::SetVector<Operation *> chain; ///< additions
   SmallVector<Use> uses;
+  double storedBefore = 0, storedAfter = 0; ///< bytes of rows for a member
 };
 
 struct AssociateProducts : public gnnc::impl::AssociateProductsBase<AssociateProducts> {
@@ -396,6 +422,8 @@ private:
       sums.restore();
       return;
     }
+    if (storesForSoftmaxes)
+      association.storeForSoftmaxes();
     if (!association.isCheaper()) {
       remarkMissed(
           op, DEBUG_TYPE, "associate", [] { return "the weight is multiplied with members' rows"; },
