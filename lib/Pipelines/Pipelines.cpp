@@ -73,8 +73,7 @@ void gnnc::populateRewritePipeline(OpPassManager &pm, const RewritePipelineOptio
   // What is left on members meets another weight than its own where that is cheaper.
   AssociateProductsOptions association;
   association.gradient = options.willDifferentiate;
-  association.multipliesWeights = !options.joinLaunches;
-  association.storesForSoftmaxes = options.tilesInBlocks;
+  association.blocks = options.tilesInBlocks;
   phase.add(2, createAssociateProducts(association));
   phase.add(2, createGroupTerms());
   phase.add(2, createSplitFactors());
@@ -197,8 +196,8 @@ static constexpr PassPhase kPhases[] = {
        // are about one rank's elements, they are not.
        if (options.distributed)
          passes.leaveOut("group-types");
-       populateRewritePipeline(pm, {passes, options.extents, /*willDifferentiate=*/options.gradient,
-                                    options.target.joinLaunches, options.target.tilesInBlocks});
+       populateRewritePipeline(
+           pm, {passes, options.extents, /*willDifferentiate=*/options.gradient, options.target.tilesInBlocks});
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
@@ -207,8 +206,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateRewritePipeline(pm, {options.passes, options.extents, /*willDifferentiate=*/false,
-                                    options.target.joinLaunches, options.target.tilesInBlocks});
+       populateRewritePipeline(
+           pm, {options.passes, options.extents, /*willDifferentiate=*/false, options.target.tilesInBlocks});
      }},
     {"form-products", "form matrix products of contractions with a weight",
      [](OpPassManager &pm, const PhaseOptions &options) {

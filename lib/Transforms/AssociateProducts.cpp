@@ -45,7 +45,8 @@ using namespace gnnc::mpdfg;
 namespace {
 
 /// What a graph is taken to look like, and what operations cost.
-constexpr double kMembersPerOwner = 6, kMembersPerType = 1024, kBytesAnOperation = 0.25, kBytesOfNumber = 4;
+constexpr double kMembersPerOwner = 8, kMembersPerOwnerOnGPUs = 6, kMembersPerType = 1024, kBytesAnOperation = 0.25,
+                 kBytesOfNumber = 4;
 /// The share of the price before that the price after has to be below: it is an estimate, and products run better than
 /// what sweeps compute for each member.
 constexpr double kWorth = 0.7;
@@ -60,9 +61,11 @@ struct Use {
   bool outer = false; ///< what it meets is multiplied with the rows first: the result is only summed, before the weight
 };
 
-double membersOf(Operation *op, FlatSymbolRefAttr map) {
+double membersOf(Operation *op, FlatSymbolRefAttr map, bool blocks) {
   auto space = typeWhere(op, map, op->getResult(0).getType());
-  return space.getRank() > 0 && space.isDynamicDim(0) ? kMembersPerOwner : kMembersPerType;
+  return space.getRank() == 0 || !space.isDynamicDim(0) ? kMembersPerType
+         : blocks                                       ? kMembersPerOwnerOnGPUs
+                                                        : kMembersPerOwner;
 }
 
 bool isSum(ReduceOp sum) {
@@ -123,8 +126,9 @@ Value meetBefore(OpBuilder &b, Location loc, Operation *op, FlatSymbolRefAttr ma
 /// A product of members' rows with a shared weight, and all that becomes of it.
 class Association {
 public:
-  Association(ContractOp product, unsigned rowsAt, bool gradient)
-      : product(product), rowsAt(rowsAt), gradient(gradient), shape(getFeatureShape(product.getType())) {}
+  Association(ContractOp product, unsigned rowsAt, bool gradient, bool blocks)
+      : product(product), rowsAt(rowsAt), gradient(gradient), blocks(blocks),
+        shape(getFeatureShape(product.getType())) {}
 
   /// Whether everything can be rewritten.
   bool isPossible() {
@@ -301,23 +305,24 @@ private:
       double summed = sizes.numbers(unite(summing.scale ? summing.scale->labels : Labels(), summing.rows.labels)),
              all = sizes.numbers(unite(summing.result, summing.rows.labels));
       ReduceOp sum = use.sum;
-      return product(summed) + (product(all) + 2 * rowBytes(summed)) / membersOf(sum, sum.getAlongAttr());
+      return product(summed) + (product(all) + 2 * rowBytes(summed)) / membersOf(sum, sum.getAlongAttr(), blocks);
     }
     Meeting meeting = meetingOf(use);
     Sizes sizes({meeting.other, meeting.rows, meeting.weight});
     Labels early = unite(meeting.other.labels, meeting.weight.labels);
     if (use.outer) {
       double outer = sizes.numbers(unite(meeting.other.labels, meeting.rows.labels));
-      return 2 * product(outer) +
-             (product(sizes.numbers(unite(early, meeting.rows.labels))) + 2 * rowBytes(outer)) / kMembersPerOwner;
+      return 2 * product(outer) + (product(sizes.numbers(unite(early, meeting.rows.labels))) + 2 * rowBytes(outer)) /
+                                      membersOf(use.meets, use.map, blocks);
     }
     Labels kept = labelsBetween(meeting.other, meeting.weight, meeting.rows, meeting.result);
     double row = rowBytes(sizes.numbers(kept)), met = product(sizes.numbers(unite(kept, meeting.rows.labels)));
     if (!use.map) // a smaller weight, made once
       return met;
-    // A sum over the other ends of members, which the derivative has, reads the row once for each.
-    double members = membersOf(use.meets, use.map), once = isReadByOwners(use.meets, use.map) ? members : 1;
-    return met + row / once + (gradient && once > 1 ? row : 0) + (product(sizes.numbers(early)) + 2 * row) / members;
+    // A sum over the other ends of members, which the derivative has, reads the row once for each: from far on a GPU.
+    double members = membersOf(use.meets, use.map, blocks), once = isReadByOwners(use.meets, use.map) ? members : 1;
+    return met + row / once + (blocks && gradient && once > 1 ? row : 0) +
+           (product(sizes.numbers(early)) + 2 * row) / members;
   }
 
   /// A sum without the product; null if nothing else is in it.
@@ -386,7 +391,7 @@ private:
 private:
   ContractOp product;
   unsigned rowsAt;
-  bool gradient;
+  bool gradient, blocks;
   ArrayRef<int64_t> shape;
   llvm::SetVector<Operation *> chain; ///< additions
   SmallVector<Use> uses;
@@ -417,12 +422,13 @@ private:
     if (multiplyEarlier(op, rowsAt))
       return;
     WrittenSums sums(op);
-    Association association(op, rowsAt, gradient);
-    if (!association.isPossible() || (!multipliesWeights && association.meetsWeightsAlone())) {
+    Association association(op, rowsAt, gradient, blocks);
+    // Two weights that meet are a kernel more on a GPU, which takes as long as the product of many rows.
+    if (!association.isPossible() || (blocks && association.meetsWeightsAlone())) {
       sums.restore();
       return;
     }
-    if (storesForSoftmaxes)
+    if (blocks)
       association.storeForSoftmaxes();
     if (!association.isCheaper()) {
       remarkMissed(
@@ -462,7 +468,8 @@ private:
     Labels kept = labelsBetween(moved, weight, rows, op.getOutLabels());
     Labels early = unite(moved.labels, weight.labels);
     Operation *product = outer.value.getDefiningOp();
-    double row = 4 * sizes.numbers(kept), members = membersOf(op, map), once = isReadByOwners(op, map) ? members : 1,
+    double row = 4 * sizes.numbers(kept), members = membersOf(op, map, blocks),
+           once = isReadByOwners(op, map) ? members : 1,
            before = kBytesAnOperation * (double(op.flopsPerRow()) + operationsOf(product)),
            after = kBytesAnOperation * 2 * sizes.numbers(unite(kept, rows.labels)) + row / once +
                    (kBytesAnOperation * 2 * sizes.numbers(early) + 2 * row) / members;

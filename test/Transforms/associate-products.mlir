@@ -1,7 +1,7 @@
 // RUN: gnnc-opt %s --associate-products --cse --canonicalize | FileCheck %s
 // RUN: gnnc-opt %s --associate-products --remark-format=emitRemark --remarks-filter=associate-products -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
-// RUN: gnnc-opt %s --associate-products=multiply-weights=false --cse --canonicalize | FileCheck %s --check-prefix=ALONE
+// RUN: gnnc-opt %s --associate-products=blocks --cse --canonicalize | FileCheck %s --check-prefix=ALONE
 
 mpdfg.space @node root
 mpdfg.space @edge root

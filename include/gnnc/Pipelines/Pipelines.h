@@ -52,7 +52,7 @@ struct RewritePipelineOptions {
   Extents extents = Extents::Unknown;
   /// @forward is still to be differentiated as a whole.
   bool willDifferentiate = false;
-  bool joinLaunches = false, tilesInBlocks = false; ///< see TargetCapabilities
+  bool tilesInBlocks = false; ///< see TargetCapabilities
 };
 /// rewrite: makes the mpdfg program cheaper, whatever it is made into later (R1-R7).
 void populateRewritePipeline(mlir::OpPassManager &pm, const RewritePipelineOptions &options);

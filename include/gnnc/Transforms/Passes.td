@@ -171,10 +171,9 @@ def AssociateProducts : Pass<"associate-products", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"gradient", "gradient", "bool", "false", "@forward will be differentiated as a whole">,
-    Option<"multipliesWeights", "multiply-weights", "bool", "true",
-           "Also where a product only meets weights: the two are multiplied, which on GPUs takes a kernel more">,
-    Option<"storesForSoftmaxes", "stores-for-softmaxes", "bool", "false",
-           "Count the memory of a product that a softmax over the members needs: on GPUs its rows are stored">
+    Option<"blocks", "blocks", "bool", "false",
+           "The target's kernels are blocks of a GPU: rows that a softmax over the members needs are stored, and a "
+           "product of two weights is a kernel more">
   ];
   let statistics = [Statistic<"numAssociated", "associated", "Products of members that are not made">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
