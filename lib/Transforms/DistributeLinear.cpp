@@ -55,6 +55,8 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
       if (op->hasTrait<RowFunction>() && op.flopsPerRow() > 0)
         pending.push_back(op);
     });
+    // What replaces an operation is read by those after it, which have not been asked about.
+    lifts = {};
     for (Operation *op : pending)
       for (unsigned i = 0; i < op->getNumOperands(); ++i)
         if (isLinearInOne(op, i) && !cast<LinearOpInterface>(op).isElementwise() &&
@@ -62,19 +64,29 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
           if (distribute(op, i))
             break;
         }
+    lifts = {};
   }
 
-  /// The terms of a sum of sums, if each may be had before a movement together with `others`.
-  static bool findTerms(Operation *op, ArrayRef<Value> others, Value value) {
-    if (!getResidency(value.getType()))
-      return true;
+  bool movesWith(Operation *op, ArrayRef<Value> others, Value value) {
     SmallVector<Value> together(others);
     together.push_back(value);
-    if (findLift(op, together))
-      return true;
-    Operation *sum = value.getDefiningOp();
-    return sum && isAddition(sum) &&
-           llvm::all_of(sum->getOperands(), [&](Value term) { return findTerms(op, others, term); });
+    return bool(lifts.find(op, together));
+  }
+
+  /// Whether each term of a sum of sums may be had before a movement together with `others`.
+  bool hasTerms(Operation *op, ArrayRef<Value> others, Value whole) {
+    SmallVector<Value> pending{whole};
+    DenseSet<Value> seen;
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      if (!seen.insert(value).second || !getResidency(value.getType()) || movesWith(op, others, value))
+        continue;
+      Operation *sum = value.getDefiningOp();
+      if (!sum || !isAddition(sum))
+        return false;
+      llvm::append_range(pending, sum->getOperands());
+    }
+    return true;
   }
 
   bool distribute(Operation *op, unsigned operand) {
@@ -84,9 +96,9 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
         others.push_back(op->getOperand(i));
     Value sum = op->getOperand(operand);
     SmallVector<Value> whole(op->getOperands());
-    if (!getResidency(sum.getType()) || findLift(op, whole))
+    if (!getResidency(sum.getType()) || lifts.find(op, whole))
       return false; // It moves as a whole.
-    if (!findTerms(op, others, sum)) {
+    if (!hasTerms(op, others, sum)) {
       remarkMissed(
           op, DEBUG_TYPE, "distribute", [&] { return op->getName().getStringRef().str() + " of a sum stays whole"; },
           [] { return "a term, or what it meets, does not come from another space"; });
@@ -96,14 +108,14 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
     remarkPassed(op, DEBUG_TYPE, "distribute",
                  [&] { return op->getName().getStringRef().str() + " of a sum becomes a sum"; });
     op->getResult(0).replaceAllUsesWith(apply(b, op, operand, sum, others));
+    lifts.forget(op);
     op->erase();
     ++numDistributed;
     return true;
   }
 
-  Value apply(OpBuilder &b, Operation *op, unsigned operand, Value value, ArrayRef<Value> others) {
-    SmallVector<Value> together(others);
-    together.push_back(value);
+  /// The operation on each term, and their sum.
+  Value apply(OpBuilder &b, Operation *op, unsigned operand, Value whole, ArrayRef<Value> others) {
     SmallVector<Value> operands(op->getOperands());
     auto typeOf = [&](ArrayRef<Value> from) -> Type {
       for (Value each : from)
@@ -111,16 +123,29 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
           return op->getResult(0).getType();
       return getElementType(op->getResult(0).getType());
     };
-    if (!getResidency(value.getType()) || findLift(op, together)) {
-      operands[operand] = value;
-      return cloneOn(b, op, operands, typeOf(operands));
+    DenseMap<Value, Value> done;
+    SmallVector<std::pair<Value, bool>> pending{{whole, false}};
+    while (!pending.empty()) {
+      auto [value, entered] = pending.pop_back_val();
+      if (done.contains(value))
+        continue;
+      Operation *sum = value.getDefiningOp();
+      if (entered) {
+        auto terms = llvm::map_to_vector(sum->getOperands(), [&](Value term) { return done.lookup(term); });
+        done[value] = cloneOn(b, sum, terms, typeOf(terms));
+      } else if (!getResidency(value.getType()) || movesWith(op, others, value)) {
+        operands[operand] = value;
+        done[value] = cloneOn(b, op, operands, typeOf(operands));
+      } else {
+        pending.push_back({value, true});
+        for (Value term : llvm::reverse(sum->getOperands()))
+          pending.push_back({term, false});
+      }
     }
-    Operation *sum = value.getDefiningOp();
-    SmallVector<Value> terms;
-    for (Value term : sum->getOperands())
-      terms.push_back(apply(b, op, operand, term, others));
-    return cloneOn(b, sum, terms, typeOf(terms));
+    return done.lookup(whole);
   }
+
+  LiftFinder lifts;
 };
 
 } // namespace

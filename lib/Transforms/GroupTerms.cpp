@@ -45,37 +45,56 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
   void runOnOperation() override {
     SmallVector<BinaryOp> roots;
     getOperation().walk([&](BinaryOp op) {
-      if (!additionOf(op) || !getResidency(op.getType()) || findLift(op, op.getResult()))
+      if (!additionOf(op) || !getResidency(op.getType()) || lifts.find(op, op.getResult()))
         return;
       // A sum that is only a term of another one is flattened with that.
       bool inner = op->hasOneUse() && isa<BinaryOp>(*op->user_begin()) && additionOf(op->user_begin()->getResult(0));
       if (!inner)
         roots.push_back(op);
     });
+    // What is made in between cannot be lifted as a whole, as what it replaces could not, so that what is known stays.
     for (BinaryOp root : roots)
       regroup(root);
+    lifts = {};
   }
 
-  static void flatten(Value value, bool negative, bool root, SmallVectorImpl<Term> &terms) {
-    BinaryOp sum = additionOf(value);
-    FlatSymbolRefAttr map = value.getDefiningOp() ? findLift(value.getDefiningOp(), value) : FlatSymbolRefAttr();
-    bool open = sum && getResidency(value.getType()) && !map && (root || sum->hasOneUse());
-    if (!open) {
-      terms.push_back({value, negative, map});
-      return;
-    }
-    size_t first = terms.size();
-    flatten(sum.getLhs(), negative, false, terms);
-    flatten(sum.getRhs(), negative != (sum.getKind() == BinaryKind::Sub), false, terms);
-    if (!root && llvm::none_of(ArrayRef(terms).drop_front(first), [](const Term &term) { return bool(term.map); })) {
-      terms.truncate(first);
-      terms.push_back({value, negative, {}});
+  /// The terms of a sum, from the left. Partial sums of which no term comes along a map stay whole.
+  void flatten(Value whole, SmallVectorImpl<Term> &terms) {
+    struct Partial {
+      Value value;
+      bool negative;
+      bool entered = false;            // its terms are there
+      size_t firstTerm = 0, moved = 0; // entered: how many terms, and of them moved ones, were there before
+    };
+    SmallVector<Partial> pending{{whole, false}};
+    size_t moved = 0;
+    while (!pending.empty()) {
+      Partial partial = pending.pop_back_val();
+      auto [value, negative, entered, firstTerm, movedBefore] = partial;
+      if (entered) {
+        if (value != whole && moved == movedBefore) {
+          terms.truncate(firstTerm);
+          terms.push_back({value, negative, {}});
+        }
+        continue;
+      }
+      BinaryOp sum = additionOf(value);
+      FlatSymbolRefAttr map = value.getDefiningOp() ? lifts.find(value.getDefiningOp(), value) : FlatSymbolRefAttr();
+      bool open = sum && getResidency(value.getType()) && !map && (value == whole || sum->hasOneUse());
+      if (!open) {
+        terms.push_back({value, negative, map});
+        moved += map ? 1 : 0;
+        continue;
+      }
+      pending.push_back({value, negative, true, terms.size(), moved});
+      pending.push_back({sum.getRhs(), negative != (sum.getKind() == BinaryKind::Sub)});
+      pending.push_back({sum.getLhs(), negative});
     }
   }
 
   void regroup(BinaryOp root) {
     SmallVector<Term> terms;
-    flatten(root.getResult(), false, true, terms);
+    flatten(root.getResult(), terms);
     if (terms.size() < 3)
       return;
     // The map with most terms takes the shared ones too.
@@ -126,6 +145,8 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
     root.replaceAllUsesWith(result);
     ++numGrouped;
   }
+
+  LiftFinder lifts;
 };
 
 } // namespace

@@ -50,6 +50,9 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      // What replaces a value is read by operations after it, which have been decided on.
+      LiftFinder lifts;
+      Unread unread = unreadWhere(function, gradient);
       // From the end, so that a value is decided on before what it is made of.
       SmallVector<Operation *> operations;
       function.walk([&](Operation *op) {
@@ -57,15 +60,21 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
           operations.push_back(op);
       });
       DenseSet<Operation *> decided; // parts of a larger value that stays
-      for (Operation *op : llvm::reverse(operations))
+      for (Operation *op : llvm::reverse(operations)) {
         if (!op->use_empty() && !decided.contains(op))
-          visit(op, decided);
+          visit(op, unread, decided, lifts);
+        // What it alone was made of is unused then too, and not hoisted once more.
+        if (op->use_empty()) {
+          lifts.forget(op);
+          op->erase();
+        }
+      }
     }
   }
 
-  void visit(Operation *op, DenseSet<Operation *> &decided) {
+  void visit(Operation *op, Unread unread, DenseSet<Operation *> &decided, LiftFinder &lifts) {
     Value value = op->getResult(0);
-    FlatSymbolRefAttr map = findLift(op, value);
+    FlatSymbolRefAttr map = lifts.find(op, value);
     if (!map)
       return;
     Price price = findPrice(value, map);
@@ -81,7 +90,7 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
       return;
     }
     OpBuilder b(op);
-    Value early = Lifting(op, map, unreadWhere(op, gradient)).lift(b, value);
+    Value early = Lifting(op, map, unread).lift(b, value);
     Value moved = BroadcastOp::create(b, op->getLoc(), value.getType(), early, map, b.getF64FloatAttr(0));
     remarkPassed(op, DEBUG_TYPE, "hoist", [&] {
       return (op->getName().getStringRef() + " moves before the broadcast along @" + map.getValue() + ": ").str() +

@@ -11,7 +11,7 @@
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Analysis/NumberFacts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallVectorExtras.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -72,7 +72,7 @@ std::optional<FlatSymbolRefAttr> gnnc::remainderOf(Operation *from, FlatSymbolRe
 }
 
 Unread gnnc::unreadWhere(Operation *op, bool gradient) {
-  auto function = op->getParentOfType<func::FuncOp>();
+  auto function = isa<func::FuncOp>(op) ? cast<func::FuncOp>(op) : op->getParentOfType<func::FuncOp>();
   bool differentiated =
       (gradient && function.getName() == kForward) || !function.getBody().front().getOps<GradientOp>().empty();
   return differentiated ? Unread::Finite : Unread::Computed;
@@ -87,80 +87,136 @@ Value gnnc::guardUnread(OpBuilder &builder, Location loc, Value value, FlatSymbo
   return r.select(count, value, r.number(1, value));
 }
 
+/// Operands of `value`'s operation before the operation, for each that `isKnown` does not know: chains of operations
+/// may be longer than the stack is deep. `compute` has what the operands gave.
+static void visitOperandsFirst(Value value, function_ref<bool(Value)> isKnown, function_ref<bool(Value)> entersOperands,
+                               function_ref<void(Value)> compute) {
+  SmallVector<std::pair<Value, bool>> pending{{value, false}};
+  while (!pending.empty()) {
+    auto [next, entered] = pending.pop_back_val();
+    if (isKnown(next))
+      continue;
+    if (entered || !entersOperands(next)) {
+      compute(next);
+      continue;
+    }
+    pending.push_back({next, true});
+    for (Value operand : llvm::reverse(next.getDefiningOp()->getOperands()))
+      pending.push_back({operand, false});
+  }
+}
+
 bool Lifting::canLift(Value value) {
-  if (!getResidency(value.getType()))
-    return true;
-  if (auto it = known.find(value); it != known.end())
-    return it->second;
-  Operation *op = value.getDefiningOp();
-  bool can = false;
-  if (map.getValue() == kAllMap || !op)
-    can = false;
-  else if (auto move = dyn_cast<BroadcastOp>(op))
-    can = move.getAlong() == kAllMap || remainderOf(from, move.getAlongAttr(), map).has_value();
-  else
-    can = op->hasTrait<RowFunction>() && llvm::all_of(op->getOperands(), [&](Value v) { return canLift(v); }) &&
-          isHarmless(op);
-  return known[value] = can;
+  auto isKnown = [&](Value v) { return !getResidency(v.getType()) || known.contains(v); };
+  auto can = [&](Value v) { return !getResidency(v.getType()) || known.lookup(v); };
+  auto dependsOnOperands = [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    return map.getValue() != kAllMap && op && !isa<BroadcastOp>(op) && op->hasTrait<RowFunction>();
+  };
+  visitOperandsFirst(value, isKnown, dependsOnOperands, [&](Value v) {
+    auto move = v.getDefiningOp<BroadcastOp>();
+    if (dependsOnOperands(v))
+      known[v] = llvm::all_of(v.getDefiningOp()->getOperands(), can) && isHarmless(v.getDefiningOp());
+    else
+      known[v] = map.getValue() != kAllMap && move &&
+                 (move.getAlong() == kAllMap || remainderOf(from, move.getAlongAttr(), map).has_value());
+  });
+  return can(value);
 }
 
 Value Lifting::lift(OpBuilder &builder, Value value) {
-  if (!getResidency(value.getType()))
-    return value;
-  if (Value done = lifted.lookup(value))
-    return done;
-  Operation *op = value.getDefiningOp();
-  RankedTensorType type = typeWhere(from, map, value.getType());
-  Value result;
-  if (auto move = dyn_cast<BroadcastOp>(op)) {
-    FlatSymbolRefAttr rest = move.getAlong() == kAllMap
-                                 ? move.getAlongAttr()
-                                 : *remainderOf(from, move.getAlongAttr(), map, /*declare=*/true);
-    result = rest ? Value(BroadcastOp::create(builder, op->getLoc(), type, move.getInput(), rest, move.getFillAttr()))
-                  : move.getInput();
-  } else {
-    SmallVector<Value> operands;
-    for (Value operand : op->getOperands())
-      operands.push_back(lift(builder, operand));
-    result = cloneOn(builder, op, operands, type);
-  }
-  // What is made of finite numbers is finite too, unless it comes from the graph alone.
-  if (unread == Unread::Finite && (isa<BroadcastOp>(op) || isOfGraphAlone(value)))
-    result = guardUnread(builder, op->getLoc(), result, map);
-  return lifted[value] = result;
+  auto isKnown = [&](Value v) { return !getResidency(v.getType()) || lifted.contains(v); };
+  auto early = [&](Value v) { return getResidency(v.getType()) ? lifted.lookup(v) : v; };
+  auto dependsOnOperands = [](Value v) { return !isa<BroadcastOp>(v.getDefiningOp()); };
+  visitOperandsFirst(value, isKnown, dependsOnOperands, [&](Value v) {
+    Operation *op = v.getDefiningOp();
+    RankedTensorType type = typeWhere(from, map, v.getType());
+    Value result;
+    if (auto move = dyn_cast<BroadcastOp>(op)) {
+      FlatSymbolRefAttr rest = move.getAlong() == kAllMap
+                                   ? move.getAlongAttr()
+                                   : *remainderOf(from, move.getAlongAttr(), map, /*declare=*/true);
+      result = rest ? Value(BroadcastOp::create(builder, op->getLoc(), type, move.getInput(), rest, move.getFillAttr()))
+                    : move.getInput();
+    } else {
+      result = cloneOn(builder, op, llvm::map_to_vector(op->getOperands(), early), type);
+    }
+    // What is made of finite numbers is finite too, unless it comes from the graph alone.
+    if (unread == Unread::Finite && (isa<BroadcastOp>(op) || isOfGraphAlone(v)))
+      result = guardUnread(builder, op->getLoc(), result, map);
+    lifted[v] = result;
+  });
+  return early(value);
 }
 
 bool gnnc::isPartial(Operation *from, FlatSymbolRefAttr map) {
   return map.getValue() != kAllMap && SymbolTable::lookupNearestSymbolFrom<MapOp>(from, map).getPartial();
 }
 
-FlatSymbolRefAttr gnnc::findLift(Operation *from, ValueRange values) {
-  // Any movement the values are made of may be the one, or the first half of it.
-  llvm::SetVector<Attribute> whole, first;
-  DenseSet<Value> seen;
-  SmallVector<Value> pending(values);
-  while (!pending.empty()) {
-    Value value = pending.pop_back_val();
-    Operation *op = value.getDefiningOp();
-    if (!op || !getResidency(value.getType()) || !seen.insert(value).second)
-      continue;
-    if (auto move = dyn_cast<BroadcastOp>(op)) {
-      if (move.getAlong() == kAllMap)
-        continue;
-      whole.insert(move.getAlongAttr());
-      auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(from, move.getAlongAttr());
+const LiftFinder::Maps *LiftFinder::mapsOf(ModuleOp module, Value value) {
+  static const Maps none;
+  auto isKnown = [&](Value v) { return mapsOfValue.contains(v); };
+  auto dependsOnOperands = [](Value v) {
+    Operation *op = v.getDefiningOp();
+    return op && getResidency(v.getType()) && !isa<BroadcastOp>(op) && op->hasTrait<RowFunction>();
+  };
+  visitOperandsFirst(value, isKnown, dependsOnOperands, [&](Value v) {
+    const Maps *maps = &none;
+    auto move = v.getDefiningOp<BroadcastOp>();
+    if (dependsOnOperands(v)) {
+      for (Value operand : llvm::reverse(v.getDefiningOp()->getOperands()))
+        maps = unite(maps, mapsOfValue.lookup(operand));
+    } else if (move && getResidency(v.getType()) && move.getAlong() != kAllMap) {
+      Maps own{{move.getAlongAttr()}, {}};
+      auto map = SymbolTable::lookupNearestSymbolFrom<MapOp>(module, move.getAlongAttr());
       if (map.getKind() == MapKind::Compose)
-        first.insert(map.getPartsAttr()[0]);
-    } else if (op->hasTrait<RowFunction>()) {
-      llvm::append_range(pending, op->getOperands());
+        own.first.push_back(map.getPartsAttr()[0]);
+      maps = &all.emplace_back(std::move(own));
     }
-  }
-  for (const auto *candidates : {&whole, &first})
+    mapsOfValue[v] = maps;
+  });
+  return mapsOfValue.lookup(value);
+}
+
+const LiftFinder::Maps *LiftFinder::unite(const Maps *a, const Maps *b) {
+  auto isPart = [](ArrayRef<Attribute> part, ArrayRef<Attribute> whole) {
+    return llvm::all_of(part, [&](Attribute map) { return llvm::is_contained(whole, map); });
+  };
+  if (a == b || (isPart(b->whole, a->whole) && isPart(b->first, a->first)))
+    return a;
+  if (a->whole.empty() && a->first.empty())
+    return b;
+  Maps both = *a;
+  for (auto [more, into] : {std::pair(&b->whole, &both.whole), {&b->first, &both.first}})
+    for (Attribute map : *more)
+      if (!llvm::is_contained(*into, map))
+        into->push_back(map);
+  return &all.emplace_back(std::move(both));
+}
+
+FlatSymbolRefAttr LiftFinder::find(Operation *from, ValueRange values) {
+  // Any movement the values are made of may be the one, or the first half of it.
+  auto module = from->getParentOfType<ModuleOp>();
+  static const Maps none;
+  const Maps *maps = &none;
+  for (Value value : llvm::reverse(values))
+    maps = unite(maps, mapsOf(module, value));
+  for (const auto *candidates : {&maps->whole, &maps->first})
     for (Attribute candidate : *candidates) {
       auto map = cast<FlatSymbolRefAttr>(candidate);
-      Lifting lifting(from, map);
-      if (!isPartial(from, map) && llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
+      Lifting &lifting = liftings.try_emplace(candidate, module, map).first->second;
+      if (!isPartial(module, map) && llvm::all_of(values, [&](Value value) { return lifting.canLift(value); }))
         return map;
     }
   return {};
 }
+
+void LiftFinder::forget(Operation *op) {
+  for (Value result : op->getResults()) {
+    mapsOfValue.erase(result);
+    for (auto &[map, lifting] : liftings)
+      lifting.forget(result);
+  }
+}
+
+FlatSymbolRefAttr gnnc::findLift(Operation *from, ValueRange values) { return LiftFinder().find(from, values); }

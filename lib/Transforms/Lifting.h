@@ -16,6 +16,9 @@
 
 #include "dialects/mpdfg/IR/MPDFG.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <deque>
 
 namespace gnnc {
 
@@ -61,6 +64,8 @@ public:
   /// The value on the map's target, made at the builder's place. Shared values stay as they are.
   mlir::Value lift(mlir::OpBuilder &builder, mlir::Value value);
   mlir::FlatSymbolRefAttr getMap() const { return map; }
+  /// The value's operation is about to be erased.
+  void forget(mlir::Value value) { known.erase(value); }
 
 private:
   mlir::Operation *from;
@@ -73,6 +78,28 @@ private:
 /// A total map along which all the values can be lifted at once, not all of them being shared; null if there is none.
 /// Of several the one that leads furthest.
 mlir::FlatSymbolRefAttr findLift(mlir::Operation *from, mlir::ValueRange values);
+
+/// findLift for many values that are made of one another: each operation is looked at once. What a value is made of
+/// must not change between the questions about it.
+class LiftFinder {
+public:
+  mlir::FlatSymbolRefAttr find(mlir::Operation *from, mlir::ValueRange values);
+  /// The operation is about to be erased.
+  void forget(mlir::Operation *op);
+
+private:
+  /// The maps of the movements that a value is made of, and the first halves of those that are compositions.
+  struct Maps {
+    llvm::SmallVector<mlir::Attribute, 2> whole, first;
+  };
+
+  const Maps *mapsOf(mlir::ModuleOp module, mlir::Value value);
+  const Maps *unite(const Maps *a, const Maps *b);
+
+  std::deque<Maps> all;
+  llvm::DenseMap<mlir::Value, const Maps *> mapsOfValue;
+  llvm::DenseMap<mlir::Attribute, Lifting> liftings;
+};
 
 /// Whether rows of the map's domain may have no image.
 bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);

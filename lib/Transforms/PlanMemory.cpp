@@ -40,6 +40,9 @@ struct Slot {
   int64_t output; ///< the function's result whose memory it is; -1: it is in the arena
 };
 
+/// The kernels of each joined launch.
+using Launches = DenseMap<Attribute, SmallVector<Operation *>>;
+
 struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>())
@@ -66,6 +69,11 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
       before = &op;
     }
 
+    Launches launches;
+    for (Operation &op : function.getBody().front())
+      if (Attribute launch = op.getAttr(mpk::kLaunchAttr))
+        launches[launch].push_back(&op);
+
     int64_t half = countSeedless(function).value_or(0);
     SmallVector<Slot> slots;
     DenseMap<Value, int64_t> slotOf;
@@ -80,7 +88,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         int64_t output = returned ? outputOf(function, result) : -1;
         if (returned && output < 0)
           continue;
-        int64_t slot = findSlotToReuse(result, returned, taken, slotOf, slots, lastSteps[&op]);
+        int64_t slot = findSlotToReuse(result, returned, taken, slotOf, slots, launches, lastSteps[&op]);
         // The caller gives each half of a program the results that it makes.
         if (slot >= 0 && returned && (slots[slot].first < half) != (firstSteps[&op] < half))
           slot = -1;
@@ -173,7 +181,8 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
   /// The slot of an operand whose rows `result` can be written over, or -1: one that nobody reads any more. Of several
   /// the one that was made last, or, where it leaves the arena, first.
   static int64_t findSlotToReuse(OpResult result, bool returned, ArrayRef<int64_t> taken,
-                                 const DenseMap<Value, int64_t> &slotOf, ArrayRef<Slot> slots, int64_t step) {
+                                 const DenseMap<Value, int64_t> &slotOf, ArrayRef<Slot> slots, const Launches &launches,
+                                 int64_t step) {
     Operation *op = result.getOwner();
     int64_t best = -1;
     for (OpOperand &operand : op->getOpOperands()) {
@@ -190,9 +199,9 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         auto also = slotOf.find(mpdfg::getViewed(other.get()));
         return &other != &operand && also != slotOf.end() && also->second == found->second;
       };
-      if (llvm::any_of(*op->getBlock(), [&](Operation &other) {
-            return (&other == op || share(&other, op)) && llvm::any_of(other.getOpOperands(), reads);
-          }))
+      auto launch = launches.find(op->getAttr(mpk::kLaunchAttr));
+      if (llvm::any_of(launch == launches.end() ? ArrayRef(op) : ArrayRef(launch->second),
+                       [&](Operation *part) { return llvm::any_of(part->getOpOperands(), reads); }))
         continue;
       if (best < 0 || (returned ? slot.first < slots[best].first : slot.first > slots[best].first))
         best = found->second;

@@ -44,8 +44,11 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
   void runOnOperation() override {
     SmallVector<ContractOp> contractions;
     getOperation().walk([&](ContractOp op) { contractions.push_back(op); });
+    // What replaces a product is read by those after it, which have not been asked about.
+    lifts = {};
     for (ContractOp op : contractions)
       hoist(op);
+    lifts = {};
   }
 
   void hoist(ContractOp op) {
@@ -62,7 +65,7 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
         return rewrite(op, move, sources);
     }
     // What is computed from moved values is computed before they move.
-    if (FlatSymbolRefAttr map = getResidency(op.getType()) ? findLift(op, op->getOperands()) : FlatSymbolRefAttr()) {
+    if (FlatSymbolRefAttr map = getResidency(op.getType()) ? lifts.find(op, op->getOperands()) : FlatSymbolRefAttr()) {
       OpBuilder b(op);
       Value product = Lifting(op, map, unreadWhere(op, gradient)).lift(b, op.getResult());
       return replace(op, b, product, map);
@@ -118,9 +121,12 @@ struct ReorderBroadcast : public gnnc::impl::ReorderBroadcastBase<ReorderBroadca
     remarkPassed(op, DEBUG_TYPE, "hoist",
                  [&] { return ("product is made before the broadcast along @" + along.getValue()).str(); });
     op.replaceAllUsesWith(moved);
+    lifts.forget(op);
     op.erase();
     ++numHoisted;
   }
+
+  LiftFinder lifts;
 };
 
 } // namespace

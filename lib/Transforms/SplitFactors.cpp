@@ -38,15 +38,15 @@ namespace {
 
 bool isScaling(BinaryKind kind) { return kind == BinaryKind::Mul || kind == BinaryKind::Div; }
 
-bool moves(Operation *from, ValueRange values) {
+bool moves(LiftFinder &lifts, Operation *from, ValueRange values) {
   return llvm::any_of(values, [](Value value) { return bool(getResidency(value.getType())); }) &&
-         findLift(from, values);
+         lifts.find(from, values);
 }
 
 /// The factors of a value that is a product of numbers from different spaces, all of one shape; nothing if it moves as
 /// a whole or a factor does not move.
-std::optional<std::pair<Value, Value>> factorsOf(Operation *from, Value value) {
-  if (!getResidency(value.getType()) || moves(from, value))
+std::optional<std::pair<Value, Value>> factorsOf(LiftFinder &lifts, Operation *from, Value value) {
+  if (!getResidency(value.getType()) || moves(lifts, from, value))
     return std::nullopt;
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
@@ -54,7 +54,7 @@ std::optional<std::pair<Value, Value>> factorsOf(Operation *from, Value value) {
   if (!mul || mul.getKind() != BinaryKind::Mul)
     return std::nullopt;
   for (Value factor : mul->getOperands())
-    if (!moves(from, factor) || getFeatureShape(factor.getType()) != getFeatureShape(mul.getType()))
+    if (!moves(lifts, from, factor) || getFeatureShape(factor.getType()) != getFeatureShape(mul.getType()))
       return std::nullopt;
   return std::pair(mul.getLhs(), mul.getRhs());
 }
@@ -72,6 +72,8 @@ struct SplitFactors : public gnnc::impl::SplitFactorsBase<SplitFactors> {
       if (isa<UnaryOp, BinaryOp>(op))
         pending.push_back(op);
     });
+    // What replaces an operation is read by those after it, which have not been asked about.
+    lifts = {};
     for (Operation *op : pending) {
       OpBuilder b(op);
       Value result;
@@ -86,9 +88,11 @@ struct SplitFactors : public gnnc::impl::SplitFactorsBase<SplitFactors> {
         continue;
       remarkPassed(op, DEBUG_TYPE, "split", [] { return std::string("factors from different spaces part"); });
       op->getResult(0).replaceAllUsesWith(result);
+      lifts.forget(op);
       op->erase();
       ++numSplit;
     }
+    lifts = {};
   }
 
   /// f(p q), or nothing.
@@ -96,7 +100,7 @@ struct SplitFactors : public gnnc::impl::SplitFactorsBase<SplitFactors> {
     bool isRoot = op.getKind() == UnaryKind::Sqrt || op.getKind() == UnaryKind::Rsqrt;
     if (!isRoot && op.getKind() != UnaryKind::Recip)
       return {};
-    auto factors = factorsOf(op, op.getInput());
+    auto factors = factorsOf(lifts, op, op.getInput());
     if (!factors)
       return {};
     auto [p, q] = *factors;
@@ -114,14 +118,15 @@ struct SplitFactors : public gnnc::impl::SplitFactorsBase<SplitFactors> {
   /// `row` scaled by `by`, where that can be done in an order in which the row moves with a factor; else nothing.
   Value splitFactor(OpBuilder &b, BinaryOp op, Value row, Value by) {
     RankedTensorType type = op.getType();
-    if (!getResidency(row.getType()) || getFeatureShape(row.getType()) != getFeatureShape(type) || moves(op, {row, by}))
+    if (!getResidency(row.getType()) || getFeatureShape(row.getType()) != getFeatureShape(type) ||
+        moves(lifts, op, {row, by}))
       return {};
     Rules rules(b, op.getLoc());
-    if (auto factors = factorsOf(op, by)) {
+    if (auto factors = factorsOf(lifts, op, by)) {
       auto [p, q] = *factors;
-      if (moves(op, {row, q}))
+      if (moves(lifts, op, {row, q}))
         std::swap(p, q);
-      if (!moves(op, {row, p}))
+      if (!moves(lifts, op, {row, p}))
         return {};
       Value first = rules.binary(op.getKind(), row, shaped(rules, p, by));
       return rules.binary(op.getKind(), first, shaped(rules, q, by));
@@ -130,13 +135,16 @@ struct SplitFactors : public gnnc::impl::SplitFactorsBase<SplitFactors> {
     if (!scaled || !isScaling(scaled.getKind()) || !row.hasOneUse())
       return {};
     for (auto [x, q] : {std::pair(scaled.getLhs(), scaled.getRhs()), std::pair(scaled.getRhs(), scaled.getLhs())}) {
-      if (getResidency(x.getType()) && getFeatureShape(x.getType()) == getFeatureShape(type) && moves(op, {x, by}))
+      if (getResidency(x.getType()) && getFeatureShape(x.getType()) == getFeatureShape(type) &&
+          moves(lifts, op, {x, by}))
         return rules.binary(scaled.getKind(), rules.binary(op.getKind(), x, by), q);
       if (scaled.getKind() == BinaryKind::Div)
         break;
     }
     return {};
   }
+
+  LiftFinder lifts;
 };
 
 } // namespace

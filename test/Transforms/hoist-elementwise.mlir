@@ -26,12 +26,13 @@ func.func @two_operands(%x: !node, %y: !node) -> !edge {
   return %2 : !edge
 }
 
-// R1: a score is made once a node, though the row is gathered anyway: it saves its arithmetic.
+// R1: a score is made once a node, and so is the row that it scales. What they were made of on edges goes.
 // CHECK-LABEL: func @score
 // CHECK: %[[P:.*]] = mpdfg.binary mul %arg0, %arg1 : tensor<?x8xf32, #mpdfg.on<@node>>
 // CHECK: %[[F:.*]] = mpdfg.fold sum %[[P]] [0]
-// CHECK: mpdfg.broadcast %[[F]] along @src
-// CHECK: mpdfg.reduce sum
+// CHECK-NEXT: %[[S:.*]] = mpdfg.binary mul %[[F]], %arg0
+// CHECK-NEXT: %[[M:.*]] = mpdfg.broadcast %[[S]] along @src
+// CHECK-NEXT: mpdfg.reduce sum %[[M]] along @dst
 func.func @score(%x: !node, %a: tensor<8xf32>) -> !node {
   %0 = mpdfg.broadcast %x along @src : !node -> !edge
   %1 = mpdfg.binary mul %0, %a : !edge, tensor<8xf32> -> !edge
