@@ -7,6 +7,7 @@
 
 #include "PyTorch/Normalise.h"
 #include "PyTorch/Program.h"
+#include "PyTorch/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -112,7 +113,7 @@ private:
       normal.op = op.str();
       normal.overload = overload.str();
       if (StringRef(node.target).starts_with("_operator.") || !StringRef(node.target).starts_with("torch.ops."))
-        normal.overload = "scalar";
+        normal.overload = pythonOverload;
     } else {
       normal.op = node.target;
     }
@@ -127,8 +128,8 @@ private:
             "'alias' is what decompositions leave of 'detach', but of x[...] too, and the file does not say "
             "of which; save the program before run_decompositions()";
     }
-    StringRef op = normal.op;
-    if (op.starts_with("_assert") || op.starts_with("sym_constrain_range"))
+    const std::string op = normal.op;
+    if (StringRef(op).starts_with("_assert") || StringRef(op).starts_with("sym_constrain_range"))
       return;
     for (auto [i, argument] : llvm::enumerate(node.arguments)) {
       std::string name = argument.name.empty() ? "arg" + std::to_string(i) : argument.name;
@@ -136,9 +137,10 @@ private:
     }
     for (const std::string &output : node.outputs)
       normal.outputs.push_back(output.empty() ? "" : prefix + output);
-    bool inPlace = op.size() > 1 && op.ends_with("_") && !op.ends_with("__");
+    bool inPlace = op.size() > 1 && StringRef(op).ends_with("_") && !StringRef(op).ends_with("__");
     if (inPlace)
       normal.op.pop_back();
+    normal.op = spelled(normal.op).str();
     std::string changed;
     if (inPlace || op == "batch_norm")
       if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
@@ -308,15 +310,16 @@ private:
           check(name);
     }
     static const llvm::StringSet<> viewing = {
-        "view",         "reshape",          "expand",      "expand_as",      "select",
-        "slice",        "squeeze",          "unsqueeze",   "transpose",      "t",
-        "detach",       "permute",          "flatten",     "unflatten",      "alias",
-        "narrow",       "unbind",           "split",       "chunk",          "to",
-        "contiguous",   "numpy_T",          "view_as",     "reshape_as",     "type_as",
-        "diagonal",     "unfold",           "ravel",       "swapaxes",       "movedim",
-        "mT",           "adjoint",          "float",       "double",         "lift_fresh",
-        "tensor_split", "swapdims",         "expand_copy", "moveaxis",       "broadcast_to",
-        "unsafe_split", "split_with_sizes", "dropout",     "feature_dropout"};
+        "view",         "reshape",          "expand",      "expand_as",       "select",
+        "slice",        "squeeze",          "unsqueeze",   "transpose",       "t",
+        "detach",       "permute",          "flatten",     "unflatten",       "alias",
+        "narrow",       "unbind",           "split",       "chunk",           "to",
+        "contiguous",   "numpy_T",          "view_as",     "reshape_as",      "type_as",
+        "diagonal",     "unfold",           "ravel",       "swapaxes",        "movedim",
+        "mT",           "adjoint",          "float",       "double",          "lift_fresh",
+        "tensor_split", "swapdims",         "expand_copy", "moveaxis",        "broadcast_to",
+        "unsafe_split", "split_with_sizes", "dropout",     "feature_dropout", "hsplit",
+        "vsplit",       "dsplit",           "atleast_1d",  "atleast_2d",      "atleast_3d"};
     static const llvm::StringSet<> inputs = {"self", "input"};
     for (auto &[argument, value] : node.arguments) {
       auto *base = std::get_if<ValueName>(&value);

@@ -22,6 +22,9 @@
 
 namespace gnnc::frontend::pytorch {
 
+/// The overload of what is no operator of tensors but one of Python's numbers.
+inline constexpr const char *pythonOverload = "of Python";
+
 struct NormalNode {
   std::string refusal;          ///< why it has no meaning; empty for most
   const Node *origin = nullptr; ///< for messages and names

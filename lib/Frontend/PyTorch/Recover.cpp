@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "PyTorch/Recover.h"
+#include "PyTorch/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -474,18 +475,22 @@ RecoveredProgram Recover::run() {
     if (!node.refusal.empty())
       throw Refusal{node.refusal};
     checkTypes(node);
-    if (node.overload == "scalar")
+    bool isPython = node.overload == pythonOverload && (node.outputs.empty() || !normal.tensors.count(node.outputs[0]));
+    if (isPython)
       computeScalar(node);
-    if (node.op == "sym_size" || node.op == "sym_numel" || node.overload == "scalar")
+    if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
       continue; // sizes are in the file
     if (onlyIntegers(node)) {
       runIntegers(node);
       continue;
     }
     auto handler = handlers().find(node.op);
-    if (handler == handlers().end())
+    if (handler == handlers().end()) {
+      if (StringRef reason = reasonAgainst(node.op); !reason.empty())
+        throw Refusal{"operator '" + node.origin->target + "' " + reason.str()};
       throw Refusal{"operator '" + node.origin->target +
                     "' has no meaning in gnnc: write it with others, or keep it out of what is compiled"};
+    }
     (this->*handler->second)(node);
   }
   current = nullptr;

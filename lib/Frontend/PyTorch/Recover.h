@@ -48,6 +48,9 @@ struct Tensor {
   int value = -1;
 };
 
+/// The dimensions that `dim` lists, counted from the end where negative; all if it lists none.
+std::vector<size_t> foldedDims(const std::vector<int64_t> &listed, size_t rank);
+
 /// What a / b or a - b is, if it is a mean, a variance or a softmax along a map.
 std::optional<int> findMean(RecoveredProgram &program, int a, int b);
 std::optional<int> findVariance(RecoveredProgram &program, int a, int b);
@@ -339,6 +342,39 @@ private:
   void opBilinear(const NormalNode &node);
   void opConv1d(const NormalNode &node);
   void opAny(const NormalNode &node);
+  //===--- Rare functions (RecoverSpecial.cpp) -----------------------------===//
+  void opIsSpecial(const NormalNode &node);
+  void opNanToNum(const NormalNode &node);
+  void opFoldPresent(const NormalNode &node);
+  void opRarePair(const NormalNode &node);
+  void opRare(const NormalNode &node);
+  Tensor isMissing(const Tensor &x);
+  Tensor logOfSum(const Tensor &a, const Tensor &b);
+  Tensor present(const std::string &function, const Tensor &a, const Tensor &b);
+  //===--- Neighbours (RecoverJoins.cpp) -----------------------------------===//
+  void opAtLeast(const NormalNode &node);
+  void opStackParts(const NormalNode &node);
+  void opDiff(const NormalNode &node);
+  void opTrapezoid(const NormalNode &node);
+  void opRunning(const NormalNode &node);
+  void opUnfold(const NormalNode &node);
+  void opDiagEmbed(const NormalNode &node);
+  void opKron(const NormalNode &node);
+  void opOrdered(const NormalNode &node);
+  void opArgsort(const NormalNode &node);
+  int64_t fixedSize(const NormalNode &node, const Tensor &x, size_t dim) const;
+  Tensor atLeast(Tensor x, size_t rank);
+  Tensor paddedByItself(const NormalNode &node, const Tensor &x, size_t dim, int64_t before, int64_t after);
+  //===--- Products, norms and losses that few models have -----------------===//
+  void opChain(const NormalNode &node);
+  void opAddOuter(const NormalNode &node);
+  void opVecdot(const NormalNode &node);
+  void opDist(const NormalNode &node);
+  void opExtrema(const NormalNode &node);
+  void opPoissonLoss(const NormalNode &node);
+  void opHingeLoss(const NormalNode &node);
+  void opMultiMargin(const NormalNode &node);
+  Tensor norm(const Tensor &x, double order, const std::vector<size_t> &dims, bool keep);
   std::optional<Tensor> madeOfOthers(const NormalNode &node, const Tensor &x);
   Tensor truth(const NormalNode &node, const std::string &name);
   std::optional<ScalarType> typeOf(const std::string &name) const;

@@ -101,6 +101,51 @@ void Recover::opMarginLoss(const NormalNode &node) {
   defineLoss(node, unary("relu", binary("+", wrong, number(node, "margin", 0))));
 }
 
+/// What a count costs that was expected to be exp(x), or x; with all of Stirling's formula for its factorial if asked
+/// for.
+void Recover::opPoissonLoss(const NormalNode &node) {
+  Tensor x = tensor(node, "input"), target = tensor(node, "target");
+  Tensor loss = flag(node, "log_input", true)
+                    ? binary("-", unary("exp", x), binary("*", target, x))
+                    : binary("-", x, binary("*", target, unary("log", binary("+", x, number(node, "eps", 1e-8)))));
+  if (flag(node, "full", false)) {
+    Tensor isLarge = binary(">", target, 1), safe = where(isLarge, target, scalar(1));
+    Tensor root = binary("*", unary("log", binary("*", safe, 2 * 3.14159265358979323846)), 0.5);
+    Tensor stirling = binary("+", binary("-", binary("*", safe, unary("log", safe)), safe), root);
+    loss = binary("+", loss, where(isLarge, stirling, scalar(0)));
+  }
+  defineLoss(node, loss);
+}
+
+/// Losses whose targets are 1 and -1.
+void Recover::opHingeLoss(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), target = tensor(node, "target");
+  if (node.op == "soft_margin_loss")
+    return defineLoss(node, unary("softplus", binary("*", binary("-", scalar(0), target), x)));
+  Tensor rest = unary("relu", binary("-", scalar(number(node, "margin", 1)), x));
+  defineLoss(node, binary("+", where(binary("==", target, 1), scalar(0), rest),
+                          where(binary("==", target, -1), scalar(0), x)));
+}
+
+/// How far each other class is above the own one less a margin, a mean over all classes.
+void Recover::opMultiMargin(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  const IndexTensor &target = index(node, "target");
+  double power = number(node, "p", 1), margin = number(node, "margin", 1);
+  bool hasRows = x.dims.size() == 2 && x.dims[1].kind == Kind::Axis && x.dims[0].kind == Kind::Space &&
+                 target.dims.size() == 1 && target.components.size() == 1;
+  if (!hasRows || has(node, "weight") || (power != 1 && power != 2))
+    throw Refusal{"multi_margin_loss: expected one integer for each row, p of 1 or 2, and no weight"};
+  int classes = spaceOf(SymbolicExpr(x.dims[1].size));
+  Tensor isOwn{x.dims, program.oneHot(mapOf(target.components[0], x.dims[0].id, classes), x.dims[1].id)};
+  Tensor own = fold("sum", binary("*", isOwn, x), {1}, true);
+  Tensor above = unary("relu", binary("+", binary("-", x, own), margin));
+  if (power == 2)
+    above = unary("square", above);
+  Tensor others = binary("*", binary("-", scalar(1), isOwn), above);
+  defineLoss(node, fold("mean", others, {1}, false));
+}
+
 /// How much nearer the positive has to be than the negative.
 void Recover::opTriplet(const NormalNode &node) {
   double order = number(node, "p", 2), eps = number(node, "eps", 1e-6);

@@ -167,6 +167,33 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opMaxDim, {"max", "min"});
     add(&R::opSoftmax, {"softmax", "_softmax", "log_softmax", "_log_softmax"});
     add(&R::opMatmul, {"matmul", "mm", "bmm", "mv", "dot", "vdot"});
+    add(&R::opFlip, {"fliplr", "flipud"});
+    add(&R::opRepeat, {"tile"});
+    add(&R::opSplit, {"tensor_split", "hsplit", "vsplit", "dsplit"});
+    add(&R::opNorm, {"linalg_norm"});
+    add(&R::opExtrema, {"aminmax"});
+    add(&R::opAtLeast, {"atleast_1d", "atleast_2d", "atleast_3d"});
+    add(&R::opStackParts, {"hstack", "vstack", "dstack", "column_stack"});
+    add(&R::opDiff, {"diff"});
+    add(&R::opTrapezoid, {"trapezoid"});
+    add(&R::opRunning, {"cummax", "cummin", "logcumsumexp"});
+    add(&R::opUnfold, {"unfold"});
+    add(&R::opDiagEmbed, {"diag_embed"});
+    add(&R::opKron, {"kron"});
+    add(&R::opOrdered, {"kthvalue", "quantile"});
+    add(&R::opArgsort, {"argsort"});
+    add(&R::opIsSpecial, {"isnan", "isfinite", "isposinf", "isneginf", "signbit"});
+    add(&R::opNanToNum, {"nan_to_num"});
+    add(&R::opFoldPresent, {"nansum", "nanmean"});
+    add(&R::opRarePair, {"heaviside", "fmax", "fmin", "copysign", "ldexp", "isclose", "logaddexp2"});
+    add(&R::opRare, {"special_ndtr", "special_entr", "sinc"});
+    add(&R::opChain, {"linalg_multi_dot", "chain_matmul"});
+    add(&R::opAddOuter, {"addr", "addbmm"});
+    add(&R::opVecdot, {"linalg_vecdot"});
+    add(&R::opDist, {"dist"});
+    add(&R::opPoissonLoss, {"poisson_nll_loss"});
+    add(&R::opHingeLoss, {"hinge_embedding_loss", "soft_margin_loss"});
+    add(&R::opMultiMargin, {"multi_margin_loss"});
     return all;
   }();
   return table;
@@ -211,13 +238,15 @@ void Recover::opExpand(const NormalNode &node) { define(node, broadcast(tensor(n
 void Recover::opRepeat(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   std::vector<SymbolicExpr> wanted = sizes(node);
-  const Argument *repeats = find(node, "repeats");
+  const Argument *repeats = find(node, node.op == "tile" ? "dims" : "repeats");
   auto *list = repeats ? std::get_if<Integers>(repeats) : nullptr;
+  // `tile` may leave out the first of them.
+  size_t left = list && list->numbers.size() < wanted.size() ? wanted.size() - list->numbers.size() : 0;
   while (x.dims.size() < wanted.size())
     x.dims.insert(x.dims.begin(), Dim());
   for (size_t i = 0; i < wanted.size(); ++i) {
-    auto *times = list ? std::get_if<int64_t>(&list->numbers.at(i)) : nullptr;
-    if (times && *times == 1)
+    auto *times = list && i >= left ? std::get_if<int64_t>(&list->numbers.at(i - left)) : nullptr;
+    if (i < left || (times && *times == 1))
       continue;
     if (x.dims[i].kind == Kind::Unit) {
       x.dims[i] = dimOf(wanted[i]);
@@ -324,7 +353,8 @@ void Recover::opSlice(const NormalNode &node) {
 
 void Recover::opSplit(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  size_t dim = axisNumber(node, "dim", 0, x.dims.size());
+  int64_t last = node.op == "dsplit" ? 2 : node.op == "hsplit" && x.dims.size() > 1 ? 1 : 0;
+  size_t dim = axisNumber(node, "dim", last, x.dims.size());
   if (x.dims[dim].kind == Kind::Space) {
     if (program.spaces[x.dims[dim].id].extent < 0)
       throw Refusal{"it splits the rows of a space whose size is not fixed"};
@@ -359,7 +389,10 @@ void Recover::opCat(const NormalNode &node) {
 
 void Recover::opFlip(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  for (int64_t axis : integers(node, "dims")) {
+  std::vector<int64_t> axes = node.op == "fliplr"   ? std::vector<int64_t>{1}
+                              : node.op == "flipud" ? std::vector<int64_t>{0}
+                                                    : integers(node, "dims");
+  for (int64_t axis : axes) {
     size_t dim = size_t(axis < 0 ? axis + int64_t(x.dims.size()) : axis);
     if (x.dims.at(dim).kind == Kind::Space) {
       const SymbolicExpr size = program.spaces[x.dims[dim].id].size;
@@ -388,8 +421,7 @@ static std::vector<size_t> allDims(size_t rank) {
   return dims;
 }
 
-/// The dimensions that `dim` lists, counted from the end where negative; all if it lists none.
-static std::vector<size_t> foldedDims(const std::vector<int64_t> &listed, size_t rank) {
+std::vector<size_t> gnnc::frontend::pytorch::foldedDims(const std::vector<int64_t> &listed, size_t rank) {
   std::vector<size_t> dims;
   for (int64_t dim : listed)
     dims.push_back(size_t(dim < 0 ? dim + int64_t(rank) : dim));
@@ -414,6 +446,15 @@ void Recover::opMaxDim(const NormalNode &node) {
   define(node, fold(node.op, x, dims, keep));
   if (node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]))
     define(node, firstBest(x, dims.at(0), node.op == "max", keep), 1);
+}
+
+/// The smallest and the largest number.
+void Recover::opExtrema(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.dims.size());
+  for (size_t i = 0; i < node.outputs.size() && i < 2; ++i)
+    if (!node.outputs[i].empty())
+      define(node, fold(i == 0 ? "min" : "max", x, dims, flag(node, "keepdim", false)), i);
 }
 
 /// Whether any, or all, of some numbers are not 0, and how many are not.
@@ -441,27 +482,32 @@ void Recover::opVariance(const NormalNode &node) {
     define(node, fold("mean", x, dims, keep), 1);
 }
 
-void Recover::opNorm(const NormalNode &node) {
-  Tensor x = tensor(node, "self");
-  double order = number(node, node.op == "norm" ? "p" : "ord", 2);
-  std::vector<size_t> dims;
-  for (int64_t dim : integers(node, "dim"))
-    dims.push_back(size_t(dim < 0 ? dim + int64_t(x.dims.size()) : dim));
-  if (dims.empty())
-    dims = allDims(x.dims.size());
-  bool keep = flag(node, "keepdim", false);
+Tensor Recover::norm(const Tensor &x, double order, const std::vector<size_t> &dims, bool keep) {
   if (order == 1)
-    return define(node, fold("sum", unary("abs", x), dims, keep));
+    return fold("sum", unary("abs", x), dims, keep);
   if (std::isinf(order))
-    return define(node, fold(order > 0 ? "max" : "min", unary("abs", x), dims, keep));
+    return fold(order > 0 ? "max" : "min", unary("abs", x), dims, keep);
   if (order <= 0)
     throw Refusal{"a norm of order " + std::to_string(order) + "; expected one above 0"};
   if (order == 2)
-    return define(node, safeRoot(fold("sum", unary("square", x), dims, keep)));
+    return safeRoot(fold("sum", unary("square", x), dims, keep));
   // The root's gradient is 0 where all numbers are 0.
   Tensor sum = fold("sum", binary("^", unary("abs", x), order), dims, keep), isZero = binary("==", sum, 0);
   Tensor root = binary("^", where(isZero, scalar(1), sum), 1 / order);
-  define(node, where(isZero, scalar(0), root));
+  return where(isZero, scalar(0), root);
+}
+
+void Recover::opNorm(const NormalNode &node) {
+  Tensor x = tensor(node, "self");
+  const char *argument = node.op == "norm" ? "p" : "ord";
+  std::vector<size_t> dims = foldedDims(integers(node, "dim"), x.dims.size());
+  // linalg.norm is one of matrices where it has an order and two axes.
+  bool isMatrix = node.op == "linalg_norm" && has(node, "ord") && dims.size() == 2;
+  std::string name = string(node, argument, "fro");
+  if (name != "fro" || (isMatrix && number(node, "ord")))
+    throw Refusal{"a norm of matrices other than Frobenius'"};
+  double order = string(node, argument, "").empty() ? number(node, argument, 2) : 2;
+  define(node, norm(x, order, dims, flag(node, "keepdim", false)));
 }
 
 Tensor Recover::softmax(Tensor x, size_t dim, bool isLog) {

@@ -47,8 +47,7 @@ void Recover::opBroadcastTensors(const NormalNode &node) {
 /// Numbers around a tensor.
 void Recover::opPad(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  if (string(node, "mode", "constant") != "constant")
-    throw Refusal{"padding other than by a constant"};
+  bool isConstant = string(node, "mode", "constant") == "constant";
   std::vector<int64_t> amounts = integers(node, "pad");
   double value = number(node, "value", 0);
   for (size_t i = 0; 2 * i + 1 < amounts.size(); ++i) {
@@ -65,6 +64,10 @@ void Recover::opPad(const NormalNode &node) {
     int64_t before = amounts[2 * i], after = amounts[2 * i + 1];
     if (before == 0 && after == 0)
       continue;
+    if (!isConstant) {
+      x = paddedByItself(node, x, dim, before, after);
+      continue;
+    }
     if (x.dims.at(dim).kind == Kind::Space && (before < 0 || after < 0))
       throw Refusal{"it cuts off elements of a space by padding with a negative number"};
     around(before);

@@ -240,6 +240,39 @@ void Recover::opDistance(const NormalNode &node) {
                         flag(node, "keepdim", false)));
 }
 
+/// One product after the other.
+void Recover::opChain(const NormalNode &node) {
+  Tensor whole;
+  for (auto [i, name] : llvm::enumerate(names(node, node.op == "chain_matmul" ? "matrices" : "tensors")))
+    whole = i == 0 ? tensorOf(name) : matmul(whole, tensorOf(name));
+  define(node, whole);
+}
+
+/// A tensor and an outer product, or the sum of several products.
+void Recover::opAddOuter(const NormalNode &node) {
+  Tensor product;
+  if (node.op == "addr")
+    product = binary("*", unsqueezed(tensor(node, "vec1"), 1), unsqueezed(tensor(node, "vec2"), 0));
+  else
+    product = fold("sum", matmul(tensor(node, "batch1"), tensor(node, "batch2")), {0}, false);
+  auto scaled = [&](const Tensor &x, const char *name) {
+    double factor = number(node, name, 1);
+    return factor == 1 ? x : binary("*", x, factor);
+  };
+  define(node, binary("+", scaled(tensor(node, "self"), "beta"), scaled(product, "alpha")));
+}
+
+void Recover::opVecdot(const NormalNode &node) {
+  Tensor product = binary("*", tensor(node, "x"), tensor(node, "y"));
+  define(node, fold("sum", product, {axisNumber(node, "dim", -1, product.dims.size())}, false));
+}
+
+/// The distance of two tensors.
+void Recover::opDist(const NormalNode &node) {
+  Tensor d = binary("-", tensor(node, "self"), tensor(node, "other"));
+  define(node, norm(d, number(node, "p", 2), foldedDims({}, d.dims.size()), false));
+}
+
 /// A bilinear form: x1ᵀ W x2 for each output.
 void Recover::opBilinear(const NormalNode &node) {
   Tensor a = tensor(node, "input1"), b = tensor(node, "input2"), weight = tensor(node, "weight");

@@ -111,4 +111,36 @@ TEST(RecoverFunctionsTest, TheCrossEntropyOfSaturatedProbabilitiesHasAFiniteDeri
              "  output y = -h5\n");
 }
 
+TEST(RecoverFunctionsTest, OperatorsOfTwoNamesAreOne) {
+  for (auto [name, known] : {std::pair("absolute.default", "abs.default"),
+                             {"negative.default", "neg.default"},
+                             {"arcsinh.default", "asinh.default"},
+                             {"special_expit.default", "sigmoid.default"}})
+    EXPECT_EQ(functionText(name), functionText(known));
+  for (auto [name, known] :
+       {std::pair("multiply.Tensor", "mul.Tensor"), {"divide.Tensor", "div.Tensor"}, {"greater.Tensor", "gt.Tensor"}})
+    EXPECT_EQ(functionText(name, "other"), functionText(known, "other"));
+  expectPart(functionText("clip.default", "", {arg("min", 0)}), "  output y = maximum(x, 0)\n");
+}
+
+TEST(RecoverFunctionsTest, NumbersThatAreNone) {
+  expectPart(functionText("isnan.default"), "  output y = x != x\n");
+  expectPart(functionText("isfinite.default"), "  output y = abs(x) <= 3.4028234663852886e+38\n");
+  expectPart(functionText("nan_to_num.default", "", {arg("nan", 1), arg("posinf", 2), arg("neginf", 3)}),
+             "where(x != x, 1, where(x < (-3.4028234663852886e+38), 3, where(x > 3.4028234663852886e+38, 2, x)))");
+}
+
+TEST(RecoverFunctionsTest, WhatNeighboursGive) {
+  expectPart(functionText("cummax.default", "", {arg("dim", 1)}), "maximum(");
+  expectPart(functionText("logcumsumexp.default", "", {arg("dim", 1)}), "softplus(");
+  expectPart(functionText("cummax.default", "", {arg("dim", 0)}),
+             "refused: 'cummax' along 'N', whose size is not fixed");
+}
+
+TEST(RecoverFunctionsTest, ReasonsAgainstOperators) {
+  expectPart(functionText("bernoulli.default"), "draws random numbers; give them to the model as an input");
+  expectPart(functionText("masked_scatter.default"), "fills rows in an order that computed numbers decide");
+  expectPart(functionText("quantile.scalar", "", {arg("q", 2.0), arg("dim", 1)}), "refused: a quantile other than");
+}
+
 } // namespace

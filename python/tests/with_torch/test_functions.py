@@ -1,0 +1,63 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Operators that PyTorch keeps whole when it exports a module, beside eager PyTorch."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest, graph
+
+FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
+    "joined": lambda x: torch.hstack([x, torch.column_stack([x, x[:, 0]]), x.tile(2), torch.fliplr(x)]),
+    "stacked": lambda x: torch.dstack([x, torch.multiply(x, 2)]).flatten(1) + torch.atleast_2d(x).repeat(1, 2),
+    "split": lambda x: torch.hsplit(x, 3)[1] * torch.tensor_split(x, 2, 1)[0],
+    "running": lambda x: torch.cummax(x, 1).values + torch.cummin(x, 1)[0] * torch.logcumsumexp(x, 1),
+    "places": lambda x: x * torch.cummax(x, 1).indices + torch.argsort(x, 1),
+    "missing": lambda x: torch.nan_to_num(torch.where(x > 0.5, x / 0, x), posinf=3.0) + torch.isfinite(x) * x,
+    "present": lambda x: torch.nansum((x - 0.5).log(), 1),
+    "norms": lambda x: torch.linalg.norm(x, dim=1) + torch.linalg.norm(x, ord=1, dim=1) + torch.dist(x, x * 2),
+    "neighbours": lambda x: torch.diff(x, dim=1).sum(1) + torch.trapezoid(x, dim=1) + x.unfold(1, 2, 1).prod(2).sum(1),
+    "order": lambda x: torch.kthvalue(x, 2, 1).values + torch.quantile(x, 0.3, dim=1),
+    "pairs": lambda x: torch.fmax(x, x.flip(1)) + torch.copysign(x, x - 0.5) + torch.logaddexp2(x, x * 3),
+    "rare": lambda x: torch.sinc(x) + torch.special.ndtr(x) + torch.special.entr(x.abs() + 0.1),
+    "padded": lambda x: torch.cat([F.pad(x[:, None], (1, 2), mode=m) for m in ("circular", "reflect", "replicate")], 2),
+    "losses": lambda x: F.poisson_nll_loss(x, x.detach().abs() * 3, full=True) + F.hinge_embedding_loss(x, x.sign()),
+    "matrices": lambda x: torch.linalg.vecdot(x, x)[:, None] * (x @ torch.kron(torch.eye(1), torch.ones(3, 3))),
+}
+
+
+class Summed(nn.Module):
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        sums = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+        return self.function(x), sums
+
+
+class FunctionsTest(TorchTest):
+    def test_outputs_and_gradients(self) -> None:
+        for name, function in FUNCTIONS.items():
+            with self.subTest(name):
+                module, fast = Summed(function), None
+                for nodes, edges in ((6, 14), (15, 40)):
+                    x, edge_index = graph(nodes, edges, seed=nodes)
+                    fast = fast or gnnc.compile(module, (x, edge_index))
+                    found = []
+                    for run in (fast, module):
+                        leaf = x.clone().requires_grad_()
+                        y, sums = run(leaf, edge_index)
+                        found.append([y, torch.autograd.grad(y.sin().sum() + sums.sum(), leaf)[0].nan_to_num()])
+                    self.assertClose(*found)
+
+
+if __name__ == "__main__":
+    unittest.main()
