@@ -530,6 +530,8 @@ llvm::Error BoundGraph::bindInput(const TensorInfo &input) {
     return bindComputedInput(input);
   if (input.numbers)
     return bindNumbers(input);
+  if (!input.haloOf.empty())
+    return bindHalo(input);
   if (const FileTensor *tensor = file->find(tensorNameOf(input)))
     return addValues(input.name, *tensor);
 

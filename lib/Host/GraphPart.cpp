@@ -82,6 +82,18 @@ llvm::Expected<std::vector<int64_t>> GraphPart::globalNumbers(llvm::StringRef sp
   return std::move(*numbers);
 }
 
+llvm::Expected<std::vector<int64_t>> GraphPart::sentNumbers(llvm::StringRef space, int64_t own) const {
+  std::string name = (space + ".sent").str();
+  std::optional<std::vector<int64_t>> numbers = numbersOf(file->find(name));
+  if (!numbers)
+    return wrong("expected tensor '" + name + "' of dtype I32 or I64, as gnnc partition writes it");
+  for (int64_t number : *numbers)
+    if (number < 0 || number >= own)
+      return wrong("tensor '" + name + "': expected numbers below " + llvm::Twine(own) + ", found " +
+                   llvm::Twine(number));
+  return std::move(*numbers);
+}
+
 llvm::Error GraphPart::check(const ModelInfo &model) const {
   if (count == 1)
     return llvm::Error::success();

@@ -159,6 +159,7 @@ static void readTensor(Reader &reader, TensorInfo &tensor, ElementType computed)
   reader.readIfThere("embedded", tensor.embedded);
   reader.readIfThere("source", tensor.source);
   reader.readIfThere("numbers", tensor.numbers);
+  reader.readIfThere("halo_of", tensor.haloOf);
   tensor.type = computed;
   reader.readIfThere("dtype", tensor.type);
 }

@@ -73,6 +73,7 @@ PhaseOptions Compilation::phaseOptions() const {
   phase.storage = options.storage;
   phase.distributed = options.distributed;
   phase.along = options.along;
+  phase.fixed = options.fixed;
   phase.operationsPerByte = options.operationsPerByte.value_or(kOperationsPerExchangedByte);
   // Ranks would choose among them by what their parts are like, and then exchange other values.
   if (options.distributed)
@@ -176,6 +177,14 @@ llvm::Error Compilation::checkDistributed() const {
     if (!llvm::is_contained(given, name))
       return makeError("expected a map that elements of model '" + model.name + "' go along (" +
                        llvm::join(given, ", ") + "), found '" + name + "'");
+  std::vector<std::string> inputs;
+  for (const frontend::Value &value : model.values)
+    if (value.op == frontend::OpCode::Input)
+      inputs.push_back(value.name);
+  for (const std::string &name : options.fixed)
+    if (!llvm::is_contained(inputs, name))
+      return makeError("expected an input of model '" + model.name + "' that does not change (" +
+                       llvm::join(inputs, ", ") + "), found '" + name + "'");
   return llvm::Error::success();
 }
 

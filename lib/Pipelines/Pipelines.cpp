@@ -105,6 +105,7 @@ void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiateP
     DistributeOptions distribute;
     distribute.along.assign(options.along.begin(), options.along.end());
     distribute.operationsPerByte = options.operationsPerByte;
+    distribute.fixed.assign(options.fixed.begin(), options.fixed.end());
     phase.require(createDistribute(distribute));
   }
   DifferentiateOptions adjoint;
@@ -201,8 +202,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateDifferentiatePipeline(
-           pm, {options.passes, options.gradient, options.distributed, options.along, options.operationsPerByte});
+       populateDifferentiatePipeline(pm, {options.passes, options.gradient, options.distributed, options.along,
+                                          options.operationsPerByte, options.fixed});
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {

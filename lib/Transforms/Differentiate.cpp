@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace gnnc {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -120,7 +121,15 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     b.setInsertionPoint(terminator);
 
     SmallVector<Value> wanted;
+    llvm::StringSet<> fixed; // of which each rank has what it reads
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (auto of = function.getArgAttrOfType<StringAttr>(i, kHaloOfAttr)) {
+        fixed.insert(of.getValue());
+        fixed.insert(function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue());
+      }
     for (BlockArgument argument : block.getArguments()) {
+      if (fixed.contains(function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr).getValue()))
+        continue;
       std::optional<Role> role = getRole(function, argument.getArgNumber());
       bool isComputed = function.getArgAttr(argument.getArgNumber(), kSourceAttr) ||
                         function.getArgAttr(argument.getArgNumber(), kNumbersAttr);

@@ -9,7 +9,8 @@
 // on the part's own elements; what belongs to other ranks is exchanged by operations of its own:
 //
 // * A value that is read through a remote map (RemoteMaps.h) is exchanged: the rows that others need are gathered and
-//   transferred, and the rows that arrive are put behind the own ones. Once for all reads of the value.
+//   transferred, and the rows that arrive are put behind the own ones. Once for all reads of the value. Of inputs that
+//   do not change the rows of others are inputs too.
 // * What is reduced along a remote map is reduced to own elements and halo; what the halo has is transferred back.
 // * What is reduced to shared or to a static space is combined over all ranks.
 // * Where a value that is the same on all ranks meets one that is divided, it varies: the gradients that ranks have of
@@ -260,8 +261,9 @@ struct Distribute : public gnnc::impl::DistributeBase<Distribute> {
     RemoteMaps maps(getOperation());
     if (failed(maps.declare(SmallVector<std::string>(along.begin(), along.end()))))
       return signalPassFailure();
+    SmallVector<std::string> given(fixed.begin(), fixed.end());
     for (auto function : getOperation().getOps<func::FuncOp>()) {
-      Distributor distributor(maps, function, operationsPerByte);
+      Distributor distributor(maps, function, operationsPerByte, given);
       if (failed(distributor.run()))
         return signalPassFailure();
       numExchanged += distributor.numExchanged;
@@ -270,6 +272,7 @@ struct Distribute : public gnnc::impl::DistributeBase<Distribute> {
       numCombined += distributor.numCombined;
       numVaried += distributor.numVaried;
       numSplit += distributor.numSplit;
+      numFixed += distributor.numFixed;
     }
     if (failed(maps.finish()))
       return signalPassFailure();

@@ -15,6 +15,7 @@
 #include "Lifting.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
@@ -40,6 +41,38 @@ Value Distributor::vary(Value value) {
   return made = VaryOp::create(b, value.getLoc(), value.getType(), value);
 }
 
+bool Distributor::isFixed(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || argument.getOwner() != &function.getBody().front() ||
+      getRole(function, argument.getArgNumber()) != Role::Input)
+    return false;
+  // What others read goes back to what a gradient is by.
+  if (llvm::any_of(value.getUsers(), llvm::IsaPred<GradientOp>))
+    return false;
+  return llvm::is_contained(fixed, function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr).str());
+}
+
+Value Distributor::insertHaloOf(Value input) {
+  unsigned number = cast<BlockArgument>(input).getArgNumber(), place = function.getNumArguments();
+  OpBuilder b(function.getContext());
+  auto name = function.getArgAttrOfType<StringAttr>(number, kNameAttr);
+  NamedAttrList attributes;
+  for (StringRef kept : {kAxesAttr, kRoleAttr, kFillAttr})
+    if (Attribute value = function.getArgAttr(number, kept))
+      attributes.set(kept, value);
+  attributes.set(kNameAttr, b.getStringAttr(name.getValue() + ".halo"));
+  attributes.set(kHaloOfAttr, name);
+  Type type = typeOn(maps.haloOf(spaceOf(input)).halo, input.getType());
+  if (failed(function.insertArgument(place, type, attributes.getDictionary(b.getContext()), input.getLoc())))
+    return Value();
+  ++numFixed;
+  remarkPassed(function, DEBUG_TYPE, "fixed", [&] {
+    return "input '" + name.str() + "' does not change: its rows of @" + spaceOf(input).getValue().str() +
+           " of other ranks are an input";
+  });
+  return function.getArgument(place);
+}
+
 /// What is transferred already, or will be because of another use, costs nothing more.
 bool Distributor::isReadByOthers(Value value) {
   return ofHalo.contains(value) || llvm::any_of(value.getUsers(), [&](Operation *user) {
@@ -49,7 +82,7 @@ bool Distributor::isReadByOthers(Value value) {
 }
 
 Distributor::HaloPrice Distributor::priceOfHalo(Value value) {
-  if (isReadByOthers(value))
+  if (isReadByOthers(value) || isFixed(value))
     return {};
   HaloPrice whole{rowBytes(value), 0};
   auto [known, fresh] = haloPrices.try_emplace(value, whole);
@@ -62,7 +95,8 @@ Distributor::HaloPrice Distributor::priceOfHalo(Value value) {
 
 bool Distributor::isRemade(Value value, HaloPrice &price) {
   Operation *op = value.getDefiningOp();
-  if (!op || !op->hasTrait<RowFunction>() || isa<RandomOp>(op))
+  // A gradient is by what a variable is on all ranks: what others read goes back to it.
+  if (!op || !op->hasTrait<RowFunction>() || isa<RandomOp, VariableOp>(op))
     return false;
   price = {};
   llvm::SetVector<Value> rows;
@@ -83,6 +117,9 @@ bool Distributor::isRemade(Value value, HaloPrice &price) {
 Value Distributor::rowsOfHalo(Value value, bool forGradient) {
   if (Value made = ofHalo.lookup(value))
     return made;
+  if (isFixed(value))
+    if (Value given = insertHaloOf(value))
+      return ofHalo[value] = given;
   const RemoteMaps::Halo &halo = maps.haloOf(spaceOf(value));
   auto features = [](Value value) { return std::to_string(getFeatureElements(value.getType())); };
   OpBuilder b(function.getContext());

@@ -21,14 +21,15 @@ namespace gnnc {
 
 class Distributor {
 public:
-  /// `operationsPerByte`: what a byte less between ranks is worth.
-  Distributor(RemoteMaps &maps, mlir::func::FuncOp function, int64_t operationsPerByte)
-      : maps(maps), function(function), operationsPerByte(operationsPerByte),
+  /// `operationsPerByte`: what a byte less between ranks is worth. `fixed`: inputs whose halo is given.
+  Distributor(RemoteMaps &maps, mlir::func::FuncOp function, int64_t operationsPerByte,
+              llvm::ArrayRef<std::string> fixed)
+      : maps(maps), function(function), operationsPerByte(operationsPerByte), fixed(fixed),
         all(mlir::FlatSymbolRefAttr::get(function.getContext(), mpdfg::kAllMap)) {}
 
   mlir::LogicalResult run();
 
-  int64_t numExchanged = 0, numRemade = 0, numReturned = 0, numCombined = 0, numVaried = 0, numSplit = 0;
+  int64_t numExchanged = 0, numRemade = 0, numReturned = 0, numCombined = 0, numVaried = 0, numSplit = 0, numFixed = 0;
 
 private:
   using Value = mlir::Value;
@@ -84,6 +85,9 @@ private:
   };
   HaloPrice priceOfHalo(Value value);
   bool isReadByOthers(Value value);
+  /// Whether it is an input whose rows of the halo are an input, too; and that.
+  bool isFixed(Value value);
+  Value insertHaloOf(Value input);
   /// Whether rows of the halo are made there, of what has fewer bytes.
   bool isRemade(Value value, HaloPrice &price);
   Value move(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
@@ -138,6 +142,7 @@ private:
   RemoteMaps &maps;
   mlir::func::FuncOp function;
   int64_t operationsPerByte;
+  llvm::ArrayRef<std::string> fixed;
   Map all;
   llvm::DenseMap<Value, Value> varying, exchanged, ofHalo;
   llvm::DenseMap<Value, HaloPrice> haloPrices;    ///< known results of priceOfHalo

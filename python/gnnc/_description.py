@@ -23,6 +23,7 @@ class Value:
     gradient: bool = False  #: an input that is the gradient of an output
     source: str = ""  #: what it is computed from when a graph is prepared; see _sources.py
     numbers: bool = False  #: an input: says something of the elements' numbers in the whole graph; see ranks.py
+    halo_of: str = ""  #: an input: the rows of this other one that other ranks have
 
     def shape(self, extent: Callable[[str], int]) -> tuple[int, ...]:
         return ((extent(self.space),) if self.space is not None else ()) + self.dims
@@ -117,6 +118,7 @@ def parse(text: bytes | str) -> Description:
             bool(item.get("gradient", False)),
             item.get("source") or "",
             bool(item.get("numbers", False)),
+            item.get("halo_of") or "",
         )
 
     def values(key: str) -> dict[str, Value]:

@@ -227,6 +227,36 @@ class PartFile:
         return numbers.astype(integers).view(floats)  # integers in the memory of floating-point numbers
 
 
+def _exchange_rows(part: PartFile, space: str, rows: np.ndarray) -> np.ndarray:
+    """Rows of the halo of a space, of which these are the rank's own; all ranks call this at once."""
+    ranks = part.ranks
+    if ranks.size == 1:
+        return rows[:0]
+    counts = [part.tensors[f"{space}.{role}.counts"].tolist() for role in ("send", "halo")]
+    sends, receives = ((ctypes.c_int64 * ranks.size)(*of) for of in counts)
+    sent = np.ascontiguousarray(rows[part.sent(space)])
+    came = np.empty((sum(counts[1]), *rows.shape[1:]), rows.dtype)
+    row_bytes = rows.dtype.itemsize * int(np.prod(rows.shape[1:]))
+    error = _abi.ErrorRecord()
+    if ranks.record.device_type == _abi.CUDA:
+        import torch
+
+        on_device = torch.from_numpy(sent.view(np.uint8)).cuda()
+        arrived = torch.empty(came.nbytes, dtype=torch.uint8, device="cuda")
+        stream = torch.cuda.current_stream().cuda_stream
+        status = ranks.record.exchange(
+            None, on_device.data_ptr(), sends, arrived.data_ptr(), receives, row_bytes, stream, ctypes.pointer(error)
+        )
+        came = arrived.cpu().numpy().view(rows.dtype).reshape(came.shape)
+    else:
+        status = ranks.record.exchange(
+            None, sent.ctypes.data, sends, came.ctypes.data, receives, row_bytes, None, ctypes.pointer(error)
+        )
+    if status:
+        raise Error(f"rows of '{space}' of other ranks: {error.message.decode(errors='replace')}", status)
+    return came
+
+
 def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> Graph:
     """The part of a graph that `gnnc partition` wrote for this rank, prepared; all ranks call this at once.
 
@@ -253,6 +283,10 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
             value = part.dense(name, found.dims[0], np.float64 if wide else np.float32)
         elif found.numbers:
             value = part.numbers(found, graph.extent(found.space or ""), wide)
+        elif found.halo_of:
+            if found.halo_of not in graph.inputs:
+                continue
+            value = _exchange_rows(part, (found.space or "").removesuffix(".halo"), graph.inputs[found.halo_of])
         elif name in tensors:
             value = tensors[name]
         else:

@@ -85,6 +85,12 @@ class ThreadRanks:
 
 class PartsTest(unittest.TestCase):
     def test_parts_train_as_the_whole_does(self) -> None:
+        self.train_parts()
+
+    def test_an_input_that_does_not_change_is_exchanged_once(self) -> None:
+        self.train_parts("--fixed", "x")
+
+    def train_parts(self, *options: str) -> None:
         with tempfile.TemporaryDirectory() as folder:
 
             def tool(*arguments: str) -> None:
@@ -92,7 +98,7 @@ class PartsTest(unittest.TestCase):
                 subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
             Path(folder, "net.gnn").write_text(MODEL)
-            tool("compile", "net.gnn", "--dtype", "f64", "--distributed", "-o", "net.so")
+            tool("compile", "net.gnn", "--dtype", "f64", "--distributed", *options, "-o", "net.so")
             tool("partition", str(GRAPH), "-k", str(SIZE), "--by", "random", "--model", "net.so", "-o", "parts")
             tool("train", "net.so", "--graph", str(GRAPH), "--epochs", "30", "--seed", "0", "--log", "log")
             with open(f"{folder}/log") as file:

@@ -74,9 +74,12 @@ llvm::Error Ranks::runRank(const ModelFile &model, const ProgramInfo &program, c
     const TensorInfo *info = infoOf(model.info(), name);
     std::string space = info->space.value_or("");
     bool inDigits = space + ".order" == name, isNumbers = space + ".global" == name;
-    if (!isNumbers && !inDigits && !tensors.count(name))
+    const std::string &givenAs = info->haloOf.empty() ? name : info->haloOf;
+    if (!isNumbers && !inDigits && !tensors.count(givenAs))
       continue; // It may be left out, or the model says what is missing.
-    Tensor own = isNumbers || inDigits ? numbersOf(space, rank, inDigits) : cut(tensors.at(name), space, rank);
+    Tensor own = isNumbers || inDigits  ? numbersOf(space, rank, inDigits)
+                 : info->haloOf.empty() ? cut(tensors.at(name), space, rank)
+                                        : cutHalo(tensors.at(givenAs), space, rank);
     memory.push_back(llvm::cantFail(HostTensor::create(name, info->type, own.shape)));
     for (size_t i = 0; i < own.data.size(); ++i)
       if (isNumbers && info->type == ElementType::F64)

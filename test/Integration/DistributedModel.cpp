@@ -61,6 +61,7 @@ mlir::OwningOpRef<mlir::ModuleOp> DistributedModel::lower(unsigned optLevel, boo
   options.distributed = distributed;
   if (distributed)
     options.along = along();
+  options.fixed = fixed;
   PhaseRunner runner(mlir::OwningOpRef<mlir::ModuleOp>(imported->clone()), options);
   if (mlir::failed(runner.runUntil(end)))
     return {};
@@ -76,6 +77,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> DistributedModel::compile(unsigne
   options.optimiseCode = optimise;
   options.gradient = options.distributed = true;
   options.along = along();
+  options.fixed = fixed;
   options.cpuLevels = {optLevel ? 3 : 0};
   return CompiledModel::create(model, options);
 }

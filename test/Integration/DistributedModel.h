@@ -33,6 +33,7 @@ public:
   Tensors tensorsFor(mlir::func::FuncOp function, const Graph &graph) const;
 
   std::optional<frontend::ModelSpec> spec;
+  std::vector<std::string> fixed; ///< inputs whose halo is given
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> imported;
 };

@@ -186,17 +186,24 @@ Tensor Ranks::numbersOf(llvm::StringRef space, int rank, bool inDigits) const {
   return {{int64_t(own.size())}, {own.begin(), own.end()}};
 }
 
-Tensor Ranks::cut(const Tensor &tensor, llvm::StringRef name, int rank) const {
-  const std::vector<int64_t> *own = elementsOf(name, rank);
-  if (!own)
-    return tensor;
+template <typename Number> static Tensor rowsOf(const Tensor &tensor, llvm::ArrayRef<Number> rows) {
   Tensor part = tensor;
   int64_t width = tensor.shape[0] ? int64_t(tensor.data.size()) / tensor.shape[0] : 0;
-  part.shape[0] = int64_t(own->size());
+  part.shape[0] = int64_t(rows.size());
   part.data.clear();
-  for (int64_t row : *own)
+  for (int64_t row : rows)
     part.data.insert(part.data.end(), tensor.data.begin() + row * width, tensor.data.begin() + (row + 1) * width);
   return part;
+}
+
+Tensor Ranks::cut(const Tensor &tensor, llvm::StringRef name, int rank) const {
+  const std::vector<int64_t> *own = elementsOf(name, rank);
+  return own ? rowsOf<int64_t>(tensor, *own) : tensor;
+}
+
+Tensor Ranks::cutHalo(const Tensor &tensor, llvm::StringRef space, int rank) const {
+  space.consume_back(".halo");
+  return rowsOf<int32_t>(tensor, partition->part(*dividedSpace(space), rank).halo);
 }
 
 llvm::Expected<Tensors> Ranks::putTogether(llvm::ArrayRef<Result> results) const {
@@ -247,11 +254,13 @@ llvm::Expected<Tensors> Ranks::run(mlir::ModuleOp distributed, llvm::StringRef n
       unsigned i = argument.getArgNumber();
       std::string label = function.getArgAttrOfType<mlir::StringAttr>(i, kNameAttr).str();
       std::string space = spaceOf(argument.getType());
-      auto given = tensors.find(label);
+      auto haloOf = function.getArgAttrOfType<mlir::StringAttr>(i, kHaloOfAttr);
+      auto given = tensors.find(haloOf ? haloOf.str() : label);
       bool isNumbers = bool(function.getArgAttr(i, kNumbersAttr));
       if (given == tensors.end() && !isNumbers)
         continue;
       Tensor own = isNumbers ? numbersOf(space, rank, !mpdfg::getFeatureShape(argument.getType()).empty())
+                   : haloOf  ? cutHalo(given->second, space, rank)
                              : cut(given->second, space, rank);
       RefTensor input(space.empty(), space.empty() ? 1 : own.shape[0],
                       llvm::ArrayRef(own.shape).drop_front(!space.empty()));

@@ -47,6 +47,8 @@ public:
 private:
   /// Rows of the part, if the value is on a divided space.
   Tensor cut(const Tensor &tensor, llvm::StringRef space, int rank) const;
+  /// Rows of the part's halo of `space` ("node.halo").
+  Tensor cutHalo(const Tensor &tensor, llvm::StringRef space, int rank) const;
   std::optional<size_t> dividedSpace(llvm::StringRef space) const;
   /// The numbers of a part's elements in the whole graph; null for values that all ranks have.
   const std::vector<int64_t> *elementsOf(llvm::StringRef space, int rank) const;

@@ -34,6 +34,7 @@ struct CompileArguments {
   bool distributed = false;
   std::vector<std::string> along;           ///< of a distributed model
   std::optional<int64_t> operationsPerByte; ///< of a distributed model
+  std::vector<std::string> fixed;           ///< inputs of a distributed model
   std::vector<std::string> without;         ///< optimisations to leave out
   int64_t statements = 0;                   ///< that a kernel may have; 0: the default
   bool remarks = false;

@@ -213,6 +213,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.gradient = arguments.gradient;
   options.distributed = arguments.distributed;
   options.along = arguments.along;
+  options.fixed = arguments.fixed;
   options.operationsPerByte = arguments.operationsPerByte;
   options.save = llvm::StringSwitch<SaveKind>(arguments.save)
                      .Case("none", SaveKind::None)

@@ -71,6 +71,7 @@ private:
   std::string title() const;
   std::vector<std::string> functions() const;
   Traffic trafficOf(llvm::StringRef function, const Part &part) const;
+  int64_t bytesBefore(const TensorInfo &input) const;
   int64_t reducedBytes(llvm::StringRef function) const;
   int64_t evaluate(const SymbolicExpr &expression, const Part &part) const;
   int64_t count(llvm::StringRef function, llvm::StringRef kind) const;
@@ -283,6 +284,18 @@ int64_t PartsInspector::reducedBytes(llvm::StringRef function) const {
   return bytes;
 }
 
+/// What all ranks together get of an input that does not change.
+int64_t PartsInspector::bytesBefore(const TensorInfo &input) const {
+  int64_t bytes = 0;
+  for (const Part &part : parts) {
+    int64_t own = part.extents.at(*input.space) * elementBytes(input.type);
+    for (int64_t size : input.dims)
+      own *= size;
+    bytes += own;
+  }
+  return bytes;
+}
+
 /// Of a kernel on one rank; of a collective one, once all ranks are there.
 double PartsInspector::secondsOf(const KernelInfo &kernel, const Part &part) const {
   double read = double(evaluate(kernel.read, part)), written = double(evaluate(kernel.written, part));
@@ -377,6 +390,9 @@ void PartsInspector::printText(llvm::raw_ostream &out) const {
     out << "  predicted: " << formatSeconds(time.seconds()) << ", of which " << formatSeconds(time.moves)
         << " between ranks\n";
   }
+  for (const TensorInfo &input : model.info().inputs)
+    if (!input.haloOf.empty())
+      out << "before the first run: " << input.name << ", " << formatBytes(uint64_t(bytesBefore(input))) << " in all\n";
   out << llvm::format("predicted for ranks with %g GFLOP/s and %g GB/s of memory each, links of %g GB/s each way and "
                       "%g us a step between ranks\n",
                       machine.compute, machine.bandwidth, machine.link, machine.latency);

@@ -111,6 +111,13 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->check(CLI::NonNegativeNumber)
       ->needs(distributed);
   command
+      ->add_option("--fixed", arguments.fixed,
+                   "With --distributed: inputs that are the same in all calls, which have no gradients. Their rows of "
+                   "other ranks' elements are exchanged once, before; separated by commas")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(distributed);
+  command
       ->add_option("--save", arguments.save,
                    "Which forward values to keep for the backward pass. none: only outputs, everything else is "
                    "recomputed; auto: what is expensive to recompute; all: everything, including values of edges")

@@ -110,7 +110,7 @@ llvm::Error ModelOnGraph::joinRanks() {
                                      "': expected parts of one partition, found others on "
                                      "ranks 0 and " +
                                      llvm::Twine(rank));
-  return llvm::Error::success();
+  return boundGraph->exchangeInputs(*ranks);
 }
 
 llvm::Expected<TuningText> TuningText::read(llvm::StringRef choice, llvm::StringRef model) {

@@ -52,14 +52,15 @@ namespace {
 using Error = function_ref<InFlightDiagnostic()>;
 
 LogicalResult verifyElsewhere(StringRef name, Error error) {
-  StringRef places = llvm::StringSwitch<StringRef>(name)
-                         .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
-                         .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr}, "an argument of a function")
-                         .Case(kUpdatesAttr, "a result of a function")
-                         .Cases({kSparseAttr, kExportedAttr, kDistributedAttr}, "a module")
-                         .Case(kSourceAttr, "a module or an argument of a function")
-                         .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
-                         .Default("");
+  StringRef places =
+      llvm::StringSwitch<StringRef>(name)
+          .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
+          .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr, kHaloOfAttr}, "an argument of a function")
+          .Case(kUpdatesAttr, "a result of a function")
+          .Cases({kSparseAttr, kExportedAttr, kDistributedAttr}, "a module")
+          .Case(kSourceAttr, "a module or an argument of a function")
+          .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
+          .Default("");
   if (places.empty())
     return error() << "is none of the mpdfg dialect's";
   return error() << "is for " << places << ", and found elsewhere";
@@ -176,7 +177,7 @@ LogicalResult MPDFGDialect::verifyRegionArgAttribute(Operation *op, unsigned, un
   }
   if (name == kSeedAttr || name == kNumbersAttr)
     return failed(verifyUnit(value, error)) ? failure() : verifyInput(function, argument, error);
-  if (name == kSourceAttr)
+  if (name == kSourceAttr || name == kHaloOfAttr)
     return failed(verifyName(value, error)) ? failure() : verifyInput(function, argument, error);
   return verifyElsewhere(name, error);
 }

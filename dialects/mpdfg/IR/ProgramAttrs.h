@@ -27,6 +27,8 @@ inline constexpr llvm::StringLiteral kFillAttr = "mpdfg.fill"; ///< f64: what an
 inline constexpr llvm::StringLiteral kSeedAttr = "mpdfg.seed"; ///< unit: the gradient of an output
 /// Unit: numbers of elements in the whole graph, written as `element` writes them.
 inline constexpr llvm::StringLiteral kNumbersAttr = "mpdfg.numbers";
+/// String: the input whose rows of elements of other ranks these are.
+inline constexpr llvm::StringLiteral kHaloOfAttr = "mpdfg.halo_of";
 // On results.
 inline constexpr llvm::StringLiteral kUpdatesAttr = "mpdfg.updates"; ///< ArgumentAttr; see getUpdated
 // On modules.

@@ -35,6 +35,8 @@
 
 namespace gnnc {
 
+class RunRanks;
+
 /// A graph's data in the form that one model needs. Points into the file and the description it was made from.
 class BoundGraph {
 public:
@@ -52,6 +54,9 @@ public:
   /// What part of a graph the file is, and for gnnc_api::prepare_part the rows that are exchanged.
   const GraphPart &part() const { return *filePart; }
   llvm::ArrayRef<gnnc_row_counts> rowCounts() const { return counts; }
+  /// Fills the rows of other ranks of inputs that do not change (TensorInfo::haloOf): all ranks call it together,
+  /// before `inputs` are read.
+  llvm::Error exchangeInputs(const RunRanks &ranks);
   /// Extent of a root or static space of the model.
   std::optional<int64_t> extent(llvm::StringRef space) const;
 
@@ -72,6 +77,8 @@ private:
   llvm::Error bindComputedMap(const MapInfo &map);
   llvm::Error bindComputedInput(const TensorInfo &input);
   llvm::Error bindNumbers(const TensorInfo &input);
+  llvm::Error bindHalo(const TensorInfo &input);
+  const gnnc_binding *findInput(llvm::StringRef name) const;
   llvm::Error readPart();
   /// Of a whole graph: a space of elements of other ranks, or a map from one.
   bool isOfOtherRanks(llvm::StringRef name) const;

@@ -34,6 +34,8 @@ public:
   std::optional<int64_t> wholeExtent(llvm::StringRef space) const;
   /// The numbers of the part's own elements in the whole graph: each once, rising.
   llvm::Expected<std::vector<int64_t>> globalNumbers(llvm::StringRef space) const;
+  /// The part's own elements that others read, by rank.
+  llvm::Expected<std::vector<int64_t>> sentNumbers(llvm::StringRef space, int64_t own) const;
 
   /// That this is a part for the model: cut along the maps that it was compiled for.
   llvm::Error check(const ModelInfo &model) const;

@@ -51,6 +51,7 @@ struct TensorInfo {
   bool embedded = false; ///< a parameter or state that the object has values for
   std::string source;    ///< an input computed from the graph's integers; see GraphSource.h
   bool numbers = false;  ///< an input: the elements' numbers in the whole graph, as integers of the type's width
+  std::string haloOf;    ///< an input: the rows of this other one that other ranks have
   ElementType type = ElementType::F32;
 };
 

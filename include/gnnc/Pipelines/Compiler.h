@@ -61,6 +61,8 @@ struct CompileOptions {
   std::vector<std::string> along;
   /// Operations that are done a second time rather than one byte more is sent to another rank; unset: the default.
   std::optional<int64_t> operationsPerByte;
+  /// Inputs that do not change from call to call: what other ranks have of them is given (`x.halo`), not exchanged.
+  std::vector<std::string> fixed;
   /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory.
   /// Anything other than `AsComputed` requires a model that computes in float32, and computation stays in float32.
   Storage storage = Storage::AsComputed;

@@ -63,6 +63,7 @@ struct DifferentiatePipelineOptions {
   bool distributed = false;       ///< for ranks that have a part of the graph each
   std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
   int64_t operationsPerByte = kOperationsPerExchangedByte;
+  std::vector<std::string> fixed; ///< inputs whose rows of other ranks are an input, too
 };
 /// differentiate: replaces derivatives by the code that computes them. Before that, what ranks exchange is part of the
 /// program, so that it is differentiated too.
@@ -100,6 +101,7 @@ struct PhaseOptions {
   bool distributed = false;       ///< for ranks that have a part of the graph each
   std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
   int64_t operationsPerByte = kOperationsPerExchangedByte;
+  std::vector<std::string> fixed; ///< inputs whose rows of other ranks are an input, too
   SaveMode save = SaveMode::Auto;
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;

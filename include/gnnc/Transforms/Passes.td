@@ -87,7 +87,7 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     a static space is combined over all ranks. A softmax with members on several ranks is split into the largest number
     and the sum of powers of each owner. A value that all ranks have is marked with `vary` where it meets one that is
     divided. Random numbers of elements are made of the elements' numbers in the whole graph, which are a further
-    input. So are their places, by which a maximum's gradient goes to the member that one process would take. Tuples of a
+    input. So are rows of the halo of inputs that do not change (`fixed`), and the elements' places, by which a maximum's gradient goes to the member that one process would take. Tuples of a
     distinct space that no map leads to a rank's own elements are copied to each rank with members of them. Errors are
     winners among elements of several ranks, random numbers on distinct spaces, and what is about copied tuples.
 
@@ -95,8 +95,10 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
   }];
   let options = [ListOption<"along", "along", "std::string", "maps that root spaces go along">,
                  Option<"operationsPerByte", "operations-per-byte", "int64_t", "kOperationsPerExchangedByte",
-                        "operations that one byte less between ranks is worth">];
+                        "operations that one byte less between ranks is worth">,
+                 ListOption<"fixed", "fixed", "std::string", "inputs whose rows of other ranks are an input, too">];
   let statistics = [Statistic<"numExchanged", "exchanged", "Values whose rows are exchanged">,
+                    Statistic<"numFixed", "fixed", "Inputs that rows of the halo are given of">,
                     Statistic<"numRemade", "remade", "Values whose rows of the halo are made of others">,
                     Statistic<"numReturned", "returned", "Values that are brought back">,
                     Statistic<"numSplit", "split", "Softmaxes of members of several ranks">,

@@ -288,6 +288,8 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
         object["gradient"] = true;
       if (function.getArgAttr(i, kNumbersAttr))
         object["numbers"] = true;
+      if (auto of = function.getArgAttrOfType<StringAttr>(i, kHaloOfAttr))
+        object["halo_of"] = of.getValue();
       std::optional<mpdfg::Role> role = getRole(function, i);
       (role == mpdfg::Role::Param ? params : role == mpdfg::Role::State ? states : inputs).push_back(std::move(object));
     }

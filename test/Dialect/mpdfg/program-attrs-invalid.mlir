@@ -243,6 +243,11 @@ module attributes {mpdfg.distributed = "dst"} {}
 
 // -----
 
+// expected-error @+1 {{'func.func' op argument 0: attribute 'mpdfg.halo_of' is for an input, found a param}}
+func.func private @f(tensor<4xf32> {mpdfg.halo_of = "x", mpdfg.role = #mpdfg.role<param>})
+
+// -----
+
 // expected-error @+1 {{'func.func' op argument 0: attribute 'mpdfg.numbers' is for an input, found a state}}
 func.func private @f(tensor<4xf32> {mpdfg.numbers, mpdfg.role = #mpdfg.role<state>})
 
