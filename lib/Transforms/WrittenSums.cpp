@@ -17,8 +17,9 @@ void WrittenSums::restore() {
   for (ContractOp contract : made) {
     OpBuilder b(contract);
     Location loc = contract.getLoc();
-    Value mul =
-        BinaryOp::create(b, loc, contract.getLhs().getType(), BinaryKind::Mul, contract.getLhs(), contract.getRhs());
+    Value left = contract.getLhs(), right = contract.getRhs();
+    Type type = getResidency(left.getType()) ? left.getType() : right.getType(); // One of them may be shared.
+    Value mul = BinaryOp::create(b, loc, type, BinaryKind::Mul, left, right);
     Labels axes;
     for (int64_t axis : llvm::seq<int64_t>(0, shape.size()))
       if (!llvm::is_contained(contract.getOutLabels(), axis))
@@ -32,10 +33,13 @@ void WrittenSums::restore() {
 }
 
 void WrittenSums::visit(Value term) {
-  for (Operation *op : llvm::make_early_inc_range(term.getUsers())) {
+  // A product of the term with a sum that it is part of is found, and erased, on the way.
+  for (Operation *op : SmallVector<Operation *>(term.getUsers())) {
+    if (!seen.insert(op).second)
+      continue;
     auto binary = dyn_cast<BinaryOp>(op);
-    if (!binary || !seen.insert(op).second || binary.getLhs() == binary.getRhs() ||
-        getFeatureShape(binary.getLhs().getType()) != shape || getFeatureShape(binary.getRhs().getType()) != shape)
+    if (!binary || binary.getLhs() == binary.getRhs() || getFeatureShape(binary.getLhs().getType()) != shape ||
+        getFeatureShape(binary.getRhs().getType()) != shape)
       continue;
     if (binary.getKind() == BinaryKind::Add)
       visit(binary.getResult());

@@ -96,6 +96,30 @@ func.func @squared(%e: !edge8, %w: tensor<8x64xf32>) -> !edge1 {
   return %2 : !edge1
 }
 
+// Nor is what it is multiplied with, if that is a sum that it is part of.
+// CHECK-LABEL: func @squared_in_a_sum
+// CHECK: %[[A:.*]] = mpdfg.binary add %[[EW:.*]], %{{.*}}
+// CHECK: %[[P:.*]] = mpdfg.binary mul %[[EW]], %[[A]]
+// CHECK: mpdfg.fold sum %[[P]] [0]
+func.func @squared_in_a_sum(%e: !edge8, %k: !edge64, %w: tensor<8x64xf32>) -> !edge1 {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge8, tensor<8x64xf32> -> !edge64
+  %1 = mpdfg.binary add %0, %k : !edge64, !edge64 -> !edge64
+  %2 = mpdfg.binary mul %0, %1 : !edge64, !edge64 -> !edge64
+  %3 = mpdfg.fold sum %2 [0] : !edge64 -> !edge1
+  return %3 : !edge1
+}
+
+// A factor that all share, written number by number, and left so on GPUs.
+// ALONE-LABEL: func @written_shared
+// ALONE: %[[P:.*]] = mpdfg.binary mul %arg2, %{{.*}} : tensor<64xf32>, tensor<?x64xf32, #mpdfg.on<@edge>> -> tensor<?x64xf32, #mpdfg.on<@edge>>
+// ALONE: mpdfg.fold sum %[[P]] [0]
+func.func @written_shared(%e: !edge8, %w: tensor<8x64xf32>, %a: tensor<64xf32>) -> !edge1 {
+  %0 = mpdfg.contract %e [0], %w [0, 1] -> [1] : !edge8, tensor<8x64xf32> -> !edge64
+  %1 = mpdfg.binary mul %a, %0 : tensor<64xf32>, !edge64 -> !edge64
+  %2 = mpdfg.fold sum %1 [0] : !edge64 -> !edge1
+  return %2 : !edge1
+}
+
 // A score of the features alone: a weight of one number for each feature. Two weights meet, which is a kernel more on
 // GPUs, where they are left alone.
 // ALONE-LABEL: func @shared
