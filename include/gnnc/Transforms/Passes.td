@@ -698,6 +698,46 @@ def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def SplitUnrelatedRows : Pass<"split-unrelated-rows", "::mlir::ModuleOp"> {
+  let summary = "Give long rows whose axes have nothing in common sweeps of their own";
+  let description = [{
+    A sweep is cut along its parallel axes until a row's numbers fit the registers, and everything is repeated for each
+    tile. Where results have long rows (more than 512 numbers) of unrelated axes, that would be tiles of the
+    one for each tile of the other. Such results get sweeps of their own, which make again what they have in common:
+    tiles do that anyway.
+
+    ```mlir
+    func.func @f(%s: !node1, %a: tensor<600xf32>, %b: tensor<700xf32>) -> (!node600, !node700) {
+      %0:2 = mpk.sweep over @node(%s, %a, %b)
+          access [#mpk.access<owner>, #mpk.access<shared>, #mpk.access<shared>]
+          yields [#mpk.access<owner>, #mpk.access<owner>] {
+      ^bb0(%x: tensor<1xf32>, %p: tensor<600xf32>, %q: tensor<700xf32>):
+        %y = mpdfg.contract %x [0], %p [1] -> [1] : tensor<1xf32>, tensor<600xf32> -> tensor<600xf32>
+        %z = mpdfg.contract %x [0], %q [1] -> [1] : tensor<1xf32>, tensor<700xf32> -> tensor<700xf32>
+        mpk.yield %y, %z : tensor<600xf32>, tensor<700xf32>
+      } : (!node1, tensor<600xf32>, tensor<700xf32>) -> (!node600, !node700)
+      return %0#0, %0#1 : !node600, !node700
+    }
+    // becomes
+    func.func @f(%s: !node1, %a: tensor<600xf32>, %b: tensor<700xf32>) -> (!node600, !node700) {
+      %0 = mpk.sweep over @node(%a, %s) access [#mpk.access<shared>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%p: tensor<600xf32>, %x: tensor<1xf32>):
+        %y = mpdfg.contract %x [0], %p [1] -> [1] : tensor<1xf32>, tensor<600xf32> -> tensor<600xf32>
+        mpk.yield %y : tensor<600xf32>
+      } : (tensor<600xf32>, !node1) -> !node600
+      %1 = mpk.sweep over @node(%b, %s) access [#mpk.access<shared>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%q: tensor<700xf32>, %x: tensor<1xf32>):
+        %z = mpdfg.contract %x [0], %q [1] -> [1] : tensor<1xf32>, tensor<700xf32> -> tensor<700xf32>
+        mpk.yield %z : tensor<700xf32>
+      } : (tensor<700xf32>, !node1) -> !node700
+      return %0, %1 : !node600, !node700
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Sweeps that were split">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def ExpandSoftmaxes : Pass<"expand-softmaxes", "::mlir::ModuleOp"> {
   let summary = "Softmaxes that are not online are written with their statistics";
   let description = [{

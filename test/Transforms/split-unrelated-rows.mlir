@@ -1,0 +1,113 @@
+// RUN: gnnc-opt %s --split-unrelated-rows -split-input-file | FileCheck %s
+
+!node1 = tensor<?xf32, #mpdfg.on<@node>>
+!node600 = tensor<?x600xf32, #mpdfg.on<@node>>
+!node700 = tensor<?x700xf32, #mpdfg.on<@node>>
+
+// Two long rows of axes that nothing brings together; the short result goes with the first.
+mpdfg.space @node root
+
+// CHECK-LABEL: func.func @apart
+// CHECK-SAME: (%[[S:.*]]: tensor<?xf32, {{.*}}>, %[[A:.*]]: tensor<600xf32>, %[[B:.*]]: tensor<700xf32>)
+// CHECK: %[[Y:.*]]:2 = mpk.sweep over @node(
+// CHECK-NOT: 700
+// CHECK: -> (tensor<?x600xf32, {{.*}}>, tensor<?xf32, {{.*}}>)
+// CHECK: %[[Z:.*]] = mpk.sweep over @node(
+// CHECK-NOT: 600
+// CHECK: -> tensor<?x700xf32, {{.*}}>
+// CHECK: return %[[Y]]#0, %[[Z]], %[[Y]]#1
+func.func @apart(%s: !node1, %a: tensor<600xf32>, %b: tensor<700xf32>) -> (!node600, !node700, !node1) {
+  %0:3 = mpk.sweep over @node(%s, %a, %b)
+      access [#mpk.access<owner>, #mpk.access<shared>, #mpk.access<shared>]
+      yields [#mpk.access<owner>, #mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%x: tensor<f32>, %p: tensor<600xf32>, %q: tensor<700xf32>):
+    %t = mpdfg.unary tanh %x : tensor<f32> -> tensor<f32>
+    %y = mpdfg.contract %t [], %p [0] -> [0] : tensor<f32>, tensor<600xf32> -> tensor<600xf32>
+    %z = mpdfg.contract %t [], %q [0] -> [0] : tensor<f32>, tensor<700xf32> -> tensor<700xf32>
+    mpk.yield %y, %z, %t : tensor<600xf32>, tensor<700xf32>, tensor<f32>
+  } : (!node1, tensor<600xf32>, tensor<700xf32>) -> (!node600, !node700, !node1)
+  return %0#0, %0#1, %0#2 : !node600, !node700, !node1
+}
+
+// -----
+
+!node1 = tensor<?xf32, #mpdfg.on<@node>>
+!edge600 = tensor<?x600xf32, #mpdfg.on<@edge>>
+!node600 = tensor<?x600xf32, #mpdfg.on<@node>>
+!node600x700 = tensor<?x600x700xf32, #mpdfg.on<@node>>
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+// An axis that both have keeps them together, and so does one that is not long.
+// CHECK-LABEL: func.func @together
+// CHECK: %[[Y:.*]]:2 = mpk.sweep over @node
+// CHECK: return %[[Y]]#0, %[[Y]]#1
+func.func @together(%s: !node600, %b: tensor<700xf32>) -> (!node600, !node600x700) {
+  %0:2 = mpk.sweep over @node(%s, %b)
+      access [#mpk.access<owner>, #mpk.access<shared>] yields [#mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%x: tensor<600xf32>, %q: tensor<700xf32>):
+    %y = mpdfg.unary tanh %x : tensor<600xf32> -> tensor<600xf32>
+    %z = mpdfg.contract %y [0], %q [1] -> [0, 1] : tensor<600xf32>, tensor<700xf32> -> tensor<600x700xf32>
+    mpk.yield %y, %z : tensor<600xf32>, tensor<600x700xf32>
+  } : (!node600, tensor<700xf32>) -> (!node600, !node600x700)
+  return %0#0, %0#1 : !node600, !node600x700
+}
+
+// -----
+
+!node300 = tensor<?x300xf32, #mpdfg.on<@node>>
+!node700 = tensor<?x700xf32, #mpdfg.on<@node>>
+
+mpdfg.space @node root
+
+// CHECK-LABEL: func.func @short
+// CHECK: %[[Y:.*]]:2 = mpk.sweep over @node
+// CHECK: return %[[Y]]#0, %[[Y]]#1
+func.func @short(%s: !node300, %t: !node700) -> (!node300, !node700) {
+  %0:2 = mpk.sweep over @node(%s, %t)
+      access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>, #mpk.access<owner>] {
+  ^bb0(%x: tensor<300xf32>, %q: tensor<700xf32>):
+    %y = mpdfg.unary tanh %x : tensor<300xf32> -> tensor<300xf32>
+    %z = mpdfg.unary tanh %q : tensor<700xf32> -> tensor<700xf32>
+    mpk.yield %y, %z : tensor<300xf32>, tensor<700xf32>
+  } : (!node300, !node700) -> (!node300, !node700)
+  return %0#0, %0#1 : !node300, !node700
+}
+
+// -----
+
+!node1 = tensor<?xf32, #mpdfg.on<@node>>
+!edge600 = tensor<?x600xf32, #mpdfg.on<@edge>>
+!node600 = tensor<?x600xf32, #mpdfg.on<@node>>
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+// What is accumulated from members and what is summed over everything; a row that is summed up relates nothing.
+// CHECK-LABEL: func.func @sums
+// CHECK: %[[Y:.*]] = mpk.sweep over @node along @dst
+// CHECK: mpk.accumulate sum
+// CHECK-NOT: shared :
+// CHECK: -> tensor<?x600xf32, {{.*}}>
+// CHECK: %[[Z:.*]] = mpk.sweep over @node along @dst
+// CHECK: mpk.accumulate sum
+// CHECK: mpk.accumulate sum {{.*}} shared
+// CHECK: -> tensor<700xf32>
+// CHECK: return %[[Y]], %[[Z]]
+func.func @sums(%e: !edge600, %b: tensor<700xf32>) -> (!node600, tensor<700xf32>) {
+  %0:2 = mpk.sweep over @node along @dst(%e, %e, %b)
+      access [#mpk.access<member>, #mpk.access<member>, #mpk.access<shared>]
+      yields [#mpk.access<owner>, #mpk.access<shared>] {
+  ^bb0(%x: tensor<600xf32>, %v: tensor<600xf32>, %q: tensor<700xf32>):
+    %s = mpk.accumulate sum %x : tensor<600xf32>
+    %d = mpdfg.contract %v [0], %v [0] -> [] : tensor<600xf32>, tensor<600xf32> -> tensor<f32>
+    %a = mpk.accumulate sum %d : tensor<f32>
+    %z = mpdfg.contract %a [], %q [0] -> [0] : tensor<f32>, tensor<700xf32> -> tensor<700xf32>
+    %t = mpk.accumulate sum %z shared : tensor<700xf32>
+    mpk.yield %s, %t : tensor<600xf32>, tensor<700xf32>
+  } : (!edge600, !edge600, tensor<700xf32>) -> (!node600, tensor<700xf32>)
+  return %0#0, %0#1 : !node600, tensor<700xf32>
+}
