@@ -93,6 +93,13 @@ private:
   Id spread();
   Id pattern();
 
+  // Several factors (RandomFactors.cpp).
+  Id weighted(Id x, const frontend::Axis &of, const frontend::Axis &fresh);
+  Id scoreOf(Id x);
+  Id outerProduct(Id x);
+  Id matrixOf(Id x);
+  void factors();
+
   void outputs();
 
   struct Facts {
@@ -100,6 +107,7 @@ private:
     double scale = 1;
   };
 
+  uint64_t seedNumber;
   Random random;
   BodySize body;
   frontend::ModelBuilder builder;

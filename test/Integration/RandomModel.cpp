@@ -20,7 +20,8 @@ using frontend::kNone;
 using frontend::MaybeId;
 
 Generator::Generator(const RandomSeed &seed)
-    : random(seed.number), body(seed.body), builder([](frontend::Loc, const std::string &message) {
+    : seedNumber(seed.number), random(seed.number), body(seed.body),
+      builder([](frontend::Loc, const std::string &message) {
         // The generator asks for nothing that does not fit.
         ADD_FAILURE() << "the random model is wrong: " << message;
       }) {}
@@ -261,6 +262,8 @@ frontend::ModelSpec Generator::run() {
   for (int64_t n = body == BodySize::Small ? random.between(2, 6) : random.between(4, 18); n > 0; --n)
     keep(random.chance(50) ? pattern() : step());
   outputs();
+  if (seedNumber % 3 == 0)
+    factors();
   std::optional<frontend::ModelSpec> model = builder.finish("random", /*doublePrecision=*/random.chance(20), {});
   if (!model)
     llvm::report_fatal_error("the random model is wrong");
