@@ -87,24 +87,45 @@ static bool isIntegerVector(const FileTensor *tensor) {
   return tensor && tensor->type && !isFloat(*tensor->type) && tensor->shape.size() == 1;
 }
 
-/// Where the graph has classes and a split, and `logits` is one row of scores for each node: how many test nodes have
-/// their greatest score at their class, and of how many. The first of equal scores counts. An output of another name
-/// may be anything.
-static std::array<int64_t, 2> countRight(const SafetensorsFile &graph, const HostTensor &scores,
-                                         const TensorInfo &info) {
-  const FileTensor *classes = graph.find("y"), *test = graph.find("test_idx");
-  bool fits = info.name == "logits" && isIntegerVector(classes) && isIntegerVector(test) && info.space == "node" &&
-              info.dims.size() == 1 && info.dims[0] > 1 && classes->elements == scores.shape()[0];
-  if (!fits)
-    return {0, 0};
-  int64_t width = info.dims[0], right = 0, counted = 0;
-  for (int64_t i = 0; i < test->elements; ++i) {
-    int64_t node = integerAt(*test, i);
-    if (node < 0 || node >= classes->elements)
-      return {0, 0};
-    int64_t expected = integerAt(*classes, node);
-    if (expected >= width)
-      return {0, 0};
+/// Classes of nodes, and the nodes that a model is tested on.
+struct Split {
+  const FileTensor *classes, *test;
+};
+
+/// Where the graph has classes and a split, and an output is one row of scores for each node. An output that is not
+/// called `logits` may be anything.
+static std::optional<Split> findSplit(const SafetensorsFile &graph, const TensorInfo &info,
+                                      std::optional<int64_t> nodes) {
+  Split split = {graph.find("y"), graph.find("test_idx")};
+  bool fits = info.name == "logits" && isIntegerVector(split.classes) && isIntegerVector(split.test) &&
+              info.space == "node" && info.dims.size() == 1 && info.dims[0] > 1 && split.classes->elements == nodes;
+  return fits ? std::optional(split) : std::nullopt;
+}
+
+/// Before the model runs: whether all nodes and classes of the split are some.
+static llvm::Error checkSplit(const ModelOnGraph &onGraph, const std::string &path, const TensorInfo &info) {
+  std::optional<Split> split = findSplit(onGraph.graph(), info, onGraph.extents()("node"));
+  for (int64_t i = 0; split && i < split->test->elements; ++i) {
+    int64_t node = integerAt(*split->test, i), nodes = split->classes->elements;
+    if (node < 0 || node >= nodes)
+      return llvm::createStringError("graph '" + path + "': number " + llvm::Twine(i) +
+                                     " of 'test_idx': expected a node from 0 to " + llvm::Twine(nodes - 1) +
+                                     ", found " + llvm::Twine(node));
+    int64_t found = integerAt(*split->classes, node);
+    if (found >= info.dims[0])
+      return llvm::createStringError("graph '" + path + "': class of node " + llvm::Twine(node) +
+                                     " in 'y': expected one from 0 to " + llvm::Twine(info.dims[0] - 1) +
+                                     ", as output 'logits' has " + llvm::Twine(info.dims[0]) +
+                                     " scores, or a negative number for none, found " + llvm::Twine(found));
+  }
+  return llvm::Error::success();
+}
+
+/// How many test nodes have their greatest score at their class, and of how many. The first of equal scores counts.
+static std::array<int64_t, 2> countRight(const Split &split, const HostTensor &scores) {
+  int64_t width = scores.shape()[1], right = 0, counted = 0;
+  for (int64_t i = 0; i < split.test->elements; ++i) {
+    int64_t node = integerAt(*split.test, i), expected = integerAt(*split.classes, node);
     if (expected < 0) // unlabelled
       continue;
     int64_t best = 0;
@@ -120,7 +141,9 @@ static std::array<int64_t, 2> countRight(const SafetensorsFile &graph, const Hos
 /// Of all ranks together.
 static llvm::Error printAccuracy(const SafetensorsFile &graph, const HostTensor &scores, const TensorInfo &info,
                                  llvm::raw_ostream &out) {
-  std::array<int64_t, 2> found = countRight(graph, scores, info);
+  std::array<int64_t, 2> found = {0, 0};
+  if (std::optional<Split> split = findSplit(graph, info, scores.shape().empty() ? 0 : scores.shape()[0]))
+    found = countRight(*split, scores);
   if (const RunRanks *ranks = runRanks()) {
     std::vector<std::array<int64_t, 2>> all(size_t(ranks->size()));
     if (llvm::Error error = ranks->gather(found.data(), all.data(), sizeof found))
@@ -201,6 +224,11 @@ int gnnc::runModel(const RunArguments &arguments) {
   if (onGraph.divided())
     if (llvm::Error error = onGraph.divided()->take(*params))
       return fail(std::move(error));
+  bool isMeasured = !arguments.params.empty() || given == 0;
+  for (const TensorInfo &output : program.outputs)
+    if (isMeasured)
+      if (llvm::Error error = checkSplit(onGraph, arguments.graph, output))
+        return fail(std::move(error));
   Stopwatch watch;
   if (llvm::Error error = onGraph.run(*params))
     return fail(std::move(error));
@@ -237,7 +265,7 @@ int gnnc::runModel(const RunArguments &arguments) {
   llvm::ArrayRef<HostTensor> outputs = onGraph.divided() ? llvm::ArrayRef(collected) : onGraph.program().outputs();
   for (auto [tensor, output] : llvm::zip_equal(outputs, program.outputs))
     printOutput(tensor, output, out);
-  if (!arguments.params.empty() || given == 0)
+  if (isMeasured)
     for (auto [tensor, output] : llvm::zip_equal(onGraph.program().outputs(), program.outputs))
       if (llvm::Error error = printAccuracy(onGraph.graph(), tensor, output, out))
         return fail(std::move(error));
