@@ -99,16 +99,18 @@ struct Temporary {
   }
 };
 
+} // namespace
+
 /// What to write to so that a whole file takes the place of `path` in the end.
-struct Target {
+struct PendingFile::Target {
   llvm::SmallString<256> name;              ///< without links
   std::optional<llvm::sys::fs::perms> mode; ///< of the file that is there
   std::optional<Temporary> file;            ///< none for a device or a pipe, which a rename would replace by a file
+
+  static llvm::Expected<Target> open(llvm::StringRef path);
 };
 
-} // namespace
-
-static llvm::Expected<Target> openTarget(llvm::StringRef path) {
+llvm::Expected<PendingFile::Target> PendingFile::Target::open(llvm::StringRef path) {
   namespace fs = llvm::sys::fs;
   fs::file_status status;
   bool exists = !fs::status(path, status) && fs::exists(status);
@@ -135,7 +137,7 @@ static llvm::Expected<Target> openTarget(llvm::StringRef path) {
 }
 
 llvm::Error gnnc::checkOutputFile(llvm::StringRef path) {
-  llvm::Expected<Target> target = openTarget(path);
+  llvm::Expected<PendingFile::Target> target = PendingFile::Target::open(path);
   if (!target)
     return target.takeError();
   if (target->file)
@@ -143,30 +145,54 @@ llvm::Error gnnc::checkOutputFile(llvm::StringRef path) {
   return llvm::Error::success();
 }
 
-llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
-  llvm::Expected<Target> target = openTarget(path);
-  if (!target)
-    return target.takeError();
-  if (!target->file)
-    return writeDirectly(path, write);
-  Temporary *temporary = &*target->file;
+PendingFile::PendingFile() = default;
+PendingFile::PendingFile(PendingFile &&) = default;
+
+PendingFile::~PendingFile() {
+  if (target)
+    target->file->discard();
+}
+
+llvm::Expected<PendingFile> PendingFile::write(llvm::StringRef path,
+                                               llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::Expected<Target> opened = Target::open(path);
+  if (!opened)
+    return opened.takeError();
+  PendingFile result;
+  result.path = path.str();
+  if (!opened->file) {
+    if (llvm::Error error = writeDirectly(path, write))
+      return std::move(error);
+    return std::move(result);
+  }
+  result.target = std::make_unique<Target>(std::move(*opened)); // discarded on errors
+  Temporary &temporary = *result.target->file;
   std::error_code failed;
   {
-    llvm::raw_fd_ostream out(temporary->descriptor, /*shouldClose=*/false);
+    llvm::raw_fd_ostream out(temporary.descriptor, /*shouldClose=*/false);
     write(out);
     out.flush();
     failed = out.error();
     out.clear_error(); // an unread error would end the process in the destructor
   }
-  if (!failed && target->mode)
-    failed = llvm::sys::fs::setPermissions(temporary->descriptor, *target->mode);
-  if (failed) {
-    temporary->discard();
+  if (!failed && result.target->mode)
+    failed = llvm::sys::fs::setPermissions(temporary.descriptor, *result.target->mode);
+  if (failed)
     return cannotWrite(path, failed);
-  }
-  if (std::error_code code = temporary->keep(target->name))
-    return cannotWrite(path, code);
+  return std::move(result);
+}
+
+llvm::Error PendingFile::keep() {
+  std::unique_ptr<Target> last = std::move(target);
+  if (last)
+    if (std::error_code code = last->file->keep(last->name))
+      return cannotWrite(path, code);
   return llvm::Error::success();
+}
+
+llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write) {
+  llvm::Expected<PendingFile> file = PendingFile::write(path, write);
+  return file ? file->keep() : file.takeError();
 }
 
 llvm::Error gnnc::writeOutputFile(llvm::StringRef path, llvm::StringRef bytes) {

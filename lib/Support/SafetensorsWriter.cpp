@@ -43,6 +43,11 @@ llvm::Error SafetensorsWriter::addEntry(Entry entry) {
 }
 
 llvm::Error SafetensorsWriter::write(llvm::StringRef path) const {
+  llvm::Expected<PendingFile> file = prepare(path);
+  return file ? file->keep() : file.takeError();
+}
+
+llvm::Expected<PendingFile> SafetensorsWriter::prepare(llvm::StringRef path) const {
   // Wider elements first: then every tensor is aligned without padding, and the first one to 64 bytes.
   std::vector<const Entry *> order;
   for (int64_t width : {8, 4, 2, 1})
@@ -78,7 +83,7 @@ llvm::Error SafetensorsWriter::write(llvm::StringRef path) const {
   text.flush();
   header.resize(llvm::alignTo(8 + header.size(), 64) - 8, ' ');
 
-  return writeOutputFile(path, [&](llvm::raw_ostream &file) {
+  return PendingFile::write(path, [&](llvm::raw_ostream &file) {
     char length[8];
     llvm::support::endian::write64le(length, header.size());
     file.write(length, sizeof(length));

@@ -16,12 +16,12 @@
 
 using namespace gnnc;
 
-static llvm::Error writeParameters(const std::string &path, const frontend::ImportedModel &model) {
+static llvm::Expected<PendingFile> prepareParameters(const std::string &path, const frontend::ImportedModel &model) {
   SafetensorsWriter writer;
   for (const frontend::ImportedTensor &tensor : model.parameters)
     if (llvm::Error error = writer.add(tensor.name, ElementType::F32, tensor.shape, tensor.numbers.data()))
-      return error;
-  return writer.write(path);
+      return std::move(error);
+  return writer.prepare(path);
 }
 
 int gnnc::runImport(const ImportArguments &arguments) {
@@ -31,18 +31,20 @@ int gnnc::runImport(const ImportArguments &arguments) {
   llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
   if (!model)
     return fail(model.takeError());
-  bool isPrinted = arguments.output.empty() || arguments.output == "-";
-  if (!isPrinted) // Before there are parameters without a text.
-    if (llvm::Error error = checkOutputFile(arguments.output))
-      return fail(std::move(error));
-  if (!arguments.paramsOut.empty())
-    if (llvm::Error error = writeParameters(arguments.paramsOut, *model))
-      return fail(std::move(error));
-  if (isPrinted) {
-    llvm::outs() << model->text;
-    return ExitOk;
+  // The text and its parameters are both there in the end, or neither is.
+  std::optional<PendingFile> parameters;
+  if (!arguments.paramsOut.empty()) {
+    llvm::Expected<PendingFile> written = prepareParameters(arguments.paramsOut, *model);
+    if (!written)
+      return fail(written.takeError());
+    parameters.emplace(std::move(*written));
   }
-  if (llvm::Error error = writeOutputFile(arguments.output, model->text))
+  if (arguments.output.empty() || arguments.output == "-")
+    llvm::outs() << model->text;
+  else if (llvm::Error error = writeOutputFile(arguments.output, model->text))
     return fail(std::move(error));
+  if (parameters)
+    if (llvm::Error error = parameters->keep())
+      return fail(std::move(error));
   return ExitOk;
 }

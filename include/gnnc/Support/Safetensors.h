@@ -15,6 +15,7 @@
 #ifndef GNNC_SUPPORT_SAFETENSORS_H
 #define GNNC_SUPPORT_SAFETENSORS_H
 
+#include "gnnc/Support/OutputFile.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
@@ -101,6 +102,8 @@ public:
   llvm::Error addLike(const FileTensor &tensor, const void *data);
   /// Writes a temporary file beside `path` and renames it: `path` is never half-written.
   llvm::Error write(llvm::StringRef path) const;
+  /// The same up to the renaming.
+  llvm::Expected<PendingFile> prepare(llvm::StringRef path) const;
 
 private:
   struct Entry {
