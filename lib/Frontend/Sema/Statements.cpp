@@ -18,8 +18,10 @@ static constexpr int64_t maxRepeat = 4096;
 /// The body of a layer: statements, then the expression that is its result.
 MaybeOperand Statements::runBody(const std::vector<ast::Statement> &body, Loc end) {
   if (body.empty() || !std::holds_alternative<ast::ExprPtr>(body.back().node)) {
+    unsigned before = diagnostics.errorCount();
     runBlock(body);
-    error(end, "a layer must end with an expression, which is its result");
+    if (diagnostics.errorCount() == before)
+      error(end, "a layer must end with an expression, which is its result");
     if (auto *let = body.empty() ? nullptr : std::get_if<ast::LetStmt>(&body.back().node); let && let->minus)
       diagnostics.note(*let->minus, "this '-' is subtracted from the statement before it; end that one with ';' or "
                                     "write '(-...)' to start an expression");

@@ -42,7 +42,7 @@ bool Parser::parseStatement(std::vector<Statement> &body, Where where) {
                                           "an expression whose value is not used"
                                         : "expected a statement such as 'let name = ...', found an expression whose "
                                           "value is not used");
-      return true;
+      return false; // what follows on the line belongs to the same mistake
     }
     body.push_back({std::move(value)});
     return true;

@@ -163,6 +163,19 @@ TEST(Errors, Results) {
             "6:2: only the last statement of a layer is an expression; the value of this one is not used");
 }
 
+TEST(Errors, OneForOneCause) {
+  auto count = [](const std::string &text) { return tryLoad(text).diagnostics.size(); };
+  const std::string model = "\nmodel M {\n  input x: node[a = 2]\n  output y = L(x)\n}";
+  // A result that is taken for part of the statement before it.
+  EXPECT_EQ(count("layer L(x: node[k]) -> node[k] {\n  let y = relu(x)\n  - y\n}" + model), 1u);
+  EXPECT_EQ(count("layer L(x: node[k]) -> node[k] {\n  let y = x +\n}" + model), 1u);
+  EXPECT_EQ(count("layer L(x: node[k]) -> node[k] {\n  let y = zz\n}" + model), 1u);
+  EXPECT_EQ(count("model M {\n  input x: node[a = 2]\n  def h = x\n  output y = x\n}"), 1u);
+  EXPECT_EQ(count("model M {\n  input x: node[a = 2]\n  x + 1 = 3\n  output y = x\n}"), 1u);
+  EXPECT_EQ(count("model M {\n  input x: node[a = 2]\n  output y = zz\n}"), 1u);
+  EXPECT_EQ(count("model M {\n  input x: node[a = 2]\n  output = x\n}"), 1u);
+}
+
 TEST(Errors, Numbers) {
   EXPECT_EQ(errorOfExpr("9223372036854775807 + 1"), "5:21: 9223372036854775807 + 1 does not fit in 64 bits");
   EXPECT_EQ(errorOfExpr("2 ^ 64"), "5:3: 2 ^ 64 does not fit in 64 bits");
