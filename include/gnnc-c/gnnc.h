@@ -25,9 +25,9 @@
 |* context of its own), each of which has a part of the graph (`gnnc partition`). They prepare theirs with
 |* `prepare_part`, which is given the functions that move data between ranks, and then all run the same programs in the
 |* same order. Parameters and states that are shared are the same bits on all ranks before and after each run. Such a
-|* model may have inputs more, which `describe` marks with "numbers", on one rank alone too: `S.global`, for each element
-|* of S its number in the whole graph, an integer in the memory of a floating-point number; and `S.order`, the same as
-|* two floating-point numbers, number / 2^20 and what remains (of a static space: of 0, 1, 2, ...).
+|* model may have further inputs, which `describe` marks with "numbers", on one rank alone too: `S.global`, for each
+|* element of S its number in the whole graph, an integer in the memory of a floating-point number; and `S.order`, the
+|* same as two floating-point numbers, number / 2^20 and what remains (of a static space: of 0, 1, 2, ...).
 |*
 |* `open` takes the best code for CPUs that the model has and the processor runs. The environment variable
 |* GNNC_CPU_LEVEL (0: baseline, 3: x86-64-v3, 4: x86-64-v4) says that nothing above that level is taken, to test or

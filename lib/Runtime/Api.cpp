@@ -20,9 +20,8 @@ constexpr int kMaxThreads = 1024;
 constexpr int32_t kCPU = 1, kCUDA = 2; // DLPack's device types
 
 static Model compiledModel() {
-  return {gnnc_model_table,  gnnc_model_names,  gnnc_model_constants,   gnnc_model_variants,
-          gnnc_model_images, gnnc_model_driver, gnnc_model_preparation, gnnc_model_values,
-          gnnc_model_ranks};
+  return {gnnc_model_table,  gnnc_model_names,       gnnc_model_constants, gnnc_model_variants, gnnc_model_images,
+          gnnc_model_driver, gnnc_model_preparation, gnnc_model_values,    gnnc_model_ranks};
 }
 
 static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc_device_allocator *allocator,

@@ -88,19 +88,18 @@ def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                 I32EnumAttrCase<"Injection", 8, "injection">]>;
 
 def MPDFG_UnaryKind
-    : MPDFG_Enum<"UnaryKind", "an elementwise function of one operand",
-                 [I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
-                  I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">,
-                  I32EnumAttrCase<"Recip", 5, "recip">, I32EnumAttrCase<"Abs", 6, "abs">,
-                  I32EnumAttrCase<"Sign", 7, "sign">, I32EnumAttrCase<"Square", 8, "square">,
-                  I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">,
-                  I32EnumAttrCase<"Tanh", 11, "tanh">, I32EnumAttrCase<"Erf", 12, "erf">,
-                  I32EnumAttrCase<"Relu", 13, "relu">, I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">,
-                  I32EnumAttrCase<"Elu", 15, "elu">, I32EnumAttrCase<"Gelu", 16, "gelu">,
-                  I32EnumAttrCase<"Silu", 17, "silu">, I32EnumAttrCase<"Sigmoid", 18, "sigmoid">,
-                  I32EnumAttrCase<"Softplus", 19, "softplus">, I32EnumAttrCase<"Finite", 20, "finite">,
-                  I32EnumAttrCase<"Floor", 21, "floor">, I32EnumAttrCase<"Ceil", 22, "ceil">,
-                  I32EnumAttrCase<"Round", 23, "round">]>;
+    : MPDFG_Enum<
+          "UnaryKind", "an elementwise function of one operand",
+          [I32EnumAttrCase<"Neg", 0, "neg">, I32EnumAttrCase<"Exp", 1, "exp">, I32EnumAttrCase<"Log", 2, "log">,
+           I32EnumAttrCase<"Sqrt", 3, "sqrt">, I32EnumAttrCase<"Rsqrt", 4, "rsqrt">,
+           I32EnumAttrCase<"Recip", 5, "recip">, I32EnumAttrCase<"Abs", 6, "abs">, I32EnumAttrCase<"Sign", 7, "sign">,
+           I32EnumAttrCase<"Square", 8, "square">, I32EnumAttrCase<"Sin", 9, "sin">, I32EnumAttrCase<"Cos", 10, "cos">,
+           I32EnumAttrCase<"Tanh", 11, "tanh">, I32EnumAttrCase<"Erf", 12, "erf">, I32EnumAttrCase<"Relu", 13, "relu">,
+           I32EnumAttrCase<"LeakyRelu", 14, "leaky_relu">, I32EnumAttrCase<"Elu", 15, "elu">,
+           I32EnumAttrCase<"Gelu", 16, "gelu">, I32EnumAttrCase<"Silu", 17, "silu">,
+           I32EnumAttrCase<"Sigmoid", 18, "sigmoid">, I32EnumAttrCase<"Softplus", 19, "softplus">,
+           I32EnumAttrCase<"Finite", 20, "finite">, I32EnumAttrCase<"Floor", 21, "floor">,
+           I32EnumAttrCase<"Ceil", 22, "ceil">, I32EnumAttrCase<"Round", 23, "round">]>;
 
 def MPDFG_BinaryKind
     : MPDFG_Enum<"BinaryKind", "an elementwise function of two operands",

@@ -21,7 +21,8 @@ mpdfg.map @dst root from @edge to @node
 
 def passes(source: Path, llvm: Path) -> dict[str, str]:
     """Descriptions by argument."""
-    command = [str(llvm / "bin/llvm-tblgen"), "--dump-json", f"-I{llvm / 'include'}", str(source)]
+    include = source.resolve().parents[2]
+    command = [str(llvm / "bin/llvm-tblgen"), "--dump-json", f"-I{include}", f"-I{llvm / 'include'}", str(source)]
     records = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
     return {records[name]["argument"]: records[name]["description"] for name in records["!instanceof"]["PassBase"]}
 

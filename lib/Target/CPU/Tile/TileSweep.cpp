@@ -147,7 +147,8 @@ LogicalResult TileSweep::findRounds() {
     }
     // What an owner's own values accumulate to is known before the walk, but not to a piece without owners.
     bool accumulated = isa<mpk::AccumulateOp>(op) && sweep.getAlongAttr();
-    if (isa<mpk::SoftmaxOp>(op) || accumulated || (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
+    if (isa<mpk::SoftmaxOp>(op) || accumulated ||
+        (isOfTile(op.getResult(0)) && plan.phases.lookup(op.getResult(0)) > 0))
       late.insert(op.getResult(0));
     if (mpk::isTiled(&op)) {
       if (!isOfTile(op.getResult(0)))
