@@ -39,7 +39,7 @@ frontend::Id Generator::scoreOf(Id x) {
   Axes others;
   llvm::copy_if(value(product).axes, std::back_inserter(others),
                 [&](const frontend::Axis &axis) { return axis == fresh || random.chance(40); });
-  Id factor = random.chance(40) ? param(kNone, others) : tame(anyValueOn(residency(x)));
+  Id factor = random.chance(40) ? param(kNone, others) : tame(anyValueOn(residency(product)));
   if (!fits(product, factor))
     factor = narrow(factor, 1);
   Names common;
