@@ -86,6 +86,7 @@ private:
   bool cutInsert(InsertElementInst *insert);
   bool cutShuffle(ShuffleVectorInst *shuffle);
   bool takePiece(ShuffleVectorInst *shuffle);
+  bool takeNumber(ExtractElementInst *extract);
   Value *pieceOf(IRBuilder<> &builder, Value *from, int first, unsigned count);
   Value *numberAt(IRBuilder<> &builder, Value *from, unsigned lane);
   Value *join(IRBuilder<> &builder, const Pieces &pieces, FixedVectorType *type);
@@ -374,6 +375,17 @@ bool VectorCutter::takePiece(ShuffleVectorInst *shuffle) {
   return true;
 }
 
+/// One number of a vector that is there in pieces.
+bool VectorCutter::takeNumber(ExtractElementInst *extract) {
+  auto *from = dyn_cast<Instruction>(extract->getVectorOperand());
+  auto *lane = dyn_cast<ConstantInt>(extract->getIndexOperand());
+  if (!from || !isDone.lookup(from) || !lane || lane->getZExtValue() >= lanesOf(from))
+    return false;
+  IRBuilder<> builder(extract);
+  extract->replaceAllUsesWith(numberAt(builder, from, unsigned(lane->getZExtValue())));
+  return true;
+}
+
 bool VectorCutter::cutInstruction(Instruction *instruction) {
   if (auto *load = dyn_cast<LoadInst>(instruction))
     return cutLoad(load);
@@ -411,6 +423,7 @@ void VectorCutter::joinWhereUsed(Instruction *instruction) {
 void VectorCutter::run() {
   SmallVector<Instruction *> odd;
   SmallVector<ShuffleVectorInst *> parts;
+  SmallVector<ExtractElementInst *> numbers;
   SmallVector<StoreInst *> stores;
   ReversePostOrderTraversal<Function *> blocks(&function);
   for (BasicBlock *block : blocks)
@@ -420,6 +433,9 @@ void VectorCutter::run() {
       else if (auto *shuffle = dyn_cast<ShuffleVectorInst>(&instruction);
                shuffle && isOdd(shuffle->getOperand(0)->getType()))
         parts.push_back(shuffle);
+      else if (auto *extract = dyn_cast<ExtractElementInst>(&instruction);
+               extract && isOdd(extract->getVectorOperandType()))
+        numbers.push_back(extract);
       else if (auto *store = dyn_cast<StoreInst>(&instruction); store && isOdd(store->getValueOperand()->getType()))
         stores.push_back(store);
     }
@@ -439,6 +455,8 @@ void VectorCutter::run() {
       isDone[instruction] = cutInstruction(instruction);
   for (ShuffleVectorInst *shuffle : parts)
     isDone[shuffle] = takePiece(shuffle);
+  for (ExtractElementInst *extract : numbers)
+    isDone[extract] = takeNumber(extract);
   for (StoreInst *store : stores)
     isDone[store] = cutStore(store);
   for (Instruction *instruction : odd)
@@ -460,6 +478,9 @@ void VectorCutter::run() {
   for (ShuffleVectorInst *shuffle : parts)
     if (isDone.lookup(shuffle))
       erase(shuffle);
+  for (ExtractElementInst *extract : numbers)
+    if (isDone.lookup(extract))
+      erase(extract);
   for (Instruction *instruction : reverse(odd))
     if (isDone.lookup(instruction))
       erase(instruction);

@@ -150,6 +150,23 @@ Value FlatOps::select(Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, loc, nonzero, x, y);
 }
 
+/// LLVM takes a mask for one integer of as many bits. Beyond a register's 64 it must be a power of two: for others (257
+/// lanes) it may find no instructions with AVX-512 ("Cannot emit physreg copy instruction").
+Value FlatOps::any(Value mask) {
+  constexpr int64_t kBits = 64;
+  Value found;
+  for (int64_t first = 0, end = count(mask); first < end;) {
+    int64_t left = end - first, lanes = left <= kBits ? left : int64_t(llvm::bit_floor(uint64_t(left)));
+    auto part = llvm::to_vector(llvm::seq(first, first + lanes));
+    Value holds = lanes == 1
+                      ? Value(vector::ExtractOp::create(b, loc, mask, first))
+                      : vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, shuffle(mask, part)).getResult();
+    found = found ? Value(arith::OrIOp::create(b, loc, found, holds)) : holds;
+    first += lanes;
+  }
+  return found;
+}
+
 Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   int64_t n = count(x);
   auto number = [&](double value) { return splat(value, n); };

@@ -59,6 +59,8 @@ public:
   mlir::Value unary(mpdfg::UnaryKind kind, mlir::Value x, double alpha);
   mlir::Value binary(mpdfg::BinaryKind kind, mlir::Value x, mlir::Value y);
   mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  /// Whether a mask, one bit a lane, holds in any lane.
+  mlir::Value any(mlir::Value mask);
   mlir::Value fold(mpdfg::ReduceKind kind, mlir::Value value, Shape shape, llvm::ArrayRef<int64_t> axes);
   /// Adds the halves of the last axis while they have `size` numbers or more: of whole registers, so nothing is moved
   /// between lanes. `shape` becomes the result's.

@@ -116,9 +116,9 @@ Value FlatOps::sine(Value x, bool ofCosine) {
   int64_t lanes = count(x);
   SineBuilder builder(*this, b, loc, lanes);
   Value large = greater(math::AbsFOp::create(b, loc, x), splat(kLargestQuick, lanes));
-  Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, large);
+  Value isAnyLarge = any(large);
   auto integers = VectorType::get({lanes}, b.getI32Type());
-  auto branch = scf::IfOp::create(b, loc, TypeRange{type(lanes), integers}, any, true);
+  auto branch = scf::IfOp::create(b, loc, TypeRange{type(lanes), integers}, isAnyLarge, true);
   for (bool isLarge : {true, false}) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(isLarge ? branch.thenBlock() : branch.elseBlock());

@@ -47,7 +47,7 @@ void MemberStep::compute(Operation *op, FlatSweep::Values &values, unsigned row)
 void MemberStep::rescale(Value score, Value scoreShape, unsigned maximumSlot,
                          ArrayRef<std::pair<unsigned, Value>> scaled) {
   Value grows = flat.greater(score, now[maximumSlot]);
-  Value any = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, grows);
+  Value any = flat.any(grows);
   SmallVector<Type> types{score.getType()};
   for (auto [slot, like] : scaled)
     types.push_back(now[slot].getType());
@@ -68,7 +68,7 @@ void MemberStep::rescale(Value score, Value scoreShape, unsigned maximumSlot,
   // Where the sum of exponentials is still 0, so is all that they weigh: most owners have few members.
   Value total = now[maximumSlot + 1];
   Value counted = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, total, flat.splat(0, FlatOps::count(total)));
-  Value begun = vector::ReductionOp::create(b, loc, vector::CombiningKind::OR, counted);
+  Value begun = flat.any(counted);
   auto scale = scf::IfOp::create(b, loc, ValueRange(unscaled).getTypes(), begun, true);
   {
     OpBuilder::InsertionGuard further(b);
