@@ -94,8 +94,8 @@ def SplitJoinedRows : Pass<"split-joined-rows", "::mlir::ModuleOp"> {
 def ExpandSoftmaxes : Pass<"expand-softmaxes", "::mlir::ModuleOp"> {
   let summary = "Softmaxes that are not online are written with their statistics";
   let description = [{
-    A softmax whose weights are seen otherwise than in sums of the same walk takes two walks over the members: one finds shift and
-    scale, and a second one uses them. After this pass, the softmaxes that are left are online.
+    A softmax whose weights are seen otherwise than in sums of the same walk takes two walks over the members: one finds
+    shift and scale, and a second one uses them. After this pass, the softmaxes that are left are online.
 
     ```mlir
     func.func @f(%s: !edge8) -> !edge8 {
@@ -171,9 +171,9 @@ def SplitUnrelatedRows : Pass<"split-unrelated-rows", "::mlir::ModuleOp"> {
   let summary = "Give long rows whose axes have nothing in common sweeps of their own";
   let description = [{
     A sweep is cut along its parallel axes until a row's numbers fit the registers, and everything is repeated for each
-    tile. Where results have long rows (more than 512 numbers) of unrelated axes, that would be tiles of the
-    one for each tile of the other. Such results get sweeps of their own, which make again what they have in common:
-    tiles do that anyway.
+    tile. Where results have long rows (more than 512 numbers) of unrelated axes, that would be tiles of the one for
+    each tile of the other. Such results get sweeps of their own, which make again what they have in common: tiles do
+    that anyway.
 
     ```mlir
     func.func @f(%s: !node1, %a: tensor<600xf32>, %b: tensor<700xf32>) -> (!node600, !node700) {
