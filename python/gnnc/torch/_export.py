@@ -15,6 +15,7 @@ import inspect
 import io
 import itertools
 import logging
+import math
 import os
 import re
 import tempfile
@@ -39,6 +40,9 @@ from ._training import Training, make_functional
 #: How often torch may ask for other sizes before we give up.
 _ATTEMPTS = 6
 
+#: From here on an upper bound is torch's word for none.
+_UNBOUNDED = 2**62
+
 
 @dataclass
 class Artifact:
@@ -47,6 +51,7 @@ class Artifact:
     path: Path
     leaf_names: list[str | None]  #: of each leaf of (args, kwargs), the name in the program
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
+    bounds: list[tuple[int, int, int, float]]  #: of sizes that a branch depends on: leaf, dimension, least, largest
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
     output_tree: Any  #: torch's TreeSpec of the result
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
@@ -347,17 +352,34 @@ def _numbers(program: ExportedProgram) -> bytes:
     return b"".join(tensors[name].detach().cpu().contiguous().numpy().tobytes() for name in _integers(program))
 
 
+def _bound(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | None:
+    """The least and the largest size for which the module takes the branches that were exported; None: any. torch says
+    of every size that it is not 0 or 1, and so of row pointers that they are more than two: those bounds are not the
+    module's."""
+    known = program.range_constraints.get(size.node.expr)
+    if known is None:
+        return None
+    least = int(known.lower) if known.lower.is_Integer and known.lower > 3 else 0
+    largest = int(known.upper) if known.upper.is_Integer and known.upper < _UNBOUNDED else math.inf
+    return None if least == 0 and largest == math.inf else (least, largest)
+
+
 def describe(program: ExportedProgram, path: Path, training: Training) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
+    bounds: list[tuple[int, int, int, float]] = []
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     for spec in program.graph_signature.input_specs:
         if spec.kind is not InputKind.USER_INPUT or spec.arg.name in training.masks:
             continue
         if isinstance(spec.arg, TensorArgument):
             tensor = values[spec.arg.name]
-            fixed += [(len(leaf_names), d, size) for d, size in enumerate(tensor.shape) if isinstance(size, int)]
+            for d, size in enumerate(tensor.shape):
+                if isinstance(size, int):
+                    fixed.append((len(leaf_names), d, size))
+                elif (bound := _bound(program, size)) is not None:
+                    bounds.append((len(leaf_names), d, *bound))
             leaf_names.append(spec.arg.name)
         else:
             leaf_names.append(None)
@@ -374,4 +396,5 @@ def describe(program: ExportedProgram, path: Path, training: Training) -> Artifa
         else:
             raise CompileError(f"the module changes '{output.target}': return it instead")
     del outputs[len(outputs) - len(training.statistics) :]
-    return Artifact(path, leaf_names, fixed, outputs, program.call_spec.out_spec, _integers(program), training)
+    tree = program.call_spec.out_spec
+    return Artifact(path, leaf_names, fixed, bounds, outputs, tree, _integers(program), training)

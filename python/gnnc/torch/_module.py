@@ -148,7 +148,7 @@ class Specialization:
         for i, dimension, size in self.artifact.fixed:
             if leaves[i].dim() <= dimension or leaves[i].shape[dimension] != size:
                 return False
-        return True
+        return all(least <= leaves[i].shape[d] <= largest for i, d, least, largest in self.artifact.bounds)
 
     def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether it computes what the module, as it is now, does with these arguments."""

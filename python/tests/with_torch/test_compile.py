@@ -313,6 +313,19 @@ class StructureTest(TorchTest):
         for flag in (True, 1, True, 1.0, None, 1):
             self.assertClose(fast(x, edges, flag), module(x, edges, flag))
 
+    def test_a_branch_on_a_size_is_compiled_on_both_sides(self) -> None:
+        class Branch(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
+                return sums / x.size(0) if x.size(0) > 40 else sums * 2
+
+        module = Branch()
+        for first, other in ((30, 41), (41, 30)):
+            fast = gnnc.compile(module, graph(first, 9))
+            for nodes in (first, other, 40, 41, 3, 2, 400):
+                x, edges = graph(nodes, 9)
+                self.assertClose(fast(x, edges), module(x, edges))
+
 
 if __name__ == "__main__":
     unittest.main()
