@@ -148,7 +148,10 @@ class Specialization:
         for i, dimension, size in self.artifact.fixed:
             if leaves[i].dim() <= dimension or leaves[i].shape[dimension] != size:
                 return False
-        return all(least <= leaves[i].shape[d] <= largest for i, d, least, largest in self.artifact.bounds)
+        return all(
+            leaves[i].dim() > dimension and least <= leaves[i].shape[dimension] <= largest
+            for i, dimension, least, largest in self.artifact.bounds
+        )
 
     def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether it computes what the module, as it is now, does with these arguments."""
