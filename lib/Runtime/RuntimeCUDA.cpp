@@ -21,6 +21,8 @@
 #include "CUDA/Driver.cpp"
 #include "CUDA/LaunchItems.cpp"
 #include "CUDA/Prepare.cpp"
+#include "CUDA/PrepareMemory.cpp"
+#include "CUDA/PrepareSort.cpp"
 #include "CUDA/PrepareWorklist.cpp"
 #include "CUDA/Recording.cpp"
 #include "CUDA/Worklist.cpp"

@@ -27,6 +27,8 @@ struct BodyWalk {
   void operands(mlir::Operation *op, mlir::FlatSymbolRefAttr member);
 };
 
+/// Whether it reduces all elements of a space.
+bool isAllReduction(mlir::Operation *op);
 /// The map along which an anchor's operand has members (a reduction's or softmax's), or null.
 mlir::FlatSymbolRefAttr getMemberMap(mlir::Operation *op);
 /// The space whose elements own an anchor's value; null: shared.

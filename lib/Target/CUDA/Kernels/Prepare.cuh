@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What lib/Runtime does on the host for small graphs: reading and checking maps, deriving spaces and maps, grouping,
-// worklists. The results are the same numbers. lib/Runtime/CUDA/Prepare.cpp launches all this; every argument is 64
+// worklists. The results are the same numbers. lib/Runtime/CUDA/Prepare*.cpp launch all this; every argument is 64
 // bits wide. -1 is undefined; a null map is the identity.
 //
 //===----------------------------------------------------------------------===//
