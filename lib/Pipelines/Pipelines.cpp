@@ -164,6 +164,7 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   mergeInBodies();
   if (options.tilesInBlocks)
     phase.require(createSplitTileSweeps());
+  phase.add(1, createSplitWideOwners(), options.tilesInBlocks);
   phase.add(1, createSplitUnrelatedRows());
   // What is left to do with the rows of a product is done while they are in registers or cache.
   FuseEpiloguesOptions epilogues;

@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpk/IR/BodySlice.h"
+#include "SplitOwners.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -38,34 +38,6 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
       for (auto sweep : llvm::make_early_inc_range(function.getOps<mpk::SweepOp>()))
         if (llvm::any_of(sweep.getBody().front(), [](Operation &op) { return mpk::isTiled(&op); }))
           sweep.getAlongAttr() ? split(sweep) : splitOuterSums(sweep);
-  }
-
-  /// An accumulation of one owner's members.
-  static bool isAccumulation(Value value) {
-    auto op = value.getDefiningOp<mpk::AccumulateOp>();
-    return op && !op.getShared();
-  }
-
-  /// Removes what a body does not use any more, operands too.
-  static void eraseUnused(mpk::SweepOp sweep) {
-    Block &block = sweep.getBody().front();
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-      if (op.use_empty() && !isa<mpk::YieldOp>(op))
-        op.erase();
-    SmallVector<Value> inputs;
-    SmallVector<Attribute> access;
-    llvm::BitVector unused(block.getNumArguments());
-    for (BlockArgument argument : block.getArguments()) {
-      if (argument.use_empty()) {
-        unused.set(argument.getArgNumber());
-        continue;
-      }
-      inputs.push_back(sweep.getInputs()[argument.getArgNumber()]);
-      access.push_back(sweep.getAccess()[argument.getArgNumber()]);
-    }
-    block.eraseArguments(unused);
-    sweep.getInputsMutable().assign(inputs);
-    sweep.setAccessAttr(ArrayAttr::get(sweep.getContext(), access));
   }
 
   /// Numbers of the outer sum that a result is; 0: it is none.
@@ -119,70 +91,14 @@ struct SplitTileSweeps : public gnnc::impl::SplitTileSweepsBase<SplitTileSweeps>
 
   void split(mpk::SweepOp sweep) {
     auto yield = cast<mpk::YieldOp>(sweep.getBody().front().getTerminator());
-    SmallVector<unsigned> early, late; // results
+    SmallVector<unsigned> late; // results
     for (auto [i, value] : llvm::enumerate(yield.getValues()))
-      (isAccumulation(value) || sweep.getYieldOf(i).getKind() == AccessKind::Member ? early : late).push_back(i);
+      if (!isAccumulation(value) && sweep.getYieldOf(i).getKind() != AccessKind::Member)
+        late.push_back(i);
     if (late.empty())
       return;
     ++numSplit;
-    // What the late results are made of, down to accumulations and operands.
-    SmallVector<Value> lateValues;
-    for (unsigned i : late)
-      lateValues.push_back(yield.getValues()[i]);
-    mpk::BodySlice slice(lateValues, isAccumulation);
-
-    OpBuilder b(sweep);
-    Location loc = sweep.getLoc();
-    auto space = SymbolTable::lookupNearestSymbolFrom<mpdfg::SpaceOp>(sweep, sweep.getOverAttr());
-    int64_t extent = space.getExtent().value_or(ShapedType::kDynamic);
-    auto ofOwner = [&](AccessKind kind) { return mpk::AccessAttr::get(b.getContext(), kind); };
-    SmallVector<Type> types;
-    SmallVector<Attribute> yields;
-    SmallVector<Value> values;
-    for (unsigned i : early) {
-      types.push_back(sweep.getResultTypes()[i]);
-      yields.push_back(sweep.getYields()[i]);
-      values.push_back(yield.getValues()[i]);
-    }
-    for (Value leaf : slice.getLeaves())
-      if (!isa<BlockArgument>(leaf) && !llvm::is_contained(values, leaf)) {
-        auto type = cast<RankedTensorType>(leaf.getType());
-        types.push_back(
-            mpdfg::getTensorOn(sweep.getOverAttr(), extent, mpdfg::getFeatureShape(type), type.getElementType()));
-        yields.push_back(ofOwner(AccessKind::Owner));
-        values.push_back(leaf);
-      }
-    auto sums = mpk::SweepOp::create(b, loc, types, sweep.getOverAttr(), sweep.getAlongAttr(), sweep.getInputs(),
-                                     sweep.getAccess(), b.getArrayAttr(yields));
-    sums->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
-
-    SmallVector<Value> inputs;
-    SmallVector<Attribute> access;
-    for (Value leaf : slice.getLeaves()) {
-      auto argument = dyn_cast<BlockArgument>(leaf);
-      inputs.push_back(argument ? sweep.getInputs()[argument.getArgNumber()]
-                                : sums.getResult(llvm::find(values, leaf) - values.begin()));
-      access.push_back(argument ? sweep.getAccess()[argument.getArgNumber()] : ofOwner(AccessKind::Owner));
-    }
-    SmallVector<Type> lateTypes;
-    SmallVector<Attribute> lateYields;
-    for (unsigned i : late) {
-      lateTypes.push_back(sweep.getResultTypes()[i]);
-      lateYields.push_back(sweep.getYields()[i]);
-    }
-    auto rows = mpk::SweepOp::create(b, loc, lateTypes, sweep.getOverAttr(), FlatSymbolRefAttr(), inputs,
-                                     b.getArrayAttr(access), b.getArrayAttr(lateYields));
-    rows->setDiscardableAttrs(sweep->getDiscardableAttrDictionary());
-    slice.cloneInto(rows.getBody());
-
-    for (auto [i, number] : llvm::enumerate(early))
-      sweep.getResult(number).replaceAllUsesWith(sums.getResult(i));
-    for (auto [i, number] : llvm::enumerate(late))
-      sweep.getResult(number).replaceAllUsesWith(rows.getResult(i));
-    yield->setOperands(values);
-    sums.getBody().takeBody(sweep.getBody());
-    sweep.erase();
-    eraseUnused(sums); // operands that only the rows' sweep needs
+    splitOwners(sweep, late);
   }
 };
 

@@ -285,6 +285,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "let s = dot(k.src * c, k.dst, over: in)\n"
                       "output y = concat(min(sigmoid(s) * v.src), sum(sigmoid(s) * v.src), axis: both)\n"
                       "output z = sum(softmax(s) * sum((u.src + u.dst) * g, over: side)) }"},
+        // Wide rows of owners beside narrow ones of members, joined and multiplied.
+        Wide{"NarrowMembers", "model M { input x: node[in = 70], e: edge[few = 6], s: node[]\n"
+                              "let m = mean(elu(e - s.src))\n let t = sum(tanh(e) * s.dst)\n"
+                              "output y = concat(2 * x, m, max(e), t * t, axis: both)\n"
+                              "output z = sum(outer(x, t), over: few) + x\n output w = t * s }"},
         // A norm between two products of members.
         Wide{"EdgeNorms", "model M { input x: node[in = 24]\n param A[in, mid = 36], B[mid, out = 20], g[mid]\n"
                           "let h = silu((x.src + 2 * x.dst) @ A)\n let c = h - mean(h, over: mid)\n"

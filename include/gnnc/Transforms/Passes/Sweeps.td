@@ -167,6 +167,45 @@ def SplitTileSweeps : Pass<"split-tile-sweeps", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def SplitWideOwners : Pass<"split-wide-owners", "::mlir::ModuleOp"> {
+  let summary = "Give wide rows of owners sweeps of their own where members' rows are narrow";
+  let description = [{
+    For targets that spread rows over lanes. An owner has as many lanes as its members' rows and its own rows take
+    together. Where members have a few numbers, and the owner's rows a long axis that no member has, all these lanes
+    would walk over the members, most of them for nothing. What is made of the accumulations becomes a sweep over the
+    owners that follows.
+
+    ```mlir
+    func.func @f(%x: !node64, %e: !edge4) -> !node68 {
+      %0 = mpk.sweep over @node along @dst (%x, %e) access [#mpk.access<owner>, #mpk.access<member>]
+          yields [#mpk.access<owner>] {
+      ^bb0(%a: tensor<64xf32>, %b: tensor<4xf32>):
+        %s = mpk.accumulate sum %b : tensor<4xf32>
+        %y = mpdfg.concat %a, %s axis 0 : (tensor<64xf32>, tensor<4xf32>) -> tensor<68xf32>
+        mpk.yield %y : tensor<68xf32>
+      } : (!node64, !edge4) -> !node68
+      return %0 : !node68
+    }
+    // becomes
+    func.func @f(%x: !node64, %e: !edge4) -> !node68 {
+      %0 = mpk.sweep over @node along @dst(%e) access [#mpk.access<member>] yields [#mpk.access<owner>] {
+      ^bb0(%b: tensor<4xf32>):
+        %s = mpk.accumulate sum %b : tensor<4xf32>
+        mpk.yield %s : tensor<4xf32>
+      } : (!edge4) -> !node4
+      %1 = mpk.sweep over @node(%0, %x) access [#mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+      ^bb0(%s: tensor<4xf32>, %a: tensor<64xf32>):
+        %y = mpdfg.concat %a, %s axis 0 : (tensor<64xf32>, tensor<4xf32>) -> tensor<68xf32>
+        mpk.yield %y : tensor<68xf32>
+      } : (!node4, !node64) -> !node68
+      return %1 : !node68
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Sweeps that were split">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def SplitUnrelatedRows : Pass<"split-unrelated-rows", "::mlir::ModuleOp"> {
   let summary = "Give long rows whose axes have nothing in common sweeps of their own";
   let description = [{
