@@ -48,6 +48,8 @@ template <class B> concept TileBody = requires(const typename B::Args &args, con
                                                int (&at)[B::kArrays], int position) {
   args.work;                                               // behind the operands
   requires B::kTileRows <= B::kThreads && B::kThreads % 32 == 0;
+  { B::kByThreads } -> Same<const bool &>;                 // each row is made and multiplied by a thread of its own
+  requires !B::kByThreads || B::kTileRows == B::kThreads;
   requires B::kPlaces >= 0 && B::kWords >= 0;              // numbers of shared memory; of a slot or partial sums
   { B::kSegments } -> Same<const bool &>;                  // rows are accumulated for owners
   { B::numPositions(args) } -> Same<int64>;                // members or rows
@@ -79,8 +81,26 @@ template <class B> concept TotalsBody = requires(const typename B::Args &args, i
 /// What a thread reads before it goes on.
 constexpr int kAtOnce = 4;
 
+/// A thread's own row.
+template <class M, class B> GNNC_DEVICE void makeOwnRow(const typename B::Args &args, const Tile<B> &tile) {
+  const int row = threadIdx.x;
+  typename B::Real made[M::kWidth];
+  if (row < tile.live) {
+    GNNC_FOR(i, M::kWidth / M::kV) {
+      typename B::Real part[M::kV];
+      M::make(args, tile, row, i * M::kV, part);
+      GNNC_FOR(v, M::kV) made[i * M::kV + v] = part[v];
+    }
+  } else {
+    fill<M::kWidth>(made, typename B::Real(0));
+  }
+  GNNC_FOR(i, M::kWidth / M::kV) store<M::kV>(tile.rows + M::kPlace + row * M::kStride + i * M::kV, made + i * M::kV);
+}
+
 /// M: kWidth, kV (side by side), kPlace, kStride, make(args, tile, row, first, numbers). Rows that are not there are 0.
 template <class M, class B> GNNC_DEVICE void makeRows(const typename B::Args &args, const Tile<B> &tile) {
+  if constexpr (B::kByThreads)
+    return makeOwnRow<M>(args, tile);
   constexpr int kChunks = M::kWidth / M::kV, kAll = B::kTileRows * kChunks;
   // All are read before the first is written, which the compiler could not do.
   constexpr int kBatch = kAll < kAtOnce * B::kThreads ? (kAll + B::kThreads - 1) / B::kThreads : kAtOnce;
@@ -115,7 +135,8 @@ template <class M, class B> GNNC_DEVICE void storeRows(const typename B::Args &a
 //===----------------------------------------------------------------------===//
 // Products: P has kSlices (parts of a row that are multiplied by themselves), kBatched (each by a weight of its own),
 // kK, kN, kFrom, kFromStride, kTo, kToStride, weight(args); for tensor cores kWarpRows, kWarpColumns, kSplit, and
-// kParts, where the weight lies in both parts in shared memory, or -1.
+// kParts, where the weight lies in both parts in shared memory, or -1. For threads with rows of their own it lies there
+// as it is, each of its rows at a multiple of four numbers.
 //===----------------------------------------------------------------------===//
 
 template <class P> constexpr int kPartsStride = 2 * ((P::kN + 7) / 8 * 8) + 8;
@@ -220,8 +241,47 @@ template <class P, class B> GNNC_DEVICE void multiplyRowsByFMA(const typename B:
   }
 }
 
+/// Numbers of a weight's row that a thread reads at once.
+template <typename Real> constexpr int kWeightsAtOnce = 16 / int(sizeof(Real));
+template <class P> constexpr int kOwnWeightStride = (P::kN + 3) / 4 * 4;
+
+template <class P, class B> GNNC_DEVICE void keepOwnWeight(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kColumns = kOwnWeightStride<P>, kDepth = (P::kBatched ? P::kSlices : 1) * P::kK;
+  for (int i = threadIdx.x; i < kDepth * kColumns; i += B::kThreads) {
+    const int n = i % kColumns, k = i / kColumns;
+    tile.rows[P::kParts + i] = n < P::kN ? __ldg(P::weight(args) + k * P::kN + n) : typename B::Real(0);
+  }
+}
+
+/// A thread's own row: all threads read the same number of the weight at a time.
+template <class P, class B> GNNC_DEVICE void multiplyOwnRow(const Tile<B> &tile) {
+  using Real = typename B::Real;
+  constexpr int kV = kWeightsAtOnce<Real>, kColumns = kOwnWeightStride<P>;
+  GNNC_FOR(slice, P::kSlices) {
+    const Real *x = tile.rows + P::kFrom + threadIdx.x * P::kFromStride + slice * P::kK;
+    Real *const weight = tile.rows + P::kParts + (P::kBatched ? slice : 0) * P::kK * kColumns;
+    Real sums[kColumns] = {};
+    GNNC_FOR(k, P::kK) {
+      const Real number = x[k];
+      GNNC_FOR(j, kColumns / kV) {
+        Real w[kV];
+        load<kV>(w, weight + k * kColumns + j * kV);
+        GNNC_FOR(v, kV) sums[j * kV + v] += number * w[v];
+      }
+    }
+    Real *const y = tile.rows + P::kTo + threadIdx.x * P::kToStride + slice * P::kN;
+    if constexpr (P::kN % kV == 0 && P::kToStride % kV == 0) {
+      GNNC_FOR(j, P::kN / kV) store<kV>(y + j * kV, sums + j * kV);
+    } else {
+      GNNC_FOR(n, P::kN) y[n] = sums[n];
+    }
+  }
+}
+
 template <class P, class B> GNNC_DEVICE void multiplyRows(const typename B::Args &args, const Tile<B> &tile) {
-  if constexpr (P::kOnTensorCores)
+  if constexpr (B::kByThreads)
+    multiplyOwnRow<P>(tile);
+  else if constexpr (P::kOnTensorCores)
     multiplyRowsOnTensorCores<P>(args, tile);
   else
     multiplyRowsByFMA<P>(args, tile);

@@ -27,6 +27,9 @@ constexpr int64_t kMostResident = 48 << 10;
 constexpr int64_t kMostHeld = 64;
 /// The same where a processor has more than two blocks, with 64 or 80 registers a thread.
 constexpr int64_t kMostHeldByMany = 8;
+/// Rows of so many numbers are held by one thread: its fused multiply-adds are fewer than what tensor cores take to
+/// bring such rows into their form, and no warp waits for another.
+constexpr int64_t kWidestOfThread = 16;
 /// Operations of a row's number that a fold makes of rows that are there, instead of rows of its own.
 constexpr int64_t kFewSteps = 4;
 
@@ -68,14 +71,22 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
   numArrays = 2 + maps.size();
   if (!possible)
     return;
-  // Steps wait for memory and for each other at barriers, so a processor has several blocks; short tiles have as many
-  // barriers for fewer rows, and do not make up for that by more blocks. Sums that are taken together have fewer
-  // barriers, and need more room.
   auto fits = [&](int64_t count, int64_t rows, bool together) {
     tileRows = rows, blocks = count, joinsSums = together;
     return (count <= 2 || held <= kMostHeldByMany) && allocate(rows) &&
            bytesWith(rows) <= std::min(kProcessor / count - kReserved, sharedBytes);
   };
+  if (isNarrow()) {
+    byThreads = true, threads = kMostTileRows;
+    for (bool together : {true, false})
+      for (int64_t count : {10, 8, 6, 4})
+        if (fits(count, kMostTileRows, together))
+          return;
+    byThreads = false, threads = 256;
+  }
+  // Steps wait for memory and for each other at barriers, so a processor has several blocks; short tiles have as many
+  // barriers for fewer rows, and do not make up for that by more blocks. Sums that are taken together have fewer
+  // barriers, and need more room.
   for (bool together : {true, false})
     for (int64_t count : {4, 3, 2})
       if (fits(count, kMostTileRows, together))
@@ -90,6 +101,29 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
 
 int64_t TilePlan::bytesWith(int64_t count) const {
   return llvm::alignTo(places, 4) * elementBytes + (numArrays + 3) * count * 4 + 64;
+}
+
+bool TilePlan::isNarrow() const {
+  return llvm::all_of(rows, [](const auto &entry) { return entry.second.width <= kWidestOfThread; });
+}
+
+bool TilePlan::followsInThread(int number) const {
+  auto isOwn = [&](int at) {
+    return at >= 0 && at < int(steps.size()) &&
+           (steps[at].kind == TileStep::Make || steps[at].kind == TileStep::Product);
+  };
+  return byThreads && isOwn(number - 1) && isOwn(number);
+}
+
+/// Strides whose rows lie in different banks for those who read them.
+int64_t TilePlan::strideOf(const TileRows &made, bool isFactor) const {
+  if (byThreads) { // Accesses of 16 bytes, if the row consists of such.
+    int64_t most = 16 / elementBytes;
+    while (made.width % most)
+      most /= 2;
+    return most * (made.width / most | 1);
+  }
+  return isFactor ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
 }
 
 bool TilePlan::joinsSum(int number) const {
@@ -309,14 +343,13 @@ bool TilePlan::allocate(int64_t count) {
         llvm::append_range(pending, op->getOperands());
     }
   }
-  // Strides whose rows lie in different banks for those who read them.
   DenseSet<Value> factors;
   for (const TileStep &step : steps)
     if (step.kind == TileStep::Outer)
       for (Value factor : step.contract->getOperands())
         factors.insert(root(factor));
   for (auto &[value, made] : rows)
-    made.stride = factors.contains(value) ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
+    made.stride = strideOf(made, factors.contains(value));
 
   int64_t next = 0;
   parts.assign(steps.size(), -1);
@@ -324,11 +357,12 @@ bool TilePlan::allocate(int64_t count) {
   slotWords = 0;
   int64_t resident = 0;
   for (auto [number, step] : llvm::enumerate(steps)) {
-    if (step.kind == TileStep::Product && onTensorCores) {
+    if (step.kind == TileStep::Product && (onTensorCores || byThreads)) {
       Factors factors = factorsOf(step.contract);
-      int64_t numbers =
-          (factors.batched ? factors.slices : 1) * llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 8);
-      if ((resident + numbers) * elementBytes > kMostResident)
+      int64_t weights = factors.batched ? factors.slices : 1;
+      int64_t numbers = weights * (byThreads ? factors.k * llvm::alignTo(factors.n, 4)
+                                             : llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 8));
+      if (!byThreads && (resident + numbers) * elementBytes > kMostResident)
         continue;
       resident += numbers;
       parts[number] = next;
@@ -347,31 +381,39 @@ bool TilePlan::allocate(int64_t count) {
     if (step.kind == TileStep::Total || step.kind == TileStep::Outer)
       sums[number].word = slotWords, slotWords += width;
   }
-  // First fit among the rows that are alive at the same time.
+  // First fit among the rows that are alive at the same time. Between threads with rows of their own there is no
+  // barrier: they write over their own rows alone, where these lay at the same place.
   struct Taken {
-    int64_t at, size;
+    int64_t at, size, stride;
     int first, last;
   };
   std::vector<Taken> taken;
   places = next;
-  auto place = [&](int64_t size, int first, int last) {
+  auto place = [&](int64_t size, int64_t stride, int first, int last) {
     size = llvm::alignTo(size, 4);
     int64_t at = llvm::alignTo(next, 4);
-    bool moved = true;
-    while (moved) {
-      moved = false;
-      for (const Taken &other : taken)
-        if (other.first <= last && first <= other.last && at < other.at + other.size && other.at < at + size)
-          at = other.at + other.size, moved = true;
+    auto isInTheWay = [&](const Taken &other) {
+      if (at >= other.at + other.size || other.at >= at + size)
+        return false;
+      bool isOwn = byThreads && other.at == at && other.stride == stride && stride > 0;
+      // A row is made before it is written, so it may take the place of one that it is made of.
+      int from = isOwn && steps[first].kind == TileStep::Make ? first + 1 : first;
+      return (byThreads && !isOwn) || (other.first <= last && from <= other.last);
+    };
+    while (true) {
+      auto found = llvm::find_if(taken, isInTheWay);
+      if (found == taken.end())
+        break;
+      at = found->at + found->size;
     }
-    taken.push_back({at, size, first, last});
+    taken.push_back({at, size, stride, first, last});
     places = std::max(places, at + size);
     return at;
   };
   for (auto [number, step] : llvm::enumerate(steps)) {
     for (auto &[value, made] : rows)
       if (made.first == int(number))
-        made.place = place(count * made.stride, made.first, made.last);
+        made.place = place(count * made.stride, made.stride, made.first, made.last);
     int64_t width = getFeatureElements(step.value.getType());
     if (step.kind == TileStep::Sum) {
       int first = number, last = number;
@@ -379,9 +421,9 @@ bool TilePlan::allocate(int64_t count) {
         --first;
       while (joinsSum(last + 1))
         ++last;
-      sums[number].parts = place(count * width, first, last);
+      sums[number].parts = place(count * width, 0, first, last);
       if (step.winner)
-        sums[number].names = place(count * width, first, last);
+        sums[number].names = place(count * width, 0, first, last);
     }
     if (step.kind == TileStep::Total) // When all is over; see leaveTotals.
       places = std::max(places, threads / std::min<int64_t>(32, llvm::PowerOf2Ceil(width)) * width);

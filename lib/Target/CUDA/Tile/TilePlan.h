@@ -53,11 +53,14 @@ public:
     return found && found->first < step ? found : nullptr;
   }
 
+  /// Whether a step needs nothing of other threads than the step before.
+  bool followsInThread(int step) const;
   /// Whether a step is a sum that is taken together with the step before, a sum of the same width.
   bool joinsSum(int step) const;
 
   std::vector<TileStep> steps;
   int64_t tileRows = 0, threads = 256;
+  bool byThreads = false; ///< each row is made and multiplied by a thread of its own
   int64_t places = 0;    ///< numbers of shared memory
   int64_t blocks = 1;    ///< that fit a processor
   int64_t slotWords = 0; ///< of a slot; without members: of a block's partial sums
@@ -82,7 +85,9 @@ private:
   bool isRepeated(mlir::Value value) const;
   bool foldsOnce(mlir::Operation *op) const;
   void makeRows(mlir::Value value);
+  bool isNarrow() const;
   bool allocate(int64_t rows);
+  int64_t strideOf(const TileRows &rows, bool isFactor) const;
   int64_t bytesWith(int64_t rows) const;
 
   mpk::SweepOp sweep;

@@ -241,7 +241,7 @@ void TileSweepPrinter::sequence() {
             "gnnc::Tile<Body> &tile)");
   for (unsigned i = 0; i < plan.steps.size(); ++i)
     if (plan.parts[i] >= 0)
-      body.line("gnnc::keepWeight<" + stepName(i) + ">(args, tile);");
+      body.line(Twine("gnnc::") + (plan.byThreads ? "keepOwnWeight<" : "keepWeight<") + stepName(i) + ">(args, tile);");
   body.close();
   body.open("struct Sums");
   for (unsigned i = 0; i < plan.steps.size(); ++i)
@@ -260,7 +260,7 @@ void TileSweepPrinter::sequence() {
       names += ", " + stepName(++i);
     body.line(Twine("gnnc::") + functionOf(kind) + "<" + names + ">(args, tile" +
               (adds ? ", sums.s" + Twine(i) : Twine()) + ");");
-    if (i + 1 < plan.steps.size())
+    if (i + 1 < plan.steps.size() && !plan.followsInThread(i + 1))
       body.line("__syncthreads();");
   }
   body.close();
@@ -343,7 +343,8 @@ DeviceStep TileSweepPrinter::run() {
   out.line("static constexpr int kTileRows = " + Twine(plan.tileRows) + ", kThreads = " + Twine(plan.threads) +
            ", kArrays = " + Twine(numbers.arrays().size()) + ", kPlaces = " + Twine(plan.places) +
            ", kWords = " + Twine(plan.slotWords) + ";");
-  out.line(Twine("static constexpr bool kSegments = ") + (along() ? "true" : "false") + ";");
+  out.line(Twine("static constexpr bool kSegments = ") + (along() ? "true" : "false") +
+           ", kByThreads = " + (plan.byThreads ? "true" : "false") + ";");
   SmallVector<StringRef> lines;
   body.text().split(lines, '\n', -1, false);
   for (StringRef line : ArrayRef<StringRef>(lines).drop_front().drop_back()) // braces
@@ -371,20 +372,19 @@ void TileSweepPrinter::launches() {
     words.push_back({WordKind::Extent, 0, space});
   words.append(8, zero);
   words.append({leaves ? Word{WordKind::Scratch, 0, {}} : zero, zero, Word{WordKind::Blocks, 0, {}}});
-  auto launch = [&](const Twine &suffix, const Twine &code, int64_t least) -> Launch & {
+  auto launch = [&](const Twine &suffix, const Twine &code, int64_t threads, int64_t least) -> Launch & {
     std::string kernel = (name + suffix).str();
-    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(plan.threads) + ", " + Twine(least) + ") " +
-             kernel + "(const __grid_constant__ " + name + "_::Args args) { gnnc::" + code + "<" + name +
-             "_::Body>(args); }");
+    out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " + Twine(least) + ") " + kernel +
+             "(const __grid_constant__ " + name + "_::Args args) { gnnc::" + code + "<" + name + "_::Body>(args); }");
     Launch record;
     record.kernel = kernel;
-    record.threads = plan.threads;
+    record.threads = threads;
     record.words = words;
     step.launches.push_back(std::move(record));
     return step.launches.back();
   };
   {
-    Launch &record = launch("", "tiles", plan.blocks);
+    Launch &record = launch("", "tiles", plan.threads, plan.blocks);
     record.grid = GridKind::Elements;
     record.symbol = sweep.getOverAttr();
     if (FlatSymbolRefAttr map = sweep.getAlongAttr())
@@ -396,12 +396,12 @@ void TileSweepPrinter::launches() {
     record.sharedBytes = llvm::alignTo(plan.places, 4) * bytes + arrays * 4;
   }
   if (along()) {
-    Launch &record = launch("_finish", "finishTiles", 1);
+    Launch &record = launch("_finish", "finishTiles", plan.threads, 1);
     record.grid = GridKind::Elements;
     record.symbol = sweep.getOverAttr();
     record.perBlock = plan.threads;
   } else if (leaves) {
-    Launch &record = launch("_add", "addTiles", 1);
+    Launch &record = launch("_add", "addTiles", 256, 1); // as addStrips wants
     record.grid = GridKind::Once;
     record.perElement = llvm::divideCeil(plan.slotWords, 32);
   }
