@@ -52,6 +52,7 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       // What replaces a value is read by operations after it, which have been decided on.
       LiftFinder lifts;
+      readers.clear();
       Unread unread = unreadWhere(function, gradient);
       // From the end, so that a value is decided on before what it is made of.
       SmallVector<Operation *> operations;
@@ -66,6 +67,7 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
         // What it alone was made of is unused then too, and not hoisted once more.
         if (op->use_empty()) {
           lifts.forget(op);
+          readers.erase(op->getResult(0));
           op->erase();
         }
       }
@@ -118,7 +120,7 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
     return getFeatureElements(type) * type.getElementTypeBitWidth() / 8;
   }
 
-  static Price findPrice(Value value, FlatSymbolRefAttr map) {
+  Price findPrice(Value value, FlatSymbolRefAttr map) {
     llvm::SetVector<Operation *> parts;
     llvm::SetVector<BroadcastOp> moves;
     int64_t operations = 0;
@@ -153,25 +155,60 @@ struct HoistElementwise : public gnnc::impl::HoistElementwiseBase<HoistElementwi
   }
 
   /// Whether all that the value goes into are movements along the map itself, whose owners see it.
-  static bool seenByOwnersOnly(Value value, FlatSymbolRefAttr map) {
-    DenseSet<Value> seen;
-    SmallVector<Value> pending{value};
-    while (!pending.empty()) {
-      Value next = pending.pop_back_val();
-      if (!seen.insert(next).second)
-        continue;
-      for (Operation *user : next.getUsers()) {
-        auto movement = dyn_cast<MovementOpInterface>(user);
-        if (movement && (movement.isBroadcast() || movement.getMovementMap() != map))
-          return false;
-        if (user->getNumResults() != 1)
-          return false; // An output, or a kernel of its own.
-        if (getResidency(user->getResult(0).getType()) == getResidency(value.getType()))
-          pending.push_back(user->getResult(0));
-      }
-    }
-    return true;
+  bool seenByOwnersOnly(Value value, FlatSymbolRefAttr map) {
+    Readers found = findReaders(value);
+    return !found.others && (!found.along || found.along == map);
   }
+
+  /// Who sees a value, or another row value that it goes into.
+  struct Readers {
+    FlatSymbolRefAttr along; ///< owners of this map
+    bool others = false;     ///< owners of several maps, or no owners
+
+    void add(Readers more) {
+      others |= more.others || (along && more.along && along != more.along);
+      along = along ? along : more.along;
+    }
+  };
+
+  /// Values are asked for from the end, and what comes behind a value stays as it is: answers are kept.
+  Readers findReaders(Value value) {
+    if (auto it = readers.find(value); it != readers.end())
+      return it->second;
+    struct Frame {
+      Value value;
+      Value::user_iterator next;
+      Readers found;
+    };
+    SmallVector<Frame> stack{{value, value.user_begin(), {}}}; // no recursion: chains may be long
+    while (true) {
+      Frame &frame = stack.back();
+      if (frame.next == frame.value.user_end() || frame.found.others) {
+        Readers found = readers[frame.value] = frame.found;
+        stack.pop_back();
+        if (stack.empty())
+          return found;
+        stack.back().found.add(found);
+        continue;
+      }
+      Operation *user = *frame.next++;
+      if (auto movement = dyn_cast<MovementOpInterface>(user))
+        frame.found.add({movement.getMovementMap(), movement.isBroadcast()});
+      if (user->getNumResults() != 1) { // An output, or a kernel of its own.
+        frame.found.others = true;
+        continue;
+      }
+      Value result = user->getResult(0);
+      if (getResidency(result.getType()) != getResidency(frame.value.getType()))
+        continue;
+      if (auto it = readers.find(result); it != readers.end())
+        frame.found.add(it->second);
+      else
+        stack.push_back({result, result.user_begin(), {}});
+    }
+  }
+
+  DenseMap<Value, Readers> readers;
 };
 
 } // namespace

@@ -66,6 +66,19 @@ func.func @of_the_owner(%x: !node, %e: !edge) -> !node {
   return %3 : !node
 }
 
+// Two sums, further on, have other owners: those of the one compute what the members of the other would.
+// REMARK: [Passed] hoist | {{.*}}Function=of_two_owners
+// CHECK-LABEL: func @of_two_owners
+// CHECK: mpdfg.unary tanh {{.*}}#mpdfg.on<@node>>
+func.func @of_two_owners(%x: !node, %e: !edge) -> (!node, !node) {
+  %0 = mpdfg.broadcast %x along @dst : !node -> !edge
+  %1 = mpdfg.unary tanh %0 : !edge -> !edge
+  %2 = mpdfg.binary add %1, %e : !edge, !edge -> !edge
+  %3 = mpdfg.reduce max %2 along @src : !edge -> !node
+  %4 = mpdfg.reduce max %2 along @dst : !edge -> !node
+  return %3, %4 : !node, !node
+}
+
 // Operands along two maps meet on the edge; a partial map has rows of its own; a dropped row is the edge's; and 1/x may be
 // infinite at nodes that no edge reads, which would spoil their gradient.
 // CHECK-LABEL: func @stays
