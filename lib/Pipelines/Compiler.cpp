@@ -7,6 +7,7 @@
 
 #include "gnnc/Pipelines/Compiler.h"
 #include "Compilation.h"
+#include "gnnc/Support/DeepStack.h"
 
 using namespace gnnc;
 
@@ -67,5 +68,8 @@ llvm::Error gnnc::checkOptions(const frontend::ModelSpec &model, const CompileOp
 llvm::Expected<std::string> gnnc::compile(const frontend::ModelSpec &model, const CompileOptions &options) {
   if (llvm::Error wrong = checkOptions(model, options))
     return std::move(wrong);
-  return Compilation(model, options).run();
+  // Some of what follows recurses along chains of operations, which are as long as the model is.
+  std::optional<llvm::Expected<std::string>> result;
+  runOnDeepStack([&] { result.emplace(Compilation(model, options).run()); });
+  return std::move(*result);
 }

@@ -101,7 +101,8 @@ struct CompileOptions {
 /// The phases in order, as accepted by CompileOptions::compileTo.
 llvm::ArrayRef<llvm::StringRef> phaseNames();
 
-/// Compiles `model`. The result holds the bytes of the artefact, or text for the textual kinds.
+/// Compiles `model`. The result holds the bytes of the artefact, or text for the textual kinds. The caller may have a
+/// small stack: the work, calls of what `options` name included, is done by another thread, which is waited for.
 llvm::Expected<std::string> compile(const frontend::ModelSpec &model, const CompileOptions &options);
 
 } // namespace gnnc

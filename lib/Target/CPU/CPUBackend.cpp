@@ -16,7 +16,7 @@
 #include "SweepEmitter.h"
 #include "gnnc/Analysis/Decisions.h"
 #include "gnnc/Support/ContentCache.h"
-#include "gnnc/Support/CrashReport.h"
+#include "gnnc/Support/DeepStack.h"
 #include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
 #include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
 #include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
@@ -308,9 +308,10 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
   std::vector<std::optional<Emitted>> emitted(levels.size());
   for (size_t i = 0; i < levels.size(); ++i)
     pool.async([&, i] {
-      CrashStack stack;
-      // Without optimisations a short unit takes less time than making LLVM ready for it.
-      emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText || !options.optimise);
+      runOnDeepStack([&] {
+        // Without optimisations a short unit takes less time than making LLVM ready for it.
+        emitted[i] = emitKernels(module, CPUTarget{levels[i]}, /*together=*/options.wantText || !options.optimise);
+      });
     });
   pool.wait();
   if (llvm::any_of(emitted, [](const std::optional<Emitted> &of) { return !of; }))
@@ -325,8 +326,7 @@ llvm::Expected<std::vector<CPUCode>> cpu::generateCode(ModuleOp module, ArrayRef
   llvm::sort(jobs, [](const auto &a, const auto &b) { return a.first->step.statements > b.first->step.statements; });
   for (auto [unit, level] : jobs)
     pool.async([&lowering, &options, unit = unit, level = level] {
-      CrashStack stack;
-      makeObject(*unit, lowering, level, options);
+      runOnDeepStack([&] { makeObject(*unit, lowering, level, options); });
     });
   pool.wait();
 
