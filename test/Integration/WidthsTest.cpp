@@ -291,8 +291,8 @@ INSTANTIATE_TEST_SUITE_P(
                               "output y = concat(2 * x, m, max(e), t * t, axis: both)\n"
                               "output z = sum(outer(x, t), over: few) + x\n output w = t * s }"},
         // Networks on edges so narrow that a thread has a row of its own, with a norm, heads, extremes and odd widths.
-        Wide{"NarrowNetworks", "model M { input x: node[in = 6], e: edge[few = 3], h: node[heads = 2, each = 8]\n"
-                               "param A[few, mid = 7], B[mid, in], c[mid], W[heads, each, out = 5]\n"
+        Wide{"NarrowNetworks", "model M { input x: node[in = 6], e: edge[few = 3], h: node[heads = 2, each = 4]\n"
+                               "param A[few, mid = 7], B[mid, in], c[mid], W[heads, each, out = 3]\n"
                                "let m = elu(e @ A + c)\n let g = tanh((m - mean(m, over: mid)) @ B)\n"
                                "output y = sum(g * x.src)\n output z = max(g * x.dst) - mean(g)\n"
                                "output u = sum(sigmoid((h.src - h.dst) @ W) * sum(e, over: few))\n"
