@@ -40,17 +40,18 @@ namespace {
 /// A module with a kernel `test(float *numbers)`, of a body.
 class Emulated {
 public:
-  explicit Emulated(const std::string &body) {
+  explicit Emulated(const std::string &body, const std::string &header = "MatrixUnits.cuh", unsigned most = 64) {
     setenv("GNNC_NVRTC", GNNC_EMULATING_NVRTC, 1);
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
     standInReset();
     std::vector<cuda::Image> images = {{90, /*isPTX=*/false, {}}};
-    std::string text = "#include \"MatrixUnits.cuh\"\nnamespace gnnc {\nGNNC_DEVICE float *dynamicMemory() {\n"
+    std::string text = "// gnnc::warpgroup\n#include \"" + header +
+                       "\"\nnamespace gnnc {\nGNNC_DEVICE float *dynamicMemory() {\n"
                        "extern __shared__ double memory[];\nreturn reinterpret_cast<float *>(memory);\n}\n}\n"
                        "using namespace gnnc;\nextern \"C\" __global__ void "
-                       "__launch_bounds__(64) test(float *numbers) {\n" +
-                       body + "\n}\n";
+                       "__launch_bounds__(" +
+                       std::to_string(most) + ") test(float *numbers) {\n" + body + "\n}\n";
     llvm::Error error = cuda::compileImages(cuda::Unit{text, images});
     EXPECT_FALSE(bool(error)) << llvm::toString(std::move(error));
     cuDevicePrimaryCtxRetain(&context, 0);
@@ -178,6 +179,61 @@ TEST(Emulator, MatrixUnits) {
         sum += double(kernel.numbers[row * 8 + k]) * double(kernel.numbers[128 + k * 8 + column]);
       EXPECT_NEAR(kernel.numbers[256 + row * 8 + column], sum, 2e-6);
     }
+}
+
+/// 64 rows and 16 depths of bf16 by 8 columns: what is wrong with a kernel of these steps.
+std::string warpgroup(const std::string &left, const std::string &then) {
+  return "unsigned a[4]; float sums[4] = {}; char *all = reinterpret_cast<char *>(dynamicMemory());\n"
+         "const int t = lane() % 4, row = threadIdx.x / 32 * 16 + lane() / 4;\n"
+         // The right side, columns of depths: two matrices; and left and right side as rows of depths.
+         "for (int i = threadIdx.x; i < 128; i += 128)\n"
+         "  reinterpret_cast<bf16 *>(all)[i / 64 * 64 + i % 8 * 8 + i / 8 % 8] = "
+         "narrow(numbers[1024 + (i / 64 * 8 + i / 8 % 8) * 8 + i % 8], bf16());\n"
+         "for (int i = threadIdx.x; i < 1024; i += 128) reinterpret_cast<bf16 *>(all + 256)[i % 16 / 8 * 512 + "
+         "i / 16 / 8 * 64 + i % 8 * 8 + i / 16 % 8] = narrow(numbers[i], bf16());\n"
+         "for (int i = threadIdx.x; i < 128; i += 128) reinterpret_cast<bf16 *>(all + 2304)[i] = "
+         "narrow(numbers[1024 + i], bf16());\n"
+         "GNNC_FOR(i, 4) a[i] = toBF16Pair(numbers[(row + i % 2 * 8) * 16 + 2 * t + i / 2 * 8], "
+         "numbers[(row + i % 2 * 8) * 16 + 2 * t + i / 2 * 8 + 1]);\n"
+         "showToProducts(); __syncthreads(); beginProducts();\n" +
+         left + "\ncommitProducts();\n" + then +
+         "\nGNNC_FOR(n, 4) numbers[2048 + (row + n / 2 * 8) * 8 + 2 * t + n % 2] = sums[n];";
+}
+
+TEST(Emulator, ProductsOfWarpgroupsIn16Bits) {
+  const std::string fromRegisters = "multiplyAsync<Operands::BF16, 8>(sums, a, describeSide(sharedAddress(all), 128, "
+                                    "256), false);",
+                    fromShared = "multiplySharedAsync<Operands::BF16, 8>(sums, describeSide(sharedAddress(all + 256), "
+                                 "1024, 128), describeSide(sharedAddress(all + 2304), 128, 128), false);",
+                    waits = "waitForProducts<0>();";
+  for (const std::string &product : {fromRegisters, fromShared}) {
+    Emulated kernel(warpgroup(product, waits), "Warpgroups.cuh", 128);
+    std::mt19937 random(1);
+    std::uniform_int_distribution<int> numbers(-100, 100); // exact in bf16
+    for (size_t i = 0; i < 1152; ++i)
+      kernel.numbers[i] = float(numbers(random));
+    ASSERT_EQ(kernel.run(128, 4096), 0) << standInFault();
+    for (size_t row = 0; row < 64; ++row)
+      for (size_t column = 0; column < 8; ++column) {
+        float sum = 0;
+        for (size_t k = 0; k < 16; ++k)
+          sum += kernel.numbers[row * 16 + k] * kernel.numbers[1024 + k * 8 + column];
+        EXPECT_EQ(kernel.numbers[2048 + row * 8 + column], sum) << row << ", " << column << product;
+      }
+    // Without waiting there are no sums, and what is multiplied may not be written.
+    Emulated early(warpgroup(product, "waitForProducts<1>();"), "Warpgroups.cuh", 128);
+    ASSERT_EQ(early.run(128, 4096), 0) << standInFault();
+    EXPECT_TRUE(std::isnan(early.numbers[2048]));
+  }
+  Emulated written(warpgroup(fromRegisters, "a[1] ^= 1;\n" + waits), "Warpgroups.cuh", 128);
+  EXPECT_NE(written.run(128, 4096), 0);
+  EXPECT_NE(std::string(standInFault()).find("its registers were written"), std::string::npos) << standInFault();
+  Emulated other(warpgroup("multiplySharedAsync<Operands::BF16, 8>(sums, describeSide(sharedAddress(all + 256 + lane() "
+                           "% 2 * 16), 1024, 128), describeSide(sharedAddress(all + 2304), 128, 128), false);",
+                           waits),
+                 "Warpgroups.cuh", 128);
+  EXPECT_NE(other.run(128, 4096), 0);
+  EXPECT_NE(std::string(standInFault()).find("lanes give it other sides"), std::string::npos) << standInFault();
 }
 
 TEST(Emulator, NumbersOf16Bits) {

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "DeviceCases.h"
+#include "Gradient.h"
 #include "Interpreted.h"
 
 #include "gnnc/Conversion/ModelToMPDFG.h"
@@ -34,6 +35,7 @@ struct Layer {
   const char *name, *text;
   /// Winners of maxima change with rounding, and gradients with them.
   bool isSmooth = true;
+  size_t nodes = 45, edges = 260;
 };
 
 void PrintTo(const Layer &layer, std::ostream *out) { *out << layer.name; }
@@ -106,7 +108,7 @@ TEST_P(StorageLayers, EqualTheInterpreter) {
   std::optional<frontend::ModelSpec> model = loadText(std::string("import std\n") + layer.text);
   ASSERT_TRUE(model);
   double unit = unitOf(storage);
-  Graph graph = randomGraph(45, 260, 1);
+  Graph graph = randomGraph(layer.nodes, layer.edges, 1);
   for (bool gradient : {false, true}) {
     Tensors tensors = randomTensors(*model, graph, 3);
     PhaseOptions exact(0, gradient);
@@ -198,6 +200,79 @@ INSTANTIATE_TEST_SUITE_P(
             Layer{"Norms", "model M { input x: node[16]\n output y = GraphNorm(LayerNorm(x)) }"},
             Layer{"Pools", "model M { input x: node[16]\n output s = GlobalSumPool(x) + GlobalMeanPool(x) }"},
             Layer{"ChannelSoftmax", "model M { input x: node[f = 40]\n output y = sum(softmax(x.src) * x.src) }"}),
+        testing::Values(Storage::BF16, Storage::F16)),
+    [](const auto &info) {
+      return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_f16");
+    });
+
+/// As many rows as warpgroups want, which multiply them as they are: rows whose length is a multiple of 8, of 2 and
+/// odd, sums of so many depths that they have totals, batches, gathers, folds, and weights that f16 has no exponents
+/// for. For GPUs alone.
+class StorageProducts : public StorageLayers {};
+
+TEST_P(StorageProducts, ForDevices) {
+  if (!isRecordingForDevice())
+    GTEST_SKIP() << "nothing is recorded";
+  const auto &[layer, storage] = GetParam();
+  std::optional<frontend::ModelSpec> model = loadText(layer.text);
+  ASSERT_TRUE(model);
+  Graph graph = randomGraph(layer.nodes, layer.edges, 1);
+  PhaseOptions phases(2, /*gradient=*/true);
+  phases.storage = storage;
+  phases.target.spreadEpilogues = true;
+  phases.target.tilesInBlocks = true;
+  Tensors tensors = randomTensors(*model, graph, 3);
+  Kernels forward(*model, PhaseOptions(2, false));
+  llvm::Expected<Tensors> outputs = forward.run(graph, tensors);
+  ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+  addOutputGradients(tensors, *outputs, 8);
+  for (auto &[name, tensor] : tensors)
+    for (double &x : tensor.data)
+      x = round(x, storage);
+  llvm::Expected<Tensors> expected = Kernels(*model, phases).run(graph, tensors);
+  ASSERT_TRUE(bool(expected)) << llvm::toString(expected.takeError());
+  llvm::Expected<std::unique_ptr<DeviceRecorder>> cases = DeviceRecorder::create(*model, true, 2, storage);
+  ASSERT_TRUE(bool(cases)) << llvm::toString(cases.takeError());
+  llvm::Error failure = (*cases)->add("gradient", graph, tensors, *expected);
+  EXPECT_FALSE(bool(failure)) << llvm::toString(std::move(failure));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Many, StorageProducts,
+    testing::Combine(
+        testing::Values(
+            Layer{"Even",
+                  "model M { input x: node[in = 72]\n param W[in, out = 96], b[out]\noutput y = tanh(x @ W + b) }",
+                  true, 16500, 9},
+            Layer{"Odd", "model M { input x: node[in = 75]\n param W[in, out = 67]\noutput y = x @ W }", true, 16500,
+                  9},
+            Layer{"Pairs", "model M { input x: node[in = 70]\n param W[in, out = 66]\noutput y = x @ W }", true, 16500,
+                  9},
+            Layer{"Long", "model M { input x: node[in = 600]\n param W[in, out = 64]\noutput y = x @ W }", true, 16500,
+                  9},
+            Layer{"Heads",
+                  "model M { input x: node[heads = 2, in = 68]\n param W[heads, in, out = 64]\noutput y = x @ W }",
+                  true, 8300, 9},
+            Layer{"Softmax",
+                  "model M { input x: node[in = 65]\n param W[in, out = 64]\noutput y = softmax(x @ W, over: out) }",
+                  true, 16500, 9},
+            Layer{"Gathered",
+                  "model M { input x: node[in = 67]\n param W[in, out = 66]\noutput y = sum(tanh(x.src @ W)) }", true,
+                  45, 16500},
+            Layer{"Small",
+                  "model M { input x: node[in = 64]\n param W[in, out = 64]\n"
+                  "output y = (x * 3000.0) @ (W * 0.000001) }",
+                  true, 16500, 9},
+            Layer{"Large",
+                  "model M { input x: node[in = 64]\n param W[in, out = 64]\n"
+                  "output y = (x * 0.00001) @ (W * 100000000.0) }",
+                  true, 16500, 9},
+            // Copies of rows of an odd length, on tensor cores of all kinds.
+            Layer{"Eleven", "model M { input x: node[in = 11]\n param W[in, out = 9]\noutput y = tanh(x @ W) }", true,
+                  300, 9},
+            Layer{"ElevenGathered",
+                  "model M { input x: node[in = 11]\n param W[in, out = 33]\noutput y = sum(tanh(x.src @ W)) }", true,
+                  45, 400}),
         testing::Values(Storage::BF16, Storage::F16)),
     [](const auto &info) {
       return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_f16");

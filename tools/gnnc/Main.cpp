@@ -189,7 +189,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       ->add_option(
           "--products", arguments.products,
           "How GPUs multiply float32 matrices. fma: without tensor cores; tf32x3: tensor cores, three products per "
-          "product, with the accuracy of float32; tf32: tensor cores, inputs rounded to 11 bits")
+          "product, with the accuracy of float32; tf32: tensor cores, inputs rounded to 11 bits, weights of rows of 16 "
+          "bits to the type of the rows")
       ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}))
       ->capture_default_str();
   command->add_option("-o,--output", arguments.output,

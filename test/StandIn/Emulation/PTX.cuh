@@ -27,6 +27,9 @@ inline unsigned sharedAddress(const void *at) {
 template <int Width> void copyAsync(unsigned to, const void *from, int bytes) {
   emulator->copy(reinterpret_cast<char *>(memory) + int(to), from, Width, unsigned(bytes));
 }
+inline void storeShared(unsigned to, unsigned short bits) {
+  *reinterpret_cast<unsigned short *>(reinterpret_cast<char *>(memory) + int(to)) = bits;
+}
 inline void commitCopies() { emulator->commitCopies(); }
 template <int Open> void waitForCopies() { emulator->waitForCopies(Open); }
 
@@ -44,6 +47,16 @@ inline unsigned short toBF16(float x) {
 inline unsigned toF16Pair(float first, float second) { return toF16(first) | unsigned(toF16(second)) << 16; }
 inline unsigned toBF16Pair(float first, float second) { return toBF16(first) | unsigned(toBF16(second)) << 16; }
 
+enum class Operands { TF32, BF16, F16 };
+
+/// A number of a register: TF32 is what it begins with, of 16 bits there are two.
+template <Operands Kind> float numberOf(unsigned word, unsigned which) {
+  const unsigned short half = static_cast<unsigned short>(which ? word >> 16 : word);
+  if constexpr (Kind == Operands::TF32)
+    return __uint_as_float(word & ~0x1fffu);
+  return Kind == Operands::BF16 ? __uint_as_float(unsigned(half) << 16) : fromF16(half);
+}
+
 /// mma.m16n8k8 of PTX: tensor cores cut off what TF32 has not, and round nothing.
 inline void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2],
                         const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -51,7 +64,7 @@ inline void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned 
     unsigned a[4], b[2];
   };
   const emulation::Given<Fragments> all({"mma.sync", 0, file, line}, ~0u, {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
-  auto number = [](unsigned word) { return __uint_as_float(word & ~0x1fffu); };
+  auto number = [](unsigned word) { return numberOf<Operands::TF32>(word, 0); };
   const unsigned g = emulation::ownLane() / 4, t = emulation::ownLane() % 4;
   float products[4] = {};
   for (unsigned depth = 0; depth < 8; ++depth) {
@@ -70,15 +83,17 @@ constexpr bool kHasWarpgroups = false;
 constexpr bool kHasWarpgroups = true;
 
 /// Products that a thread has begun. Until they are waited for, their sums are not-a-number, and what they multiply
-/// must stay as it is: the right side is read then, and the left side compared.
+/// must stay as it is: shared memory is read then, and registers compared.
 struct Products {
-  static constexpr int kMost = 64, kMostColumns = 128;
+  static constexpr int kMost = 64, kMostColumns = 128, kMostDepths = 16;
   struct Product {
     float *sums;
-    const unsigned *registers;
-    unsigned own[4], rows[2][8];
-    unsigned long long right;
-    int columns;
+    const unsigned *registers; ///< null: both sides are in shared memory
+    unsigned own[4];
+    float rows[2][kMostDepths];
+    unsigned long long left, right;
+    unsigned columns;
+    Operands kind;
     bool adds;
   };
   /// Sums that are not in their registers.
@@ -91,39 +106,53 @@ struct Products {
   int groupOf[kMost], count = 0, group = 0;
   Sums held[4] = {};
 
-  Sums &sumsOf(float *registers, int columns) {
+  Sums &sumsOf(float *registers, unsigned columns) {
     for (Sums &sums : held)
       if (sums.open > 0 && sums.registers == registers)
         return sums;
     for (Sums &sums : held)
       if (sums.open == 0) {
         sums.registers = registers;
-        for (int i = 0; i < columns / 2; ++i)
+        for (unsigned i = 0; i < columns / 2; ++i)
           sums.numbers[i] = registers[i], registers[i] = __uint_as_float(0x7fffffffu);
         return sums;
       }
     emulator->fail({"wgmma", 0, __FILE__, __LINE__}, "more sums at a time than are emulated");
     return held[0];
   }
+  /// A number of a side in shared memory, by the two strides of its descriptor. Matrices are eight pieces of 16 bytes,
+  /// each of which has depths, or, of sides whose rows lie side by side, columns.
+  static float numberAt(Operands kind, unsigned long long side, unsigned column, unsigned depth, bool hasRows) {
+    const char *base = reinterpret_cast<const char *>(memory) + ((side & 0x3fff) << 4);
+    const unsigned toDepths = (side >> 16 & 0x3fff) << 4, toColumns = (side >> 32 & 0x3fff) << 4;
+    const unsigned perPiece = kind == Operands::TF32 ? 4 : 8;
+    const char *piece = hasRows ? base + column / 8 * toColumns + depth / 8 * toDepths + depth % 8 * 16
+                                : base + column / 8 * toColumns + depth / perPiece * toDepths + column % 8 * 16;
+    const unsigned at = (hasRows ? column : depth) % perPiece;
+    const unsigned word = reinterpret_cast<const unsigned *>(piece)[kind == Operands::TF32 ? at : at / 2];
+    return kind == Operands::TF32   ? numberOf<Operands::TF32>(word, 0)
+           : kind == Operands::BF16 ? numberOf<Operands::BF16>(word, at % 2)
+                                    : numberOf<Operands::F16>(word, at % 2);
+  }
   void finish(const Product &product) {
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; product.registers && i < 4; ++i)
       if (product.registers[i] != product.own[i])
         emulator->fail({"wgmma", 0, __FILE__, __LINE__}, "its registers were written before it was done");
-    auto number = [](unsigned word) { return __uint_as_float(word & ~0x1fffu); };
-    const char *right = reinterpret_cast<const char *>(memory) + ((product.right & 0x3fff) << 4);
-    const unsigned toDepths = (product.right >> 16 & 0x3fff) << 4, toColumns = (product.right >> 32 & 0x3fff) << 4;
+    const bool isShared = !product.registers;
+    const unsigned depths = product.kind == Operands::TF32 ? 8 : 16, lane = emulation::ownLane();
+    const unsigned row = threadIdx.x / 32 % 4 * 16 + lane / 4;
     Sums &sums = sumsOf(product.sums, product.columns);
-    for (int at = 0; at < product.columns / 2; ++at) {
-      const unsigned column = at / 4 * 8 + emulation::ownLane() % 4 * 2 + at % 2;
-      const char *matrix = right + column / 8 * toColumns + column % 8 * 16;
+    for (unsigned at = 0; at < product.columns / 2; ++at) {
+      const unsigned column = at / 4 * 8 + lane % 4 * 2 + at % 2, half = at % 4 / 2;
       float made = 0;
-      for (unsigned depth = 0; depth < 8; ++depth)
-        made += number(product.rows[at % 4 / 2][depth]) *
-                number(*reinterpret_cast<const unsigned *>(matrix + depth / 4 * toDepths + depth % 4 * 4));
+      for (unsigned depth = 0; depth < depths; ++depth)
+        made +=
+            (isShared ? numberAt(product.kind, product.left, row + half * 8, depth, true) : product.rows[half][depth]) *
+            numberAt(product.kind, product.right, column, depth, isShared);
       sums.numbers[at] = product.adds ? sums.numbers[at] + made : made;
     }
     if (--sums.open == 0)
-      for (int at = 0; at < product.columns / 2; ++at)
+      for (unsigned at = 0; at < product.columns / 2; ++at)
         sums.registers[at] = sums.numbers[at];
   }
   void waitFor(int groups) {
@@ -133,6 +162,15 @@ struct Products {
     for (int i = done; i < count; ++i)
       begun[i - done] = begun[i], groupOf[i - done] = groupOf[i];
     count -= done;
+  }
+  void begin(const Product &product, const char *file, int line) {
+    if (count == kMost) {
+      emulator->fail({"wgmma", product.columns, file, line}, "more products at a time than are emulated");
+      return;
+    }
+    ++sumsOf(product.sums, product.columns).open;
+    groupOf[count] = group;
+    begun[count++] = product;
   }
 };
 inline Products &ownProducts() {
@@ -145,26 +183,34 @@ inline void beginProducts() {}
 inline void commitProducts() { ++ownProducts().group; }
 template <int Open> void waitForProducts() { ownProducts().waitFor(Open); }
 template <int Count> void holdRegisters(float (&)[Count]) {}
-template <int Columns>
+template <Operands Kind, int Columns>
 void multiplyAsync(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds,
                    const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
   struct Fragments {
     unsigned a[4];
   };
   const emulation::Given<Fragments> all({"wgmma", Columns, file, line}, ~0u, {{a[0], a[1], a[2], a[3]}});
-  Products &own = ownProducts();
-  if (own.count == Products::kMost) {
-    emulator->fail({"wgmma", Columns, file, line}, "more products at a time than are emulated");
-    return;
+  Products::Product product{sums, a, {a[0], a[1], a[2], a[3]}, {}, 0, right, Columns, Kind, adds};
+  constexpr unsigned kNumbers = Kind == Operands::TF32 ? 1 : 2; // of a register
+  for (unsigned word = 0; word < 8; ++word) {
+    const Fragments rows = all.of(emulation::ownLane() / 4 * 4 + word % 4);
+    for (unsigned half = 0; half < 2; ++half)
+      for (unsigned which = 0; which < kNumbers; ++which)
+        product.rows[half][word * kNumbers + which] = numberOf<Kind>(rows.a[word / 4 * 2 + half], which);
   }
-  Products::Product product{sums, a, {a[0], a[1], a[2], a[3]}, {}, right, Columns, adds};
-  for (unsigned depth = 0; depth < 8; ++depth) {
-    const Fragments rows = all.of(emulation::ownLane() / 4 * 4 + depth % 4);
-    product.rows[0][depth] = rows.a[depth / 4 * 2], product.rows[1][depth] = rows.a[depth / 4 * 2 + 1];
-  }
-  ++own.sumsOf(sums, Columns).open;
-  own.groupOf[own.count] = own.group;
-  own.begun[own.count++] = product;
+  ownProducts().begin(product, file, line);
+}
+template <Operands Kind, int Columns>
+void multiplySharedAsync(float *sums, unsigned long long left, unsigned long long right, bool adds,
+                         const char *file = __builtin_FILE(), int line = __builtin_LINE()) {
+  static_assert(Kind != Operands::TF32);
+  struct Sides {
+    unsigned long long left, right;
+  };
+  const emulation::Given<Sides> all({"wgmma", Columns, file, line}, ~0u, {left, right});
+  if (all.of(0).left != left || all.of(0).right != right)
+    emulator->fail({"wgmma", Columns, file, line}, "lanes give it other sides");
+  ownProducts().begin({sums, nullptr, {}, {}, left, right, Columns, Kind, adds}, file, line);
 }
 #endif
 

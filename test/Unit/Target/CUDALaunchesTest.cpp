@@ -51,12 +51,12 @@ std::vector<DeviceStep> outerSum(int64_t batch, int64_t k, int64_t n, const Prin
 }
 
 /// The product of rows of k numbers with a weight of k by n.
-std::vector<DeviceStep> product(int64_t k, int64_t n, const PrintOptions &options) {
+std::vector<DeviceStep> product(int64_t k, int64_t n, const PrintOptions &options, const std::string &type = "f32") {
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  std::string columns = std::to_string(n), lhs = "tensor<?x" + std::to_string(k) + "xf32, #mpdfg.on<@node>>",
+  std::string columns = std::to_string(n), lhs = "tensor<?x" + std::to_string(k) + "x" + type + ", #mpdfg.on<@node>>",
               rhs = "tensor<" + std::to_string(k) + "x" + columns + "xf32>",
-              result = "tensor<?x" + columns + "xf32, #mpdfg.on<@node>>";
+              result = "tensor<?x" + columns + "x" + type + ", #mpdfg.on<@node>>";
   return stepsOf(context, module, "(%x: " + lhs + ", %w: " + rhs + ") -> " + result,
                  "%y = mpk.product over @node (%x, %w) batch 1 rows 1 k " + std::to_string(k) + " n " + columns +
                      " : (" + lhs + ", " + rhs + ") -> " + result + "\nreturn %y : " + result,
@@ -156,6 +156,34 @@ TEST(CUDALaunches, Warpgroups) {
       for (int architecture : {0, 80, 90})
         EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << k << ", " << rows << ", " << architecture;
   }
+}
+
+/// Rows of 16 bits are multiplied as they are: a weight's tile has half the bytes, and as sums of up to 512 depths have
+/// no totals, twice the columns.
+TEST(CUDALaunches, WarpgroupsIn16Bits) {
+  for (const char *type : {"bf16", "f16"})
+    for (ProductArithmetic products : {ProductArithmetic::TF32x3, ProductArithmetic::TF32})
+      for (auto [k, n, columns] :
+           {std::tuple(256, 256, 128), {64, 64, 64}, {75, 99, 112}, {448, 128, 64}, {600, 64, 64}}) {
+        PrintOptions options{products};
+        options.hasWarpgroups = true;
+        std::vector<DeviceStep> steps = product(k, n, options, type);
+        ASSERT_EQ(steps.size(), 1u);
+        int64_t many = 0;
+        const int most = products == ProductArithmetic::TF32 && k == 448 ? 128 : columns;
+        for (const Launch &launch : steps[0].launches)
+          if (llvm::StringRef(launch.kernel).ends_with("_many")) {
+            ++many;
+            EXPECT_EQ(launch.gridY, (n + most - 1) / most);
+            int weight = (k + 31) / 32 * 32 * most * (products == ProductArithmetic::TF32 ? 2 : 4);
+            EXPECT_EQ(launch.sharedBytes, weight + (n % 8 ? 16 * 16 * 24 * 4 : 0));
+            EXPECT_LE(launch.sharedBytes, kMostSharedBytes);
+          }
+        EXPECT_EQ(many, 1);
+        for (int64_t rows : {1, 4000, 8192, 16383, 16384, 10000000})
+          for (int architecture : {0, 80, 90})
+            EXPECT_EQ(launchesFor(steps[0], rows, architecture), 1) << k << ", " << rows << ", " << architecture;
+      }
 }
 
 /// The ways in which a sweep shares out its items are parts of one grid: all but the last are joined to it, sizes fall,

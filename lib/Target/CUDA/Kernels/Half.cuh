@@ -26,11 +26,26 @@ struct f16 {
   unsigned short bits;
 };
 
+/// One of two types.
+template <bool First, typename T, typename Other> struct Choice {
+  using Type = T;
+};
+template <typename T, typename Other> struct Choice<false, T, Other> {
+  using Type = Other;
+};
+
 template <typename T> constexpr bool kIsHalf = false;
 template <> constexpr bool kIsHalf<bf16> = true;
 template <> constexpr bool kIsHalf<const bf16> = true;
 template <> constexpr bool kIsHalf<f16> = true;
 template <> constexpr bool kIsHalf<const f16> = true;
+
+/// What matrix units take numbers for: float32 as TF32.
+template <typename T> constexpr Operands kOperands = Operands::TF32;
+template <> constexpr Operands kOperands<bf16> = Operands::BF16;
+template <> constexpr Operands kOperands<const bf16> = Operands::BF16;
+template <> constexpr Operands kOperands<f16> = Operands::F16;
+template <> constexpr Operands kOperands<const f16> = Operands::F16;
 
 GNNC_DEVICE float widen(bf16 x) { return __uint_as_float(unsigned(x.bits) << 16); }
 GNNC_DEVICE float widen(f16 x) { return fromF16(x.bits); }
@@ -89,6 +104,20 @@ template <int V, typename T, typename From> GNNC_DEVICE void readRow(T *to, From
         words[2] = all.z, words[3] = all.w;
     }
     GNNC_FOR(w, V / 2) widenPair(to + 2 * w, words[w], from);
+  }
+}
+/// V numbers of 16 bits as they are, two in a word, the first in its lower half; of a single one the other is zero.
+template <int V, typename H> GNNC_DEVICE void readBits(unsigned *words, const H *from) {
+  static_assert(kIsHalf<H>);
+  if constexpr (V == 1) {
+    words[0] = __ldg(reinterpret_cast<const unsigned short *>(from));
+  } else if constexpr (V == 2) {
+    words[0] = __ldg(reinterpret_cast<const unsigned *>(from));
+  } else {
+    const auto all = __ldg(reinterpret_cast<const typename PackedWords<V / 2>::Type *>(from));
+    words[0] = all.x, words[1] = all.y;
+    if constexpr (V == 8)
+      words[2] = all.z, words[3] = all.w;
   }
 }
 template <int V, typename T> GNNC_DEVICE void writeHalf(T *to, const float *from) {

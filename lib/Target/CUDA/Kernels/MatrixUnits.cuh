@@ -35,6 +35,16 @@ GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
   low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f)) + kHalf;
 }
 
+/// Two numbers as pairs of 16 bits: what they begin with, and what that leaves out.
+template <Operands Kind> GNNC_DEVICE void splitPair(const float (&x)[2], unsigned &high, unsigned &low) {
+  using H = typename Choice<Kind == Operands::BF16, bf16, f16>::Type;
+  float begin[2], rest[2];
+  high = narrowPair(x, H());
+  widenPair(begin, high, static_cast<const H *>(nullptr));
+  GNNC_FOR(i, 2) rest[i] = fminf(x[i] - begin[i], Kind == Operands::BF16 ? 0x1p116f : 16.0f);
+  low = narrowPair(rest, H());
+}
+
 /// One side's numbers of a step in both parts. Numbers of 16 bits have no low part: 11 bits are all they have.
 template <int Count, int Numbers> struct Parts {
   unsigned high[Count][Numbers], low[Count][Numbers];

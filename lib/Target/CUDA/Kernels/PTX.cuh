@@ -50,6 +50,10 @@ template <int Width> GNNC_DEVICE void copyAsync(unsigned to, const void *from, i
 }
 /// An address as copyAsync wants it.
 GNNC_DEVICE unsigned sharedAddress(const void *at) { return unsigned(__cvta_generic_to_shared(at)); }
+/// A number of 16 bits, at once: it is too narrow for a copy beside computation.
+GNNC_DEVICE void storeShared(unsigned to, unsigned short bits) {
+  asm volatile("st.shared.u16 [%0], %1;" ::"r"(to), "h"(bits) : "memory");
+}
 GNNC_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 /// Waits until all but the latest Open groups have arrived.
 template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory"); }
@@ -106,6 +110,9 @@ GNNC_DEVICE unsigned toF16Pair(float first, float second) {
   return pair;
 }
 
+/// What matrix units multiply; they add up in float32.
+enum class Operands { TF32, BF16, F16 };
+
 /// Adds a product of matrices of TF32 (MatrixUnits.cuh has their layout) by all lanes of a warp.
 GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
@@ -138,76 +145,75 @@ template <int Count> GNNC_DEVICE void holdRegisters(float (&registers)[Count]) {
   _Pragma("unroll") for (int i = 0; i < Count; ++i) asm volatile("" : "+f"(registers[i])::"memory");
 }
 
-/// Begins to add the product of a warpgroup's 64 rows and 8 depths of TF32 in registers with 8 depths of Columns
-/// columns of shared memory (`right`, see MatrixUnits.cuh); without `adds` the sums begin with it.
-template <int Columns>
-GNNC_DEVICE void multiplyAsync(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds);
-template <>
-GNNC_DEVICE void multiplyAsync<8>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %9, 0; wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {"
-               "%0, %1, %2, %3}, "
-               "{%4, %5, %6, %7}, %8, p, 1, 1; }"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
-               : "memory");
+/// Sums of so many columns: their names in an instruction, and their registers.
+#define GNNC_SUMS_8 "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+#define GNNC_SUMS_16 GNNC_SUMS_8, "+f"(sums[4]), "+f"(sums[5]), "+f"(sums[6]), "+f"(sums[7])
+#define GNNC_SUMS_32                                                                                                   \
+  GNNC_SUMS_16, "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]), "+f"(sums[12]), "+f"(sums[13]),          \
+      "+f"(sums[14]), "+f"(sums[15])
+#define GNNC_SUMS_64                                                                                                   \
+  GNNC_SUMS_32, "+f"(sums[16]), "+f"(sums[17]), "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]),        \
+      "+f"(sums[22]), "+f"(sums[23]), "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]),  \
+      "+f"(sums[29]), "+f"(sums[30]), "+f"(sums[31])
+#define GNNC_SUMS_128                                                                                                  \
+  GNNC_SUMS_64, "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]), "+f"(sums[36]), "+f"(sums[37]),        \
+      "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]), "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]),  \
+      "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]), "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]), "+f"(sums[51]),  \
+      "+f"(sums[52]), "+f"(sums[53]), "+f"(sums[54]), "+f"(sums[55]), "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]),  \
+      "+f"(sums[59]), "+f"(sums[60]), "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63])
+#define GNNC_NAMES_8 "%0, %1, %2, %3"
+#define GNNC_NAMES_16 GNNC_NAMES_8 ", %4, %5, %6, %7"
+#define GNNC_NAMES_32 GNNC_NAMES_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define GNNC_NAMES_64 GNNC_NAMES_32 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define GNNC_NAMES_128                                                                                                 \
+  GNNC_NAMES_64 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"                     \
+                ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+
+/// One instruction; of numbers of 16 bits it ends with what lies side by side (FLAGS: 0 depths, 1 columns).
+#define GNNC_WGMMA(COLUMNS, DEPTH, TYPE, OPERANDS, ADDS, FLAGS, ...)                                                   \
+  asm volatile("{ .reg .pred p; setp.ne.b32 p, " ADDS ", 0; wgmma.mma_async.sync.aligned.m64n" #COLUMNS DEPTH          \
+               ".f32." TYPE "." TYPE " {" GNNC_NAMES_##COLUMNS "}, " OPERANDS ", p, 1, 1" FLAGS "; }"                  \
+               : GNNC_SUMS_##COLUMNS                                                                                   \
+               : __VA_ARGS__, "r"(int(adds))                                                                           \
+               : "memory")
+#define GNNC_MULTIPLY(COLUMNS, OPERANDS, ADDS)                                                                         \
+  if constexpr (Columns == COLUMNS) {                                                                                  \
+    if constexpr (Kind == Operands::TF32)                                                                              \
+      GNNC_WGMMA(COLUMNS, "k8", "tf32", OPERANDS, ADDS, "", GNNC_REGISTERS);                                           \
+    else if constexpr (Kind == Operands::BF16)                                                                         \
+      GNNC_WGMMA(COLUMNS, "k16", "bf16", OPERANDS, ADDS, ", 0", GNNC_REGISTERS);                                       \
+    else                                                                                                               \
+      GNNC_WGMMA(COLUMNS, "k16", "f16", OPERANDS, ADDS, ", 0", GNNC_REGISTERS);                                        \
+  }
+#define GNNC_MULTIPLY_SHARED(COLUMNS, OPERANDS, ADDS)                                                                  \
+  if constexpr (Columns == COLUMNS) {                                                                                  \
+    if constexpr (Kind == Operands::BF16)                                                                              \
+      GNNC_WGMMA(COLUMNS, "k16", "bf16", OPERANDS, ADDS, ", 1, 1", "l"(left), "l"(right));                             \
+    else                                                                                                               \
+      GNNC_WGMMA(COLUMNS, "k16", "f16", OPERANDS, ADDS, ", 1, 1", "l"(left), "l"(right));                              \
+  }
+#define GNNC_REGISTERS "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right)
+
+/// Begins to add the product of a warpgroup's 64 rows and a step's depths in registers with as many depths of Columns
+/// columns of shared memory (`right`, see Warpgroups.cuh); without `adds` the sums begin with it. A step has 8 depths
+/// of TF32, 16 of 16 bits.
+template <Operands Kind, int Columns>
+GNNC_DEVICE void multiplyAsync(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
+  GNNC_MULTIPLY(8, "{%4, %5, %6, %7}, %8", "%9")
+  GNNC_MULTIPLY(16, "{%8, %9, %10, %11}, %12", "%13")
+  GNNC_MULTIPLY(32, "{%16, %17, %18, %19}, %20", "%21")
+  GNNC_MULTIPLY(64, "{%32, %33, %34, %35}, %36", "%37")
+  GNNC_MULTIPLY(128, "{%64, %65, %66, %67}, %68", "%69")
 }
-template <>
-GNNC_DEVICE void multiplyAsync<16>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %13, 0; wgmma.mma_async.sync.aligned.m64n16k8.f32.tf32.tf32 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7}, "
-               "{%8, %9, %10, %11}, %12, p, 1, 1; }"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-                 "+f"(sums[6]), "+f"(sums[7])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
-               : "memory");
-}
-template <>
-GNNC_DEVICE void multiplyAsync<32>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %21, 0; wgmma.mma_async.sync.aligned.m64n32k8.f32.tf32.tf32 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
-               "{%16, %17, %18, %19}, %20, p, 1, 1; }"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
-               : "memory");
-}
-template <>
-GNNC_DEVICE void multiplyAsync<64>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %37, 0; wgmma.mma_async.sync.aligned.m64n64k8.f32.tf32.tf32 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
-               "{%32, %33, %34, %35}, %36, p, 1, 1; }"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-                 "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-                 "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-                 "+f"(sums[30]), "+f"(sums[31])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
-               : "memory");
-}
-template <>
-GNNC_DEVICE void multiplyAsync<128>(float *sums, const unsigned (&a)[4], unsigned long long right, bool adds) {
-  asm volatile("{ .reg .pred p; setp.ne.b32 p, %69, 0; wgmma.mma_async.sync.aligned.m64n128k8.f32.tf32.tf32 {"
-               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
-               "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
-               "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
-               "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
-               "{%64, %65, %66, %67}, %68, p, 1, 1; }"
-               : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3]), "+f"(sums[4]), "+f"(sums[5]),
-                 "+f"(sums[6]), "+f"(sums[7]), "+f"(sums[8]), "+f"(sums[9]), "+f"(sums[10]), "+f"(sums[11]),
-                 "+f"(sums[12]), "+f"(sums[13]), "+f"(sums[14]), "+f"(sums[15]), "+f"(sums[16]), "+f"(sums[17]),
-                 "+f"(sums[18]), "+f"(sums[19]), "+f"(sums[20]), "+f"(sums[21]), "+f"(sums[22]), "+f"(sums[23]),
-                 "+f"(sums[24]), "+f"(sums[25]), "+f"(sums[26]), "+f"(sums[27]), "+f"(sums[28]), "+f"(sums[29]),
-                 "+f"(sums[30]), "+f"(sums[31]), "+f"(sums[32]), "+f"(sums[33]), "+f"(sums[34]), "+f"(sums[35]),
-                 "+f"(sums[36]), "+f"(sums[37]), "+f"(sums[38]), "+f"(sums[39]), "+f"(sums[40]), "+f"(sums[41]),
-                 "+f"(sums[42]), "+f"(sums[43]), "+f"(sums[44]), "+f"(sums[45]), "+f"(sums[46]), "+f"(sums[47]),
-                 "+f"(sums[48]), "+f"(sums[49]), "+f"(sums[50]), "+f"(sums[51]), "+f"(sums[52]), "+f"(sums[53]),
-                 "+f"(sums[54]), "+f"(sums[55]), "+f"(sums[56]), "+f"(sums[57]), "+f"(sums[58]), "+f"(sums[59]),
-                 "+f"(sums[60]), "+f"(sums[61]), "+f"(sums[62]), "+f"(sums[63])
-               : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "r"(int(adds))
-               : "memory");
+/// The same of numbers of 16 bits with both sides in shared memory, where the numbers of a depth lie side by side.
+template <Operands Kind, int Columns>
+GNNC_DEVICE void multiplySharedAsync(float *sums, unsigned long long left, unsigned long long right, bool adds) {
+  static_assert(Kind != Operands::TF32);
+  GNNC_MULTIPLY_SHARED(8, "%4, %5", "%6")
+  GNNC_MULTIPLY_SHARED(16, "%8, %9", "%10")
+  GNNC_MULTIPLY_SHARED(32, "%16, %17", "%18")
+  GNNC_MULTIPLY_SHARED(64, "%32, %33", "%34")
+  GNNC_MULTIPLY_SHARED(128, "%64, %65", "%66")
 }
 #endif
 

@@ -48,7 +48,7 @@ template <class S> GNNC_DEVICE void multiplyInSlices(const typename S::Args &arg
   auto fetch = [&](int64 step, int stage) {
     const unsigned xs = stagesAt + stage * kStage * 4, ws = xs + kStageX * 4;
     const int depth = int(step) * kSlicedDepth;
-    GNNC_FOR(i, (kM * kSlicedDepth / kVX + kThreads - 1) / kThreads) {
+    copyPieces<(kM * kSlicedDepth / kVX + kThreads - 1) / kThreads, kVX>(args.lhs, [&](int i, auto copy) {
       const int at = (thread + i * kThreads) * kVX, m = at / kSlicedDepth, k = at % kSlicedDepth;
       int64 source = first + m;
       bool inside = source < end && depth + k < S::kK;
@@ -57,10 +57,9 @@ template <class S> GNNC_DEVICE void multiplyInSlices(const typename S::Args &arg
         inside = inside && row >= 0, source = row * S::kRows + source % S::kRows;
       }
       if (kM * kSlicedDepth % (kVX * kThreads) == 0 || m < kM)
-        copyAsync<int(sizeof(X)) * kVX>(xs + (m * kStrideX + k) * int(sizeof(X)),
-                                        args.lhs + (source * S::kBatch + batch) * S::kK + depth + k,
-                                        inside ? int(sizeof(X)) * kVX : 0);
-    }
+        copy(xs + (m * kStrideX + k) * int(sizeof(X)), args.lhs + (source * S::kBatch + batch) * S::kK + depth + k,
+             inside);
+    });
     GNNC_FOR(i, (kN * kSlicedDepth / kVW + kThreads - 1) / kThreads) {
       const int at = (thread + i * kThreads) * kVW, k = at / kN, n = at % kN;
       const bool inside = depth + k < S::kK && column + n < S::kN;

@@ -23,7 +23,7 @@
 
 namespace gnnc {
 
-/// Numbers of one copy of rows of this length; rows of 16-bit numbers have an even length.
+/// Numbers of one copy of rows of this length.
 template <int Length, typename T = float>
 constexpr int kCopied = kIsHalf<T> && Length % 8 == 0 ? 8
                         : Length % 4 == 0             ? 4
@@ -38,6 +38,24 @@ template <int Depth, typename T> constexpr int kPaddedDepth = !kIsHalf<T> ? Dept
 
 /// What a pointer points to, for decltype.
 template <typename T> T typeOf(const T *);
+
+/// Count copies of V numbers each to shared memory: piece(i, copy) calls copy(to, from, live) with addresses in it and
+/// in the memory of `rows`; what is not live is zero. Copies of 4 bytes and more run beside computation. A single
+/// number of 16 bits goes through a register, all of them being read before the first is written.
+template <int Count, int V, typename T, typename Piece> GNNC_DEVICE void copyPieces(const T *, Piece piece) {
+  constexpr int kBytes = V * int(sizeof(T));
+  if constexpr (kBytes >= 4) {
+    GNNC_FOR(i, Count)
+    piece(i, [](unsigned to, const T *from, bool live) { copyAsync<kBytes>(to, from, live ? kBytes : 0); });
+  } else {
+    unsigned short bits[Count];
+    GNNC_FOR(i, Count)
+    piece(i, [&](unsigned, const T *from, bool live) {
+      bits[i] = live ? __ldg(reinterpret_cast<const unsigned short *>(from)) : 0;
+    });
+    GNNC_FOR(i, Count) piece(i, [&](unsigned to, const T *, bool) { storeShared(to, bits[i]); });
+  }
+}
 
 /// A number as a type.
 template <int Value> struct Constant {
@@ -159,13 +177,14 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
 
   constexpr int kCopiesX = (kM * kDepth / kVX + kThreads - 1) / kThreads;
   constexpr int kCopiesW = (kN * kDepth / kVW + kThreads - 1) / kThreads;
-  // What this thread copies of a tile's rows: the first row that is its own, or, of rows that lie anywhere, each. Rows
-  // that are not there have 0 bytes.
+  // What this thread copies of a tile's rows: the first row that is its own, or, of rows that lie anywhere, each, and
+  // whether it is there.
   constexpr bool kAnywhere = S::kGathersLhs || S::kGrouped;
   constexpr int kRowsApart = kThreads * kVX / kDepth;
   const int ownRow = thread * kVX / kDepth, ownColumn = thread * kVX % kDepth;
   const X *from[kAnywhere ? kCopiesX : 1];
-  int bytes[kAnywhere ? kCopiesX : 1], rowsLeft = 0;
+  bool lives[kAnywhere ? kCopiesX : 1];
+  int rowsLeft = 0;
   auto find = [&](int64 first) {
     rowsLeft = end - first < kM ? int(end - first) : kM;
     GNNC_FOR(i, kAnywhere ? kCopiesX : 1) {
@@ -178,7 +197,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         live = source >= 0, source = source * S::kRows + part;
       }
       from[i] = args.lhs + (source * S::kBatch + batch) * S::kK + ownColumn;
-      bytes[i] = live ? kBytesX * kVX : 0;
+      lives[i] = live;
     }
   };
   const unsigned stagesAt = sharedAddress(stages);
@@ -189,14 +208,13 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
       find(ahead);
     const unsigned xs = stagesAt + stage * (M::kStageX + M::kStageW) * 4, ws = xs + M::kStageX * 4;
     const int depth = aheadStep * kDepth;
-    GNNC_FOR(i, kCopiesX) {
+    copyPieces<kCopiesX, kVX>(args.lhs, [&](int i, auto copy) {
       const int m = ownRow + i * kRowsApart;
       bool inside = m < rowsLeft && (S::kK % kDepth == 0 || depth + ownColumn < S::kK);
       const X *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
       if (kM * kDepth % (kVX * kThreads) == 0 || m < kM)
-        copyAsync<kBytesX * kVX>(xs + (m * M::kStrideX + ownColumn) * kBytesX, row + depth,
-                                 inside ? bytes[kAnywhere ? i : 0] : 0);
-    }
+        copy(xs + (m * M::kStrideX + ownColumn) * kBytesX, row + depth, inside && lives[kAnywhere ? i : 0]);
+    });
     if constexpr (!S::kResident) { // braces: a pragma is no statement of its own
       GNNC_FOR(i, kCopiesW) {
         int at = (thread + i * kThreads) * kVW, k = at / kN, n = at % kN;
@@ -334,20 +352,20 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
   // Copies of the rows of an operand, of Length numbers each, from column `first` on: Count columns of Depth rows.
   auto fetchRows = [&](auto gathers, auto length, auto count, unsigned to, const auto *rows, const int *numbers,
                        int64 position, int first) {
+    constexpr bool kGathers = gathers.value;
     constexpr int kLength = length.value, kCount = count.value, kBytes = sizeof(*rows);
     constexpr int kV = kCopied<kLength, decltype(typeOf(rows))>;
-    GNNC_FOR(i, (kCount * kDepth / kV + kThreads - 1) / kThreads) {
+    copyPieces<(kCount * kDepth / kV + kThreads - 1) / kThreads, kV>(rows, [&](int i, auto copy) {
       int at = (thread + i * kThreads) * kV, r = at / kCount, k = at % kCount;
       int64 row = position + r;
       bool live = row < end && (kLength % kCount == 0 || first + k < kLength);
-      if constexpr (gathers.value || S::kGrouped) {
-        row = __ldg((gathers.value ? numbers : args.members) + (live ? row : begin));
+      if constexpr (kGathers || S::kGrouped) {
+        row = __ldg((kGathers ? numbers : args.members) + (live ? row : begin));
         live = live && row >= 0;
       }
       if (kCount * kDepth % (kV * kThreads) == 0 || r < kDepth)
-        copyAsync<kBytes * kV>(to + (r * kPaddedRow<kCount> + k) * kBytes,
-                               rows + (row * S::kBatch + batch) * kLength + first + k, live ? kBytes * kV : 0);
-    }
+        copy(to + (r * kPaddedRow<kCount> + k) * kBytes, rows + (row * S::kBatch + batch) * kLength + first + k, live);
+    });
   };
   const unsigned xsAt = sharedAddress(xs), gsAt = sharedAddress(gs);
   auto fetch = [&](int64 step, int stage) {

@@ -36,6 +36,9 @@ constexpr int64_t kSlicedRows = 32, kSlicedDepth = 64;
 /// from so many rows on.
 constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgroupColumns = 64, kManyBlocks = 64,
                   kManyRows = 8192;
+/// Where both operands have 16 bits: sums have no totals up to so many depths, and leave room for twice the columns;
+/// outer sums have so many stages.
+constexpr int64_t kMostDepthsOf16Bits = 512, kOuterSumStages = 4;
 
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
@@ -83,7 +86,7 @@ public:
   void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
   /// Of warpgroups, with a tile of its own, for sm_90 alone.
-  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns);
+  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages = 0);
   int64_t elements() const { return shape.batch * shape.k * shape.n; }
   int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
 
@@ -167,10 +170,11 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   out.close("};");
 }
 
-Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns) {
+Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages) {
   out.line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
-  out.line("struct " + step.name + "_many_shape : " + step.name + "_shape { static constexpr int kTileRows = " +
-           Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) + "; };");
+  out.line("struct " + step.name + "_many_shape : " + step.name +
+           "_shape { static constexpr int kTileRows = " + Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) +
+           (stages ? ", kStages = " + Twine(stages) : Twine()) + "; };");
   int64_t threads = tileRows * 2;
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
            Twine(kWarpgroupThreads / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
@@ -232,11 +236,8 @@ static int64_t paddedDepth(int64_t depth, bool narrow) {
 /// Whether tensor cores can do it; says so in `shape`.
 static bool useTensorCores(Operation *op, const PrintOptions &options, Shape &shape) {
   RankedTensorType type = getElementType(op->getResult(0).getType());
-  // Copies are of 4 bytes at least.
-  bool copies =
-      (!isNarrow(op->getOperand(0)) || shape.k % 2 == 0) && (!isNarrow(op->getOperand(1)) || shape.n % 2 == 0);
-  shape.onTensorCores = type.getElementType().isF32() && copies && options.products != ProductArithmetic::FMA &&
-                        options.leastArchitecture >= 80;
+  shape.onTensorCores =
+      type.getElementType().isF32() && options.products != ProductArithmetic::FMA && options.leastArchitecture >= 80;
   shape.split = options.products == ProductArithmetic::TF32x3;
   shape.stages = 3;
   return shape.onTensorCores;
@@ -286,11 +287,15 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
+    bool narrow = isNarrow(op.getLhs());
     auto bytesOf = [&](int64_t columns) {
-      return llvm::alignTo(shape.k, 16) * columns * (shape.split ? 8 : 4) +
+      return llvm::alignTo(shape.k, narrow ? 32 : 16) * columns * (shape.split ? 8 : 4) / (narrow ? 2 : 1) +
              resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds);
     };
     manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns);
+    if (int64_t wider = warpgroupColumns(shape.n, kMostWarpgroupColumns * 2);
+        narrow && !folds && shape.k <= kMostDepthsOf16Bits && bytesOf(wider) <= kMostSharedBytes)
+      manyColumns = wider;
     if (bytesOf(manyColumns) > kMostSharedBytes)
       manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
     manyBytes = bytesOf(manyColumns);
@@ -388,10 +393,13 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
     addOthers(builder.step, shape.manyRows);
     int64_t columns = warpgroupColumns(shape.n, kMostWarpgroupColumns), most = kWarpgroupThreads / 2;
     int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
-    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns);
+    // Rows of an odd length cannot be copied as they are.
+    bool narrow = isNarrow(op.getLhs()) && isNarrow(op.getRhs()) && shape.k % 2 == 0 && shape.n % 2 == 0;
+    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? kOuterSumStages : 0);
     place(many, rows, columns);
     many.leastMembers = shape.manyRows;
-    many.sharedBytes = 2 * 64 * columns * (shape.split && !isNarrow(op.getRhs()) ? 8 : 4);
+    many.sharedBytes = narrow ? kOuterSumStages * 64 * (rows + columns) * 2
+                              : 2 * 64 * columns * (shape.split && !isNarrow(op.getRhs()) ? 8 : 4);
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
   launch.grid = shape.grouped ? GridKind::HeavyOwners : GridKind::Once;
