@@ -85,6 +85,10 @@ PhaseOptions Compilation::phaseOptions() const {
                                                : SaveMode::Auto;
   if (isFor("cuda") || wantsKernelText())
     phase.target = cuda::capabilities(printOptions());
+  if (isFor("cpu") && !wantsKernelText())
+    phase.target.lengthOfLongestKernel = [onGPUs = phase.target.lengthOfLongestKernel, this](ModuleOp module) {
+      return std::max(cpu::lengthOfLongestKernel(module, levels), onGPUs ? onGPUs(module) : 0);
+    };
   // With a CPU's code beside it, GPUs make a sweep again of an epilogue that they do not spread.
   if (isFor("cuda") && isFor("cpu"))
     phase.target.spreadEpilogues = false;

@@ -13,9 +13,15 @@
 
 namespace gnnc {
 
-/// Runs the phases on a module. This is the only place where compilation goes back a step: before products are formed,
-/// targets say what tiles they can compute in general (TargetCapabilities::tilesInBlocks), but whether a particular
-/// tile fits is known only of fused sweeps. If one does not fit, the products are formed again, without tiles.
+/// Runs the phases on a module. This is the only place where compilation goes back a step.
+///
+/// Before products are formed, targets say what tiles they can compute in general (TargetCapabilities::tilesInBlocks),
+/// but whether a particular tile fits is known only of fused sweeps. If one does not fit, the products are formed
+/// again, without tiles.
+///
+/// Fusion estimates how long a kernel's code will be; targets count what they would generate. If that is longer than a
+/// kernel may be, fusion is repeated with a smaller bound, until it is not or until less than kLeastStatements would be
+/// estimated for each kernel.
 class PhaseRunner {
 public:
   PhaseRunner(mlir::OwningOpRef<mlir::ModuleOp> module, PhaseOptions options)
@@ -28,16 +34,19 @@ public:
 
   mlir::ModuleOp getModule() { return *module; }
   mlir::OwningOpRef<mlir::ModuleOp> takeModule() { return std::move(module); }
-  /// The options as given, but without tile-products if products had to be formed again.
+  /// The options as given, but without tile-products if products had to be formed again, and with fewer statements if
+  /// kernels had become too long.
   const PhaseOptions &getOptions() const { return options; }
 
 private:
   mlir::LogicalResult runPipeline(const PassPhase &phase);
+  mlir::LogicalResult fuse(const PassPhase &phase);
   mlir::LogicalResult formProductsAgainWithoutTiles();
+  mlir::LogicalResult fuseLess(const PassPhase &phase);
 
   mlir::OwningOpRef<mlir::ModuleOp> module;
   PhaseOptions options;
-  mlir::OwningOpRef<mlir::ModuleOp> beforeProducts; ///< null: there is no way back
+  mlir::OwningOpRef<mlir::ModuleOp> beforeProducts, beforeFusion; ///< null: there is no way back
 };
 
 } // namespace gnnc

@@ -31,6 +31,9 @@ struct TargetCapabilities {
   /// Whether there are kernels for all sweeps with products in tiles of a module past fusion: what fits a block is only
   /// known of whole sweeps. Empty: there always are.
   std::function<bool(mlir::ModuleOp)> hasTileKernels;
+  /// How long the longest kernel of a module past fusion is as it is generated, beside the estimate of its statements
+  /// (statementsOf) that fusion goes by. Empty: it is not counted.
+  std::function<int64_t(mlir::ModuleOp)> lengthOfLongestKernel;
 };
 
 } // namespace gnnc

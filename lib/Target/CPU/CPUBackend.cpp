@@ -63,6 +63,9 @@ llvm::Error error(const llvm::Twine &message) {
   return llvm::createStringError(llvm::inconvertibleErrorCode(), message);
 }
 
+/// Operations that a statement takes in bodies that are estimated well: loads, stores and addresses are some of them.
+constexpr int64_t kOperationsPerStatement = 2;
+
 /// One kernel's function, on its way from scf, vector, math and arith to an object.
 struct Unit {
   OwningOpRef<ModuleOp> code;
@@ -136,6 +139,18 @@ static void loadDialects(MLIRContext *context) {
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
   context->appendDialectRegistry(registry);
+}
+
+int64_t cpu::lengthOfLongestKernel(ModuleOp module, ArrayRef<int> levels) {
+  loadDialects(module.getContext());
+  // What is wrong with a kernel is said when code is generated.
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  int64_t longest = 0;
+  for (int level : levels)
+    if (std::optional<Emitted> emitted = emitKernels(module, CPUTarget{level}, /*together=*/false))
+      for (const Unit &unit : emitted->units)
+        longest = std::max(longest, unit.step.statements);
+  return longest / kOperationsPerStatement;
 }
 
 namespace {

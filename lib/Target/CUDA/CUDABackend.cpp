@@ -61,9 +61,16 @@ PrintOptions PrintOptions::forArchitectures(ProductArithmetic products, llvm::Ar
 }
 
 TargetCapabilities cuda::capabilities(const PrintOptions &options) {
-  return {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true, /*packRows=*/true,
-          [options](ModuleOp module) { return hasTileKernels(module, options); }};
+  return {/*spreadEpilogues=*/true,
+          /*tilesInBlocks=*/true,
+          /*joinLaunches=*/true,
+          /*packRows=*/true,
+          [options](ModuleOp module) { return hasTileKernels(module, options); },
+          [options](ModuleOp module) { return lengthOfLongestKernel(module, options); }};
 }
+
+/// Estimated statements of a printed one, in bodies that are estimated well: most are loops over a lane's numbers.
+static constexpr int64_t kStatementsPerLine = 2;
 
 /// Whether GPUs can launch a step; an error at its operation if not.
 static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
@@ -84,22 +91,24 @@ static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
 
 llvm::StringRef cuda::preparationSource() { return "// Made by gnnc.\n#include \"Prepare.cuh\"\n"; }
 
+/// The text of one kernel of a program, under a name that stands for its own.
+static FailureOr<DeviceStep> printKernel(Operation *op, const PrintOptions &options, CodeWriter &out) {
+  if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
+    if (std::optional<DeviceStep> tiled = printTileSweep(sweep, kNoName, options, out))
+      return std::move(*tiled);
+    return printSweep(sweep, kNoName, /*isPart=*/false, out);
+  }
+  if (auto product = dyn_cast<mpk::ProductOp>(op))
+    return spreadsEpilogue(product) ? FailureOr<DeviceStep>(printProduct(product, kNoName, options, out))
+                                    : printWithRows(product, kNoName, options, out);
+  return FailureOr<DeviceStep>(printOuterSum(cast<mpk::OuterSumOp>(op), kNoName, options, out));
+}
+
 /// One kernel of a program. The parts of launches are the texts' numbers until all are there.
 static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &options, StringRef stepName,
                                        KernelTexts &texts) {
   CodeWriter out;
-  FailureOr<DeviceStep> step = failure();
-  if (auto sweep = dyn_cast<mpk::SweepOp>(op)) {
-    if (std::optional<DeviceStep> tiled = printTileSweep(sweep, kNoName, options, out))
-      step = std::move(*tiled);
-    else
-      step = printSweep(sweep, kNoName, /*isPart=*/false, out);
-  } else if (auto product = dyn_cast<mpk::ProductOp>(op)) {
-    step = spreadsEpilogue(product) ? printProduct(product, kNoName, options, out)
-                                    : printWithRows(product, kNoName, options, out);
-  } else {
-    step = printOuterSum(cast<mpk::OuterSumOp>(op), kNoName, options, out);
-  }
+  FailureOr<DeviceStep> step = printKernel(op, options, out);
   if (failed(step))
     return failure();
   KernelTexts::Place place = texts.add(out.text(), stepName);
@@ -110,6 +119,20 @@ static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &option
   }
   step->written.assign(op->result_begin(), op->result_end());
   return step;
+}
+
+int64_t cuda::lengthOfLongestKernel(ModuleOp module, const PrintOptions &options) {
+  // What is wrong with a kernel is said when all are printed.
+  ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
+  int64_t longest = 0;
+  for (auto function : module.getOps<func::FuncOp>())
+    for (Operation &op : function.getBody().front())
+      if (mpk::isKernel(&op) && !mpk::isCollective(&op)) {
+        CodeWriter out;
+        if (succeeded(printKernel(&op, options, out)))
+          longest = std::max<int64_t>(longest, StringRef(out.text()).count(';'));
+      }
+  return longest * kStatementsPerLine;
 }
 
 llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {

@@ -41,7 +41,10 @@ TEST(PassSelection, TakesByLevelAndName) {
 TEST(PassSelection, EachOptionalPassCanBeLeftOut) {
   PhaseOptions all;
   all.distributed = true; // for those that only ranks have
-  all.target = {/*spreadEpilogues=*/true, /*tilesInBlocks=*/true, /*joinLaunches=*/true, /*packRows=*/true, {}};
+  all.target = {/*spreadEpilogues=*/true,
+                /*tilesInBlocks=*/true,
+                /*joinLaunches=*/true,
+                /*packRows=*/true,        {}, {}};
   ASSERT_FALSE(optionalPasses().empty());
   for (llvm::StringRef name : optionalPasses()) {
     PhaseOptions without = all;
@@ -99,6 +102,48 @@ TEST(PhaseRunner, FormsProductsAgainWhereATileHasNoKernel) {
     EXPECT_EQ(tiled, hasKernels);
     EXPECT_EQ(product, !hasKernels);
     EXPECT_EQ(runner.getOptions().passes.takes(1, "tile-products"), hasKernels);
+  }
+}
+
+constexpr const char *kChain = R"(
+  mpdfg.space @node root
+  func.func @forward(%x: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+    %0 = mpdfg.unary tanh %x : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    %1 = mpdfg.unary sin %0 : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    %2 = mpdfg.unary tanh %1 : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    %3 = mpdfg.unary sin %2 : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+    return %3 : tensor<?x8xf32, #mpdfg.on<@node>>
+  })";
+
+/// The operations of the longest sweep, and of how many there are.
+std::pair<int64_t, unsigned> countSweeps(mlir::ModuleOp module) {
+  int64_t longest = 0;
+  unsigned sweeps = 0;
+  module.walk([&](mpk::SweepOp sweep) {
+    longest = std::max<int64_t>(longest, llvm::range_size(sweep.getBody().front().without_terminator()));
+    ++sweeps;
+  });
+  return {longest, sweeps};
+}
+
+TEST(PhaseRunner, FusesLessWhereKernelsAreLongerThanEstimated) {
+  mlir::MLIRContext context;
+  context.loadDialect<mpk::MPKDialect, mlir::func::FuncDialect>();
+  // Each operation is estimated at 16 statements, and comes to so many; a kernel may have 4000.
+  for (auto [each, level, sweeps, longest, statements] : {std::tuple(1000, 2u, 1u, 4, 4000),
+                                                          {1001, 2u, 3u, 2, 31},
+                                                          {2001, 2u, 3u, 2, 16}, // as short as can be
+                                                          {9000, 0u, 4u, 1, 4000}}) {
+    PhaseOptions options(level);
+    options.target.lengthOfLongestKernel = [&, each = each](mlir::ModuleOp module) {
+      return each * countSweeps(module).first;
+    };
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(kChain, &context);
+    ASSERT_TRUE(module);
+    PhaseRunner runner(std::move(module), options);
+    ASSERT_TRUE(mlir::succeeded(runner.runUntil("")));
+    EXPECT_EQ(countSweeps(runner.getModule()), std::pair(int64_t(longest), sweeps)) << each << " -O" << level;
+    EXPECT_EQ(runner.getOptions().statements, statements) << each << " -O" << level;
   }
 }
 

@@ -39,6 +39,9 @@ struct CodeOptions {
 llvm::Expected<std::vector<CPUCode>> generateCode(mlir::ModuleOp module, llvm::ArrayRef<int> levels,
                                                   const CodeOptions &options = {});
 
+/// How long the longest kernel of a module past fusion is: TargetCapabilities::lengthOfLongestKernel.
+int64_t lengthOfLongestKernel(mlir::ModuleOp module, llvm::ArrayRef<int> levels);
+
 /// Symbol of a kernel's function.
 std::string functionName(llvm::StringRef kernel, int level);
 

@@ -47,6 +47,9 @@ llvm::Expected<CUDASource> printModule(mlir::ModuleOp module, const PrintOptions
 /// without tiles is better.
 bool hasTileKernels(mlir::ModuleOp module, const PrintOptions &options);
 
+/// How long the longest kernel of a module past fusion is: TargetCapabilities::lengthOfLongestKernel.
+int64_t lengthOfLongestKernel(mlir::ModuleOp module, const PrintOptions &options);
+
 /// What phases before code generation may count on.
 TargetCapabilities capabilities(const PrintOptions &options);
 

@@ -61,6 +61,8 @@ Value NumberPrinter::root(Value value) {
 }
 
 std::string NumberPrinter::number(Value value, const std::string &at) {
+  if (isTooLong())
+    return "0";
   Value source = root(value);
   if (auto constant = source.getDefiningOp<ConstantOp>())
     return literal(constant.getValue().convertToDouble());

@@ -16,6 +16,7 @@
 
 #include "Body/BodyPrinter.h"
 
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -23,8 +24,14 @@ namespace gnnc::cuda {
 
 class NumberPrinter {
 public:
-  explicit NumberPrinter(CodeWriter &out) : out(out) {}
+  explicit NumberPrinter(CodeWriter &out, size_t mostText = std::numeric_limits<size_t>::max())
+      : out(out), mostText(mostText) {}
   virtual ~NumberPrinter() = default;
+
+  /// What is computed at a place is printed once for it, so joins of joins become long: each part has places of its
+  /// own. A printer that is given a bound stops there, and what it printed until then means nothing.
+  static constexpr size_t kMostText = 64 << 10;
+  bool isTooLong() const { return out.text().size() > mostText; }
 
   /// The value whose numbers a value has in the same order.
   static mlir::Value root(mlir::Value value);
@@ -56,6 +63,7 @@ private:
   std::string fold(mpdfg::FoldOp op, const std::string &at);
   std::string concat(mpdfg::ConcatOp op, const std::string &at);
 
+  size_t mostText; ///< bytes
   std::map<std::pair<const void *, std::string>, std::string> names;
   unsigned count = 0;
 };

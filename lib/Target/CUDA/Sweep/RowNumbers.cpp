@@ -33,10 +33,11 @@ constexpr int64_t kMostAgain = 4;
 class RowNumbers : public NumberPrinter {
 public:
   RowNumbers(mpk::SweepOp sweep, StringRef kernel, CodeWriter &members)
-      : NumberPrinter(members), sweep(sweep), kernel(kernel),
+      : NumberPrinter(members, kMostText), sweep(sweep), kernel(kernel),
         yield(cast<mpk::YieldOp>(sweep.getBody().front().getTerminator())) {}
 
   bool isPossible();
+  void printMembers();
   DeviceStep print(CodeWriter &text);
 
 private:
@@ -52,7 +53,6 @@ private:
     return number;
   }
   void write(Value result, const std::string &at, const std::string &made);
-  void body_();
 
   mpk::SweepOp sweep;
   std::string kernel;
@@ -125,7 +125,13 @@ void RowNumbers::write(Value result, const std::string &at, const std::string &m
   out.line(isNarrow(result) ? "gnnc::writeOne(" + to + ", " + made + ");" : "*(" + to + ") = " + made + ";");
 }
 
-void RowNumbers::body_() {
+void RowNumbers::printMembers() {
+  for (Value input : sweep.getInputs())
+    if (!input.getDefiningOp<DegreeOp>())
+      (void)buffer(input);
+  for (Value result : sweep.getResults())
+    (void)buffer(result);
+  step.name = kernel;
   auto function = [&](const char *name, const char *made, auto each) {
     out.open(Twine("GNNC_DEVICE static void ") + name + "(const Args &args, int row, [[maybe_unused]] int at, " + made +
              " (&made)[kResults])");
@@ -155,13 +161,6 @@ void RowNumbers::body_() {
 }
 
 DeviceStep RowNumbers::print(CodeWriter &text) {
-  for (Value input : sweep.getInputs())
-    if (!input.getDefiningOp<DegreeOp>())
-      (void)buffer(input);
-  for (Value result : sweep.getResults())
-    (void)buffer(result);
-  step.name = kernel;
-  body_();
   int64_t rows = std::max<int64_t>(1, kNumbersOfBlock / numbers);
 
   text.open("namespace " + kernel + "_");
@@ -213,6 +212,9 @@ std::optional<DeviceStep> cuda::printRowNumbers(mpk::SweepOp sweep, StringRef na
   CodeWriter members;
   RowNumbers printer(sweep, name, members);
   if (!printer.isPossible())
+    return std::nullopt;
+  printer.printMembers();
+  if (printer.isTooLong())
     return std::nullopt;
   return printer.print(out);
 }

@@ -19,7 +19,7 @@
 
 namespace gnnc::cuda {
 
-/// Prints such a sweep; nothing if it is none.
+/// Prints such a sweep; nothing if it is none, or if its text would be too long.
 std::optional<DeviceStep> printRowNumbers(mpk::SweepOp sweep, llvm::StringRef name, CodeWriter &out);
 
 } // namespace gnnc::cuda

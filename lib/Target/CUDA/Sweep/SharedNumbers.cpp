@@ -30,9 +30,10 @@ constexpr double kMostAgain = 4, kLittle = 1 << 20;
 class SharedNumbers : public NumberPrinter {
 public:
   SharedNumbers(mpk::SweepOp sweep, StringRef kernel, CodeWriter &members)
-      : NumberPrinter(members), sweep(sweep), kernel(kernel) {}
+      : NumberPrinter(members, kMostText), sweep(sweep), kernel(kernel) {}
 
   bool isPossible();
+  void printMembers();
   DeviceStep print(bool isPart, CodeWriter &text);
 
 private:
@@ -59,6 +60,7 @@ private:
   std::string kernel;
   SmallVector<FlatSymbolRefAttr> extents;
   DenseMap<Value, double> costs;
+  int64_t numbers = 0; ///< of all results
   DeviceStep step;
 };
 
@@ -131,13 +133,12 @@ bool SharedNumbers::isPossible() {
          (again <= kMostAgain * once || again <= kLittle);
 }
 
-DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
+void SharedNumbers::printMembers() {
   for (Value input : sweep.getInputs())
     (void)buffer(input);
   for (Value result : sweep.getResults())
     (void)buffer(result);
   step.name = kernel;
-  int64_t numbers = 0;
   out.open("GNNC_DEVICE void store()");
   for (auto [value, result] : llvm::zip(yield().getValues(), sweep.getResults())) {
     int64_t elements = getFeatureElements(value.getType());
@@ -151,7 +152,9 @@ DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
     numbers += elements;
   }
   out.close();
+}
 
+DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
   text.open("namespace " + kernel + "_");
   bool isDouble = getElementType(sweep.getResult(0).getType()).getElementType().isF64();
   text.line(std::string("using Real = ") + (isDouble ? "double" : "float") + ";");
@@ -205,6 +208,9 @@ std::optional<DeviceStep> cuda::printSharedNumbers(mpk::SweepOp sweep, StringRef
   CodeWriter members;
   SharedNumbers printer(sweep, name, members);
   if (!printer.isPossible())
+    return std::nullopt;
+  printer.printMembers();
+  if (printer.isTooLong())
     return std::nullopt;
   return printer.print(isPart, out);
 }

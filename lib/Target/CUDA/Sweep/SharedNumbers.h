@@ -20,8 +20,8 @@
 
 namespace gnnc::cuda {
 
-/// Prints such a sweep; nothing if it is none, or if too much would be computed again for each number. `isPart`: as of
-/// printSweep.
+/// Prints such a sweep; nothing if it is none, if too much would be computed again for each number, or if its text
+/// would be too long. `isPart`: as of printSweep.
 std::optional<DeviceStep> printSharedNumbers(mpk::SweepOp sweep, llvm::StringRef name, bool isPart, CodeWriter &out);
 
 } // namespace gnnc::cuda
