@@ -41,10 +41,7 @@ TEST(PassSelection, TakesByLevelAndName) {
 TEST(PassSelection, EachOptionalPassCanBeLeftOut) {
   PhaseOptions all;
   all.distributed = true; // for those that only ranks have
-  all.target = {/*spreadEpilogues=*/true,
-                /*tilesInBlocks=*/true,
-                /*joinLaunches=*/true,
-                /*packRows=*/true,        {}, {}};
+  all.target.spreadEpilogues = all.target.tilesInBlocks = all.target.joinLaunches = all.target.packRows = true;
   ASSERT_FALSE(optionalPasses().empty());
   for (llvm::StringRef name : optionalPasses()) {
     PhaseOptions without = all;

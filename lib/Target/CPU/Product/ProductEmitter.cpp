@@ -14,6 +14,11 @@
 // RegisterTiles.h says which R and C. Rows are rows of a space, gathered rows, or the rows of one group (members of the
 // group's owner), so a row's address is computed once for each tile. An epilogue follows each few rows.
 //
+// One or two columns behind the last whole half register would take as many operations as eight. They are inner
+// products along k instead, of rows of x and columns of the weight, which are copied to lie together:
+//
+//   acc[R] = 0;  for each register of k: acc[r] += x[r][ks] * column[ks];  y[r][n] = sum over lanes of acc[r]
+//
 //===----------------------------------------------------------------------===//
 
 #include "Flat/FlatOps.h"
@@ -35,20 +40,28 @@ namespace {
 constexpr int64_t kMostWideRows = 32 << 10;
 /// Bytes of a row that are asked for before it is multiplied: a longer one is found by the processor itself.
 constexpr int64_t kMostAsked = 512, kLineBytes = 64;
+/// Columns behind the last whole half register that are made as inner products, and how long these have to be.
+constexpr int64_t kMostInner = 4, kLeastRegistersOfInner = 2, kMostCopied = 32 << 10;
 
 class ProductEmitter {
 public:
-  ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel)
+  /// `isKernel`: and not a part of another one, for a few rows at a time.
+  ProductEmitter(mpk::ProductOp op, const CPUTarget &target, KernelBuilder &kernel, bool isKernel)
       : op(op), target(target), kernel(kernel), b(kernel.builder()), loc(kernel.loc()),
         element(op.getRhs().getType().getElementType()), flat(b, loc, element, kernel.hasFixedRounding()),
         lanes(target.registerBytes() * 8 / element.getIntOrFloatBitWidth()), batch(op.getBatch()),
-        perElement(op.getRows()), k(op.getK()), n(op.getN()), tiles(n, lanes, target.registers()) {}
+        perElement(op.getRows()), k(op.getK()), n(op.getN()), inner(countInner(isKernel)),
+        tiles(n - inner, lanes, target.registers()) {}
 
   void run();
 
 private:
+  int64_t countInner(bool isKernel);
+  void copyColumns();
+  void emitInner(ArrayRef<Value> x, ArrayRef<Value> y, Value columns);
   void emitRows(Value first, Value last, int64_t rowCount, int64_t step);
   void emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns);
+  void storeTile(Value numbers, Value pointer);
   std::pair<Value, Value> rowPointers(Value row);
   void widenRow(Value from, Value to);
   void prefetch(Value row, Value last);
@@ -67,7 +80,9 @@ private:
   Type element;
   FlatOps flat;
   int64_t lanes, batch, perElement, k, n;
+  int64_t inner; ///< last columns that are made as inner products
   RegisterTiles tiles;
+  Value columns; ///< those of the weight, one after the other, for each number of the batch; null: none
   Value lhs, rhs, result;
   Value wideRows; ///< a tile's rows of x as they are computed with, where memory holds them narrower; null: read there
 };
@@ -101,6 +116,65 @@ std::pair<Value, Value> ProductEmitter::rowPointers(Value row) {
           kernel.address(result, kernel.mul(out, batch * n), element)};
 }
 
+int64_t ProductEmitter::countInner(bool isKernel) {
+  int64_t left = n % 8;
+  // Weights of groups would be copied for each of them. Where every rounding counts, all columns are alike.
+  bool isWorth = isKernel && !op.getGroupAttr() && !kernel.hasFixedRounding() && k >= kLeastRegistersOfInner * lanes &&
+                 batch * left * k <= kMostCopied;
+  return isWorth && left <= kMostInner ? left : 0;
+}
+
+void ProductEmitter::copyColumns() {
+  columns = kernel.scratch(batch * inner * k, element);
+  auto numbers = loop(kernel.i64(0), kernel.i64(batch), 1);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(numbers.getBody());
+  Value number = numbers.getInductionVar();
+  auto rows = loop(kernel.i64(0), kernel.i64(k), 1);
+  b.setInsertionPointToStart(rows.getBody());
+  Value row = rows.getInductionVar(), from = kernel.add(kernel.mul(number, k * n), kernel.mul(row, n));
+  for (int64_t column = 0; column < inner; ++column) {
+    Value to = kernel.add(kernel.mul(number, inner * k), kernel.add(row, kernel.i64(column * k)));
+    Value weight = kernel.address(rhs, kernel.add(from, kernel.i64(n - inner + column)), element);
+    kernel.store(kernel.load(element, weight, element), kernel.address(columns, to, element), element);
+  }
+}
+
+/// The last columns of rows.
+void ProductEmitter::emitInner(ArrayRef<Value> x, ArrayRef<Value> y, Value columns) {
+  int64_t whole = k / lanes * lanes;
+  for (int64_t column = 0; column < inner; ++column) {
+    Value weight = kernel.address(columns, kernel.i64(column * k), element);
+    auto step = [&](Value at, int64_t width, ValueRange sums) {
+      Value w = kernel.load(flat.type(width), kernel.address(weight, at, element), element);
+      SmallVector<Value> next;
+      for (auto [i, pointer] : llvm::enumerate(x)) {
+        Value numbers = kernel.load(flat.type(width), kernel.address(pointer, at, element), element);
+        next.push_back(sums.empty() ? flat.mul(numbers, w) : vector::FMAOp::create(b, loc, numbers, w, sums[i]));
+      }
+      return next;
+    };
+    auto sum = loop(kernel.i64(0), kernel.i64(whole), lanes, SmallVector<Value>(x.size(), flat.splat(0, lanes)));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(sum.getBody());
+      scf::YieldOp::create(b, loc, step(sum.getInductionVar(), lanes, sum.getRegionIterArgs()));
+    }
+    SmallVector<Value> rest;
+    if (k > whole)
+      rest = step(kernel.i64(whole), k - whole, {});
+    auto add = [&](Value numbers) {
+      return flat.fold(mpdfg::ReduceKind::Sum, numbers, {FlatOps::count(numbers)}, {0});
+    };
+    for (auto [i, pointer] : llvm::enumerate(y)) {
+      Value made = add(sum.getResult(i));
+      if (!rest.empty())
+        made = flat.add(made, add(rest[i]));
+      kernel.store(made, kernel.address(pointer, kernel.i64(n - inner + column), element), element);
+    }
+  }
+}
+
 void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight, Value column, int64_t columns) {
   SmallVector<Value> init(x.size(), flat.splat(0, columns));
   auto sum = loop(kernel.i64(0), kernel.i64(k), 1, init);
@@ -118,7 +192,19 @@ void ProductEmitter::emitTile(ArrayRef<Value> x, ArrayRef<Value> y, Value weight
     scf::YieldOp::create(b, loc, next);
   }
   for (auto [pointer, acc] : llvm::zip(y, sum.getResults()))
-    kernel.store(acc, kernel.address(pointer, column, element), element);
+    storeTile(acc, kernel.address(pointer, column, element));
+}
+
+/// Numbers of a row. Without registers of masks, some processors take as long for a masked store as for ten others.
+void ProductEmitter::storeTile(Value numbers, Value pointer) {
+  int64_t count = FlatOps::count(numbers), whole = count / lanes * lanes;
+  if (target.level != 3 || count == whole || llvm::isPowerOf2_64(count - whole) ||
+      kernel.heldAt(pointer, element) != element)
+    return kernel.store(numbers, pointer, element);
+  for (int64_t at = 0, size; at < count; at += size) {
+    size = at < whole ? lanes : int64_t(llvm::bit_floor(uint64_t(count - at)));
+    kernel.store(flat.slice(numbers, {count}, 0, at, size), kernel.address(pointer, kernel.i64(at), element), element);
+  }
 }
 
 /// A row of x, from where memory holds it in 16 bits.
@@ -186,6 +272,8 @@ void ProductEmitter::emitRows(Value first, Value last, int64_t rowCount, int64_t
       b.setInsertionPointToStart(equal.getBody());
       emitTile(xs, ys, weight, equal.getInductionVar(), columns);
     });
+    if (inner > 0)
+      emitInner(xs, ys, kernel.address(columns, kernel.mul(number, inner * k), element));
   };
   if (batch == 1)
     return inBatch(kernel.i64(0));
@@ -287,6 +375,8 @@ void ProductEmitter::run() {
     kernel.buffer(value);
   if (op.getGroupAttr())
     rhs = kernel.address(rhs, kernel.mul(kernel.owner(), batch * k * n), element);
+  if (inner > 0)
+    copyColumns();
   if (op.hasEpilogue())
     return emitWithEpilogue();
   result = kernel.buffer(op.getResult(0));
@@ -294,7 +384,7 @@ void ProductEmitter::run() {
 }
 
 void cpu::emitProductRows(mpk::ProductOp product, const CPUTarget &target, KernelBuilder &kernel) {
-  ProductEmitter(product, target, kernel).run();
+  ProductEmitter(product, target, kernel, /*isKernel=*/false).run();
 }
 
 EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPUTarget &target, ModuleOp module,
@@ -303,6 +393,6 @@ EmittedKernel cpu::emitProduct(mpk::ProductOp product, StringRef name, const CPU
                        fixedRounding);
   kernel.getInfo().map = product.getGroupAttr();
   kernel.getInfo().space = product.getOverAttr();
-  ProductEmitter(product, target, kernel).run();
+  ProductEmitter(product, target, kernel, /*isKernel=*/true).run();
   return kernel.takeInfo();
 }
