@@ -4,7 +4,8 @@
 
 A formula is one or two layers on nodes and edges, and what is read off at the end. Each layer draws how messages are made
 (copies, weights, networks of what is joined at the ends of an edge, gates, filters, tensor products, attention of four
-kinds), how they are summarised, and how nodes or edges go on from there. The same seed is the same text everywhere.
+kinds), how they are summarised, and how nodes or edges go on from there. The same seed is the same text everywhere: those
+of published tables keep theirs, since forms that were added later are drawn from LATER on.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ POWERS = (8, 16, 32, 64, 128, 256)
 ROUND = (24, 40, 48, 56, 72, 80, 96, 112, 120, 144, 160, 192, 200, 224, 240)
 ODD = (3, 5, 7, 9, 11, 13, 17, 19, 23, 27, 33, 37, 45, 50, 63, 65, 70, 75, 100, 111, 127, 129, 150, 177, 250, 255)
 TINY = (1, 2, 4)
+LATER = 2_000_000  # the first seed that draws products with rows of other places: Writer.between_places
 ACTIVATIONS = ("relu", "relu", "silu", "gelu", "tanh", "elu", "leaky_relu", "sigmoid", "softplus")
 
 
@@ -60,6 +62,7 @@ class Writer:
     """The text of one model as it grows."""
 
     rng: random.Random
+    later: bool = False  # draws from all forms
     inputs: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
@@ -302,7 +305,45 @@ class Writer:
             return self.network(delta, self.size(128), self.size(128))
         return self.act(self.linear(self.joined([self.dst(h), delta]), self.size(128)))
 
+    def between_places(self, h: Value) -> Value:
+        """A product of an edge's features with a weight that rows of nodes meet: which is multiplied first is left open."""
+        out = self.size(128)
+        form = self.pick("factors", "inner product", "outer product", "matrix of an edge")
+        self.part(form)
+        if form in ("factors", "inner product"):
+            rows = self.linear(h, out, bias=False)
+            projected = self.like(self.linear(self.edge_features(), out, bias=False), rows)
+        if form == "factors":  # of single numbers, of rows, or both
+            text = projected.text
+            if self.chance(0.6):
+                text = f"{self.input('w', 'edge', None).text} * {text}"
+            if self.chance(0.6):
+                gate = self.let(f"sigmoid(dot({h.text}, {self.param(h.axes[0])}, over: {h.last}))", "node", ())
+                text = f"{self.pick(self.src, self.dst)(gate).text} * {text}"
+            return Value(f"{self.src(rows).text} * {text}", "edge", rows.axes)
+        if form == "inner product":
+            keys = f"({self.src(rows).text} + {projected.text})" if self.chance(0.5) else projected.text
+            score = self.let(f"sum({self.dst(rows).text} * {keys}, over: {rows.last})", "edge", ())
+            value = self.like(self.linear(h, out, bias=False), rows)
+            return Value(f"{score.text} * {self.src(value).text}", "edge", rows.axes)
+        few = self.linear(h, self.size(24), bias=False)
+        if form == "outer product":
+            axis = (self.fresh("a"), out)
+            narrow = self.input("sh", "edge", self.rng.choice((3, 4, 5, 9)))
+            weight = self.param(narrow.axes[0], few.axes[0], axis)
+            joined = f"dot(outer({self.src(few).text}, {narrow.text}), {weight}, over: ({few.last}, {narrow.last}))"
+            if self.chance(0.5):
+                joined = f"{self.input('w', 'edge', None).text} * {joined}"
+            return Value(joined, "edge", (axis,))
+        rows_of = (self.fresh("a"), self.rng.choice((3, 4, 8)))
+        matrix = self.fresh("m")
+        self.inputs.append(f"  input {matrix}: edge[{rows_of[0]} = {rows_of[1]}, {few.last}_ = {few.width}]")
+        turned = f"dot(rename({self.src(few).text}, {few.last}: {few.last}_), {matrix}, over: {few.last}_)"
+        return self.linear(Value(turned, "edge", (rows_of,)), out, bias=False)
+
     def message(self, h: Value) -> Value:
+        if self.later and self.chance(0.4):
+            return self.named(self.between_places(h))
         made = self.pick(
             self.copies,
             self.weighted,
@@ -480,7 +521,7 @@ class Writer:
 
 def formula(seed: int) -> Formula:
     rng = random.Random(seed)
-    writer = Writer(rng)
+    writer = Writer(rng, later=seed >= LATER)
     graph = rng.choice(GRAPHS)
     h = writer.input("x", "node", writer.size())
     for _ in range(rng.choice((1, 1, 2))):

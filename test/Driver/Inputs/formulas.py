@@ -11,7 +11,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 
 from harness.floor import Definition, Need, Rates  # noqa: E402
-from harness.formulas import formula  # noqa: E402
+from harness.formulas import LATER, formula  # noqa: E402
 
 NODES, EDGES = 20000, 100000
 EXTENTS = {"node": NODES, "edge": EDGES, "edge_type": 3}
@@ -38,6 +38,11 @@ CASES = {
         "input q: node[c = 16], e: edge[a = 8] \n param W[a, c] \n output y = sum(q.dst * (e @ W), over: c)",
         (2 * 8 * 16 * NODES + 2 * EDGES * 8 + 16 * EDGES + 16 * EDGES, 0),
         (3 * (2 * 8 * 16 * NODES + 2 * EDGES * 8) + 3 * 16 * EDGES + 2 * 16 * EDGES, 0),
+    ),
+    "a further factor of one number an edge changes nothing": (
+        "input q: node[c = 16], e: edge[a = 8], w: edge[] \n param W[a, c] \n output y = sum(q.dst * (w * (e @ W)), over: c)",
+        (2 * 8 * 16 * NODES + 2 * EDGES * 8 + 3 * 16 * EDGES, 0),
+        (3 * (2 * 8 * 16 * NODES + 2 * EDGES * 8) + (3 + 3 + 2) * 16 * EDGES, 0),
     ),
     "a product that something else uses too stays on edges": (
         "input w: edge[], e: edge[a = 8] \n param W[a, b = 16] \n let z = e @ W \n output y = sum(w * z) \n output v = z",
@@ -70,7 +75,7 @@ def main() -> None:
     assert Need(moved=10, gathered=10, operations=10).seconds(rates) == 1
     assert Need(moved=1, gathered=60, operations=10).longest(rates) == "gathers"
     print(f"{len(CASES)} floors")
-    for seed in range(40):
+    for seed in [*range(30), *range(LATER, LATER + 10)]:
         made = formula(seed)
         assert made == formula(seed)
         definition(made.name, made.text).need(lambda name: EXTENTS.get(name, NODES), lambda name: name == "dst", True)
