@@ -1,12 +1,24 @@
-"""Products whose rows have any number of numbers: none may be much slower than its neighbours."""
+"""Products whose rows have any number of numbers: none may be much slower than its neighbours.
+
+./dev bench widths                                                  # beside the other parts
+taskset -c 1 python3 benchmarks cpu.widths --out results/widths.json  # by itself, in processor time of one thread
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
 import numpy as np
 
+from harness import machine
 from harness.machine import product_work, same
-from harness.measure import race
+from harness.measure import count_processor_time, race
 from harness.model import Model, aligned_copy
+from harness.places import GNNC
 from harness.report import Goal, Section
 from harness.toolbox import Bench
 
@@ -14,6 +26,7 @@ ROWS = 12000
 FIXED = 64
 WIDTHS = range(1, 131)
 PROGRAMS = ("forward", "gradient")
+CODE: list[str] = []  # options of gnnc that say for which processors
 NOTE = f"""\
 `x @ W` with {ROWS} rows: GFLOP/s by the median, of the product with K = {FIXED} and N numbers a row of the result, and with N = {FIXED}
 and K numbers a row of x; forward, and forward with both gradients, which has the sum of outer products. A width is compared with
@@ -26,7 +39,7 @@ def measure(bench: Bench, inner: int, columns: int) -> dict[str, dict[str, float
     x = aligned_copy(rng.standard_normal((ROWS, inner)))
     weight = aligned_copy(rng.standard_normal((inner, columns)))
     above = aligned_copy(rng.standard_normal((ROWS, columns)))
-    options = ("-D", f"in={inner}", "-D", f"out={columns}", "--gradient")
+    options = ("-D", f"in={inner}", "-D", f"out={columns}", "--gradient", *CODE)
     model = Model(bench.compile(bench.model("product.gnn"), f"widths{inner}x{columns}", *options), bench.threads)
     prepared = model.prepare({"node": ROWS}, {})
     tensors = {"x": x, "W": weight, "grad.y": above}
@@ -78,3 +91,24 @@ def slowest(ours: list[dict], program: str) -> tuple[float, int]:
                 ratio = own[program]["min_ms"] / ours[other][program]["min_ms"]
                 ratios.append((ratio if at < 3 else ratio * WIDTHS[other] / WIDTHS[at], WIDTHS[at]))
     return max(ratios)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--gnnc", type=Path, default=GNNC, help="the compiler")
+    parser.add_argument("--cpu", help="the processor level that code is for, such as v3; default: the best")
+    parser.add_argument("--rounds", type=int, default=3, help="of each race (3)")
+    parser.add_argument("--out", type=Path, required=True, help="a JSON file")
+    chosen = parser.parse_args()
+    count_processor_time()
+    CODE[:] = ["--cpu", chosen.cpu] if chosen.cpu else []
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(chosen.gnnc, Path(folder), [], 1, chosen.rounds, 0, None, None, False)
+        section = run(bench)
+    about = machine.describe(1) | {
+        "clock": "processor time of one thread",
+        "command": " ".join(["python3 benchmarks cpu.widths", *sys.argv[1:]]),
+    }
+    chosen.out.write_text(json.dumps({"machine": about, "sections": [section.as_dict()]}, indent=1) + "\n")
+    print(section.text())
+    return 0

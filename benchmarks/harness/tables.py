@@ -82,7 +82,7 @@ def machine_of(results: dict) -> list[str]:
 def summary(results: dict) -> list[str]:
     if "formulas" in results:
         return fuzzing.distribution(results["formulas"])
-    return grid_summary(results) if "cells" in results else sections(results)
+    return grid_summary(results) if "cells" in results else goals(results)
 
 
 def everything(results: dict) -> list[str]:
@@ -92,6 +92,12 @@ def everything(results: dict) -> list[str]:
         reached += f", product {rates['product'] / 1e9:.0f} GFLOP/s"
         return [f"Rates: {reached}.", "", *fuzzing.table(records), "", *fuzzing.by_part(records)]
     return grid.lines_of_table(results["cells"]) if "cells" in results else sections(results)
+
+
+def goals(results: dict) -> list[str]:
+    """Of `./dev bench` or a part of it: what was to be reached, and what was."""
+    lines = ["| | |", "|---|---|"]
+    return lines + [f"| {goal['text']} | {goal['value']} |" for each in results["sections"] for goal in each["goals"]]
 
 
 def sections(results: dict) -> list[str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.machine import Ceilings
 from harness.places import MODELS
-from peers.native import MKL
+
+if TYPE_CHECKING:
+    from peers.native import MKL  # needs SciPy
 
 
 @dataclass
