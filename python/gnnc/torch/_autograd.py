@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
+from .._errors import Error
 from ._executor import Bound, Executor, Halves
 
 
@@ -21,9 +21,9 @@ class Call(torch.autograd.Function):
     overwritten what was kept."""
 
     @staticmethod
-    def forward(ctx: Any, executor: Executor, bound: Bound, halves: Halves, *operands: Tensor) -> tuple[Tensor, ...]:
+    def forward(ctx: Any, known: tuple[Executor, Bound, Halves], *operands: Tensor) -> tuple[Tensor, ...]:
+        ctx.known = executor, bound, halves = known
         outputs, ctx.lease = executor.run_first_half(bound, halves, operands)
-        ctx.known = executor, bound, halves, len(operands)
         again = executor.again
         if again:
             names = executor.output_names
@@ -42,25 +42,49 @@ class Call(torch.autograd.Function):
 
 
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
-    executor, bound, halves, count = ctx.known
-    if all([cotangent is None for cotangent in cotangents]):
-        return (None,) * (3 + count)
-    saved = ctx.saved_tensors
+    executor, bound, halves = ctx.known
+    count = len(halves.places)
+    if all([cotangent is None for cotangent in cotangents]):  # `in` would compare tensors
+        return (None,) * (1 + count)
+    saved: tuple[Tensor, ...] = ctx.saved_tensors
+    outputs: tuple[Tensor, ...] = ()
+    if executor.again:
+        saved, outputs = saved[:count], saved[count:]
     lease, ctx.lease = ctx.lease, None
-    gradients = pull_back(executor, bound, halves, saved[:count], cotangents, saved[count:], lease)
-    return (None, None, None, *gradients)
+    return (None, *pull_back(executor, bound, halves, saved, cotangents, outputs, lease))
 
 
 def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     """With gradients that can be differentiated."""
-    executor, bound, _, count = ctx.known
+    executor, bound, halves = ctx.known
     bound.check_unchanged()
-    gradients = executor.pull_back(executor, bound, ctx.saved_tensors[:count], cotangents)
-    wanted = ctx.needs_input_grad[3:]
-    return (None, None, None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
+    gradients = executor.pull_back(executor, bound, ctx.saved_tensors[: len(halves.places)], cotangents)
+    wanted = ctx.needs_input_grad[1:]
+    return (None, *[gradient if want else None for gradient, want in zip(gradients, wanted)])
 
 
-_backward_once = once_differentiable(_backward)
+class _Underivable(torch.autograd.Function):
+    """Gradients that depend on `sources`, which is an error for who asks how."""
+
+    @staticmethod
+    def forward(ctx: Any, what: str, gradients: Sequence[Tensor], *sources: Tensor | None) -> tuple[Tensor, ...]:
+        ctx.what = what
+        return tuple([gradient.detach() for gradient in gradients])
+
+    @staticmethod
+    def backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
+        raise Error(f"gnnc does not compute {ctx.what}", 4)
+
+
+def _backward_once(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
+    """With gradients whose derivatives are an error."""
+    executor, _, halves = ctx.known
+    with torch.no_grad():
+        gradients = _backward(ctx, *cotangents)
+    found = [gradient for gradient in gradients if gradient is not None]
+    sources = ctx.saved_tensors[: len(halves.places)]
+    given = iter(_Underivable.apply(executor.not_computed, found, *sources, *cotangents))
+    return tuple([None if gradient is None else next(given) for gradient in gradients])
 
 
 def pull_back(
@@ -80,10 +104,10 @@ def pull_back(
         else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
             cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
-    gradients: list[Tensor | None] = [None] * len(operands)
+    found: list[Tensor] = []
     if halves.wanted:
         found = executor.run_second_half(bound, halves, operands, [dense[i] for i in executor.seeds], outputs, lease)
-        gradients = [None if place is None else found[place] for place in halves.places]
+    gradients = [None if place is None else found[place] for place in halves.places]
     for i in halves.zeros:
         gradients[i] = torch.zeros_like(operands[i])
     return gradients
@@ -101,5 +125,5 @@ def call(executor: Executor, bound: Bound, operands: Sequence[Tensor]) -> Sequen
         if True in mask:
             halves = bound.halves.get(mask) or executor.halves(bound, mask)
             apply = Call.apply if torch._C._are_functorch_transforms_active() else _apply
-            return apply(executor, bound, halves, *operands)
+            return apply((executor, bound, halves), *operands)
     return executor.run_forward(bound, operands)

@@ -135,6 +135,8 @@ class Specialization:
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
 
+        kind = "in training mode, with dropout or running statistics" if training else "on a part of a graph"
+        self.executor.not_computed = f"second derivatives {kind}"
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
         if tree != self.example.tree:

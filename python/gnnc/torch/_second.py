@@ -3,8 +3,8 @@
 """Derivatives that can be differentiated again (`create_graph=True`).
 
 The pull-back of a module, which takes its arguments and cotangents to gradients, is a function of tensors as the module
-itself is. It is traced operator by operator, exported and compiled with its own gradient; that gives second derivatives,
-and the same again third ones. What cannot be traced or compiled is computed by PyTorch from the module, with a warning.
+itself is. It is traced operator by operator, exported and compiled with its own gradient; that gives second derivatives.
+Third ones are an error. What cannot be traced or compiled is computed by PyTorch from the module, with a warning.
 """
 
 from __future__ import annotations
@@ -118,6 +118,8 @@ class _Compiled:
         artifact = _export.build(module, tensors, {}, flags, progress=pull_back.options.progress)
         example, library = Example.of(module, tensors, {}), Library(artifact.path)
         self.known = Specialization(module, example, artifact, library, pull_back.options)
+        self.known.executor.pull_back = None
+        self.known.executor.not_computed = "third derivatives"
 
     def __call__(
         self, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]

@@ -225,8 +225,17 @@ class SecondDerivativesTest(TorchTest):
             self.check(module, fast, third=True)
 
     def test_third_derivatives(self) -> None:
+        """They are an error for who asks for them, and not before."""
         module = Conv()
-        self.check(module, gnnc.compile(module, graph(6, 12)), third=True)
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x, edges))
+        x.requires_grad_()
+        (first,) = torch.autograd.grad(fast(x, edges).square().sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.square().sum(), x, create_graph=True)
+        (expected,) = torch.autograd.grad(module(x, edges).square().sum(), x, create_graph=True)
+        self.assertClose(second, torch.autograd.grad(expected.square().sum(), x)[0], 1e-4)
+        with self.assertRaisesRegex(gnnc.Error, "gnnc does not compute third derivatives"):
+            torch.autograd.grad(second.square().sum(), x)
 
     def test_forces_are_trained(self) -> None:
         """Parameters get the gradient of a loss of forces by `backward`."""
