@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,9 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from .. import _safetensors
+from .._errors import CompileError
 from .._library import Library
-from . import _export
+from . import _arranged, _export
 from ._module import CompiledModule, Options, compiler_options
 
 
@@ -62,13 +64,17 @@ def export(
 
     `inputs` and `kwargs`: as for `compile`. `gradient`: with the program `gradient`. Parameters that are not in the object
     are written beside it, as `model.safetensors` for `model.so`: `gnnc.load("model.so", parameters="model.safetensors")`.
-    Returns the object's path.
+    Objects have the axis of nodes first: where the module has it elsewhere, as in x of [features, nodes], a warning says
+    which arguments and results have it first in the object. Returns the object's path.
     """
     args, named = _arguments(inputs, kwargs)
     flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")
-    result = _export.build(model, args, named, flags, output=Path(path)).path
+    try:
+        result = _export.build(model, args, named, flags, output=Path(path), arranges=True).path
+    except _arranged.Arrangement as found:
+        result = _export_arranged(model, args, named, flags, Path(path), found)
     found = Library(result).description
     tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     apart = {name: tensors[name] for name in (*found.params, *found.states) if name not in found.embedded}
@@ -76,3 +82,26 @@ def export(
         numbers = {name: tensor.detach().cpu().numpy() for name, tensor in apart.items()}
         _safetensors.save(result.with_suffix(".safetensors"), numbers)
     return result
+
+
+def _export_arranged(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    named: dict[str, Any],
+    flags: Sequence[str],
+    path: Path,
+    found: _arranged.Arrangement,
+) -> Path:
+    leaves, tree = pytree.tree_flatten((args, named))
+    inner = _arranged.arranged(model, found, tree, keeps_signature=True)
+    args, named = pytree.tree_unflatten(_arranged.to_front(leaves, found.arguments), tree)
+    try:
+        artifact = _export.build(inner, args, named, flags, output=path)
+    except CompileError as error:
+        if found.refusal is not None:
+            raise found.refusal from error
+        return _export.build(model, *pytree.tree_unflatten(leaves, tree), flags, output=path).path
+    moved = [f"'{name}' (axis {axis})" for name, axis in zip(artifact.leaf_names, found.arguments) if axis]
+    moved += [f"result {i} (axis {axis})" for i, axis in enumerate(found.results) if axis]
+    warnings.warn(f"the axis of nodes comes first in '{path}', in {', '.join(moved)} too", stacklevel=3)
+    return artifact.path

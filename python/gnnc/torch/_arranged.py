@@ -8,6 +8,7 @@ so, brings them into the module's order itself, and gives its results so; whoeve
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,6 +79,15 @@ class Arranged(nn.Module):
         return pytree.tree_unflatten(to_front(results, self.arrangement.results), tree)
 
 
-def arranged(module: nn.Module, arrangement: Arrangement, tree: Any) -> nn.Module:
-    """Called as the module is, in what the compiler says of it."""
-    return type(type(module).__name__, (Arranged,), {})(module, arrangement, tree)
+def arranged(module: nn.Module, arrangement: Arrangement, tree: Any, *, keeps_signature: bool = False) -> nn.Module:
+    """Called as the module is, in what the compiler says of it. It takes the leaves of its arguments, or, if it keeps the
+    signature, arguments by the names that the module has for them."""
+
+    def forward(self: Arranged, *args: Any, **kwargs: Any) -> Any:
+        return Arranged.forward(self, *pytree.tree_leaves((args, kwargs)))
+
+    members: dict[str, Any] = {}
+    if keeps_signature:
+        forward.__signature__ = inspect.signature(type(module).forward)  # type: ignore[attr-defined]
+        members["forward"] = forward
+    return type(type(module).__name__, (Arranged,), members)(module, arrangement, tree)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import itertools
 import logging
 import math
 import os
@@ -34,7 +33,7 @@ from torch.utils import _pytree as pytree
 
 from .. import _compiler
 from .._errors import CompileError, Error
-from ._arranged import check_arrangement
+from ._arranged import Arrangement, check_arrangement
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -230,19 +229,33 @@ def _refined(
             new_dim = Dim(name, **bounds)
             changed |= (new_dim.min, new_dim.max) != (known[name].min, known[name].max)
             known[name] = new_dim
+
+    def later(i: int, dimension: int) -> list[int]:
+        """The dimension of a leaf that may differ instead of one that is fixed."""
+        if moving is None or not moving[i].dtype.is_floating_point:
+            return []
+        return [d for d in range(dimension + 1, moving[i].dim()) if moving[i].shape[d] > 1][:1]
+
+    fixed = [
+        (i, dimension)
+        for i, dims in enumerate(dimensions)
+        for dimension, dim in (dims or {}).items()
+        if changes.get(dim.__name__, "").isdigit()
+    ]
+    # What is fixed by a dimension that may differ from now on is free again: torch says so if it is not.
+    moves = any(later(i, dimension) for i, dimension in fixed)
     for i, dims in enumerate(dimensions):
         new: dict[int, Any] = {}
         for dimension, dim in (dims or {}).items():
             value = changes.get(dim.__name__, "Dim()")
-            if value.startswith("Dim("):
+            if value.startswith("Dim(") or (moves and value.isdigit() and not later(i, dimension)):
                 new[dimension] = known[dim.__name__]
                 continue
             changed = True
             if value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
-            elif value.isdigit() and moving is not None and moving[i].dtype.is_floating_point:
-                later = (d for d in range(dimension + 1, moving[i].dim()) if moving[i].shape[d] > 1)
-                new |= {d: Dim(f"size_{i}", min=2) for d in itertools.islice(later, 1)}
+            elif value.isdigit():
+                new |= {d: Dim(f"size_{i}", min=2) for d in later(i, dimension)}
             # Otherwise it is a number: no name, so the example's size is compiled in.
         result.append(new or None)
     return result if changed else None
@@ -278,6 +291,33 @@ def build(
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised."""
+    try:
+        return _build(model, args, kwargs, options, output, progress, trains, arranges)
+    except CompileError as refusal:
+        # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
+        leaves = pytree.tree_leaves((args, kwargs))
+        if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
+            raise
+        try:
+            check_arrangement(export_program(model, args, kwargs, moves=True, inner=True))
+        except Arrangement as found:
+            found.refusal = refusal
+            raise
+        except Error:
+            pass
+        raise
+
+
+def _build(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    options: Sequence[str],
+    output: Path | None,
+    progress: bool | None,
+    trains: bool,
+    arranges: bool,
+) -> Artifact:
     program = export_program(model, args, kwargs, moves=arranges)
     if arranges:
         check_arrangement(program)

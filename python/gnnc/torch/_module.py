@@ -134,9 +134,9 @@ class Specialization:
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
-
         kind = "in training mode, with dropout or running statistics" if training else "on a part of a graph"
         self.executor.not_computed = f"second derivatives {kind}"
+
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
         if tree != self.example.tree:
@@ -397,20 +397,7 @@ class CompiledModule(nn.Module):
         leaves, tree = pytree.tree_flatten((args, kwargs))
         progress = self.__dict__["_options"].progress
         arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
-        try:
-            return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
-        except CompileError as refusal:
-            # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
-            if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
-                raise
-            try:
-                _arranged.check_arrangement(_export.export_program(module, args, kwargs, moves=True, inner=True))
-            except _arranged.Arrangement as found:
-                found.refusal = refusal
-                raise
-            except Error:
-                pass
-            raise
+        return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
 
     def partitioned(self, part: PartFile) -> CompiledModule:
         """The module on this rank's part of a graph; all ranks call this at once, and make the same calls then.

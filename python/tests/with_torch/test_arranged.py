@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import copy
 import pickle
+import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -97,6 +99,37 @@ class ArrangedTest(TorchTest):
         module = Columns().eval()
         fast = self.at_any_size(module, (3, -1))
         self.assertIn("evaluation: ", repr(fast))
+
+    def test_sizes_that_a_moved_one_fixes(self) -> None:
+        """Weights of nodes are as many as x has columns, which torch takes for fixed until that axis may differ."""
+
+        class Weighted(Columns):
+            def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor) -> dict[str, Tensor]:
+                return super().forward(x * weight, edge_index)
+
+        module = Weighted().eval()
+        fast = gnnc.compile(module, (torch.randn(3, 7), graph(7, 20)[1], torch.rand(7)))
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError("compiled again")):
+            for nodes in (5, 11):
+                self.compare(module, fast, torch.randn(3, nodes), graph(nodes, 30)[1], torch.rand(nodes))
+
+    def test_exported(self) -> None:
+        """Objects have the axis first, under the module's names for its arguments."""
+
+        class Keyword(Columns):
+            def forward(self, x: Tensor, *, edge_index: Tensor) -> Tensor:
+                return super().forward(x, edge_index)["columns"]
+
+        module = Keyword().eval()
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertWarnsRegex(UserWarning, r"comes first in '.*model.so', in 'x' \(axis 1\)"):
+                path = gnnc.export(
+                    module, torch.randn(3, 7), Path(folder) / "model.so", kwargs={"edge_index": graph(7, 20)[1]}
+                )
+            loaded = gnnc.load(path)
+            x, edge_index = torch.randn(3, 11), graph(11, 30)[1]
+            found = loaded(x=x.t().contiguous(), edge_index=edge_index)
+        self.assertClose(found.t(), module(x, edge_index=edge_index).detach(), 1e-5)
 
     def test_training(self) -> None:
         module = Columns()
