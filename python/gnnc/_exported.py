@@ -119,7 +119,7 @@ class ResolvedExport(Resolved):
             extents[name] = int(evaluate(f"space '{name}'", source))
         indices = []
         for name, source in self.arguments.maps.items():
-            targets = as_dense(view(evaluate(f"map '{name}'", source), name))
+            targets = as_dense(_as_indices(view(evaluate(f"map '{name}'", source), name), name))
             if targets.dtype not in ("i32", "i64") or len(targets.shape) != 1:
                 found = f"{targets.dtype} {list(targets.shape)}"
                 raise Error(f"map '{name}' of {source_text(self, name)}: expected int32 or int64 [E], found {found}", 1)
@@ -136,6 +136,13 @@ class ResolvedExport(Resolved):
                 numbers = evaluate(f"input '{name}'", source)
             values[name] = _reshaped(placed(np.array(numbers)) if isinstance(numbers, int) else numbers, value, name)
         return Data(extents, indices, values)
+
+
+def _as_indices(found: View, name: str) -> View:
+    """Truth values and small integers choose too, as of two rows."""
+    if found.dtype not in ("bool", "u8", "i8", "i16"):
+        return found
+    return view(found.owner.long() if found.is_torch else found.owner.astype(np.int64), name)
 
 
 def _reshaped(numbers: Any, value: Value, name: str) -> View:

@@ -34,6 +34,7 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
+from ._integers import give_floats
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -52,6 +53,7 @@ class Artifact:
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
     bounds: list[tuple[int, int, int, float]]  #: of sizes that a branch depends on: leaf, dimension, least, largest
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
+    output_types: dict[int, torch.dtype]  #: of leaves of the result that are integers or truth values
     output_tree: Any  #: torch's TreeSpec of the result
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
     training: Training = field(default_factory=Training)  #: what a call does besides computing
@@ -319,6 +321,7 @@ def _build(
     arranges: bool,
 ) -> Artifact:
     program = export_program(model, args, kwargs, moves=arranges)
+    dtypes = give_floats(program)
     if arranges:
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
@@ -344,7 +347,7 @@ def _build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path, training)
+    return describe(program, path, training, dtypes)
 
 
 def check_effects(program: ExportedProgram) -> None:
@@ -404,7 +407,9 @@ def _bound(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | 
     return None if least == 0 and largest == math.inf else (least, largest)
 
 
-def describe(program: ExportedProgram, path: Path, training: Training) -> Artifact:
+def describe(
+    program: ExportedProgram, path: Path, training: Training, dtypes: Sequence[torch.dtype | None] = ()
+) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
@@ -428,13 +433,11 @@ def describe(program: ExportedProgram, path: Path, training: Training) -> Artifa
     for output in program.graph_signature.output_specs:
         if output.kind is OutputKind.USER_OUTPUT:
             is_tensor = isinstance(output.arg, TensorArgument)
-            if is_tensor and not values[output.arg.name].is_floating_point():  # compiled code gives floats
-                name = output.arg.name
-                raise CompileError(f"output '{name}' has integers or truth values: return floats, as '.float()' gives")
             outputs.append(count if is_tensor else None)
             count += is_tensor
         else:
             raise CompileError(f"the module changes '{output.target}': return it instead")
     del outputs[len(outputs) - len(training.statistics) :]
     tree = program.call_spec.out_spec
-    return Artifact(path, leaf_names, fixed, bounds, outputs, tree, _integers(program), training)
+    integers = {i: dtype for i, dtype in enumerate(dtypes) if dtype is not None}
+    return Artifact(path, leaf_names, fixed, bounds, outputs, integers, tree, _integers(program), training)

@@ -103,7 +103,8 @@ class Specialization:
         self.device_type = example.device.type
         training = artifact.training
         #: The only output is the result; nothing else comes of a call.
-        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf() and not training
+        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf()
+        self.single = self.single and not training and not artifact.output_types
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
         args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
         flat = not kwargs and list(args) == list(range(len(args)))
@@ -177,6 +178,8 @@ class Specialization:
         if self.buffers is not None:
             self.buffers.update(outputs)
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
+        for i, dtype in self.artifact.output_types.items():
+            leaves[i] = leaves[i].detach().to(dtype)
         return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
 

@@ -197,18 +197,67 @@ class ExportTest(TorchTest):
 
 
 class ResultsTest(TorchTest):
-    def test_integers_and_truth_values_are_refused(self) -> None:
+    def test_integers_that_floats_do_not_hold_are_refused(self) -> None:
         class Ids(nn.Module):
             def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
                 return x.index_select(0, edge_index[0]), edge_index[0] * 16777217
 
-        class Positive(nn.Module):
-            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
-                return x.index_select(0, edge_index[0]) > 0
+        with self.assertRaisesRegex(gnnc.CompileError, "output 'mul' has integers, .* return floats"):
+            gnnc.compile(Ids(), graph(5, 9))
 
-        for module in (Ids(), Positive()):
-            with self.assertRaisesRegex(gnnc.CompileError, "has integers or truth values: return floats"):
-                gnnc.compile(module, graph(5, 9))
+    def test_integers_and_truth_values(self) -> None:
+        """Classes, places and comparisons have PyTorch's types, beside results that have gradients."""
+
+        class Classes(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor) -> dict[str, Tensor]:
+                h = super().forward(x, edge_index)
+                best, place = (h + x[:, :2]).max(-1)
+                return {
+                    "h": h,
+                    "class": h.argmax(-1),
+                    "place": place.unsqueeze(1),
+                    "is_more": h > 0.5,
+                    "rounded": (best * 10).round().int(),
+                }
+
+        for dtype in (torch.float32, torch.float64):
+            module = Classes(dtype=dtype)
+            fast = gnnc.compile(module, graph(6, 12, dtype=dtype))
+            traced = torch.compile(fast, backend="aot_eager", fullgraph=True, dynamic=True)
+            for nodes, edges in ((6, 12), (9, 20)):
+                x, edge_index = graph(nodes, edges, dtype=dtype)
+                expected = module(x.requires_grad_(), edge_index)
+                (gradient,) = torch.autograd.grad(expected["h"].sin().sum(), x)
+                for run in (fast, traced):
+                    found = run(x, edge_index)
+                    for name, value in expected.items():
+                        self.assertEqual((found[name].dtype, found[name].requires_grad), (value.dtype, name == "h"))
+                        self.assertClose(found[name], value)
+                    self.assertClose(torch.autograd.grad(found["h"].sin().sum(), x)[0], gradient)
+
+    def test_rows_chosen_by_truth_values(self) -> None:
+        class Marked(Conv):
+            def __init__(self) -> None:
+                super().__init__()
+                self.marks = nn.Embedding(2, 3)
+
+            def forward(self, x: Tensor, edge_index: Tensor, mask: Tensor) -> Tensor:
+                return super().forward(x + self.marks(mask.long()), edge_index)
+
+        module = Marked()
+        fast = gnnc.compile(module, (*graph(6, 12), torch.arange(6) % 2 == 0))
+        for dtype in (torch.bool, torch.uint8):
+            x, edge_index = graph(9, 20)
+            mask = (torch.rand(9) > 0.4).to(dtype)
+            if dtype is not torch.bool:
+                fast = gnnc.compile(module, (x, edge_index, mask))
+            wanted = list(module.parameters())
+            found, expected = fast(x, edge_index, mask), module(x, edge_index, mask)
+            self.assertClose(found, expected)
+            for given, by_pytorch in zip(
+                torch.autograd.grad(found.sin().sum(), wanted), torch.autograd.grad(expected.sin().sum(), wanted)
+            ):
+                self.assertClose(given, by_pytorch)
 
 
 class BackendTest(TorchTest):

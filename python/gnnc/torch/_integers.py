@@ -1,0 +1,78 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Results of integers and truth values. Compiled code gives floats, which are turned back after a call: that is exact for
+truth values, for places along an axis whose size is compiled in, and for what was rounded from floats. Others may be
+larger than floats hold exactly, and are refused."""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
+
+from .._errors import CompileError
+
+aten = torch.ops.aten
+
+#: Give places along an axis: alone, or as their second result.
+_PLACES = {aten.argmax, aten.argmin, aten.argsort}
+_WITH_PLACES = {aten.max, aten.min, aten.sort, aten.topk, aten.median, aten.mode, aten.kthvalue}
+#: Give the numbers of their first argument.
+_VIEWS = {
+    *(aten.view, aten.reshape, aten.squeeze, aten.unsqueeze, aten.permute, aten.transpose, aten.t, aten.expand),
+    *(aten.select, aten.slice, aten.index, aten.index_select, aten.clone, aten.contiguous, aten.detach, aten.alias),
+    *(aten.flatten, aten.unflatten),
+}
+_CONVERSIONS = {aten.to, aten._to_copy}
+
+
+def give_floats(program: ExportedProgram) -> list[torch.dtype | None]:
+    """Makes a program's results of integers and truth values floats. Returns what each result was; None: that. Raises
+    CompileError."""
+    graph, signature = program.graph, program.graph_signature
+    output = next(node for node in graph.nodes if node.op == "output")
+    floats = torch.float32
+    for node in graph.nodes:
+        if node.op == "placeholder" and getattr(node.meta.get("val"), "dtype", None) is torch.float64:
+            floats = torch.float64
+    found: list[torch.dtype | None] = []
+    results = list(output.args[0])
+    for i, (node, spec) in enumerate(zip(results, signature.output_specs, strict=True)):
+        value = node.meta.get("val") if isinstance(node, fx.Node) else None
+        if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
+            found.append(None)
+            continue
+        if not _is_exact(node):
+            raise CompileError(
+                f"output '{node.name}' has integers, which compiled code cannot give exactly if they are large: return "
+                "floats, as '.float()' gives, or compute it outside of the module"
+            )
+        with graph.inserting_before(output):
+            results[i] = graph.call_function(aten.to.dtype, (node, floats))
+        results[i].meta = {key: node.meta[key] for key in ("stack_trace", "nn_module_stack") if key in node.meta}
+        results[i].meta["val"] = value.to(floats)
+        spec.arg = TensorArgument(results[i].name)
+        found.append(value.dtype)
+    if any(dtype is not None for dtype in found):
+        output.args = (tuple(results),)
+        program.graph_module.recompile()
+    return found
+
+
+def _is_exact(node: object) -> bool:
+    """Whether floats hold its numbers."""
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    if not isinstance(node, fx.Node) or not isinstance(value, torch.Tensor):
+        return False
+    if value.dtype is torch.bool or value.is_floating_point():
+        return True
+    if node.target is operator.getitem:
+        of = node.args[0]
+        return (
+            isinstance(of, fx.Node) and getattr(of.target, "overloadpacket", None) in _WITH_PLACES and node.args[1] == 1
+        )
+    packet = getattr(node.target, "overloadpacket", None)
+    return packet in _PLACES or (packet in _VIEWS | _CONVERSIONS and _is_exact(node.args[0]))
