@@ -458,7 +458,35 @@ private:
     return listOf({all->begin() + begin, all->begin() + begin + length});
   }
 
+  /// `size(x, 0), 100)`: a number that must be within a bound.
+  Result bounded(bool isLeast, unsigned depth) {
+    rest = rest.ltrim();
+    StringRef text = rest;
+    Result value = source(depth + 1);
+    if (!value)
+      return value;
+    text = text.drop_back(rest.size()).rtrim();
+    while (text.consume_front("at_least(") || text.consume_front("at_most("))
+      text = text.rsplit(',').first.trim();
+    if (llvm::Error error = expect(','))
+      return std::move(error);
+    llvm::Expected<int64_t> bound = integer();
+    if (!bound)
+      return bound.takeError();
+    if (llvm::Error error = expect(')'))
+      return std::move(error);
+    if ((*value)->isList)
+      return wrong(text + ": expected a number, found a list");
+    int64_t found = (*value)->numbers[0];
+    if (isLeast ? found < *bound : found > *bound)
+      return wrong(text + ": expected " + Twine(*bound) + " or " + (isLeast ? "more" : "less") +
+                   ", as the program was exported for, found " + Twine(found));
+    return value;
+  }
+
   Result call(StringRef name, unsigned depth) {
+    if (name == "at_least" || name == "at_most")
+      return bounded(name == "at_least", depth);
     std::vector<Shared> arguments;
     while (!consume(')')) {
       if (!arguments.empty())

@@ -48,6 +48,8 @@ class ExportedArguments:
     def symbolic_extents(self, arguments: Mapping[str, Any], known: dict[str, Any]) -> dict[str, Any]:
         """Extents that are sizes of arguments, which may be symbols. `known`: those of values."""
         for name, source in self.spaces.items():
+            while isinstance(source, _sources.Apply) and source.function in ("at_least", "at_most"):
+                source = source.arguments[0]
             if isinstance(source, _sources.Apply) and source.function == "size":
                 of, axis = source.arguments
                 if isinstance(of, _sources.Name) and isinstance(axis, int) and of.name in arguments:

@@ -155,6 +155,8 @@ def _evaluate(source: Source, arguments: Mapping[str, Any], known: dict[Source, 
     if isinstance(source, Items):
         return np.array([evaluate(item, arguments, known) for item in source.items], np.int64)
     assert isinstance(source, Apply)
+    if source.function in ("at_least", "at_most"):
+        return _bounded(source, arguments, known)
     function = FUNCTIONS.get(source.function)
     if function is None:
         raise Error(
@@ -166,3 +168,27 @@ def _evaluate(source: Source, arguments: Mapping[str, Any], known: dict[Source, 
         torch = sys.modules["torch"]
         values = [torch.as_tensor(value, device=device) if isinstance(value, np.ndarray) else value for value in values]
     return function(*values)
+
+
+def _bounded(source: Apply, arguments: Mapping[str, Any], known: dict[Source, Any]) -> int:
+    """A number that must be within a bound."""
+    of, bound = source.arguments
+    found, is_least = evaluate(of, arguments, known), source.function == "at_least"
+    assert isinstance(bound, int)
+    if found < bound if is_least else found > bound:
+        expected = f"{bound} or {'more' if is_least else 'less'}"
+        while isinstance(of, Apply) and of.function in ("at_least", "at_most"):
+            of = of.arguments[0]
+        raise Error(f"{text(of)}: expected {expected}, as the program was exported for, found {found}", 2)
+    return found
+
+
+def text(source: Source) -> str:
+    """As the description has it."""
+    if isinstance(source, Apply):
+        return f"{source.function}({', '.join(map(text, source.arguments))})"
+    if isinstance(source, Row):
+        return f"{text(source.of)}[{source.number}]"
+    if isinstance(source, Items):
+        return f"[{', '.join(map(text, source.items))}]"
+    return source.name if isinstance(source, Name) else str(source)

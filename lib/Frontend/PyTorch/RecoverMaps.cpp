@@ -46,8 +46,8 @@ void Recover::learnSymbol(const SymbolicExpr &size, const std::string &source) {
     symbolSources.try_emplace(size.getFactors().begin()->first, source);
 }
 
-/// A size that the file bounds is taken for the bound where it is beyond it, so that the tensors of another size do not
-/// fit: what the program does with such a size may have been decided when it was exported.
+/// A size beyond the file's bounds is an error: what the program does with such a size may have been decided when it
+/// was exported.
 std::string Recover::withinRange(const SymbolicExpr &size, const std::string &source) const {
   if (size.getNumber() != 0 || size.getFactors().size() != 1)
     return source;
@@ -62,9 +62,9 @@ std::string Recover::withinRange(const SymbolicExpr &size, const std::string &so
       if (SymbolicExpr axis = expression(each); axis.getFactors() == size.getFactors())
         less = std::max(less, -axis.getNumber());
   if (range != exported.ranges.end() && range->second.least.value_or(0) > 2 + less)
-    text = "maximum(" + text + ", " + std::to_string(*range->second.least) + ")";
+    text = "at_least(" + text + ", " + std::to_string(*range->second.least) + ")";
   if (range != exported.ranges.end() && range->second.largest.value_or(plenty) < plenty)
-    text = "minimum(" + text + ", " + std::to_string(*range->second.largest) + ")";
+    text = "at_most(" + text + ", " + std::to_string(*range->second.largest) + ")";
   return text;
 }
 

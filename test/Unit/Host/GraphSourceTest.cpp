@@ -65,6 +65,7 @@ TEST(GraphSourceTest, ComputesElementwise) {
   EXPECT_EQ(evaluate("not(t)"), "[0 1 0 1]");
   EXPECT_EQ(evaluate("where(t, t, -1)"), "[2 -1 1 -1]");
   EXPECT_EQ(evaluate("minimum(maximum(t, 1), 1)"), "[1 1 1 1]");
+  EXPECT_EQ(evaluate("at_most(at_least(size(t, 0), 4), 4)"), "4");
 }
 
 TEST(GraphSourceTest, MakesAndCutsLists) {
@@ -104,6 +105,11 @@ TEST(GraphSourceTest, SaysWhatIsWrong) {
   EXPECT_EQ(evaluate("add(t, [1, 2])"), "add: expected lists of one length, found 4 and 2");
   EXPECT_EQ(evaluate("take(t, [4])"), "take: expected a position from 0 to 3, found 4");
   EXPECT_EQ(evaluate("scatter_sum(t, 1, 2)"), "scatter_sum: expected a position from 0 to 1, found 2");
+  EXPECT_EQ(evaluate("at_most(at_least(size(t, 0), 2), 3)"),
+            "size(t, 0): expected 3 or less, as the program was exported for, found 4");
+  EXPECT_EQ(evaluate("at_least( size(t, 0) , 5)"),
+            "size(t, 0): expected 5 or more, as the program was exported for, found 4");
+  EXPECT_EQ(evaluate("at_least(t, 5)"), "t: expected a number, found a list");
   EXPECT_EQ(evaluate("full(-1, 0)"), "full: expected a length of 0 to 2^31, found -1");
   EXPECT_EQ(evaluate("full(9000000000, 0)"), "full: expected a length of 0 to 2^31, found 9000000000");
   EXPECT_EQ(evaluate("max(full(0, 1))"), "max: expected a list that is not empty");

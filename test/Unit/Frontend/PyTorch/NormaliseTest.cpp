@@ -144,14 +144,14 @@ TEST(NormaliseTest, NumbersThatAreWrittenIntoIntegersAreRefused) {
             "both of one type");
 }
 
-TEST(NormaliseTest, SizesBeyondTheFilesRangeDoNotFit) {
+TEST(NormaliseTest, SizesBeyondTheFilesRangeAreErrors) {
   ProgramBuilder b;
   b.input("x", {"N", "4"});
   b.program.ranges["N"] = {2, 10};
   b.node("y", "relu.default", {arg("self", "x")}, {"N", "4"}).output("y");
-  EXPECT_EQ(b.missing({"space node from minimum(size(x, 0), 10)"}), "");
+  EXPECT_EQ(b.missing({"space node from at_most(size(x, 0), 10)"}), "");
   b.program.ranges["N"] = {4, std::nullopt};
-  EXPECT_EQ(b.missing({"space node from maximum(size(x, 0), 4)"}), "");
+  EXPECT_EQ(b.missing({"space node from at_least(size(x, 0), 4)"}), "");
   b.program.ranges["N"] = {2, std::nullopt};
   EXPECT_EQ(b.missing({"space node from size(x, 0)"}), "");
 }

@@ -59,7 +59,7 @@ TEST(RecoverSegmentsTest, ThreePointersAreABoundOfNobodysMaking) {
   b.program.ranges["P"].least = 3;
   EXPECT_EQ(b.missing({"space part from add(size(pointers, 0), -1)"}), "");
   b.program.ranges["P"].least = 4;
-  EXPECT_EQ(b.missing({"space part from add(maximum(size(pointers, 0), 4), -1)"}), "");
+  EXPECT_EQ(b.missing({"space part from add(at_least(size(pointers, 0), 4), -1)"}), "");
 }
 
 TEST(RecoverSegmentsTest, OtherSegmentsAreRefused) {
