@@ -332,7 +332,8 @@ def _build(
         with _quietly():
             program._example_inputs = None  # they may be large, and nobody reads them
             try:
-                torch.export.save(program, source)
+                with _flat(program):
+                    torch.export.save(program, source)
             except Exception as error:
                 name = type(model).__name__
                 raise Error(f"torch.export cannot save {name}: {_first_line(error)}") from error
@@ -348,6 +349,22 @@ def _build(
         source.unlink(missing_ok=True)
         os.rmdir(folder)
     return describe(program, path, training, dtypes)
+
+
+@contextlib.contextmanager
+def _flat(program: ExportedProgram) -> Iterator[None]:
+    """A program whose arguments and results are lists: torch saves no named tuples, and the compiler reads leaves."""
+    signatures = [entry.signature for entry in program.module_call_graph if entry.fqn == "" and entry.signature]
+    before = [(signature, signature.in_spec, signature.out_spec) for signature in signatures]
+    for signature in signatures:
+        leaves = [0] * signature.in_spec.num_leaves
+        signature.in_spec = pytree.tree_structure((tuple(leaves), {}))
+        signature.out_spec = pytree.tree_structure([0] * signature.out_spec.num_leaves)
+    try:
+        yield
+    finally:
+        for signature, in_spec, out_spec in before:
+            signature.in_spec, signature.out_spec = in_spec, out_spec
 
 
 def check_effects(program: ExportedProgram) -> None:

@@ -9,6 +9,7 @@ import tempfile
 import unittest
 import warnings
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -196,6 +197,12 @@ class ExportTest(TorchTest):
             self.assertClose(loaded(x=x, edge_index=edges), module(x, edges).detach())
 
 
+class Batch(NamedTuple):
+    x: Tensor
+    edge_index: Tensor
+    weight: Tensor | None = None
+
+
 class ResultsTest(TorchTest):
     def test_integers_that_floats_do_not_hold_are_refused(self) -> None:
         class Ids(nn.Module):
@@ -234,6 +241,22 @@ class ResultsTest(TorchTest):
                         self.assertEqual((found[name].dtype, found[name].requires_grad), (value.dtype, name == "h"))
                         self.assertClose(found[name], value)
                     self.assertClose(torch.autograd.grad(found["h"].sin().sum(), x)[0], gradient)
+
+    def test_named_tuples(self) -> None:
+        """As arguments and as results; torch itself saves no program that has them."""
+
+        class Named(Conv):
+            def forward(self, batch: Batch) -> Batch:
+                weight = 1.0 if batch.weight is None else batch.weight
+                return Batch(super().forward(batch.x, batch.edge_index), batch.x * weight)
+
+        module = Named()
+        for weight in (None, torch.rand(6, 1)):
+            batch = Batch(*graph(6, 12), weight)
+            fast = gnnc.compile(module, (batch,))
+            found, expected = fast(batch), module(batch)
+            self.assertIs(type(found), Batch)
+            self.assertClose(list(found)[:2], list(expected)[:2])
 
     def test_rows_chosen_by_truth_values(self) -> None:
         class Marked(Conv):
