@@ -278,6 +278,8 @@ private:
   void opScatter(const NormalNode &node);
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
+  void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
+                  const IndexTensor &columns);
   void opSegmentReduce(const NormalNode &node);
   void opOneHot(const NormalNode &node);
   void opBucketize(const NormalNode &node);

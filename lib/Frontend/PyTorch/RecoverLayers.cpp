@@ -226,9 +226,35 @@ void Recover::opIndexAdd(const NormalNode &node) {
   define(node, scatter(base, dim, list, source, "sum", true));
 }
 
+/// Adds numbers at pairs of a row and a feature: rows that have them in one feature are added up.
+void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
+                         const IndexTensor &columns) {
+  auto isList = [](const IndexTensor &index) {
+    return index.dims.size() == 1 && index.components.size() == 1 && index.components[0]->isList &&
+           !index.components[0]->isTruth;
+  };
+  bool isFixed = base.dims.size() > 1 && (base.dims[1].kind == Kind::Axis || base.dims[1].kind == Kind::Repeat);
+  if (!isFixed || !isList(rows) || !isList(columns))
+    throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
+  // torch need not have said that there are as many of both.
+  const SymbolicExpr &one = columns.dims[0].size, &other = rows.dims[0].size;
+  if (!(one == other) && one.getFactors().size() == 1 && other.getFactors().size() == 1)
+    sameSymbols.emplace(one.getFactors().begin()->first, other.getFactors().begin()->first);
+  int64_t size = base.dims[1].size;
+  int axis = program.newAxis(size), pairs = spaceOf(rows.dims[0].size);
+  int chosen = program.oneHot(mapOf(columns.components[0], pairs, spaceOf(SymbolicExpr(size))), axis);
+  Tensor ofPairs{{{Kind::Space, pairs, 0}, {Kind::Axis, axis, size}}, chosen};
+  ofPairs.dims.resize(base.dims.size());
+  while (values.dims.size() + 1 < base.dims.size())
+    values = unsqueezed(values, 0);
+  define(node, scatter(base, 0, rows.components[0], binary("*", unsqueezed(values, 1), ofPairs), "sum", true));
+}
+
 void Recover::opIndexPut(const NormalNode &node) {
   Tensor base = tensor(node, "self"), values = tensor(node, "values");
   std::vector<std::string> places = names(node, "indices");
+  if (places.size() == 2 && !places[0].empty() && !places[1].empty() && flag(node, "accumulate", false))
+    return addAtPairs(node, base, values, indexOf(places[0]), indexOf(places[1]));
   if (places.size() != 1 || places[0].empty())
     throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
   // One value wherever a computed mask is true.

@@ -96,9 +96,26 @@ class Intervals(nn.Module):
         return sums(heads.reshape(x.shape[0], -1), edge_index) * x.sum(1, keepdim=True) / 64
 
 
+class Kinds(nn.Module):
+    """Edges of each kind into each node, counted and added up in a matrix of nodes and kinds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 1)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        source, target = edge_index
+        kind = (source + target) % 3
+        counts = x.new_zeros(x.shape).index_put((target, kind), x.new_ones(()), accumulate=True)
+        weight = self.lin(x)[source, 0] / counts[target, kind].clamp(min=1)
+        total = torch.zeros(x.shape[0], 3).index_put_((target, kind), weight, accumulate=True)
+        vectors = torch.ones(x.shape[0], 3, 3).index_put((target, kind), x[source], accumulate=True)
+        return total * vectors.sum(2) + vectors[:, 1]
+
+
 class ChosenTest(TorchTest):
     def test_outputs_and_gradients(self) -> None:
-        for make in (Classes, Codebook, Gates, Bins, Ordered, Intervals):
+        for make in (Classes, Codebook, Gates, Bins, Ordered, Intervals, Kinds):
             with self.subTest(make.__name__):
                 module, fast = make(), None
                 for nodes, edges in ((6, 14), (15, 40), (4, 5)):

@@ -147,6 +147,27 @@ TEST(RecoverTest, WritesKeepTheLastOfSeveral) {
       << b.text();
 }
 
+TEST(RecoverTest, NumbersAreAddedAtPairsOfARowAndAFeature) {
+  auto add = [](bool accumulate, const char *columns, const char *size) {
+    ProgramBuilder b = graph();
+    b.input("w", {"E"}).integers("kind", {"T"});
+    b.node("zeros", "zeros.default", {}, {"N", size});
+    b.node("y", "index_put.default",
+           {arg("self", "zeros"), list("indices", {"d", columns}), arg("values", "w"), arg("accumulate", accumulate)},
+           {"N", size});
+    return b.output("y");
+  };
+  EXPECT_EQ(add(true, "kind", "3")
+                .missing({"map kind2: edge -> kind from kind",
+                          "output y = sum(w * rename(onehot(kind2), kind: f3), along: dst)"}),
+            "");
+  const char *refused =
+      "refused: it writes along two axes at once: instead of a matrix of all pairs, gather and add up "
+      "along edges";
+  EXPECT_EQ(add(false, "kind", "3").text(), refused);
+  EXPECT_EQ(add(true, "s", "N").text(), refused);
+}
+
 TEST(RecoverTest, ChangesInPlaceReachLaterUses) {
   ProgramBuilder b = graph();
   b.node("c", "mul.Tensor", {arg("self", "x"), arg("other", 2)}, {"N", "4"});
