@@ -16,15 +16,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "InPlace.h"
+#include "KernelOrder.h"
 #include "Remarks.h"
-#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
-#include "llvm/ADT/BitVector.h"
 
 namespace gnnc {
 #define GEN_PASS_DEF_JOINLAUNCHES
@@ -39,49 +37,24 @@ using mpk::AccessKind;
 
 namespace {
 
-/// The kernels of one half of a function, in order, and which must come before which.
+/// The kernels of one half of a function, in order.
 class Kernels {
 public:
-  Kernels(func::FuncOp function, ArrayRef<Operation *> ops) : ops(ops), before(ops.size()), ancestors(ops.size()) {
-    for (auto [i, op] : llvm::enumerate(ops))
-      numbers[op] = i;
-    for (auto [i, op] : llvm::enumerate(ops))
-      for (Value operand : op->getOperands())
-        addMaker(operand, i);
-    // What replaces an argument in place comes after all that read it.
-    for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
-      std::optional<unsigned> replaced = getUpdated(function, returned.getOperandNumber());
-      auto maker = numbers.find(mpdfg::getViewed(returned.get()).getDefiningOp());
-      if (!replaced || maker == numbers.end())
-        continue;
-      SmallVector<OpOperand *> readers;
-      findReaders(function.getArgument(*replaced), readers);
-      for (OpOperand *reader : readers)
-        if (auto found = numbers.find(reader->getOwner()); found != numbers.end() && found->second < maker->second)
-          before[maker->second].push_back(found->second);
-    }
-    for (size_t i = 0; i < ops.size(); ++i) {
-      ancestors[i].resize(ops.size());
-      for (unsigned k : before[i]) {
-        ancestors[i] |= ancestors[k];
-        ancestors[i].set(k);
-      }
-    }
-  }
+  Kernels(func::FuncOp function, ArrayRef<Operation *> ops) : kernels(function, ops) {}
 
   /// The launches that several of the candidates share, each with its kernels in order.
   SmallVector<SmallVector<unsigned>> join(llvm::BitVector candidates) const {
     SmallVector<unsigned> latest = latestLevels();
-    SmallVector<int> fixed(ops.size(), -1);
+    SmallVector<int> fixed(kernels.size(), -1);
     SmallVector<SmallVector<unsigned>> launches;
     while (candidates.any()) {
       SmallVector<unsigned> earliest = earliestLevels(fixed);
-      unsigned level = ops.size();
+      unsigned level = kernels.size();
       for (unsigned i : candidates.set_bits())
         level = std::min(level, latest[i]);
       SmallVector<unsigned> launch;
       for (unsigned i : candidates.set_bits())
-        if (earliest[i] <= level && !ancestors[i].anyCommon(candidates))
+        if (earliest[i] <= level && !kernels.ancestors(i).anyCommon(candidates))
           launch.push_back(i);
       for (unsigned i : launch) {
         fixed[i] = level;
@@ -96,9 +69,9 @@ public:
   /// An order in which the kernels of a launch lie side by side, otherwise as near to what it was as can be.
   SmallVector<unsigned> order(ArrayRef<SmallVector<unsigned>> launches) const {
     // Each kernel's unit: itself, or the last kernel of its launch.
-    SmallVector<unsigned> unit(ops.size());
+    SmallVector<unsigned> unit(kernels.size());
     DenseMap<unsigned, ArrayRef<unsigned>> members;
-    for (unsigned i = 0; i < ops.size(); ++i)
+    for (unsigned i = 0; i < kernels.size(); ++i)
       unit[i] = i;
     for (ArrayRef<unsigned> launch : launches) {
       for (unsigned i : launch)
@@ -106,10 +79,10 @@ public:
       members[launch.back()] = launch;
     }
     SmallVector<unsigned> result;
-    llvm::BitVector done(ops.size());
-    auto isReady = [&](unsigned i) { return llvm::all_of(before[i], [&](unsigned k) { return done[k]; }); };
-    while (result.size() < ops.size())
-      for (unsigned i = 0; i < ops.size(); ++i) {
+    llvm::BitVector done(kernels.size());
+    auto isReady = [&](unsigned i) { return kernels.isReady(i, done); };
+    while (result.size() < kernels.size())
+      for (unsigned i = 0; i < kernels.size(); ++i) {
         unsigned one = i;
         ArrayRef<unsigned> all = members.count(i) ? members[i] : ArrayRef<unsigned>(one);
         if (unit[i] != i || done[i] || !llvm::all_of(all, isReady))
@@ -124,22 +97,10 @@ public:
   }
 
 private:
-  /// Kernels that `value` is made by, through views and the like.
-  void addMaker(Value value, unsigned reader) {
-    Operation *op = value.getDefiningOp();
-    if (!op)
-      return;
-    if (auto found = numbers.find(op); found != numbers.end())
-      before[reader].push_back(found->second);
-    else if (!mpk::isKernel(op))
-      for (Value operand : op->getOperands())
-        addMaker(operand, reader);
-  }
-
   SmallVector<unsigned> earliestLevels(ArrayRef<int> fixed) const {
-    SmallVector<unsigned> levels(ops.size(), 0);
-    for (size_t i = 0; i < ops.size(); ++i) {
-      for (unsigned k : before[i])
+    SmallVector<unsigned> levels(kernels.size(), 0);
+    for (size_t i = 0; i < kernels.size(); ++i) {
+      for (unsigned k : kernels.before(i))
         levels[i] = std::max(levels[i], levels[k] + 1);
       if (fixed[i] >= 0)
         levels[i] = fixed[i];
@@ -148,18 +109,15 @@ private:
   }
 
   SmallVector<unsigned> latestLevels() const {
-    SmallVector<unsigned> earliest = earliestLevels(SmallVector<int>(ops.size(), -1));
-    SmallVector<unsigned> levels(ops.size(), ops.empty() ? 0 : *llvm::max_element(earliest));
-    for (size_t i = ops.size(); i-- > 0;)
-      for (unsigned k : before[i])
+    SmallVector<unsigned> earliest = earliestLevels(SmallVector<int>(kernels.size(), -1));
+    SmallVector<unsigned> levels(kernels.size(), kernels.size() == 0 ? 0 : *llvm::max_element(earliest));
+    for (size_t i = kernels.size(); i-- > 0;)
+      for (unsigned k : kernels.before(i))
         levels[k] = std::min(levels[k], levels[i] - 1);
     return levels;
   }
 
-  ArrayRef<Operation *> ops;
-  DenseMap<Operation *, unsigned> numbers;
-  SmallVector<SmallVector<unsigned>> before;
-  SmallVector<llvm::BitVector> ancestors;
+  KernelOrder kernels;
 };
 
 struct JoinLaunches : public gnnc::impl::JoinLaunchesBase<JoinLaunches> {
@@ -214,23 +172,6 @@ struct JoinLaunches : public gnnc::impl::JoinLaunchesBase<JoinLaunches> {
     }
     if (number > 0)
       rearrange(block, all, order);
-  }
-
-  /// Kernels go in the given order, each behind what it is made of; the rest, such as views that are returned, behind
-  /// them.
-  static void rearrange(Block &block, ArrayRef<Operation *> all, ArrayRef<Operation *> order) {
-    DenseSet<Operation *> done;
-    auto place = [&](auto &&self, Operation *op) -> void {
-      if (!op || !done.insert(op).second)
-        return;
-      for (Value operand : op->getOperands())
-        self(self, operand.getDefiningOp());
-      op->moveBefore(block.getTerminator());
-    };
-    for (Operation *op : order)
-      place(place, op);
-    for (Operation *op : all)
-      place(place, op);
   }
 };
 
