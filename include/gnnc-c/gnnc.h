@@ -177,8 +177,9 @@ typedef struct gnnc_collectives {
   uint32_t struct_size; /**< sizeof(gnnc_collectives) */
   int32_t rank, size;   /**< 0 <= rank < size */
   /** Where the memory is that `exchange` and `gather` are given. 1: on the host; they have done their work when they
-      return, and a context of a GPU copies rows to the host and back. 2: on the context's device; they enqueue their
-     work on `stream`. */
+      return, and a context of a GPU copies rows to the host and back. A thread of the graph may call `exchange` while
+      the run's own threads compute, but no two of these functions are called at once. 2: on the context's device; they
+      enqueue their work on `stream`, which may be the run's or one of the graph's own. */
   int32_t device_type;
   void *user; /**< must outlive the graph */
   /** Rows of `row_bytes` each: the first send_counts[0] of `send` go to rank 0, the next send_counts[1] to rank 1, and

@@ -24,7 +24,8 @@ extern "C" {
 typedef struct gnnc_mpi gnnc_mpi;
 
 /** `communicator` points to an MPI_Comm, which is duplicated; null: all processes of the job, and MPI is initialised
-    unless it is already. A call fails that has waited for `timeout` seconds (0: for ever). Called by all its ranks. */
+    unless it is already, which has to be for MPI_THREAD_SERIALIZED: rows move while kernels run, by another thread. A
+    call fails that has waited for `timeout` seconds (0: for ever). Called by all its ranks. */
 gnnc_status gnnc_mpi_open(const void *communicator, double timeout, gnnc_mpi **mpi, gnnc_error *error);
 /** What `prepare_part` takes; belongs to `mpi`. */
 const gnnc_collectives *gnnc_mpi_collectives(const gnnc_mpi *mpi);

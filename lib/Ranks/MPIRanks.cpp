@@ -32,9 +32,10 @@ struct RowRanges {
 
 struct gnnc_mpi {
   MPI_Comm communicator = MPI_COMM_NULL;
-  RowRanges sent, received; ///< of the last exchange: a call that is given up may read them for as long as MPI runs
-  bool isBroken = false;    ///< a call was given up: what others send later is no answer to a new one
-  bool isOurs = false;      ///< MPI itself is to be finalised
+  RowRanges sent, received;    ///< of the last exchange: a call that is given up may read them for as long as MPI runs
+  bool isBroken = false;       ///< a call was given up: what others send later is no answer to a new one
+  bool isOurs = false;         ///< MPI itself is to be finalised
+  bool isForOneThread = false; ///< MPI was initialised for calls of its main thread alone
   double timeout = 0;
   gnnc_collectives collectives = {};
 };
@@ -82,7 +83,15 @@ gnnc_status finish(gnnc_mpi &mpi, MPI_Request &request, const char *call, gnnc_e
   }
 }
 
-gnnc_status checkWhole(const gnnc_mpi &mpi, const char *call, gnnc_error *error) {
+/// Whether a call can be made, and by this thread.
+gnnc_status check(const gnnc_mpi &mpi, const char *call, gnnc_error *error) {
+  int isMain = 1;
+  if (mpi.isForOneThread)
+    MPI_Is_thread_main(&isMain);
+  if (!isMain)
+    return fail(error, GNNC_UNSUPPORTED, call,
+                "it is called while kernels run, by another thread: expected MPI that was initialised for "
+                "MPI_THREAD_SERIALIZED, found less");
   return mpi.isBroken ? fail(error, GNNC_COLLECTIVE_ERROR, call, "an earlier call was given up") : GNNC_OK;
 }
 
@@ -103,7 +112,7 @@ bool narrow(const int64_t *counts, int size, RowRanges &ranges) {
 gnnc_status exchange(void *user, const void *send, const int64_t *sendCounts, void *receive,
                      const int64_t *receiveCounts, int64_t rowBytes, void *, gnnc_error *error) {
   gnnc_mpi &mpi = *static_cast<gnnc_mpi *>(user);
-  if (gnnc_status status = checkWhole(mpi, "exchange", error))
+  if (gnnc_status status = check(mpi, "exchange", error))
     return status;
   if (!narrow(sendCounts, mpi.collectives.size, mpi.sent) ||
       !narrow(receiveCounts, mpi.collectives.size, mpi.received) || rowBytes > INT_MAX)
@@ -121,7 +130,7 @@ gnnc_status exchange(void *user, const void *send, const int64_t *sendCounts, vo
 }
 
 gnnc_status gatherAs(const char *name, gnnc_mpi &mpi, const void *own, void *all, int64_t bytes, gnnc_error *error) {
-  if (gnnc_status status = checkWhole(mpi, name, error))
+  if (gnnc_status status = check(mpi, name, error))
     return status;
   MPI_Request request;
   // Counts are of one datatype with all the bytes, which may be more than an int has.
@@ -165,6 +174,8 @@ gnnc_status gnnc_mpi_open(const void *communicator, double timeout, gnnc_mpi **r
       return failMPI(error, "MPI_Init", code);
     mpi->isOurs = true;
   }
+  MPI_Query_thread(&level);
+  mpi->isForOneThread = level < MPI_THREAD_SERIALIZED;
   MPI_Comm from = communicator ? *static_cast<const MPI_Comm *>(communicator) : MPI_COMM_WORLD;
   if (int code = MPI_Comm_dup(from, &mpi->communicator))
     return failMPI(error, "MPI_Comm_dup", code);

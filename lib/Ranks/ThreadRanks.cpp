@@ -11,6 +11,7 @@
 
 #include "gnnc/Ranks/ThreadRanks.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -138,6 +139,7 @@ struct ThreadRanks::Group {
     const Member &member = *static_cast<Member *>(user);
     Group &group = *member.group;
     int self = member.collectives.rank;
+    std::this_thread::sleep_for(Milliseconds(group.delay));
     return group.call(self, {"exchange", static_cast<const char *>(send), sendCounts, receiveCounts, rowBytes}, error,
                       [&] {
                         char *to = static_cast<char *>(receive);
@@ -183,7 +185,8 @@ struct ThreadRanks::Group {
   std::vector<bool> arrived = std::vector<bool>(size_t(size));
   int numArrived = 0;
   int64_t rounds = 0, exchanged = 0;
-  std::string broken; ///< why no call succeeds any more
+  std::atomic<int64_t> delay = 0; ///< milliseconds of each exchange
+  std::string broken;             ///< why no call succeeds any more
 };
 
 ThreadRanks::ThreadRanks(int size, Milliseconds patience) : group(std::make_unique<Group>(size, patience)) {}
@@ -195,6 +198,8 @@ int ThreadRanks::size() const { return group->size; }
 const gnnc_collectives &ThreadRanks::collectives(int rank) const { return group->members[size_t(rank)].collectives; }
 
 void ThreadRanks::leave(int rank, const std::string &reason) { group->leave(rank, reason); }
+
+void ThreadRanks::delayExchanges(Milliseconds delay) { group->delay = delay.count(); }
 
 int64_t ThreadRanks::bytesExchanged() const {
   std::lock_guard<std::mutex> lock(group->mutex);

@@ -82,6 +82,9 @@ gnnc_status bindBuffers(const Call &call);
 /// Where the object's own values of a parameter or state are, on the graph's device.
 void *valuesOf(const gnnc_graph &graph, const table::BufferRec &record);
 
+/// Combines what so many blocks of a step (or ranks) have of its merged results.
+void mergeStep(gnnc_context &context, const Call &call, const table::StepRec &step, int64_t blocks,
+               void *const *partials);
 /// Runs all steps (Execute.cpp). Only what is between ranks can fail.
 gnnc_status execute(gnnc_context &context, const Call &call);
 

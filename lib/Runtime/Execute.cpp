@@ -97,8 +97,7 @@ static ThreadPool::Body mergeFunction(MergeKind kind, int64_t bits) {
   }
 }
 
-static void mergeStep(gnnc_context &context, const Call &call, const StepRec &step, int64_t blocks,
-                      void *const *partials) {
+void mergeStep(gnnc_context &context, const Call &call, const StepRec &step, int64_t blocks, void *const *partials) {
   const Model &model = call.graph.model;
   for (int64_t k = 0; k < step.numMerges; ++k) {
     const MergeRec &record = model.merge(step, k);
@@ -119,33 +118,7 @@ static void mergeStep(gnnc_context &context, const Call &call, const StepRec &st
   }
 }
 
-/// Rows to and from other ranks, or values of all ranks like a block's each.
-static gnnc_status runCollective(gnnc_context &context, const Call &call, const StepRec &step, void *const *partials) {
-  const Ranks &ranks = call.graph.ranks;
-  const int64_t *buffers = call.graph.model.list(step.buffersAt);
-  const PreparedBuffer &size = call.graph.buffers[buffers[1]];
-  const void *from = call.pointer(buffers[0]);
-  void *to = call.pointer(buffers[1]);
-  if (ranks.size == 1) {
-    if (size.bytes > 0)
-      memmove(to, from, size.bytes);
-    return GNNC_OK;
-  }
-  gnnc_error found = {};
-  if (step.kind == StepKind::Transfer) {
-    const BufferRec &own = call.graph.model.buffer(buffers[0]), &other = call.graph.model.buffer(buffers[1]);
-    if (ranks.with.exchange(ranks.with.user, from, ranks.counts[own.space], to, ranks.counts[other.space],
-                            own.rowElements * (own.dtypeBits / 8), nullptr, &found))
-      return collectiveFailed(call, step, found);
-    return GNNC_OK;
-  }
-  if (ranks.with.gather(ranks.with.user, from, partials[0], size.bytes, nullptr, &found))
-    return collectiveFailed(call, step, found);
-  mergeStep(context, call, step, ranks.size, partials);
-  return GNNC_OK;
-}
-
-gnnc_status execute(gnnc_context &context, const Call &call) {
+static gnnc_status runSteps(gnnc_context &context, const Call &call) {
   DefaultFloatMode mode;
   const gnnc_graph &graph = call.graph;
   const Model &model = graph.model;
@@ -175,6 +148,15 @@ gnnc_status execute(gnnc_context &context, const Call &call) {
     mergeStep(context, call, record, step.partition.blocks, partials);
   }
   return GNNC_OK;
+}
+
+gnnc_status execute(gnnc_context &context, const Call &call) {
+  gnnc_status status = runSteps(context, call);
+  // Whatever happened, nobody writes to the caller's memory any more.
+  if (Exchanges *exchanges = call.graph.ranks.exchanges)
+    if (gnnc_status late = exchanges->finish(call))
+      status = status ? status : late;
+  return status;
 }
 
 } // namespace gnnc::runtime

@@ -558,6 +558,8 @@ gnnc_status updateGraph(gnnc_graph &graph, const gnnc_graph_desc &desc, gnnc_err
 } // namespace gnnc::runtime
 
 gnnc_graph::~gnnc_graph() {
+  if (ranks.exchanges)
+    gnnc::runtime::destroy(ranks.exchanges, gnnc_allocator(memory.getAllocator()));
   if (device)
     gnnc::runtime::destroy(device, gnnc_allocator(memory.getAllocator()));
 }

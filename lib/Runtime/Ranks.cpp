@@ -80,8 +80,7 @@ bool Agreement::isTransferred(int64_t space) const {
   for (int64_t i = 0; i < model.header().numSteps; ++i) {
     const StepRec &step = model.step(i);
     const int64_t *buffers = model.list(step.buffersAt);
-    if (step.kind == StepKind::Transfer &&
-        (model.buffer(buffers[0]).space == space || model.buffer(buffers[1]).space == space))
+    if (isTransfer(step) && (model.buffer(buffers[0]).space == space || model.buffer(buffers[1]).space == space))
       return true;
   }
   return false;
@@ -152,7 +151,7 @@ gnnc_status Agreement::findCounts(const gnnc_part_desc *part) {
   for (int64_t i = 0; i < header.numFunctions; ++i) {
     const FunctionRec &function = model.function(i);
     for (int64_t k = 0; k < function.numSteps && graph.functions[i].missing < 0; ++k)
-      if (const StepRec &step = model.step(function.firstStep + k); step.kind == StepKind::Transfer)
+      if (const StepRec &step = model.step(function.firstStep + k); isTransfer(step))
         if (gnnc_status status = checkTransfer(step))
           return status;
   }
@@ -201,7 +200,7 @@ gnnc_status Agreement::compareCounts(const int64_t *all) {
   };
   for (int64_t i = 0; i < header.numSteps; ++i) {
     const StepRec &step = model.step(i);
-    if (step.kind != StepKind::Transfer)
+    if (!isTransfer(step))
       continue;
     const int64_t *buffers = model.list(step.buffersAt);
     int64_t from = model.buffer(buffers[0]).space, to = model.buffer(buffers[1]).space;
@@ -246,6 +245,17 @@ gnnc_status Agreement::compare() {
   return compareCounts(all);
 }
 
+gnnc_status Agreement::makeExchanges() {
+  bool isWanted = false;
+  for (int64_t i = 0; i < model.header().numSteps; ++i)
+    isWanted |= model.step(i).kind == StepKind::Start;
+  if (!isWanted || graph.ranks.with.device_type == 2)
+    return GNNC_OK;
+  graph.ranks.exchanges = create<Exchanges>(graph.memory.getAllocator());
+  return graph.ranks.exchanges ? GNNC_OK
+                               : fail(error, GNNC_OUT_OF_MEMORY, "out of memory for exchanges that go on meanwhile");
+}
+
 gnnc_status Agreement::begin(gnnc_status status) {
   const Ranks &ranks = graph.ranks;
   means = graph.extents;
@@ -258,6 +268,8 @@ gnnc_status Agreement::begin(gnnc_status status) {
   means = scratch.array<int64_t>(header.numSpaces);
   if (!status && (!own || !all || !means))
     status = fail(error, GNNC_OUT_OF_MEMORY, "out of memory for what %d ranks say", ranks.size);
+  if (!status)
+    status = makeExchanges();
   status = share(status, "prepare");
   return status ? status : compare();
 }
@@ -268,7 +280,7 @@ Text nameOf(const Model &model, const StepRec &step) {
     return space < 0 ? "shared" : model.name(model.space(space).name);
   };
   Text text;
-  if (step.kind == StepKind::Transfer) {
+  if (isTransfer(step)) {
     text.add("transfer %.80s -> %.80s", spaceOf(0), spaceOf(1));
     return text;
   }

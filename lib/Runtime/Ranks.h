@@ -14,6 +14,7 @@
 #define GNNC_RUNTIME_RANKS_H
 
 #include "Error.h"
+#include "Exchanges.h"
 #include "Memory.h"
 #include "Model.h"
 #include "Parts.h"
@@ -29,11 +30,14 @@ struct Ranks {
   int32_t rank = 0, size = 1;
   const int64_t *const *counts = nullptr; ///< for each space, elements for (of) each rank; null: it is not transferred
 
+  Exchanges *exchanges = nullptr; ///< null: no transfer goes on meanwhile, or on a stream
+
   bool areReached() const { return size > 1 && with.exchange; }
 };
 
-inline bool isCollective(const table::StepRec &step) {
-  return step.kind == table::StepKind::Transfer || step.kind == table::StepKind::AllReduce;
+inline bool isCollective(const table::StepRec &step) { return step.kind >= table::StepKind::Transfer; }
+inline bool isTransfer(const table::StepRec &step) {
+  return step.kind == table::StepKind::Transfer || step.kind == table::StepKind::Start;
 }
 
 /// What ranks tell each other while each of them prepares its part. Only for models that have Model::ranks.
@@ -61,6 +65,7 @@ private:
   GNNC_OF_PART gnnc_status share(gnnc_status status, const char *when);
   gnnc_status compare();
   gnnc_status compareCounts(const int64_t *all);
+  gnnc_status makeExchanges();
   bool isTransferred(int64_t space) const;
 
   gnnc_graph &graph;

@@ -12,5 +12,6 @@
 #define GNNC_RUNTIME_PARTS
 #pragma clang attribute push(__attribute__((cold)), apply_to = function)
 #include "CUDA/DeviceRanks.cpp"
+#include "Exchanges.cpp"
 #include "Ranks.cpp"
 #pragma clang attribute pop

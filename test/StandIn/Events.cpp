@@ -5,17 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What is launched is done at once, so an event that was recorded has happened.
+// What is launched is done at once, so an event that was recorded has happened. A stream that waits for an event of a
+// recording takes part in it; nodes are in the order of the calls.
 //
 //===----------------------------------------------------------------------===//
 
 #include "State.h"
 
 using namespace gnnc::standin;
-
-namespace {
-struct Event {};
-} // namespace
 
 extern "C" {
 
@@ -26,7 +23,35 @@ EXPORTED int cuEventCreate(void **event, unsigned) {
   return call.code;
 }
 
-EXPORTED int cuEventRecord(void *, void *) { return Call("cuEventRecord").code; }
+EXPORTED int cuEventRecord(void *event, void *handle) {
+  Call call("cuEventRecord");
+  auto *stream = static_cast<Stream *>(handle);
+  auto *of = static_cast<Event *>(event);
+  of->captured = stream ? stream->captured : nullptr;
+  of->stream = stream;
+  return call.code;
+}
+
+EXPORTED int cuStreamWaitEvent(void *handle, void *event, unsigned) {
+  Call call("cuStreamWaitEvent");
+  auto *stream = static_cast<Stream *>(handle);
+  const auto *of = static_cast<const Event *>(event);
+  if (call.code || !of->captured)
+    return call.code ? call.code : stream && stream->captured ? CaptureIsolation : Success;
+  if (!stream)
+    return CaptureIsolation;
+  if (!stream->captured) {
+    stream->captured = of->captured;
+    stream->isOrigin = false;
+    of->captured->joined.insert(stream);
+  }
+  // Everything that was on the other stream so far; what is there later is waited for by another call.
+  if (stream->isOrigin)
+    of->captured->unjoined.erase(of->stream);
+  else
+    of->captured->unjoined.insert(stream);
+  return Success;
+}
 
 EXPORTED int cuEventQuery(void *) { return Call("cuEventQuery").code; }
 

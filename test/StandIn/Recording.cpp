@@ -56,7 +56,8 @@ EXPORTED int cuStreamBeginCapture_v2(void *handle, int) {
   auto *stream = static_cast<Stream *>(handle);
   if (call.code || !stream || stream->captured)
     return call.code ? call.code : IllegalState;
-  stream->captured = std::make_unique<Graph>();
+  stream->captured = std::make_shared<Graph>();
+  stream->isOrigin = true;
   stream->dependencies.clear();
   ++captures;
   return Success;
@@ -66,14 +67,18 @@ EXPORTED int cuStreamEndCapture(void *handle, void **graph) {
   Call call("cuStreamEndCapture");
   *graph = nullptr;
   auto *stream = static_cast<Stream *>(handle);
-  if (!stream || !stream->captured)
+  if (!stream || !stream->captured || !stream->isOrigin)
     return IllegalState;
   --captures;
-  std::unique_ptr<Graph> captured = std::move(stream->captured);
-  if (call.code)
-    return call.code;
+  std::shared_ptr<Graph> captured = std::move(stream->captured);
+  stream->isOrigin = false;
+  bool isWhole = captured->unjoined.empty();
+  for (Stream *other : captured->joined)
+    other->captured = nullptr;
+  if (call.code || !isWhole)
+    return call.code ? call.code : CaptureUnjoined;
   ++state().live["graphs"];
-  *graph = captured.release();
+  *graph = new Graph(std::move(*captured));
   return Success;
 }
 

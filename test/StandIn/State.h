@@ -33,6 +33,8 @@ enum Result {
   NotFound = 500,
   LaunchFailed = 719,
   CaptureUnsupported = 900,
+  CaptureUnjoined = 904,
+  CaptureIsolation = 905,
   UpdateFailure = 910
 };
 
@@ -54,14 +56,21 @@ struct Node {
 };
 struct Graph {
   std::vector<std::shared_ptr<Node>> nodes;
+  // Further streams that take part, and those of them that have something that the first one does not wait for.
+  std::set<struct Stream *> joined, unjoined;
 };
 struct Executable {
   Graph graph;
   std::set<void *> disabled;
 };
 struct Stream {
-  std::unique_ptr<Graph> captured; ///< null: it does not record
+  std::shared_ptr<Graph> captured; ///< null: it does not record; else what one or several streams record
   std::vector<void *> dependencies;
+  bool isOrigin = false; ///< the recording was begun here
+};
+struct Event {
+  Stream *stream = nullptr;        ///< where it was recorded last
+  std::shared_ptr<Graph> captured; ///< and what that stream was recording
 };
 
 struct Settings {
@@ -113,6 +122,8 @@ private:
 inline void record(Stream &stream, bool isKernel, std::function<int()> work) {
   stream.captured->nodes.push_back(std::make_shared<Node>(Node{isKernel, std::move(work)}));
   stream.dependencies = {stream.captured->nodes.back().get()};
+  if (!stream.isOrigin)
+    stream.captured->unjoined.insert(&stream);
 }
 
 /// Work on a stream: done at once, or recorded.

@@ -113,6 +113,8 @@ enum class StepKind : int64_t {
   Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
              // graph's
   AllReduce, // buffer 0 of each rank is like a block's partial result, and the only merge combines them into buffer 1
+  Start,     // a transfer that goes on while the next steps run, which leave both of its buffers alone, up to its
+  Await,     // which has the same buffers
 };
 
 enum class MergeKind : int64_t { Sum, Max, Min, ArgMax, ArgMin };

@@ -37,6 +37,8 @@ public:
   const gnnc_collectives &collectives(int rank) const;
   /// The rank makes no more calls: those of the others fail, and give the reason.
   void leave(int rank, const std::string &reason);
+  /// From now on rows are on their way for so long, if nothing else keeps them.
+  void delayExchanges(Milliseconds delay);
   /// Bytes that were received from other ranks by exchanges, by all of them together.
   int64_t bytesExchanged() const;
 

@@ -106,8 +106,8 @@ public:
   /// The caller's stream, or where that is null the device's own, which is made when it is first needed.
   GNNC_OF_PART gnnc_status streamFor(void *given, Handle &stream, gnnc_error *error) const;
   /// Makes ready for the steps between a graph's ranks.
-  GNNC_OF_PART gnnc_status prepareRanks(const gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
-  GNNC_OF_PART void releaseStaged(void *staged) const;
+  GNNC_OF_PART gnnc_status prepareRanks(gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
+  GNNC_OF_PART void releaseRanks(DeviceGraph &graph) const;
   /// kPageBytes of the host's memory that the device copies to at once; null while someone else has them.
   void *takePage() const { return __atomic_exchange_n(&page, nullptr, __ATOMIC_ACQUIRE); }
   void givePage(void *taken) const { __atomic_store_n(&page, taken, __ATOMIC_RELEASE); }
@@ -139,7 +139,10 @@ private:
   gnnc_status runStep(const Call &call, int64_t step, Handle stream) const;
   struct Moved;
   gnnc_status moveBetweenRanks(const Call &call, const table::StepRec &step, const Moved &moved, Handle stream) const;
+  gnnc_status prepareAside(gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
+  gnnc_status follow(Handle event, Handle first, Handle then, gnnc_error *error) const;
   GNNC_OF_PART gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
+  GNNC_OF_PART void joinAside(const Call &call, Handle stream) const;
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;
   gnnc_status runBranched(const Call &call, Handle stream) const;
@@ -237,6 +240,11 @@ struct DeviceGraph {
   int64_t *scratch = nullptr;          ///< for each scratch record, its offset from the start of the arena
   Address *fills = nullptr;            ///< for each buffer, what stands in for an absent input
   void *staged = nullptr;              ///< of the host, for rows of ranks that are reached from there
+  // Where rows move on the device while kernels run; null where none do. All that ranks do together is on that stream.
+  Handle aside = nullptr;
+  Handle ordered = nullptr;  ///< an event, for one stream to follow the other
+  Handle *arrived = nullptr; ///< for each step that begins a transfer, an event of its end
+  int64_t numSteps = 0;
 };
 
 /// Places a function's buffers and the scratch memory of its steps in its workspace.

@@ -24,8 +24,8 @@ using namespace table;
 static int64_t aligned(int64_t bytes) { return (bytes + kDeviceAlignment - 1) / kDeviceAlignment * kDeviceAlignment; }
 
 DeviceGraph::~DeviceGraph() {
-  if (staged)
-    device.releaseStaged(staged);
+  if (staged || arrived)
+    device.releaseRanks(*this);
   for (int64_t i = 0; i < numKept; ++i)
     device.releaseIdle(kept[i].memory, kept[i].bytes, stream);
   device.giveBack();

@@ -130,7 +130,7 @@ bool Device::isIdle(const Call &call, int64_t number) const {
   const Model &model = call.graph.model;
   const DeviceStepRec &step = model.deviceStep(number);
   if (isCollective(model.step(number)))
-    return false;
+    return model.step(number).kind == StepKind::Await; // of one rank alone, whose transfer is a copy
   if (call.recorder)
     return step.numZeroed + step.numLaunches == 0;
   for (int64_t k = 0; k < step.numZeroed; ++k)
@@ -205,8 +205,12 @@ gnnc_status Device::run(const Call &call, Handle stream) const {
     return runBranched(call, stream);
   int64_t first = call.record().firstStep + call.program.firstStep;
   for (int64_t i = 0; i < call.program.numSteps; ++i)
-    if (gnnc_status status = call.needs(i) ? runStep(call, first + i, stream) : GNNC_OK)
+    if (gnnc_status status = call.needs(i) ? runStep(call, first + i, stream) : GNNC_OK) {
+      // Rows that are on their way arrive before anything else is done with their memory.
+      if (call.graph.ranks.areReached())
+        joinAside(call, stream);
       return status;
+    }
   return GNNC_OK;
 }
 

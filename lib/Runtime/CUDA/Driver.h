@@ -56,6 +56,10 @@ struct Driver {
   int (*releaseHost)(void *memory);
   int (*createStream)(Handle *stream, unsigned flags);
   int (*destroyStream)(Handle stream);
+  int (*createEvent)(Handle *event, unsigned flags);
+  int (*destroyEvent)(Handle event);
+  int (*recordEvent)(Handle event, Handle stream);
+  int (*waitForEvent)(Handle stream, Handle event, unsigned flags);
   int (*beginCapture)(Handle stream, int mode);
   int (*endCapture)(Handle stream, Handle *graph);
   int (*instantiate)(Handle *executable, Handle graph, unsigned long long flags);

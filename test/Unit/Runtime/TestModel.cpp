@@ -142,7 +142,7 @@ void ModelBuilder::step(const Step &s) {
   for (const MergeRec &merge : s.merges)
     merges.insert(merges.end(), {merge.buffer, static_cast<int64_t>(merge.kind), merge.elements});
   StepRec record{};
-  bool isCollective = s.kind == StepKind::Transfer || s.kind == StepKind::AllReduce;
+  bool isCollective = s.kind >= StepKind::Transfer;
   record.kernel = static_cast<int64_t>(kernels.size());
   record.kind = s.kind;
   record.map = s.kind == StepKind::Rows || isCollective ? -1 : s.over;
