@@ -132,6 +132,8 @@ Cost gnnc::costOf(Operation *op) {
   if (auto sum = dyn_cast<mpk::OuterSumOp>(op))
     return costOfOuterSum(sum);
   Cost cost;
+  if (isa<AwaitOp>(op)) // Its transfer has been counted.
+    return cost;
   if (mpk::isCollective(op)) { // What this rank gives and gets.
     cost.read = bytesOf(op->getOperand(0));
     cost.written = bytesOf(op->getResult(0));
@@ -172,7 +174,7 @@ Cost gnnc::costOfFunction(Operation *function) {
 SymbolicExpr gnnc::timeOf(Operation *function) {
   SymbolicExpr time;
   for (Operation &op : function->getRegion(0).front()) {
-    if (!mpk::isKernel(&op))
+    if (!mpk::isKernel(&op) || isa<AwaitOp>(op))
       continue;
     Cost cost = costOf(&op);
     time += cost.read + cost.written + cost.flops * kBytesPerOperation + kBytesPerKernel;

@@ -230,6 +230,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     item.readIfThere("function", kernel.function);
     item.readIfThere("half", kernel.half);
     item.read("launches", kernel.launches);
+    item.readIfThere("awaits", kernel.awaits);
     item.readIfThere("k", kernel.k);
     item.readIfThere("n", kernel.n);
     item.readIfThere("operations", kernel.operations);

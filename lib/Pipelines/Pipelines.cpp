@@ -185,6 +185,8 @@ void gnnc::populatePlanMemoryPipeline(OpPassManager &pm, const PlanMemoryPipelin
   updates.early = options.joinLaunches && options.passes.takes(1, "join-launches");
   phase.require(createPlaceUpdates(updates));
   phase.add(1, createJoinLaunches(), options.joinLaunches);
+  // Among the kernels that there are, which exchange what they exchange.
+  phase.add(1, createOverlapTransfers(), options.distributed);
   phase.require(createPlanMemory());
 }
 
@@ -223,7 +225,7 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"plan-memory", "give intermediate tensors slots of one arena",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populatePlanMemoryPipeline(pm, {options.passes, options.target.joinLaunches});
+       populatePlanMemoryPipeline(pm, {options.passes, options.target.joinLaunches, options.distributed});
      }},
 };
 

@@ -80,6 +80,11 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     for (Operation &op : function.getBody().front()) {
       if (!mpk::isKernel(&op))
         continue;
+      if (auto await = dyn_cast<mpdfg::AwaitOp>(op)) { // What its transfer gives, whose uses are its own.
+        if (auto found = slotOf.find(await.getInput()); found != slotOf.end())
+          slotOf[await.getResult()] = found->second;
+        continue;
+      }
       SmallVector<int64_t> taken;
       for (OpResult result : op.getResults()) {
         bool returned = false;
@@ -134,7 +139,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
     }
     Attribute nowhere = mpk::PlaceAttr::get(b.getContext(), mpk::PlaceKind::None);
     for (Operation &op : function.getBody().front()) {
-      if (!mpk::isKernel(&op))
+      if (!mpk::isKernel(&op) || mpdfg::isView(&op))
         continue;
       SmallVector<Attribute> own;
       for (Value result : op.getResults())
@@ -211,11 +216,13 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
 
   static void visitUses(Value value, const DenseMap<Operation *, int64_t> &steps, int64_t &end, bool &returned) {
     for (Operation *user : value.getUsers()) {
+      auto it = steps.find(user);
       if (isa<func::ReturnOp>(user))
         returned = true;
-      else if (auto it = steps.find(user); it != steps.end())
+      else if (it != steps.end())
         end = std::max(end, it->second);
-      else
+      // An await is a kernel and a view of its first operand.
+      if (mpdfg::isView(user) ? user->getOperand(0) == value : it == steps.end())
         for (Value view : user->getResults())
           visitUses(view, steps, end, returned);
     }

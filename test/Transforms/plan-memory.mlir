@@ -212,3 +212,25 @@ func.func @joined_parts(%x: tensor<?x2xf32, #mpdfg.on<@node>>)
   } : (tensor<?x2xf32, #mpdfg.on<@node>>) -> tensor<2xf32>
   return %1#1, %2 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<2xf32>
 }
+
+// What is awaited lies where the transfer wrote it, up to the last kernel that reads it. What is sent stays until then:
+// the product in between has memory of its own.
+// CHECK-LABEL: func.func @await
+// CHECK: mpk.arena [@send, @halo, @send] bytes [16, 16, 16] first [0, 1, 2] last [3, 4, 5]
+// CHECK: mpdfg.transfer %{{.*}} {mpk.places = [#mpk.place<arena 1>]}
+// CHECK: mpdfg.await %{{[^ ]*}} sent %{{[^ ]*}} :
+mpdfg.space @send root
+mpdfg.space @halo root
+func.func @await(%x: tensor<?x4xf32, #mpdfg.on<@send>>, %w: tensor<4x4xf32>) -> (tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = mpk.product over @send(%x, %w) batch 1 rows 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@send>>, tensor<4x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@send>>
+  %1 = mpdfg.transfer %0 : tensor<?x4xf32, #mpdfg.on<@send>> -> tensor<?x4xf32, #mpdfg.on<@halo>>
+  %2 = mpk.sweep over @send(%0) access [#mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<4xf32>):
+    %b = mpdfg.unary exp %a : tensor<4xf32> -> tensor<4xf32>
+    mpk.yield %b : tensor<4xf32>
+  } : (tensor<?x4xf32, #mpdfg.on<@send>>) -> tensor<?x4xf32, #mpdfg.on<@send>>
+  %3 = mpdfg.await %1 sent %0 : tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<?x4xf32, #mpdfg.on<@send>>
+  %4 = mpk.outer_sum over @halo(%3, %3) batch 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<?x4xf32, #mpdfg.on<@halo>>) -> tensor<4x4xf32>
+  %5 = mpk.outer_sum over @send(%2, %2) batch 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@send>>, tensor<?x4xf32, #mpdfg.on<@send>>) -> tensor<4x4xf32>
+  return %4, %5 : tensor<4x4xf32>, tensor<4x4xf32>
+}

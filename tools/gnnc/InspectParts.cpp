@@ -27,6 +27,9 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
+#include <map>
+#include <set>
+
 using namespace gnnc;
 
 namespace {
@@ -43,8 +46,8 @@ struct Traffic {
   int64_t sent = 0, received = 0;
 };
 
-/// Seconds that a function takes: until the last rank is done, and of these, those in which it computes or waits for
-/// others that do, and those in which rows and values are under way.
+/// Seconds that a function takes until the last rank is done: those in which it computes or waits for others that do,
+/// and those in which it does nothing but wait for rows and values that are under way.
 struct PredictedTime {
   double computes = 0, moves = 0;
   double seconds() const { return computes + moves; }
@@ -76,6 +79,7 @@ private:
   int64_t evaluate(const SymbolicExpr &expression, const Part &part) const;
   int64_t count(llvm::StringRef function, llvm::StringRef kind) const;
   double secondsOf(const KernelInfo &kernel, const Part &part) const;
+  double secondsOf(llvm::StringRef function, bool isFree) const;
   PredictedTime timeOf(llvm::StringRef function) const;
 
   const ModelFile &model;
@@ -310,29 +314,48 @@ double PartsInspector::secondsOf(const KernelInfo &kernel, const Part &part) con
 
 PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
   PredictedTime time;
-  std::vector<double> since(parts.size(), 0); // the last time that all ranks met
+  time.computes = secondsOf(function, /*isFree=*/true);
+  time.moves = secondsOf(function, /*isFree=*/false) - time.computes;
+  return time;
+}
+
+/// Of a function, until the last rank is done. `isFree`: if nothing took time between ranks.
+double PartsInspector::secondsOf(llvm::StringRef function, bool isFree) const {
   auto known = slower.find(function.str());
   double factor = known == slower.end() ? 1 : known->second;
-  auto meet = [&] {
-    time.computes += *llvm::max_element(since);
-    since.assign(parts.size(), 0);
+  std::vector<double> clock(parts.size(), 0);
+  double linkIsFree = 0;                 // What ranks do together is one after the other.
+  std::map<std::string, double> arrival; // of rows that kernels run meanwhile, by the transfer's name
+  auto waitUntil = [&](double then) {
+    for (double &own : clock)
+      own = std::max(own, then);
   };
+  std::set<std::string> awaited;
+  for (const KernelInfo &kernel : model.info().kernels)
+    awaited.insert(kernel.awaits);
   for (const KernelInfo &kernel : model.info().kernels) {
     if (kernel.function != function)
       continue;
+    if (kernel.kind == "await") {
+      waitUntil(arrival[kernel.awaits]);
+      continue;
+    }
     std::vector<double> seconds;
     for (const Part &part : parts)
       seconds.push_back(secondsOf(kernel, part));
-    if (kernel.kind == "transfer" || kernel.kind == "all_reduce") {
-      meet();
-      time.moves += *llvm::max_element(seconds);
-    } else {
+    if (kernel.kind != "transfer" && kernel.kind != "all_reduce") {
       for (auto [rank, own] : llvm::enumerate(seconds))
-        since[rank] += factor * own;
+        clock[rank] += factor * own;
+      continue;
     }
+    // It begins when the last rank is there.
+    linkIsFree = std::max(linkIsFree, *llvm::max_element(clock)) + (isFree ? 0 : *llvm::max_element(seconds));
+    if (awaited.count(kernel.name))
+      arrival[kernel.name] = linkIsFree;
+    else
+      waitUntil(linkIsFree);
   }
-  meet();
-  return time;
+  return *llvm::max_element(clock);
 }
 
 void PartsInspector::printText(llvm::raw_ostream &out) const {

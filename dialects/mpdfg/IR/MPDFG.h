@@ -73,8 +73,8 @@ mlir::RankedTensorType getElementType(mlir::Type type);
 /// Shared values above this many numbers are computed once and kept, not once in each block of each kernel.
 constexpr int64_t kLargeShared = 1024;
 
-/// Whether the operation, in a function, only views its operand's memory as another type: spread, collect, and a
-/// reshape of a shared value that is large enough to be in memory anyway.
+/// Whether the operation, in a function, only views its (first) operand's memory, maybe as another type: spread,
+/// collect, await, and a reshape of a shared value that is large enough to be in memory anyway.
 bool isView(mlir::Operation *op);
 /// What is behind views: the value that has memory of its own.
 mlir::Value getViewed(mlir::Value value);

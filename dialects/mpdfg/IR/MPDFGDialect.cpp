@@ -91,7 +91,7 @@ bool mpdfg::isView(Operation *op) {
   if (isa_and_nonnull<ReshapeOp>(op))
     return isa_and_nonnull<FunctionOpInterface>(op->getParentOp()) && !getResidency(op->getResult(0).getType()) &&
            getFeatureElements(op->getResult(0).getType()) > kLargeShared;
-  return isa_and_nonnull<SpreadOp, CollectOp>(op);
+  return isa_and_nonnull<SpreadOp, CollectOp, AwaitOp>(op);
 }
 
 Value mpdfg::getViewed(Value value) {

@@ -226,6 +226,26 @@ def TransferOp : MPDFG_Op<"transfer", [Pure, DeclareOpInterfaceMethods<EvaluateO
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
+def AwaitOp : MPDFG_Op<"await", [Pure, AllTypesMatch<["input", "result"]>,
+                                 DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
+  let summary = "rows that were on their way are here";
+  let description = [{
+    The first operand, which is what a `transfer` gives, and nobody else reads that. So the transfer only begins an
+    exchange: what comes between it and this operation runs meanwhile. The second operand is what is sent, which has to
+    stay in memory for as long. The result lies where the first operand does. The overlap-transfers pass adds it.
+
+    Example:
+    ```mlir
+    %1 = mpdfg.transfer %0 : tensor<?x64xf32, #mpdfg.on<@node.send>> -> tensor<?x64xf32, #mpdfg.on<@node.halo>>
+    %2 = mpdfg.await %1 sent %0 : tensor<?x64xf32, #mpdfg.on<@node.halo>>, tensor<?x64xf32, #mpdfg.on<@node.send>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$input, MPDFG_Tensor:$sent);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = "$input `sent` $sent attr-dict `:` type($input) `,` type($sent)";
+  let hasVerifier = 1;
+}
+
 def AllReduceOp
     : MPDFG_Op<"all_reduce", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<EvaluateOpInterface>,
                               DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {

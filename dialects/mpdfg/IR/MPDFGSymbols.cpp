@@ -251,6 +251,17 @@ LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifySameFeatures(*this, getInput().getType(), getType());
 }
 
+LogicalResult AwaitOp::verify() {
+  auto transfer = getInput().getDefiningOp<TransferOp>();
+  if (!transfer)
+    return emitOpError() << "expected what a transfer gives";
+  if (transfer.getInput() != getSent())
+    return emitOpError() << "expected what its transfer sends, found another value";
+  if (!getInput().hasOneUse())
+    return emitOpError() << "expected to be alone in reading what its transfer gives";
+  return success();
+}
+
 LogicalResult AllReduceOp::verify() {
   if (getKind() != ReduceKind::Sum && getKind() != ReduceKind::Max && getKind() != ReduceKind::Min)
     return emitOpError() << "expected sum, max or min, found " << stringifyEnum(getKind());

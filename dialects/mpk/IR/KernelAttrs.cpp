@@ -90,8 +90,9 @@ LogicalResult verifyUnit(Attribute value, Error error) {
 /// Whether a value is returned, as it is or seen as another type.
 bool isReturned(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
-    return user->hasTrait<OpTrait::IsTerminator>() || (isa<mpdfg::ReshapeOp, mpdfg::SpreadOp, mpdfg::CollectOp>(user) &&
-                                                       llvm::any_of(user->getResults(), isReturned));
+    return user->hasTrait<OpTrait::IsTerminator>() ||
+           (isa<mpdfg::ReshapeOp, mpdfg::SpreadOp, mpdfg::CollectOp, mpdfg::AwaitOp>(user) &&
+            llvm::any_of(user->getResults(), isReturned));
   });
 }
 

@@ -30,7 +30,9 @@ StringRef mpk::whyNotElementwise(Block &body, int64_t numbers) {
   return "";
 }
 
-bool mpk::isCollective(Operation *op) { return isa_and_nonnull<mpdfg::TransferOp, mpdfg::AllReduceOp>(op); }
+bool mpk::isCollective(Operation *op) {
+  return isa_and_nonnull<mpdfg::TransferOp, mpdfg::AwaitOp, mpdfg::AllReduceOp>(op);
+}
 bool mpk::isFormed(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op) || isCollective(op); }
 bool mpk::isKernel(Operation *op) { return isa_and_nonnull<SweepOp>(op) || isFormed(op); }
 

@@ -72,10 +72,11 @@ struct ScheduleInfo {
 
 /// One kernel: a sweep, a matrix product or an outer sum. Kernels are listed in the order in which they run.
 struct KernelInfo {
-  std::string name, function, kind;      ///< "sweep", "product", "outer_sum", "transfer" or "all_reduce"
+  std::string name, function, kind;      ///< "sweep", "product", "outer_sum", "transfer", "await" or "all_reduce"
   std::string half = "forward";          ///< "backward": only gradients and updates need it
   std::optional<int64_t> launches;       ///< on a GPU; none where the model has no code for one
   std::optional<std::string> map, space; ///< the map a sweep goes along, or the space whose rows are worked on
+  std::string awaits;                    ///< of an await, the name of its transfer, which began earlier
   int64_t k = 0, n = 0;                  ///< a product's inner and outer size
   int64_t operations = 0;                ///< in a sweep's body
   std::vector<ScheduleInfo> schedules;   ///< of a sweep on a GPU, for the largest owners first

@@ -89,6 +89,7 @@ void populateFusePipeline(mlir::OpPassManager &pm, const FusePipelineOptions &op
 struct PlanMemoryPipelineOptions {
   PassSelection passes;
   bool joinLaunches = false; ///< see TargetCapabilities
+  bool distributed = false;
 };
 /// plan-memory: orders kernels and gives each intermediate tensor a slot of one arena.
 void populatePlanMemoryPipeline(mlir::OpPassManager &pm, const PlanMemoryPipelineOptions &options);

@@ -43,6 +43,9 @@ struct MergeRef {
 
 using table::StepKind;
 
+/// How an operation for which mpk::isCollective holds is run.
+StepKind stepKindOf(mlir::Operation *collective);
+
 /// A collective has only name, kind, and the space of what each rank gives: there is no code.
 struct EmittedKernel {
   std::string name;

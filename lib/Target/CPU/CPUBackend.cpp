@@ -100,7 +100,7 @@ std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, boo
       if (mpk::isCollective(&op)) {
         EmittedKernel &collective = emitted.kernels.emplace_back();
         collective.name = name;
-        collective.kind = isa<mpdfg::TransferOp>(op) ? StepKind::Transfer : StepKind::AllReduce;
+        collective.kind = stepKindOf(&op);
         collective.space = mpdfg::getResidency(op.getOperand(0).getType());
         continue;
       }
@@ -313,6 +313,12 @@ void makeObject(Unit &unit, const Lowering &lowering, int level, const CodeOptio
 }
 
 } // namespace
+
+StepKind gnnc::stepKindOf(Operation *collective) {
+  if (isa<mpdfg::TransferOp>(collective))
+    return llvm::any_of(collective->getUsers(), llvm::IsaPred<mpdfg::AwaitOp>) ? StepKind::Start : StepKind::Transfer;
+  return isa<mpdfg::AwaitOp>(collective) ? StepKind::Await : StepKind::AllReduce;
+}
 
 std::string cpu::functionName(llvm::StringRef kernel, int level) { return (kernel + "_v" + llvm::Twine(level)).str(); }
 

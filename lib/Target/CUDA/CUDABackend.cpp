@@ -169,7 +169,7 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
     if (mpk::isCollective(kernels[i])) {
       DeviceStep step;
       step.name = names.front();
-      step.buffers = {kernels[i]->getOperand(0), kernels[i]->getResult(0)};
+      step.buffers = {kernels[i]->getOperands().back(), kernels[i]->getResult(0)};
       step.written = {kernels[i]->getResult(0)};
       if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(kernels[i])) // What each rank gives.
         step.scratch.push_back({ScratchKind::Ranks, FlatSymbolRefAttr(),

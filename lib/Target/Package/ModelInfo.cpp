@@ -133,6 +133,9 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
       object["kind"] = "transfer";
       object["from"] = mpdfg::getResidency(transfer.getInput().getType()).getValue();
       object["to"] = mpdfg::getResidency(transfer.getType()).getValue();
+    } else if (auto await = dyn_cast<mpdfg::AwaitOp>(op)) {
+      object["kind"] = "await";
+      object["awaits"] = kernels[llvm::find(ops, await.getInput().getDefiningOp()) - ops.begin()].name;
     } else if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
       object["kind"] = "all_reduce";
       object["reduction"] = mpdfg::stringifyEnum(reduce.getKind());
@@ -164,7 +167,8 @@ void addPlan(func::FuncOp function, llvm::json::Array &list) {
   /// Made by the forward half and read, as it is or through a view, by the backward half.
   auto isSaved = [&](auto &&self, Value value) -> bool {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      return backward.contains(user) || (mpdfg::isView(user) && self(self, user->getResult(0)));
+      bool isSeen = mpdfg::isView(user) && user->getOperand(0) == value;
+      return backward.contains(user) || (isSeen && self(self, user->getResult(0)));
     });
   };
   llvm::DenseMap<int64_t, size_t> listed; // Values that take each other's place have one slot.

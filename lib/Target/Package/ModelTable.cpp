@@ -162,9 +162,7 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
         continue;
       EmittedKernel kernel{};
       kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
-      kernel.kind = isa<mpdfg::TransferOp>(op)    ? StepKind::Transfer
-                    : isa<mpdfg::AllReduceOp>(op) ? StepKind::AllReduce
-                                                  : StepKind::Rows;
+      kernel.kind = mpk::isCollective(&op) ? stepKindOf(&op) : StepKind::Rows;
       kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
       kernel.space = mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
                                             : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));

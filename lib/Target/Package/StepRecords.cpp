@@ -60,6 +60,8 @@ void TableBuilder::collectiveRecord(Operation *op, const EmittedKernel &kernel) 
   std::string label; // errors name it
   if (auto transfer = dyn_cast<mpdfg::TransferOp>(op))
     label = ("transfer " + spaceOf(transfer.getInput()) + " to " + spaceOf(transfer.getResult())).str();
+  if (auto await = dyn_cast<mpdfg::AwaitOp>(op))
+    label = ("await " + spaceOf(await.getResult())).str();
   if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
     label = ("all_reduce " + mpdfg::stringifyEnum(reduce.getKind())).str();
     merges.push_back({to,
@@ -72,7 +74,9 @@ void TableBuilder::collectiveRecord(Operation *op, const EmittedKernel &kernel) 
   step.kernel = -1;
   step.kind = kernel.kind;
   step.map = step.space = -1;
-  step.buffersAt = list({bufferOf(op->getOperand(0)), to});
+  // An await has the buffers of its transfer.
+  Value from = isa<mpdfg::AwaitOp>(op) ? op->getOperand(1) : op->getOperand(0);
+  step.buffersAt = list({bufferOf(from), to});
   step.numBuffers = 2;
   step.indicesAt = list({});
   step.mergesAt = append(merges);

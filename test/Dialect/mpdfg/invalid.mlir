@@ -584,6 +584,37 @@ func.func @transfer_features(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
 // -----
 
 mpdfg.space @node root
+func.func @await_without_transfer(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  // expected-error @+1 {{expected what a transfer gives}}
+  %0 = mpdfg.await %x sent %x : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+func.func @await_of_another(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %y: tensor<?x4xf32, #mpdfg.on<@node>>) {
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  // expected-error @+1 {{expected what its transfer sends, found another value}}
+  %1 = mpdfg.await %0 sent %y : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@node>>
+  return
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+func.func @await_read_before(%x: tensor<?x4xf32, #mpdfg.on<@node>>) -> tensor<?x4xf32, #mpdfg.on<@edge>> {
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@node>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  // expected-error @+1 {{expected to be alone in reading what its transfer gives}}
+  %1 = mpdfg.await %0 sent %x : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<?x4xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x4xf32, #mpdfg.on<@edge>>
+}
+
+// -----
+
+mpdfg.space @node root
 func.func @all_reduce_of_nodes(%x: tensor<?x4xf32, #mpdfg.on<@node>>) {
   // expected-error @+1 {{expected a value that is shared or on a static space, found one on @node}}
   %0 = mpdfg.all_reduce sum %x : tensor<?x4xf32, #mpdfg.on<@node>>

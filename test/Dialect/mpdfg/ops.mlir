@@ -101,6 +101,14 @@ func.func @features(%x: tensor<?x64xf32, #mpdfg.on<@node>>, %w: tensor<64x8x16xf
   return
 }
 
+// CHECK-LABEL: func @await
+func.func @await(%x: tensor<?x64xf32, #mpdfg.on<@node.send>>) -> tensor<?x64xf32, #mpdfg.on<@node.halo>> {
+  %0 = mpdfg.transfer %x : tensor<?x64xf32, #mpdfg.on<@node.send>> -> tensor<?x64xf32, #mpdfg.on<@node.halo>>
+  // CHECK: mpdfg.await %{{.*}} sent %{{.*}} : tensor<?x64xf32, #mpdfg.on<@node.halo>>, tensor<?x64xf32, #mpdfg.on<@node.send>>
+  %1 = mpdfg.await %0 sent %x : tensor<?x64xf32, #mpdfg.on<@node.halo>>, tensor<?x64xf32, #mpdfg.on<@node.send>>
+  return %1 : tensor<?x64xf32, #mpdfg.on<@node.halo>>
+}
+
 // Pure operations that nobody uses go away, equal ones become one, and each site of random numbers stays itself.
 // RUN: gnnc-opt %s --cse | FileCheck %s --check-prefix=CSE
 // CSE-LABEL: func @merged

@@ -112,6 +112,25 @@ def JoinLaunches : Pass<"join-launches", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def OverlapTransfers : Pass<"overlap-transfers", "::mlir::ModuleOp"> {
+  let summary = "Run kernels while rows of other ranks are on their way";
+  let description = [{
+    Puts an `mpdfg.await` behind each `mpdfg.transfer`, and kernels in an order in which transfers come as early and
+    awaits as late as can be: what the next transfer needs is made first, then what needs nothing that is on its way.
+    Rows of the graph are not made before the transfer that came before them, so that they are not kept for longer than
+    one exchange takes; sums over all rows, which are small, may be. A reduction over all ranks waits for everything
+    that has begun, so it comes after other work. The halves of a program that can be run apart stay apart. Where
+    nothing is done meanwhile, the await is taken away again.
+
+    Runs after place-updates and join-launches: an update of an argument stays behind everything that reads it, kernels
+    of a launch stay side by side.
+
+    Example: test/Transforms/overlap-transfers.mlir
+  }];
+  let statistics = [Statistic<"numOverlapped", "overlapped", "Transfers while which kernels run">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Give each intermediate tensor a slot in one arena";
   let description = [{
