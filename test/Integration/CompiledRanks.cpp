@@ -150,6 +150,7 @@ llvm::Expected<Tensors> Ranks::run(const ModelFile &model, llvm::StringRef name,
   for (const std::string &updated : program->updates)
     results.push_back({updated, infoOf(model.info(), updated)->space.value_or(""), std::vector<Tensor>(parts.size())});
   ThreadRanks ranks(int(parts.size()));
+  ranks.delayExchanges(ThreadRanks::Milliseconds(delay));
   std::string failure = ranks.run([&](int rank, const gnnc_collectives &collectives) -> std::string {
     NoExchange nothing(collectives);
     if (llvm::Error error = runRank(model, *program, tensors, rank, exchanges ? collectives : nothing.made, results))

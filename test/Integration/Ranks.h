@@ -39,6 +39,8 @@ public:
   /// The same of a compiled model: outputs, and what a program updates. `exchanges`: false brings nothing but zeros.
   llvm::Expected<Tensors> run(const ModelFile &model, llvm::StringRef program, const Tensors &tensors,
                               bool exchanges = true) const;
+  /// How long rows of compiled models are on their way.
+  void delayExchanges(int milliseconds) { delay = milliseconds; }
   /// Bytes that the ranks of the last run of a compiled model got from each other by exchanges.
   int64_t bytesExchanged() const { return exchanged; }
   /// Elements of halos, by space.
@@ -69,6 +71,7 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> undistributed;            ///< its spaces and maps
   std::vector<llvm::StringMap<std::vector<int64_t>>> numbers; ///< by rank and space
   llvm::StringMap<int64_t> extents;                           ///< of the whole graph's divided spaces
+  int delay = 0;
   mutable int64_t exchanged = 0;
 };
 
