@@ -157,10 +157,7 @@ class Api(Structure):
         ("copy", c_void_p),
         ("synchronize", _function(_STATUS, c_void_p, c_void_p, _ERROR)),
         ("streams", c_void_p * 2),
-        ("begin_recording", _function(_STATUS, c_void_p, c_void_p, _ERROR)),
-        ("end_recording", _function(_STATUS, c_void_p, c_void_p, POINTER(c_void_p), _ERROR)),
-        ("replay", ctypes.CFUNCTYPE(_STATUS)),  # as run_call
-        ("free_recording", _function(None, c_void_p, c_void_p)),
+        ("recordings", c_void_p * 4),
         ("update", _function(_STATUS, c_void_p, c_void_p, POINTER(GraphDesc), _ERROR)),
         ("describe_graph", _function(_STATUS, c_void_p, c_void_p, c_size_t, POINTER(c_size_t), _ERROR)),
         ("embedded", _function(_STATUS, c_char_p, POINTER(Tensor), _ERROR)),

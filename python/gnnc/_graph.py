@@ -81,7 +81,7 @@ class Description:
 class Call:
     """A program on a graph with everything decided but the addresses. Any number of threads use it at once."""
 
-    __slots__ = ("__weakref__", "_pack", "_run", "handle", "num_pointers", "replays", "workspace_bytes")
+    __slots__ = ("__weakref__", "_pack", "_run", "handle", "workspace_bytes")
 
     def __init__(
         self,
@@ -109,11 +109,8 @@ class Call:
         library.check(library.api.make_call, prepared.handle, byref(desc), byref(self.handle), byref(size))
         weakref.finalize(self, library.api.free_call, self.handle).atexit = False
         self.workspace_bytes = size.value
-        self.num_pointers = len(inputs) + len(outputs)
-        self._pack = struct.Struct(f"{self.num_pointers}Q").pack
+        self._pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
         self._run = library.run_call
-        #: Recordings of it on a CUDA device, which torch/_replay.py makes.
-        self.replays: Any = None
 
     def __call__(
         self,
@@ -125,14 +122,9 @@ class Call:
     ) -> None:
         """Runs it on tensors at these addresses: of the inputs, then of the outputs. That their shapes and types are right
         is the caller's to check."""
-        if self._run(
-            context.handle, self.handle, self._pack(*pointers), workspace, workspace_bytes, stream, errors.failure
-        ):
-            raise errors.last()
-
-    def launch(self, context: Context, data: bytes, workspace: Any, workspace_bytes: Any, stream: Any) -> None:
-        """The same, with the addresses as C has them."""
-        if self._run(context.handle, self.handle, data, workspace, workspace_bytes, stream, errors.failure):
+        failure = errors.failure
+        data = self._pack(*pointers)
+        if self._run(context.handle, self.handle, data, workspace, workspace_bytes, stream, failure):
             raise errors.last()
 
 

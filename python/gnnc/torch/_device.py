@@ -14,7 +14,6 @@ from .. import _cache
 from .._errors import Error
 from .._graph import Call, Prepared
 from .._library import Context, Library
-from . import _replay
 from ._memory import DEFAULT_STREAM, Workspace
 
 ALIGNMENT = 16  # of what kernels read
@@ -95,26 +94,12 @@ def raw_stream(device: int) -> int:
 
 
 def launch(
-    call: Call,
-    prepared: Prepared,
-    context: Context,
-    pointers: Iterable[int],
-    workspace: Workspace,
-    stream: int,
-    replays: bool = False,
+    call: Call, prepared: Prepared, context: Context, pointers: Iterable[int], workspace: Workspace, stream: int
 ) -> None:
-    """Launches a program on a stream, and does not wait for it. Tensors must be aligned. `replays`: what comes back with
-    the same addresses may be recorded; not in a capture, and on graphs that are never updated."""
+    """Launches a program on a stream, and does not wait for it. Tensors must be aligned."""
     if stream not in prepared.streams:
         prepared.streams.add(stream)
-    on = c_void_p(stream) if stream else NULL
-    if replays and prepared.part is None and _replay.enabled:  # ranks move data in the order of their calls
-        found = call.replays
-        if found is None:
-            found = call.replays = _replay.Replays(call, prepared.library, context)
-        found(call, pointers, workspace, on)
-    else:
-        call(context, pointers, workspace.pointer, workspace.size, on)
+    call(context, pointers, workspace.pointer, workspace.size, c_void_p(stream) if stream else NULL)
 
 
 def is_capturing(prepared: Prepared) -> bool:

@@ -8,9 +8,7 @@ graph and the same shapes, so that a call on a known graph compares, allocates i
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
@@ -85,13 +83,11 @@ class Site:
     """A program on a prepared graph that is asked for certain outputs: everything about a call that is the same each
     time."""
 
-    __slots__ = ("call", "chosen", "computed", "names", "plan", "templates", "workspace_bytes")
+    __slots__ = ("call", "computed", "names", "plan", "templates", "workspace_bytes")
 
     def __init__(self, plan: Plan, bound: Bound, names: Sequence[str], later: Sequence[str] | None = None) -> None:
         prepared = bound.prepared
         self.plan, self.names = plan, tuple(names)
-        #: Which operands it takes; None: all.
-        self.chosen = None if plan.operands == list(range(len(bound.operands))) else plan.operands
         self.computed = [bound.computed[name].pointer for name in plan.computed]
         self.templates = [_template(plan.outputs[name], prepared, bound.torch_device) for name in names]
         self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
@@ -99,12 +95,13 @@ class Site:
 
     def pointers(self, operands: Sequence[Tensor], cotangents: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[int]:
         """In the order of the call."""
-        if self.chosen is not None:
-            operands = [operands[i] for i in self.chosen]
-        result = [*map(_data_ptr, operands)]
-        if self.plan.cotangents:
-            result += [cotangents[i].data_ptr() for i in self.plan.cotangents]
-        return [*result, *self.computed, *map(_data_ptr, outputs)]
+        plan = self.plan
+        result = [operands[i].data_ptr() for i in plan.operands]
+        if plan.cotangents:
+            result += [cotangents[i].data_ptr() for i in plan.cotangents]
+        result += self.computed
+        result += map(_data_ptr, outputs)
+        return result
 
 
 def _template(value: Value, prepared: Prepared, device: torch.device) -> Tensor:
@@ -123,7 +120,7 @@ _empty_like = torch.empty_like
 class Halves:
     """The two halves of a gradient that is asked for with respect to some operands alone."""
 
-    __slots__ = ("first", "gradient", "places", "second", "targets", "wanted", "workspace_bytes", "zeros")
+    __slots__ = ("first", "gradient", "places", "second", "wanted", "workspace_bytes", "zeros")
 
     def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
         names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
@@ -139,11 +136,9 @@ class Halves:
         self.second: Site | None = None
         self.gradient: Site | None = None  #: of both together, made when it is needed
         self.workspace_bytes = 0
-        self.targets: list[Tensor] = []  #: templates of what the second half is asked for
         if executor.first_half is not None and executor.second_half is not None:
             self.first = Site(executor.first_half, bound, executor.output_names, self.wanted)
             self.second = Site(executor.second_half, bound, [*self.wanted, *executor.again])
-            self.targets = self.second.templates[: len(self.wanted)]
             self.workspace_bytes = max(self.first.workspace_bytes, self.second.workspace_bytes)
 
 
@@ -201,13 +196,14 @@ class Bound:
 
     def fits(self, operands: Sequence[Tensor]) -> bool:
         """Whether inputs and parameters can be passed as they are."""
-        if [*map(_layout, operands)] != self.layouts or [*map(_get_device, operands)] != self.numbers:
+        if list(map(_layout, operands)) != self.layouts or list(map(_get_device, operands)) != self.numbers:
             return False
-        if False in map(_is_contiguous, operands):
+        if not all(map(_is_contiguous, operands)):
             return False
         if self.number >= 0:
-            if functools.reduce(operator.or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT:
-                return False
+            for pointer in map(_data_ptr, operands):
+                if pointer % _device.ALIGNMENT:
+                    return False
         return True
 
     def dense(self, tensor: Tensor) -> Tensor:
@@ -265,7 +261,6 @@ class Executor:
         self.seeds = [self.output_names.index(name[len("grad.") :]) for name in self.cotangent_names]
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
-        self.not_computed = ""  #: what an error calls that derivative then
         #: Leaves and dimensions of which batch norm in training mode needs two elements.
         self.pairs: list[tuple[int, int]] = []
         self._last: Bound | None = None
@@ -292,7 +287,8 @@ class Executor:
         last = self._last
         if last is None or self._checks or not last.matches(leaves):
             return None
-        operands = [*[leaves[i] for i in self.value_leaves], *params]
+        operands = [leaves[i] for i in self.value_leaves]
+        operands += params
         if not last.fits(operands):
             return None
         if last.masks is not None:
@@ -423,10 +419,11 @@ class Executor:
     ) -> list[Tensor]:
         """The gradients that are wanted. `outputs`: those of the first half that the second reads. Without the first half's
         workspace everything is computed again."""
-        site = halves.second
-        if lease is not None and site is not None:
-            targets = [*map(_empty_like, halves.targets)]
-            pointers = site.pointers(operands, cotangents, (*targets, *outputs) if outputs else targets)
+        if lease is not None and halves.second is not None:
+            site = halves.second
+            targets = list(map(_empty_like, site.templates[: len(halves.wanted)]))
+            pointers = site.pointers(operands, cotangents, targets)
+            pointers += map(_data_ptr, outputs)
             self._run(site, bound, pointers, site.workspace_bytes, lease.workspace)
             return targets
         if self.gradient is None:
@@ -446,16 +443,14 @@ class Executor:
             site.call(context, pointers, workspace.pointer, workspace.size)
             return workspace
         stream = _device.raw_stream(bound.number)
-        is_capturing = _device.is_capturing(bound.prepared)
-        if is_capturing:
+        if _device.is_capturing(bound.prepared):
             workspace = workspace or self._workspaces(bound).take_for_capture(size, stream)
             workspace.leave(stream)
         elif workspace is None:
             workspace = self._workspaces(bound).take(size, stream)
         elif workspace.stream != stream:
             workspace.leave(stream)
-        context = self.library.context(bound.device)
-        _device.launch(site.call, bound.prepared, context, pointers, workspace, stream, not is_capturing)
+        _device.launch(site.call, bound.prepared, self.library.context(bound.device), pointers, workspace, stream)
         return workspace
 
     def _workspaces(self, bound: Bound) -> Workspaces:

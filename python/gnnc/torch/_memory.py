@@ -41,12 +41,11 @@ class Workspace:
     """Memory for one run at a time on one stream. What comes later on that stream may use it again as soon as it is
     dropped or released."""
 
-    __slots__ = ("_home", "address", "bytes", "memory", "pointer", "size", "stream")
+    __slots__ = ("_home", "bytes", "memory", "pointer", "size", "stream")
 
     def __init__(self, size: int, device: torch.device, stream: int, home: list[Workspace] | None) -> None:
         self.memory = torch.empty(max(size, 1), dtype=torch.uint8, device=device)
-        self.address = self.memory.data_ptr()
-        self.pointer, self.size = c_void_p(self.address), c_size_t(size)
+        self.pointer, self.size = c_void_p(self.memory.data_ptr()), c_size_t(size)
         self.bytes, self.stream, self._home = size, stream, home
 
     def leave(self, stream: int) -> None:

@@ -163,45 +163,6 @@ def check_no_wait() -> str:
     return f"{waited * 1e3:.2f} ms of calls while the device was busy for {total * 1e3:.0f} ms"
 
 
-@check("replays")
-def check_replays() -> str:
-    """Steps whose tensors lie where they lay before are replayed: with other numbers in them, on other streams, beside
-    new graphs, and with a capture in between."""
-    model, fast = small()
-    x, index = graph(500, 3000)
-    stream = torch.cuda.Stream()
-    for step in range(40):
-        with torch.no_grad():
-            x.normal_()
-            for parameter in model.parameters():
-                parameter.mul_(0.99)
-        if step == 20:
-            fast(*graph(200 + step, 1000)).sum().backward()
-            recording = torch.cuda.CUDAGraph()
-            with torch.no_grad():
-                fast(x, index)
-                synchronize()
-                with torch.cuda.graph(recording):
-                    captured = fast(x, index)
-        stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(stream if step % 10 > 6 else torch.cuda.current_stream()):
-            found = fast(x, index)
-            gradients = torch.autograd.grad(found.sum(), list(model.parameters()))
-        torch.cuda.current_stream().wait_stream(stream)
-        expected = model(x, index)
-        close(found, expected, 1e-4)
-        close(gradients, torch.autograd.grad(expected.sum(), list(model.parameters())), 1e-3)
-        if step > 20:
-            recording.replay()
-            close(captured, expected, 1e-4)
-        del found, gradients
-    bound = fast.__dict__["_last"].executor._last
-    halves = next(iter(bound.halves.values()))
-    made = [len(site.call.replays or ()) for site in (halves.first, halves.second)]
-    assert all(made), made
-    return f"recordings of the two halves: {made}"
-
-
 @check("threads with a stream each")
 def check_threads() -> None:
     """The same model on the same graph from four threads at the same time."""

@@ -9,7 +9,6 @@ import statistics
 import time
 from collections.abc import Callable
 from typing import Any
-from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -20,7 +19,6 @@ from torch_geometric import nn as layers
 import gnnc
 import cases
 import registry
-from gnnc.torch import _replay
 from checks import small, synchronize
 from cases import TwoLayers, graph
 from registry import check
@@ -89,14 +87,10 @@ def host_times() -> str:
 
     torch.set_grad_enabled(False)
     alone = microseconds(lambda: fast(x, index))
-    with mock.patch.object(_replay, "enabled", False):
-        launched = [microseconds(lambda: fast(x, index))]
     eager = microseconds(lambda: model(x, index), rounds=10)
     torch.set_grad_enabled(True)
     forward = microseconds(lambda: fast(x, index), calls=20)
     both = microseconds(lambda: torch.autograd.grad(fast(x, index), wanted, cotangent))
-    with mock.patch.object(_replay, "enabled", False):
-        launched.append(microseconds(lambda: torch.autograd.grad(fast(x, index), wanted, cotangent)))
     last = fast.__dict__["_last"].executor._last
     parts = microseconds(lambda: parts_of(fast.__dict__["_last"], (x, index)))
     halves = next(iter(last.halves.values()))
@@ -105,8 +99,7 @@ def host_times() -> str:
     eager_both = microseconds(lambda: torch.autograd.grad(model(x, index), wanted, cotangent), rounds=10)
     return (
         f"no_grad {alone:.1f} µs (in a with {microseconds(without):.1f}; eager {eager:.0f}), forward {forward:.1f}, forward "
-        f"and backward {both:.1f} (eager {eager_both:.0f}), an empty autograd.Function {empty:.1f}; without replays "
-        f"{launched[0]:.1f} and {launched[1]:.1f}; of which C alone "
+        f"and backward {both:.1f} (eager {eager_both:.0f}), an empty autograd.Function {empty:.1f}; of which C alone "
         f"{launches[0]:.1f}, {launches[1]:.1f} and {launches[2]:.1f}, and finding the graph {parts:.1f}"
     )
 
