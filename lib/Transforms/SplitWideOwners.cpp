@@ -32,8 +32,9 @@ using mpk::AccessKind;
 
 namespace {
 
-/// Members whose rows take more lanes share a warp with few others, and axes of owners fit the same lanes.
-constexpr int64_t kMostLanes = 4;
+/// Rows of members that are longer, or take more lanes, share a warp with few others: what their walk gains is no more
+/// than what another sweep costs. Axes of owners fit the same lanes then.
+constexpr int64_t kMostNumbers = 8, kMostLanes = 4;
 /// A shorter axis of owners' rows is held by each lane.
 constexpr int64_t kLongestHeld = 16;
 
@@ -67,11 +68,12 @@ struct SplitWideOwners : public gnnc::impl::SplitWideOwnersBase<SplitWideOwners>
     DenseMap<Value, mpk::Level> levels = mpk::computeLevels(sweep);
     AxisClasses axes(sweep);
     llvm::SmallDenseSet<int> ofMembers;
-    int64_t lanes = 0; // none without members
+    int64_t lanes = 0, numbers = 0; // none without members
     auto consider = [&](Value value) {
       if (levels.lookup(value) != mpk::Level::Member)
         return;
       lanes = std::max(lanes, lanesOf(value));
+      numbers = std::max(numbers, mpdfg::getFeatureElements(value.getType()));
       if (axes.knows(value))
         ofMembers.insert_range(axes.of(value));
     };
@@ -79,7 +81,7 @@ struct SplitWideOwners : public gnnc::impl::SplitWideOwnersBase<SplitWideOwners>
     llvm::for_each(block.getArguments(), consider);
     for (Operation &op : block)
       llvm::for_each(op.getResults(), consider);
-    if (lanes == 0 || lanes > kMostLanes)
+    if (lanes == 0 || lanes > kMostLanes || numbers > kMostNumbers)
       return {};
     SmallVector<unsigned> wide;
     for (auto [i, value] : llvm::enumerate(cast<mpk::YieldOp>(block.getTerminator()).getValues()))

@@ -37,6 +37,8 @@ func.func @apart(%x: !node64, %e: !edge4) -> (!node68, !node4) {
 !node64 = tensor<?x64xf32, #mpdfg.on<@node>>
 !node80 = tensor<?x80xf32, #mpdfg.on<@node>>
 !node20 = tensor<?x20xf32, #mpdfg.on<@node>>
+!node76 = tensor<?x76xf32, #mpdfg.on<@node>>
+!edge12 = tensor<?x12xf32, #mpdfg.on<@edge>>
 !edge20 = tensor<?x20xf32, #mpdfg.on<@edge>>
 !edge4 = tensor<?x4xf32, #mpdfg.on<@edge>>
 !node84 = tensor<?x84xf32, #mpdfg.on<@node>>
@@ -58,6 +60,21 @@ func.func @wide_members(%x: !node64, %e: !edge20) -> !node84 {
     mpk.yield %y : tensor<84xf32>
   } : (!node64, !edge20) -> !node84
   return %0 : !node84
+}
+
+// Rows of 12 numbers gain less than another sweep costs.
+// CHECK-LABEL: func.func @longer_members
+// CHECK: mpk.sweep
+// CHECK-NOT: mpk.sweep
+func.func @longer_members(%x: !node64, %e: !edge12) -> !node76 {
+  %0 = mpk.sweep over @node along @dst (%x, %e) access [#mpk.access<owner>, #mpk.access<member>]
+      yields [#mpk.access<owner>] {
+  ^bb0(%a: tensor<64xf32>, %b: tensor<12xf32>):
+    %s = mpk.accumulate sum %b : tensor<12xf32>
+    %y = mpdfg.concat %a, %s axis 0 : (tensor<64xf32>, tensor<12xf32>) -> tensor<76xf32>
+    mpk.yield %y : tensor<76xf32>
+  } : (!node64, !edge12) -> !node76
+  return %0 : !node76
 }
 
 // A short axis is held by each lane.

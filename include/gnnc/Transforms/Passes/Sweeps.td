@@ -171,7 +171,7 @@ def SplitWideOwners : Pass<"split-wide-owners", "::mlir::ModuleOp"> {
   let summary = "Give wide rows of owners sweeps of their own where members' rows are narrow";
   let description = [{
     For targets that spread rows over lanes. An owner has as many lanes as its members' rows and its own rows take
-    together. Where members have a few numbers, and the owner's rows a long axis that no member has, all these lanes
+    together. Where members have 8 numbers at most, and the owner's rows a long axis that no member has, all these lanes
     would walk over the members, most of them for nothing. What is made of the accumulations becomes a sweep over the
     owners that follows.
 
