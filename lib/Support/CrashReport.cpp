@@ -45,6 +45,9 @@ constexpr Signal kCrashes[] = {
 /// These end a process without anything being wrong with it.
 constexpr int kRequests[] = {SIGQUIT, SIGXCPU};
 
+/// A stack trace that takes longer is given up: a crash within malloc can leave it locked, and the trace allocates.
+constexpr unsigned kTraceSeconds = 30;
+
 constexpr size_t kStackBytes = 256 << 10;
 /// Longer commands are cut.
 constexpr size_t kMostCommand = 2000;
@@ -59,7 +62,8 @@ Report *report = nullptr;
 /// What LLVM or the C++ library gave as the reason for ending; null: the signal says it.
 const char *reason = nullptr;
 std::atomic<pthread_t> reporter = {}; ///< the thread that crashed first
-std::atomic<int> steps = 0;           ///< of its report
+std::atomic<int> crash = 0;           ///< its signal
+std::atomic<bool> said = false;       ///< the last line was printed, or is being printed
 
 void print(llvm::StringRef text) {
   while (!text.empty()) {
@@ -79,15 +83,19 @@ void endBy(int number) {
   raise(number);
 }
 
-void onCrash(int number) {
-  pthread_t nobody = {};
-  if (!reporter.compare_exchange_strong(nobody, pthread_self()) && !pthread_equal(nobody, pthread_self()))
-    while (true) // The first one's report ends the process; threads with the same work often crash at the same time.
-      pause();
-  // A crash while the stack is printed ends that alone.
-  if (steps.fetch_add(1) == 0)
-    llvm::sys::RunSignalHandlers();
-  if (steps.exchange(2) < 2) {
+void handle(int number, void (*handler)(int)) {
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  // Not blocked meanwhile: a crash within the handler is one, too.
+  action.sa_flags = SA_ONSTACK | SA_NODEFER;
+  sigemptyset(&action.sa_mask);
+  sigaction(number, &action, nullptr);
+}
+
+/// The last line, and the end by the first signal.
+void endReport() {
+  int number = crash;
+  if (!said.exchange(true)) {
     llvm::sys::RunInterruptHandlers(); // Removes files.
     const Signal *found = llvm::find_if(kCrashes, [&](const Signal &each) { return each.number == number; });
     print(report->before);
@@ -97,9 +105,32 @@ void onCrash(int number) {
   endBy(number);
 }
 
+void onCrash(int number) {
+  pthread_t nobody = {};
+  bool first = reporter.compare_exchange_strong(nobody, pthread_self());
+  if (!first && !pthread_equal(nobody, pthread_self()))
+    while (true) // The first one's report ends the process; threads with the same work often crash at the same time.
+      pause();
+  // A crash while the stack is printed ends that alone.
+  if (first) {
+    crash = number;
+    handle(SIGALRM, [](int) { endReport(); });
+    alarm(kTraceSeconds);
+    llvm::sys::RunSignalHandlers();
+  }
+  endReport();
+}
+
 void onRequest(int number) {
   llvm::sys::RunInterruptHandlers();
   endBy(number);
+}
+
+/// A crash while another one's stack is printed does not change what is said of that.
+[[noreturn]] void endBecauseOf(const char *text) {
+  if (crash == 0)
+    reason = text;
+  abort();
 }
 
 [[noreturn]] void endWithoutMemory() {
@@ -121,8 +152,7 @@ void onRequest(int number) {
     std::snprintf(text, sizeof text, "uncaught exception: %s", exception.what());
   } catch (...) {
   }
-  reason = text;
-  abort();
+  endBecauseOf(text);
 }
 
 void onFatalError(void *, const char *message, bool) {
@@ -131,8 +161,7 @@ void onFatalError(void *, const char *message, bool) {
   for (char &c : text)
     if (c == '\n')
       c = ' ';
-  reason = text;
-  abort();
+  endBecauseOf(text);
 }
 
 /// As a shell would be given it, on one line.
@@ -142,15 +171,6 @@ std::string quote(llvm::StringRef argument) {
     plain += llvm::isPrint(c) ? c : '?';
   bool safe = !plain.empty() && llvm::all_of(plain, [](char c) { return llvm::isAlnum(c) || strchr("-_=./,:@%+", c); });
   return safe ? plain : "'" + plain + "'";
-}
-
-void handle(int number, void (*handler)(int)) {
-  struct sigaction action = {};
-  action.sa_handler = handler;
-  // Not blocked meanwhile: a crash within the handler is one, too.
-  action.sa_flags = SA_ONSTACK | SA_NODEFER;
-  sigemptyset(&action.sa_mask);
-  sigaction(number, &action, nullptr);
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Signals.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <gtest/gtest.h>
@@ -68,6 +69,39 @@ TEST_F(CrashReport, GivesTheReason) {
   EXPECT_EXIT(terminate(), testing::KilledBySignal(SIGABRT), "a bug in gnnc \\(uncaught exception: no way out\\);");
   EXPECT_EXIT((install(), llvm::report_fatal_error("cannot\nselect")), testing::KilledBySignal(SIGABRT),
               "a bug in gnnc \\(cannot select\\);");
+}
+
+TEST_F(CrashReport, SurvivesACrashOfTheStackTrace) {
+  auto crashTwice = [](int second) {
+    install();
+    llvm::sys::AddSignalHandler([](void *number) { raise(int(reinterpret_cast<intptr_t>(number))); },
+                                reinterpret_cast<void *>(intptr_t(second)));
+    raise(SIGSEGV);
+  };
+  for (int second : {SIGABRT, SIGSEGV})
+    EXPECT_EXIT(crashTwice(second), testing::KilledBySignal(SIGSEGV), kFault);
+  auto abortWithAReason = [] {
+    install();
+    llvm::sys::AddSignalHandler([](void *) { llvm::report_fatal_error("no symbols"); }, nullptr);
+    raise(SIGSEGV);
+  };
+  EXPECT_EXIT(abortWithAReason(), testing::KilledBySignal(SIGSEGV), kFault);
+}
+
+/// As where the crash came within malloc.
+TEST_F(CrashReport, SurvivesAStackTraceThatHangs) {
+  auto hang = [] {
+    install();
+    llvm::sys::AddSignalHandler(
+        [](void *) {
+          alarm(1); // instead of the time that a trace may take
+          while (true)
+            pause();
+        },
+        nullptr);
+    raise(SIGSEGV);
+  };
+  EXPECT_EXIT(hang(), testing::KilledBySignal(SIGSEGV), kFault);
 }
 
 TEST_F(CrashReport, LackOfMemoryIsNoBug) {
