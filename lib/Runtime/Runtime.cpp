@@ -10,7 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #define GNNC_RUNTIME_PARTS
-#include "Api.cpp"
+#include "Api/Api.cpp"
+#include "Api/Contexts.cpp"
+#include "Api/Graphs.cpp"
+#include "Api/Memory.cpp"
+#include "Api/Recordings.cpp"
+#include "Api/Runs.cpp"
 #include "Bindings.cpp"
 #include "Capacity.cpp"
 #include "Derive.cpp"
@@ -19,6 +24,10 @@
 #include "Indices.cpp"
 #include "MemoryPlan.cpp"
 #include "Partition.cpp"
+#include "Preparation.cpp"
+#include "PrepareBuffers.cpp"
+#include "PrepareFunctions.cpp"
+#include "PrepareSteps.cpp"
 #include "PreparedCall.cpp"
 #include "Processor.cpp"
 #include "RootData.cpp"
