@@ -5,14 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "PyTorch/Normalise.h"
+#include "PyTorch/MergeEqual.h"
 #include "PyTorch/Program.h"
 #include "PyTorch/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
 
 #include <set>
 
@@ -36,7 +35,7 @@ public:
       auto *name = std::get_if<ValueName>(&output);
       program.outputRefusals.push_back(name ? refusalOf(name->name) : "");
     }
-    mergeEqual();
+    mergeEqual(program);
     return std::move(program);
   }
 
@@ -49,18 +48,8 @@ private:
     return whole;
   }
 
-  Argument renamed(const Argument &argument, const std::string &prefix) const {
-    Argument result = argument;
-    if (auto *name = std::get_if<ValueName>(&result))
-      name->name = nameOf(name->name, prefix);
-    if (auto *names = std::get_if<ValueNames>(&result))
-      for (std::string &name : names->names)
-        name = name.empty() ? name : nameOf(name, prefix);
-    if (auto *integers = std::get_if<Integers>(&result))
-      for (auto &number : integers->numbers)
-        if (auto *name = std::get_if<ValueName>(&number))
-          name->name = nameOf(name->name, prefix);
-    return result;
+  Argument renamed(Argument argument, const std::string &prefix) const {
+    return renameValues(std::move(argument), [&](const std::string &name) { return nameOf(name, prefix); });
   }
 
   void inlineGraph(const Graph &graph, const std::string &prefix, const std::vector<Argument> &given, bool detached) {
@@ -402,95 +391,6 @@ private:
         results.push_back(nameOf(name->name, inner));
     for (auto [output, result] : llvm::zip(node.outputs, results))
       current[prefix + output] = result;
-  }
-
-  //===--------------------------------------------------------------------===//
-  // Equal operations
-  //===--------------------------------------------------------------------===//
-
-  static std::string describe(const Argument &argument) {
-    struct Writer {
-      std::string operator()(const NoArgument &) { return "none"; }
-      std::string operator()(const ValueName &name) { return "%" + name.name; }
-      std::string operator()(const ValueNames &list) {
-        std::string text = "[";
-        for (const std::string &name : list.names)
-          text += "%" + name + ",";
-        return text + "]";
-      }
-      std::string operator()(int64_t value) { return std::to_string(value); }
-      std::string operator()(double value) { return llvm::formatv("{0:f20}/{0:e20}", value).str(); }
-      std::string operator()(bool value) { return value ? "true" : "false"; }
-      std::string operator()(const std::string &text) { return "'" + text + "'"; }
-      std::string operator()(const Integers &list) {
-        std::string text = "(";
-        for (auto &number : list.numbers)
-          text += std::holds_alternative<int64_t>(number) ? std::to_string(std::get<int64_t>(number)) + ","
-                                                          : "%" + std::get<ValueName>(number).name + ",";
-        return text + ")";
-      }
-      std::string operator()(const std::vector<double> &list) {
-        std::string text = "f(";
-        for (double value : list)
-          text += (*this)(value) + ",";
-        return text + ")";
-      }
-      std::string operator()(const std::vector<bool> &list) {
-        std::string text = "b(";
-        for (bool value : list)
-          text += value ? "1" : "0";
-        return text + ")";
-      }
-      std::string operator()(ScalarType type) { return "t" + std::to_string(int(type)); }
-      std::string operator()(const std::shared_ptr<const Graph> &) { return "graph"; }
-      std::string operator()(const OtherArgument &) { return "other"; }
-    };
-    return std::visit(Writer(), argument);
-  }
-
-  void mergeEqual() {
-    std::map<std::string, size_t> known;
-    std::vector<NormalNode> kept;
-    current.clear();
-    for (NormalNode &node : program.nodes) {
-      std::string key = node.op + "." + node.overload;
-      for (auto &[name, argument] : node.arguments) {
-        argument = renamed(argument, "");
-        key += "," + name + "=" + describe(argument);
-      }
-      bool random = node.op == "dropout" || node.op.find("rand") != std::string::npos;
-      auto [found, isNew] = known.try_emplace(key, kept.size());
-      if (isNew || random || kept[found->second].outputs.size() != node.outputs.size()) {
-        kept.push_back(std::move(node));
-        continue;
-      }
-      for (auto [first, again] : llvm::zip(kept[found->second].outputs, node.outputs)) {
-        current[again] = first;
-        sameSizes(first, again);
-      }
-    }
-    program.nodes = std::move(kept);
-    for (Argument &output : program.outputs)
-      output = renamed(output, "");
-  }
-
-  void sameSizes(const std::string &first, const std::string &again) {
-    auto same = [&](const Size &a, const Size &b) {
-      if (!a.linear || !b.linear || a.linear->getNumber() != 0 || b.linear->getNumber() != 0 ||
-          a.linear->getFactors().size() != 1 || b.linear->getFactors().size() != 1)
-        return;
-      auto &[left, leftFactor] = *a.linear->getFactors().begin();
-      auto &[right, rightFactor] = *b.linear->getFactors().begin();
-      if (left != right && leftFactor == 1 && rightFactor == 1)
-        program.sameSymbols.emplace(right, left);
-    };
-    auto a = program.tensors.find(first), b = program.tensors.find(again);
-    if (a != program.tensors.end() && b != program.tensors.end())
-      for (auto [left, right] : llvm::zip(a->second.sizes, b->second.sizes))
-        same(left, right);
-    auto i = program.integers.find(first), j = program.integers.find(again);
-    if (i != program.integers.end() && j != program.integers.end())
-      same(i->second, j->second);
   }
 
   const bool isTraining;
