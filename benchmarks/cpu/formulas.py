@@ -4,7 +4,8 @@
     python3 benchmarks cpu.formulas run objects --out formulas.json [--threads 2]
     python3 benchmarks cpu.formulas table formulas.json
 
-Seeds are compiled each within `--limit` seconds of processor time, and run on a seeded graph of the kind that the seed draws (harness/kinds.py),
+`compile --standard` takes layers of the standard library at all widths instead of random formulas (harness/standard.py).
+Formulas are compiled each within `--limit` seconds of processor time, and run on a seeded graph of the kind that the seed draws (harness/kinds.py),
 forward and forward with all gradients, each in a process of its own. With one thread, processor time is measured, on a
 machine that others use too; reported is the least of several calls. harness/floor.py says what the floor is. Kernels' times
 are shares of the samples that `perf` takes, where it is installed.
@@ -24,7 +25,6 @@ from pathlib import Path
 
 from harness import fuzzing
 from harness.floor import Definition, Rates
-from harness.formulas import formula
 from harness.program import Program
 
 CALLS = 3  # at least
@@ -66,8 +66,8 @@ def rates(threads: int) -> Rates:
 
 
 def compile_objects(arguments: argparse.Namespace) -> None:
-    seeds = arguments.seeds or range(arguments.first, arguments.first + arguments.count)
-    fuzzing.compile_all(arguments.gnnc, seeds, arguments.out, arguments.options, arguments.limit, arguments.jobs)
+    formulas = fuzzing.chosen(arguments)
+    fuzzing.compile_all(arguments.gnnc, formulas, arguments.out, arguments.options, arguments.limit, arguments.jobs)
 
 
 def one(arguments: argparse.Namespace) -> None:
@@ -77,16 +77,15 @@ def one(arguments: argparse.Namespace) -> None:
     from harness import kinds
     from harness.model import Model, aligned
 
-    made = formula(arguments.seed)
-    kind = kinds.make(made.graph, large=False)
-    definition = Definition(json.loads((arguments.objects / f"{made.name}.json").read_text()))
-    model = Model(arguments.objects / f"{made.name}.so", arguments.threads)
+    kind = kinds.make(arguments.graph, large=False)
+    definition = Definition(json.loads((arguments.objects / f"{arguments.object}.json").read_text()))
+    model = Model(arguments.objects / f"{arguments.object}.so", arguments.threads)
     roots = {entry["name"] for entry in definition.model["maps"] if entry["kind"] == "root"}
     spaces = {entry["name"] for entry in definition.model["spaces"] if entry["kind"] in ("root", "static")}
     extents = {name: extent for name, extent in kind.extents.items() if name in spaces}
     maps = {name: array for name, array in kind.maps.items() if name in roots}
     graph = model.prepare(extents, maps)
-    rng = np.random.default_rng(made.seed)
+    rng = np.random.default_rng(fuzzing.seed_of(arguments.object))
 
     def tensors(program: str) -> dict[str, np.ndarray]:
         known = {
@@ -126,7 +125,15 @@ def sampled(data: Path) -> dict[str, int]:
 def measure(arguments: argparse.Namespace, record: dict, ceilings: Rates) -> None:
     """A formula in processes of its own: one that times it, and one for each slow program that says where the time goes."""
     root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, str(root), "cpu.formulas", "one", str(arguments.objects), "--seed", str(record["seed"])]
+    command = [
+        sys.executable,
+        str(root),
+        "cpu.formulas",
+        "one",
+        str(arguments.objects),
+        record["object"],
+        record["graph"],
+    ]
     command += ["--threads", str(arguments.threads)]
     command += ["--rates", *(str(rate) for rate in (ceilings.copy, ceilings.cache, ceilings.product))]
     try:
@@ -153,19 +160,17 @@ def run(arguments: argparse.Namespace) -> None:
     print(
         f"copy {ceilings.copy / 1e9:.1f} GB/s, cache {ceilings.cache / 1e9:.1f} GB/s, product {ceilings.product / 1e9:.1f} GFLOP/s"
     )
-    records = json.loads((arguments.objects / "compiled.json").read_text())
-    if arguments.seeds:
-        records = [record for record in records if record["seed"] in arguments.seeds]
+    found = fuzzing.read_compiled(arguments.objects)
     if arguments.out.exists() and arguments.resume:
-        known = {record["seed"]: record for record in json.loads(arguments.out.read_text())["formulas"]}
-        records = [known.get(record["seed"], record) for record in records]
+        found |= {record["name"]: record for record in json.loads(arguments.out.read_text())["formulas"]}
+    records = [record for name, record in found.items() if not arguments.names or name in arguments.names]
     for record in records:
         if "failed" in record or "programs" in record:
             continue
         measure(arguments, record, ceilings)
         write(arguments, ceilings, records)
         shown = {name: f"{entry['ratio']:.2f}" for name, entry in record.get("programs", {}).items()}
-        print(f"F{record['seed']} {record['graph']}", record.get("failed") or shown, flush=True)
+        print(record["name"], record["graph"], record.get("failed") or shown, flush=True)
     write(arguments, ceilings, records)
     print("\n".join(fuzzing.table(records)))
 
@@ -189,17 +194,18 @@ def write(arguments: argparse.Namespace, ceilings: Rates, records: list[dict]) -
 def main() -> None:
     program = Program(__doc__)
     action = program.compile(compile_objects)
-    fuzzing.add_seeds(action)
+    fuzzing.add_formulas(action)
     action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--threads", type=int, default=1)
-    action.add_argument("--seeds", type=int, nargs="*", help="only these")
+    action.add_argument("--names", nargs="*", help="only these, such as F1000")
     action.add_argument("--resume", action="store_true", help="leave out what is in the output file already")
     action.add_argument("--patience", type=float, default=120, help="seconds for each")
     action.add_argument("--explain", type=float, default=3, help="times its floor, from which kernels are sampled")
     action = program.action("one", one, "measure one formula; `run` calls it")
     action.add_argument("objects", type=Path)
-    action.add_argument("--seed", type=int, required=True)
+    action.add_argument("object", help="its name")
+    action.add_argument("graph", help="the kind of graph")
     action.add_argument("--threads", type=int, default=1)
     action.add_argument("--program", choices=fuzzing.PROGRAMS, help="only this")
     action.add_argument("--rates", type=float, nargs=3, required=True)

@@ -4,7 +4,8 @@
     python3 benchmarks gpu.formulas run objects --out formulas.json       # where there is a GPU and PyTorch
     python3 benchmarks gpu.formulas table formulas.json
 
-Each program runs on a seeded graph of the kind that its seed draws (harness/kinds.py); the median of its captured calls is
+`compile --standard` takes layers of the standard library at all widths instead of random formulas (harness/standard.py).
+Each program runs on a seeded graph of the kind that its formula names (harness/kinds.py); the median of its captured calls is
 compared with its floor (harness/floor.py). A program slower than `--explain` times its floor is also run under PyTorch's
 profiler, which says what each kernel takes. One process measures all; where a formula ends it, the next goes on in a new one.
 """
@@ -21,14 +22,13 @@ from pathlib import Path
 
 from harness import fuzzing
 from harness.floor import Definition, Rates
-from harness.formulas import formula
 from harness.program import Program
 
 
 def compile_objects(arguments: argparse.Namespace) -> None:
-    seeds = arguments.seeds or range(arguments.first, arguments.first + arguments.count)
+    formulas = fuzzing.chosen(arguments)
     options = ["--target", "cuda", "--arch", arguments.arch, *arguments.options]
-    fuzzing.compile_all(arguments.gnnc, seeds, arguments.out, options, arguments.limit, arguments.jobs)
+    fuzzing.compile_all(arguments.gnnc, formulas, arguments.out, options, arguments.limit, arguments.jobs)
 
 
 def profiled(call, times: int = 3) -> dict[str, float]:
@@ -43,19 +43,18 @@ def profiled(call, times: int = 3) -> dict[str, float]:
     return {event.key: event.self_device_time_total for event in found.key_averages() if event.key.startswith("gnnc_")}
 
 
-def measure(seed: int, arguments: argparse.Namespace, graphs: dict, ceilings: Rates) -> dict:
+def measure(found: dict, arguments: argparse.Namespace, graphs: dict, ceilings: Rates) -> dict:
     import torch
 
     from gpu.grid import timed
     from gpu.model import DeviceRun, open_model, random_tensors
     from harness import kinds
 
-    made = formula(seed)
-    if made.graph not in graphs:
-        graphs[made.graph] = kinds.make(made.graph, large=True)
-    kind = graphs[made.graph]
-    definition = Definition(json.loads((arguments.objects / f"{made.name}.json").read_text()))
-    model = open_model(str(arguments.objects / f"{made.name}.so"))
+    if found["graph"] not in graphs:
+        graphs[found["graph"]] = kinds.make(found["graph"], large=True)
+    kind = graphs[found["graph"]]
+    definition = Definition(json.loads((arguments.objects / f"{found['object']}.json").read_text()))
+    model = open_model(str(arguments.objects / f"{found['object']}.so"))
     roots = {entry["name"] for entry in definition.model["maps"] if entry["kind"] == "root"}
     spaces = {entry["name"] for entry in definition.model["spaces"] if entry["kind"] in ("root", "static")}
     maps = {name: array for name, array in kind.maps.items() if name in roots}
@@ -81,7 +80,7 @@ def measure(seed: int, arguments: argparse.Namespace, graphs: dict, ceilings: Ra
             try:
                 fuzzing.enter_kernels(entry, profiled(run))
             except (RuntimeError, AttributeError) as error:  # of the profiler; times are there
-                print(f"F{seed}: not profiled: {error}", file=sys.stderr)
+                print(f"{found['name']}: not profiled: {error}", file=sys.stderr)
         if not all(torch.isfinite(output).all() for output in run.outputs.values()):
             entry["not finite"] = True
         del run, captured
@@ -93,7 +92,7 @@ def measure(seed: int, arguments: argparse.Namespace, graphs: dict, ceilings: Ra
 
 
 def some(arguments: argparse.Namespace) -> None:
-    """Prints a line for each seed, begun and done."""
+    """Prints a line for each formula, begun and done."""
     import torch
 
     from gpu.grid import ceilings
@@ -102,29 +101,30 @@ def some(arguments: argparse.Namespace) -> None:
     rates = Rates(found["copy"], found["cache"], found["product"])
     print(json.dumps({"device": torch.cuda.get_device_name(), "rates": rates.__dict__}), flush=True)
     graphs: dict = {}
-    for seed in arguments.seeds:
-        print(json.dumps({"begun": seed}), flush=True)
+    records = fuzzing.read_compiled(arguments.objects)
+    for name in arguments.names:
+        print(json.dumps({"begun": name}), flush=True)
         try:
-            record = measure(seed, arguments, graphs, rates)
+            record = measure(records[name], arguments, graphs, rates)
         except Exception as error:
             record = {"failed": f"{type(error).__name__}: {error}"[:300]}
-            print(json.dumps(record | {"seed": seed}), flush=True)
+            print(json.dumps(record | {"name": name}), flush=True)
             if "CUDA" in record["failed"] or "cuda" in record["failed"]:
                 sys.exit(1)  # what follows on this context would fail too
             continue
-        print(json.dumps(record | {"seed": seed}), flush=True)
+        print(json.dumps(record | {"name": name}), flush=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
     begin = time.perf_counter()
-    records = {record["seed"]: record for record in json.loads((arguments.objects / "compiled.json").read_text())}
-    waiting = [seed for seed, record in records.items() if "failed" not in record]
+    records = fuzzing.read_compiled(arguments.objects)
+    waiting = [name for name, record in records.items() if "failed" not in record]
     results: dict = {}
     while waiting:
         command = [sys.executable, str(Path(__file__).resolve().parents[1]), "gpu.formulas", "some"]
         command += [str(arguments.objects), "--seconds", str(arguments.seconds), "--explain", str(arguments.explain)]
         process = subprocess.Popen(
-            [*command, "--seeds", *map(str, waiting)], stdout=subprocess.PIPE, text=True, stderr=sys.stderr
+            [*command, "--names", *waiting], stdout=subprocess.PIPE, text=True, stderr=sys.stderr
         )
         begun, before = None, len(waiting)
         for line in process.stdout:
@@ -134,19 +134,19 @@ def run(arguments: argparse.Namespace) -> None:
             elif "begun" in message:
                 begun = message["begun"]
             else:
-                seed, begun = message["seed"], None
-                waiting.remove(seed)
-                records[seed] |= message
-                shown = {name: f"{entry['ratio']:.2f}" for name, entry in message.get("programs", {}).items()}
-                print(f"{time.perf_counter() - begin:6.1f} s F{seed}", message.get("failed") or shown, flush=True)
+                name, begun = message["name"], None
+                waiting.remove(name)
+                records[name] |= message
+                shown = {program: f"{entry['ratio']:.2f}" for program, entry in message.get("programs", {}).items()}
+                print(f"{time.perf_counter() - begin:6.1f} s {name}", message.get("failed") or shown, flush=True)
                 write(arguments, results, list(records.values()))
             if time.perf_counter() - begin > arguments.budget:
                 process.kill()
         process.wait()
         if time.perf_counter() - begin > arguments.budget:
             print(f"not measured within the budget: {len(waiting)}")
-            for seed in waiting:
-                records.pop(seed)
+            for name in waiting:
+                records.pop(name)
             break
         if begun is not None:
             waiting.remove(begun)
@@ -171,14 +171,14 @@ def write(arguments: argparse.Namespace, results: dict, records: list[dict]) -> 
 def main() -> None:
     program = Program(__doc__)
     action = program.compile(compile_objects)
-    fuzzing.add_seeds(action)
+    fuzzing.add_formulas(action)
     action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--budget", type=float, default=1e9, help="seconds for all")
     add_measuring(action)
-    action = program.action("some", some, "measure these seeds; `run` calls it")
+    action = program.action("some", some, "measure these formulas; `run` calls it")
     action.add_argument("objects", type=Path)
-    action.add_argument("--seeds", type=int, nargs="+", required=True)
+    action.add_argument("--names", nargs="+", required=True)
     add_measuring(action)
     program.table(fuzzing.print_tables).add_argument("--worst", type=int, default=10, help="of each program")
     program.main()

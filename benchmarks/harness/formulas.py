@@ -27,14 +27,11 @@ ACTIVATIONS = ("relu", "relu", "silu", "gelu", "tanh", "elu", "leaky_relu", "sig
 
 @dataclass(frozen=True)
 class Formula:
-    seed: int
+    name: str
     graph: str  # one of GRAPHS
     text: str
     parts: tuple[str, ...]  # what it is made from
-
-    @property
-    def name(self) -> str:
-        return f"F{self.seed}"
+    object: str  # the name of its object, which formulas on several graphs share
 
 
 @dataclass(frozen=True)
@@ -530,7 +527,7 @@ def formula(seed: int) -> Formula:
     sizes = f"(edge_type: int = {TYPES})" if "types" in writer.parts else ""
     lines = ["import std", "", f"model F{seed}{sizes} {{", *writer.inputs, *writer.lines]
     lines += [f"  output y{number} = {text}" for number, text in enumerate(outputs)]
-    return Formula(seed, graph, "\n".join([*lines, "}"]) + "\n", tuple(writer.parts))
+    return Formula(f"F{seed}", graph, "\n".join([*lines, "}"]) + "\n", tuple(writer.parts), f"F{seed}")
 
 
 def main() -> None:

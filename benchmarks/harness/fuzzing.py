@@ -1,6 +1,6 @@
-"""Random formulas compiled and judged: what cpu/formulas.py and gpu/formulas.py have in common.
+"""Formulas compiled and judged: what cpu/formulas.py and gpu/formulas.py have in common.
 
-A formula that does not compile, takes more processor time than the limit, or runs into the budget of statements of a kernel counts as
+Formulas are random ones (harness/formulas.py) or layers of the standard library at all widths (harness/standard.py). A formula that does not compile, takes more processor time than the limit, or runs into the budget of statements of a kernel counts as
 slower than any that was measured.
 """
 
@@ -14,10 +14,12 @@ import resource
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterable
+import zlib
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from harness import standard
 from harness.floor import Definition, Rates, need
 from harness.formulas import Formula, formula
 
@@ -28,12 +30,12 @@ LEAST = 1e-5  # seconds; of shorter programs starting them is most
 
 def compile_one(gnnc: Path, made: Formula, folder: Path, options: list[str], limit: int) -> dict:
     """The object and the definition of a formula in a folder, and how that went."""
-    source, target = folder / f"{made.name}.gnn", folder / f"{made.name}.so"
+    source, target = folder / f"{made.object}.gnn", folder / f"{made.object}.so"
     source.write_text(made.text)
-    record = {"seed": made.seed, "graph": made.graph, "parts": list(made.parts)}
+    record: dict = {}
     command = [str(gnnc), "compile", str(source), "--gradient"]
     definition = subprocess.run(
-        [*command[:3], "--emit", "json", "-o", str(folder / f"{made.name}.json")], capture_output=True, text=True
+        [*command[:3], "--emit", "json", "-o", str(folder / f"{made.object}.json")], capture_output=True, text=True
     )
     if definition.returncode:
         return record | {"failed": reason(definition.stderr)}
@@ -54,13 +56,32 @@ def compile_one(gnnc: Path, made: Formula, folder: Path, options: list[str], lim
     return record
 
 
-def add_seeds(action: argparse.ArgumentParser) -> None:
+def add_formulas(action: argparse.ArgumentParser) -> None:
     action.add_argument("--first", type=int, default=0, help="seed")
     action.add_argument("--count", type=int, default=150, help="of seeds")
     action.add_argument("--seeds", type=int, nargs="*", help="these instead")
+    action.add_argument("--standard", action="store_true", help="layers of the standard library instead")
+    action.add_argument("--layers", nargs="*", default=[], help="of these layers alone")
     action.add_argument("--limit", type=int, default=60, help="seconds of processor time for each")
     action.add_argument("--jobs", type=int, default=1)
     action.add_argument("--options", nargs="*", default=[], help="of gnnc compile, such as --cpu=v3")
+
+
+def chosen(arguments: argparse.Namespace) -> list[Formula]:
+    if arguments.standard:
+        return standard.formulas(arguments.layers)
+    seeds = arguments.seeds or range(arguments.first, arguments.first + arguments.count)
+    return [formula(seed) for seed in seeds]
+
+
+def name_of(record: dict) -> str:
+    """Of what was written before formulas had other names than their seeds', too."""
+    return record.get("name") or f"F{record['seed']}"
+
+
+def seed_of(name: str) -> int:
+    """Of a formula's random inputs."""
+    return zlib.crc32(name.encode())
 
 
 def reason(text: str) -> str:
@@ -68,22 +89,34 @@ def reason(text: str) -> str:
     return lines[-1][:300]
 
 
-def compile_all(gnnc: Path, seeds: Iterable[int], folder: Path, options: list[str], limit: int, jobs: int) -> None:
+def compile_all(gnnc: Path, formulas: list[Formula], folder: Path, options: list[str], limit: int, jobs: int) -> None:
+    """Objects in a folder, and compiled.json, which says of each formula how that went."""
     folder.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()
+    objects = {made.object: made for made in formulas}
 
-    def one(seed: int) -> dict:
-        record = compile_one(gnnc, formula(seed), folder, options, limit)
-        print(
-            f"{time.perf_counter() - begin:6.1f} s F{seed}", record.get("failed", record.get("compiled in")), flush=True
-        )
+    def one(made: Formula) -> dict:
+        record = compile_one(gnnc, made, folder, options, limit)
+        shown = record.get("failed", record.get("compiled in"))
+        print(f"{time.perf_counter() - begin:6.1f} s {made.object}", shown, flush=True)
         return record
 
-    records: list[dict] = []
+    done: dict[str, dict] = {}
     with ThreadPoolExecutor(jobs) as pool:
-        for record in pool.map(one, seeds):
-            records.append(record)
+        for name, record in zip(objects, pool.map(one, objects.values()), strict=True):
+            done[name] = record
+            records = [
+                {"name": made.name, "object": made.object, "graph": made.graph, "parts": list(made.parts)}
+                | done[made.object]
+                for made in formulas
+                if made.object in done
+            ]
             (folder / "compiled.json").write_text(json.dumps(records, indent=1))
+
+
+def read_compiled(folder: Path) -> dict[str, dict]:
+    """The records that compile_all wrote, by name."""
+    return {record["name"]: record for record in json.loads((folder / "compiled.json").read_text())}
 
 
 def judged(
@@ -199,13 +232,13 @@ def table(records: list[dict], worst: int = 10) -> list[str]:
             "",
             f"Worst of {program}:",
             "",
-            "| seed | graph | time over floor | ms | floor | of | formula | kernels |",
+            "| name | graph | time over floor | ms | floor | of | formula | kernels |",
         ]
-        lines.append("|---:|---|---:|---:|---:|---|---|---|")
+        lines.append("|---|---|---:|---:|---:|---|---|---|")
         for ratio, record in own:
             entry = record.get("programs", {}).get(program, {})
             why = record.get("failed") or entry.get("failed") or ("budget of statements" if "budget" in record else "")
-            cells = [str(record["seed"]), record["graph"], show(ratio)]
+            cells = [name_of(record), record["graph"], show(ratio)]
             cells += [f"{entry[key]:.4g}" if key in entry else "" for key in ("ms", "floor")]
             cells += [entry.get("floor of", ""), ", ".join(record["parts"]), why or slowest_kernels(entry)]
             lines.append("| " + " | ".join(cells) + " |")
@@ -269,4 +302,10 @@ def print_tables(arguments: argparse.Namespace) -> None:
     """What `table` of both programs prints of files that `run` has written."""
     for path in arguments.results:
         records = json.loads(path.read_text())["formulas"]
-        print("\n".join([*table(records, arguments.worst), "", *by_part(records)]))
+        lines = [*table(records, arguments.worst), ""]
+        if any(standard.shape_of(record) for record in records):
+            for program in PROGRAMS:
+                lines += standard.table(records, program)
+        else:
+            lines += by_part(records)
+        print("\n".join(lines))
