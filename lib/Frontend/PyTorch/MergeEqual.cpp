@@ -69,13 +69,8 @@ static std::string describe(const Argument &argument) {
 /// Two results of the same operation: symbols in which their sizes differ are one.
 static void noteSameSizes(NormalProgram &program, const std::string &first, const std::string &again) {
   auto same = [&](const Size &a, const Size &b) {
-    if (!a.linear || !b.linear || a.linear->getNumber() != 0 || b.linear->getNumber() != 0 ||
-        a.linear->getFactors().size() != 1 || b.linear->getFactors().size() != 1)
-      return;
-    auto &[left, leftFactor] = *a.linear->getFactors().begin();
-    auto &[right, rightFactor] = *b.linear->getFactors().begin();
-    if (left != right && leftFactor == 1 && rightFactor == 1)
-      program.sameSymbols.emplace(right, left);
+    if (a.linear && b.linear)
+      program.equalSizes.unite(*b.linear, *a.linear);
   };
   auto a = program.tensors.find(first), b = program.tensors.find(again);
   if (a != program.tensors.end() && b != program.tensors.end())

@@ -36,6 +36,7 @@ public:
       program.outputRefusals.push_back(name ? refusalOf(name->name) : "");
     }
     mergeEqual(program);
+    uniteListsOfPlaces(program);
     return std::move(program);
   }
 

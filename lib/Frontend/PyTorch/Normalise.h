@@ -7,13 +7,14 @@
 //
 // Brings a program's graph into the form that recovery works on: subgraphs of `no_grad` and autocast are inlined,
 // assertions are dropped, in-place operations become operations with a result of their own (which later uses of the
-// changed tensor get), and equal operations are done once. Sizes that only equal operations tell apart become one.
+// changed tensor get), and equal operations are done once. Sizes that have to be equal become one (EqualSizes.h).
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_LIB_FRONTEND_PYTORCH_NORMALISE_H
 #define GNNC_LIB_FRONTEND_PYTORCH_NORMALISE_H
 
+#include "PyTorch/EqualSizes.h"
 #include "PyTorch/ExportedProgram.h"
 
 #include <map>
@@ -39,9 +40,9 @@ struct NormalProgram {
   std::map<std::string, TensorMeta> tensors;
   std::map<std::string, Size> integers;
   std::vector<Argument> outputs;
-  std::vector<std::string> outputRefusals;        ///< why an output has no meaning; empty for most
-  std::vector<std::string> changed;               ///< what operations in place change: the tensor whose memory it is
-  std::map<std::string, std::string> sameSymbols; ///< symbols that equal another
+  std::vector<std::string> outputRefusals; ///< why an output has no meaning; empty for most
+  std::vector<std::string> changed;        ///< what operations in place change: the tensor whose memory it is
+  EqualSizes equalSizes;
 };
 
 /// `isTraining`: the program is as it was before decompositions. Throws a Refusal.

@@ -121,7 +121,7 @@ void Recover::computeScalar(const NormalNode &node) {
 
 RecoveredProgram Recover::run() {
   normal = normalise(exported.graph, exported.isTraining);
-  sameSymbols = normal.sameSymbols;
+  equalSizes = normal.equalSizes;
   // A call leaves what it is given as it was.
   for (const ProgramInput &input : exported.inputs)
     if (auto meta = normal.tensors.find(input.value); meta != normal.tensors.end() && isFloatType(meta->second.type) &&

@@ -398,7 +398,7 @@ private:
   std::map<std::string, Tensor> tensors;
   std::map<std::string, IndexTensor> indices;
   std::map<std::string, std::string> symbolSources; ///< what a symbol's value is computed from
-  std::map<std::string, std::string> sameSymbols;
+  EqualSizes equalSizes;
   std::map<std::string, int> spaceNumbers, mapNumbers, countInputs, indexInputs;
   std::map<std::string, SymbolicExpr> nonzeroLengths;
   std::set<std::string> takenNames;

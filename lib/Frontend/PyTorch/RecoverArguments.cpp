@@ -156,12 +156,8 @@ SymbolicExpr Recover::expression(const Size &size) const {
   if (!size.linear)
     return SymbolicExpr::of(size.text);
   SymbolicExpr result(size.linear->getNumber());
-  for (auto &[symbol, factor] : size.linear->getFactors()) {
-    std::string name = symbol;
-    for (auto same = sameSymbols.find(name); same != sameSymbols.end(); same = sameSymbols.find(name))
-      name = same->second;
-    result += SymbolicExpr::of(name, factor);
-  }
+  for (auto &[symbol, factor] : size.linear->getFactors())
+    result += SymbolicExpr::of(equalSizes.rootOf(symbol), factor);
   return result;
 }
 

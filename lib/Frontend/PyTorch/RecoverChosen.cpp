@@ -142,10 +142,16 @@ std::vector<Tensor> Recover::orderedPlaces(const Tensor &x, size_t dim, int64_t 
   Tensor counted = constantTensor(numbers, {*size});
   counted.dims.resize(x.dims.size() - dim);
   double worst = std::numeric_limits<double>::infinity() * (largest ? -1 : 1);
+  // PyTorch takes a NaN for the largest of all: the first of these, or beside infinity the last.
+  Tensor isNaN = binary("!=", fixed, fixed);
+  if (!largest)
+    fixed = where(isNaN, scalar(worst), fixed);
   std::vector<Tensor> places;
   for (int64_t i = 0; i < count; ++i) {
     Tensor best = fold(largest ? "max" : "min", i ? where(taken, scalar(worst), fixed) : fixed, {dim}, true);
     Tensor isBest = binary("==", fixed, best);
+    if (largest)
+      isBest = binary("maximum", isBest, isNaN);
     if (i)
       isBest = where(taken, scalar(0), isBest);
     places.push_back(fold("min", where(isBest, counted, scalar(double(*size))), {dim}, true));

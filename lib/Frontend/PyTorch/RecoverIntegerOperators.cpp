@@ -87,8 +87,8 @@ void Recover::intItem(const NormalNode &node) {
     return;
   SymbolicExpr symbol = expression(size->second);
   auto [known, isNew] = nonzeroLengths.try_emplace("item " + value->text, symbol);
-  if (!isNew && symbol.getFactors().size() == 1 && !(known->second == symbol))
-    sameSymbols.emplace(symbol.getFactors().begin()->first, known->second.getFactors().begin()->first);
+  if (!isNew && !(known->second == symbol))
+    equalSizes.unite(symbol, known->second);
   else
     learnSymbol(symbol, value->text);
 }

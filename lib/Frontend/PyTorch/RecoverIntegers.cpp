@@ -119,9 +119,8 @@ Index Recover::callScalar(const std::string &function, std::vector<Index> argume
 Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
   std::string text = "nonzero(" + mask->text + ")";
   auto [known, isNew] = nonzeroLengths.try_emplace(text, length);
-  if (!isNew && !(known->second == length) && length.getFactors().size() == 1 && length.getNumber() == 0 &&
-      known->second.getFactors().size() == 1 && known->second.getNumber() == 0)
-    sameSymbols.emplace(length.getFactors().begin()->first, known->second.getFactors().begin()->first);
+  if (!isNew)
+    equalSizes.unite(length, known->second);
   Index result = call("nonzero", {mask}, known->second);
   learnSymbol(known->second, "length(" + result->text + ")");
   filters.try_emplace(known->second.str(), result);

@@ -236,13 +236,13 @@ void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor valu
   bool isFixed = base.dims.size() > 1 && (base.dims[1].kind == Kind::Axis || base.dims[1].kind == Kind::Repeat);
   if (!isFixed || !isList(rows) || !isList(columns))
     throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
-  // torch need not have said that there are as many of both.
-  const SymbolicExpr &one = columns.dims[0].size, &other = rows.dims[0].size;
-  if (!(one == other) && one.getFactors().size() == 1 && other.getFactors().size() == 1)
-    sameSymbols.emplace(one.getFactors().begin()->first, other.getFactors().begin()->first);
   int64_t size = base.dims[1].size;
-  int axis = program.newAxis(size), pairs = spaceOf(rows.dims[0].size);
-  int chosen = program.oneHot(mapOf(columns.components[0], pairs, spaceOf(SymbolicExpr(size))), axis);
+  const SymbolicExpr &length = rows.dims[0].size;
+  int axis = program.newAxis(size), pairs = spaceOf(length);
+  Index places = columns.components[0];
+  if (columns.dims[0].size == SymbolicExpr(1) && !(length == SymbolicExpr(1))) // the same feature for all
+    places = call("full", {sizeIndex(length), elementOf(places, 0)}, length);
+  int chosen = program.oneHot(mapOf(places, pairs, spaceOf(SymbolicExpr(size))), axis);
   Tensor ofPairs{{{Kind::Space, pairs, 0}, {Kind::Axis, axis, size}}, chosen};
   ofPairs.dims.resize(base.dims.size());
   while (values.dims.size() + 1 < base.dims.size())

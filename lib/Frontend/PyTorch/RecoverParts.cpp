@@ -251,7 +251,9 @@ Tensor Recover::firstBest(const Tensor &x, size_t dim, bool largest, bool keep) 
       numbers.push_back(double(i));
     Tensor counted = constantTensor(numbers, {each.size});
     counted.dims.resize(x.dims.size() - dim);
-    Tensor isBest = binary("==", fixed, fold(largest ? "max" : "min", fixed, {dim}, true));
+    // A NaN is both the largest and the smallest for PyTorch, and equal to nothing.
+    Tensor isBest = binary("maximum", binary("==", fixed, fold(largest ? "max" : "min", fixed, {dim}, true)),
+                           binary("!=", fixed, fixed));
     place = fold("min", where(isBest, counted, scalar(double(each.size))), {dim}, true);
   } else {
     place.dims[dim] = Dim();

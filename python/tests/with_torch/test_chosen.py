@@ -56,6 +56,13 @@ class Gates(nn.Module):
         return x.new_zeros(x.shape).index_add(0, edge_index[1], gates @ self.experts + chosen)
 
 
+class Orders(nn.Module):
+    """Places of rows that may hold NaN, which PyTorch takes for the largest and for the smallest."""
+
+    def forward(self, x: Tensor) -> tuple[Tensor, ...]:
+        return x.argmax(1), x.argmin(1), x.max(1)[1], x.sort(1)[1], x.topk(2, 1)[1], x.argsort(1, descending=True)
+
+
 class Bins(nn.Module):
     """A parameter for each bin of an edge's length; places from the end."""
 
@@ -128,6 +135,31 @@ class ChosenTest(TorchTest):
                         gradients = torch.autograd.grad(output.sin().sum(), [leaf, *module.parameters()])
                         found.append([output, *gradients])
                     self.assertClose(*found)
+
+    def test_nan_is_the_largest_and_the_smallest(self) -> None:
+        nan, inf = float("nan"), float("inf")
+        x = torch.tensor([[1.0, nan, 2.0], [nan, nan, nan], [3.0, 3.0, 1.0], [-inf, -inf, -inf], [2.0, 5.0, nan]])
+        found, wanted = gnnc.compile(Orders(), (torch.randn(5, 3),))(x), Orders()(x)
+        for number, (own, other) in enumerate(zip(found, wanted, strict=True)):
+            self.assertEqual(own.tolist(), other.tolist(), number)
+
+    def test_pairs_both_ways(self) -> None:
+        """Lists that torch gives sizes of their own."""
+
+        class Both(nn.Module):
+            def forward(self, x: Tensor, a: Tensor, b: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
+                zeros = torch.zeros(x.shape[0], 4)
+                there = zeros.index_put((a, b), w, accumulate=True)
+                back = zeros.index_put((b, a), torch.tensor(1.0), accumulate=True)
+                fixed = zeros.index_put((a, torch.tensor([2])), w, accumulate=True)
+                return there * x + back + fixed, x[a]
+
+        module, fast = Both(), None
+        for nodes, pairs in ((5, 6), (7, 3), (4, 0)):
+            a, b = (torch.randint(4, (pairs,)) for _ in range(2))
+            arguments = torch.randn(nodes, 4), a, b, torch.randn(pairs)
+            fast = fast or gnnc.compile(module, arguments)
+            self.assertClose(fast(*arguments), module(*arguments))
 
     def test_extrema_that_were_masked(self) -> None:
         class Masked(nn.Module):

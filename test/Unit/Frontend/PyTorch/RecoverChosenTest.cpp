@@ -27,7 +27,7 @@ TEST(RecoverChosenTest, ComputedClassesAreComparedWithAllClasses) {
   b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "rows")}, {"N", "4"});
   EXPECT_EQ(b.output("y").missing(
                 {"  let h = detach(x)",
-                 "  output y = x * (min(where(h == max(h, over: in), constant, 4), over: in) == constant)"}),
+                 "  output y = x * (min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in) == constant)"}),
             "");
 }
 
@@ -39,7 +39,7 @@ TEST(RecoverChosenTest, RowsOfATableAreAProduct) {
            byIndex ? ProgramBuilder::Arguments{arg("self", "table"), list("indices", {"best"})}
                    : ProgramBuilder::Arguments{arg("weight", "table"), arg("indices", "best")},
            {"N", "3"});
-    std::string place = "min(where(h == max(h, over: in), constant, 4), over: in)";
+    std::string place = "min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in)";
     EXPECT_EQ(b.output("y").missing(
                   byIndex ? std::vector<std::string>{"  let h2 = " + place,
                                                      "  output y = (where(h2 < 0, h2 + 4, h2) == constant) @ table"}
@@ -59,9 +59,10 @@ TEST(RecoverChosenTest, PlacesOfEachRow) {
          {"N", "4"});
   EXPECT_EQ(
       b.output("y").missing(
-          {"  let h2 = min(where(h == max(h, over: in), constant, 4), over: in)", "  let is = h2 == constant",
-           "  let h3 = min(where(where(is, 0, h == max(where(is, (-infinity), h), over: in)), constant, 4), over: in)",
-           "  output y = where(is3, h5[f2: 1], where(is2, h5[f2: 0], x))"}),
+          {"  let is = h != h", "  let h2 = min(where(maximum(h == max(h, over: in), is), constant, 4), over: in)",
+           "  let is2 = h2 == constant",
+           "  let h3 = where(where(is2, 0, maximum(h == max(where(is2, (-infinity), h), over: in), is)), constant, 4)",
+           "  output y = where(is4, h5[f2: 1], where(is3, h5[f2: 0], x))"}),
       "");
 }
 

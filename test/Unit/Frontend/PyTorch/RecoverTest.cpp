@@ -168,6 +168,27 @@ TEST(RecoverTest, NumbersAreAddedAtPairsOfARowAndAFeature) {
   EXPECT_EQ(add(true, "s", "N").text(), refused);
 }
 
+/// torch may give each list a size of its own.
+TEST(RecoverTest, ListsOfPairsAreEquallyLong) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).input("w", {"W"}).integers("a", {"A"}).integers("b", {"B"});
+  b.node("zeros", "zeros.default", {}, {"N", "4"});
+  // Before and behind it, and both ways round.
+  b.node("g", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "b")}, {"B", "4"});
+  for (auto [name, first, second] : {std::tuple("p", "a", "b"), std::tuple("q", "b", "a")})
+    b.node(name, "index_put.default",
+           {arg("self", "zeros"), list("indices", {first, second}), arg("values", "w"), arg("accumulate", true)},
+           {"N", "4"});
+  b.node("pq", "mul.Tensor", {arg("self", "p"), arg("other", "q")}, {"N", "4"});
+  b.node("h", "index_select.default", {arg("self", "pq"), arg("dim", 0), arg("index", "a")}, {"A", "4"});
+  b.node("y", "add.Tensor", {arg("self", "g"), arg("other", "h")}, {"A", "4"});
+  EXPECT_EQ(b.output("y").missing({"map a: w_row -> node from a", "map b: w_row -> node from b",
+                                   "let h = sum(w * rename(onehot(b2), kind: in), along: a) * "
+                                   "sum(w * rename(onehot(a2), kind: in), along: b)",
+                                   "output y = x.b + h.a"}),
+            "");
+}
+
 TEST(RecoverTest, ChangesInPlaceReachLaterUses) {
   ProgramBuilder b = graph();
   b.node("c", "mul.Tensor", {arg("self", "x"), arg("other", 2)}, {"N", "4"});

@@ -1,0 +1,43 @@
+//===- EqualSizes.h - Symbols that are one size -----------------*- C++ -*-===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// torch gives sizes that it cannot compare symbols of their own. Where an operator has a meaning only if they are
+// equal, or an operation was exported twice, they are one here; the object checks what it is given.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef GNNC_LIB_FRONTEND_PYTORCH_EQUALSIZES_H
+#define GNNC_LIB_FRONTEND_PYTORCH_EQUALSIZES_H
+
+#include <map>
+#include <string>
+
+namespace gnnc {
+class SymbolicExpr;
+}
+
+namespace gnnc::frontend::pytorch {
+
+struct NormalProgram;
+
+class EqualSizes {
+public:
+  /// The symbol that stands for all that are equal to this one.
+  const std::string &rootOf(const std::string &symbol) const;
+  /// From now on `size` is `other`, if both are a symbol each.
+  void unite(const SymbolicExpr &size, const SymbolicExpr &other);
+
+private:
+  std::map<std::string, std::string> others; ///< no way from symbol to symbol comes back to one
+};
+
+/// Lists of places along several axes, and the rows that are written there, are as long as one another.
+void uniteListsOfPlaces(NormalProgram &program);
+
+} // namespace gnnc::frontend::pytorch
+
+#endif // GNNC_LIB_FRONTEND_PYTORCH_EQUALSIZES_H
