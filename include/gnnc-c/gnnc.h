@@ -47,7 +47,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 7u
+#define GNNC_ABI_VERSION 8u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -169,10 +169,11 @@ typedef struct gnnc_graph_desc {
 } gnnc_graph_desc;
 
 /** How ranks reach each other: the caller's functions, over MPI, NCCL, sockets or shared memory. All ranks call the
-   same ones in the same order with sizes that fit, each from the thread that calls the model. A function returns 0, or
-    anything else after it has filled `error`; then the call of the model fails with GNNC_COLLECTIVE_ERROR and a message
-    that names the step. It must come back in the end: noticing that a rank is gone, or waits for too long, is up to it.
-    After a failure the ranks are no longer in step, and the graph may only be freed. */
+    same ones in the same order with sizes that fit, one after the other, from the thread that calls the model or
+    where `device_type` says so from one of the graph's. A function returns 0, or anything else after it has filled
+    `error`; then the call of the model fails with GNNC_COLLECTIVE_ERROR and a message that names the step. It must
+    come back in the end: noticing that a rank is gone, or waits for too long, is up to it. After a failure the ranks
+    are no longer in step, and the graph may only be freed. */
 typedef struct gnnc_collectives {
   uint32_t struct_size; /**< sizeof(gnnc_collectives) */
   int32_t rank, size;   /**< 0 <= rank < size */

@@ -87,7 +87,7 @@ LogicalResult PhaseRunner::fuse(const PassPhase &phase) {
 LogicalResult PhaseRunner::fuseLess(const PassPhase &phase) {
   const int64_t most = std::max(options.statements, kShort);
   int64_t length = options.target.lengthOfLongestKernel(*module);
-  if (length <= most)
+  if (length <= most || options.statements <= kLeastStatements)
     return success();
   // What else happens was remarked the first time.
   std::optional<ScopedDiagnosticHandler> withoutRemarks(

@@ -17,7 +17,7 @@ gnnc_status Preparation::run(const gnnc_graph_desc &desc, const PrepareFor &with
   if (with.part && !model.ranks)
     return fail(error, GNNC_UNSUPPORTED, "prepare_part: the model is for one process; compile it with --distributed");
   if (with.part)
-    if (gnnc_status status = agreement.read(*with.part, with.isPlanned))
+    if (gnnc_status status = agreement.read(*with.part, with.isPlanned, device != nullptr))
       return status;
   gnnc_status status = earlier ? earlier : describe(desc, with.part);
   // Ranks say that they have failed before they leave.

@@ -39,7 +39,7 @@ extern const char gnnc_ranks = 0;
 
 namespace gnnc::runtime {
 
-gnnc_status Agreement::read(const gnnc_part_desc &part, bool isPlanned) {
+gnnc_status Agreement::read(const gnnc_part_desc &part, bool isPlanned, bool isOnDevice) {
   if (part.struct_size != sizeof(gnnc_part_desc))
     return fail(error, GNNC_VERSION_MISMATCH, "part description: expected struct_size %zu, found %u",
                 sizeof(gnnc_part_desc), part.struct_size);
@@ -55,6 +55,9 @@ gnnc_status Agreement::read(const gnnc_part_desc &part, bool isPlanned) {
   if (with.device_type != 1 && with.device_type != 2)
     return fail(error, GNNC_INVALID_ARGUMENT, "collectives: expected device type 1 (host) or 2 (CUDA), found %d",
                 with.device_type);
+  if (with.device_type == 2 && !isOnDevice)
+    return fail(error, GNNC_INVALID_ARGUMENT,
+                "collectives: expected device type 1 (host), as the context is the CPU's, found 2 (CUDA)");
   if (!isPlanned && (!with.exchange || !with.gather || !with.gather_host))
     return fail(error, GNNC_INVALID_ARGUMENT, "collectives: '%s' is null",
                 !with.exchange ? "exchange"

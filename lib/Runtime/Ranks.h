@@ -47,7 +47,7 @@ public:
       : graph(graph), model(model), scratch(scratch), error(error) {}
 
   /// Who the ranks are. After a failure the others cannot be told.
-  GNNC_OF_PART gnnc_status read(const gnnc_part_desc &part, bool isPlanned);
+  GNNC_OF_PART gnnc_status read(const gnnc_part_desc &part, bool isPlanned, bool isOnDevice);
   /// Ranks have no capacities and no tuning.
   GNNC_OF_PART gnnc_status checkDesc(const gnnc_graph_desc &desc);
   /// After the graph's extents and functions are known. Without a part, the rank is alone.

@@ -20,7 +20,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 
 OK, COLLECTIVE_ERROR = 0, 7
 INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16

@@ -89,10 +89,10 @@ LogicalResult verifyUnit(Attribute value, Error error) {
 
 /// Whether a value is returned, as it is or seen as another type.
 bool isReturned(Value value) {
-  return llvm::any_of(value.getUsers(), [](Operation *user) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
     return user->hasTrait<OpTrait::IsTerminator>() ||
            (isa<mpdfg::ReshapeOp, mpdfg::SpreadOp, mpdfg::CollectOp, mpdfg::AwaitOp>(user) &&
-            llvm::any_of(user->getResults(), isReturned));
+            user->getOperand(0) == value && llvm::any_of(user->getResults(), isReturned));
   });
 }
 

@@ -240,7 +240,9 @@ llvm::json::Array programs(ModuleOp module) {
       auto needed = [&](Value argument) {
         auto search = [&](auto &&self, Value value) -> bool {
           return llvm::any_of(value.getUsers(), [&](Operation *user) {
-            return mine(user) || (mpdfg::isView(user) && self(self, user->getResult(0)));
+            // A view is of its first operand; rows that an await waits for have been sent from others.
+            return mine(user) ||
+                   (mpdfg::isView(user) && user->getOperand(0) == value && self(self, user->getResult(0)));
           });
         };
         return search(search, argument);

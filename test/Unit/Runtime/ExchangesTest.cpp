@@ -200,9 +200,7 @@ TEST(ExchangesTest, AnAwaitSaysWhatFailed) {
       Tensor x("x", {count(part.own), kRowWidth}), values("values", {kTotals}, 1), total("total", {kTotals});
       Tensor received("received", {count(part.halo), kRowWidth}), seen("seen", {count(part.halo), kRowWidth});
       gnnc_binding inputs[] = {x.binding, values.binding}, outputs[] = {received.binding, seen.binding, total.binding};
-      // Twice: what has failed is not kept for the next run, which fails by itself.
-      for (int round = 0; round < 2 && rank == 0; ++round) {
-        error = {};
+      if (rank == 0) {
         EXPECT_EQ(api->run(context, graph, nullptr, inputs, 2, outputs, 3, nullptr, 0, nullptr, &error),
                   GNNC_COLLECTIVE_ERROR);
         EXPECT_STREQ(error.message, "forward: transfer node.send -> node.halo: exchange: waited 200 ms for rank 1");

@@ -108,6 +108,9 @@ TEST_F(RanksErrorTest, Arguments) {
   wrong.device_type = 3;
   expectAlone({sizeof(gnnc_part_desc), 0, nullptr, &wrong}, GNNC_INVALID_ARGUMENT,
               "collectives: expected device type 1 (host) or 2 (CUDA), found 3");
+  wrong.device_type = 2;
+  expectAlone({sizeof(gnnc_part_desc), 0, nullptr, &wrong}, GNNC_INVALID_ARGUMENT,
+              "collectives: expected device type 1 (host), as the context is the CPU's, found 2 (CUDA)");
   wrong.device_type = 1;
   int64_t halos[] = {int64_t(parts[0].halo.size()), 0};
   gnnc_row_counts counts[] = {{"node.halo", halos}};

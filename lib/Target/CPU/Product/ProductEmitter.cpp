@@ -14,8 +14,8 @@
 // RegisterTiles.h says which R and C. Rows are rows of a space, gathered rows, or the rows of one group (members of the
 // group's owner), so a row's address is computed once for each tile. An epilogue follows each few rows.
 //
-// One or two columns behind the last whole half register would take as many operations as eight. They are inner
-// products along k instead, of rows of x and columns of the weight, which are copied to lie together:
+// Up to four columns behind the last whole eight would take as many operations as eight. They are inner products along
+// k instead, of rows of x and columns of the weight, which are copied to lie together:
 //
 //   acc[R] = 0;  for each register of k: acc[r] += x[r][ks] * column[ks];  y[r][n] = sum over lanes of acc[r]
 //

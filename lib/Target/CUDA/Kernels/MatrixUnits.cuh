@@ -41,7 +41,8 @@ template <Operands Kind> GNNC_DEVICE void splitPair(const float (&x)[2], unsigne
   float begin[2], rest[2];
   high = narrowPair(x, H());
   widenPair(begin, high, static_cast<const H *>(nullptr));
-  GNNC_FOR(i, 2) rest[i] = fminf(x[i] - begin[i], Kind == Operands::BF16 ? 0x1p116f : 16.0f);
+  constexpr float kMost = Kind == Operands::BF16 ? 0x1p116f : 16.0f; // where the beginning is infinite
+  GNNC_FOR(i, 2) rest[i] = fmaxf(fminf(x[i] - begin[i], kMost), -kMost);
   low = narrowPair(rest, H());
 }
 
