@@ -10,6 +10,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -32,6 +33,8 @@ llvm::Expected<ReorderedGraph> ReorderedGraph::create(const SafetensorsFile &fil
   if (file.find("graph_ptr"))
     return graph.wrong("tensor 'graph_ptr': the nodes of a graph must stay together; give each node its graph as "
                        "tensor 'batch' instead");
+  if (llvm::Error error = graph.checkNames(options))
+    return std::move(error);
   if (llvm::Error error = graph.renumber(options))
     return std::move(error);
   for (const auto &[key, value] : file.metadata())
@@ -73,39 +76,68 @@ llvm::Error ReorderedGraph::renumber(const ReorderOptions &options) {
   return llvm::Error::success();
 }
 
-/// Whether the name is given for tensors of this kind.
-static bool isNamed(llvm::ArrayRef<std::string> names, const FileTensor &tensor) {
-  return llvm::is_contained(names, tensor.name);
+llvm::Error ReorderedGraph::checkNames(const ReorderOptions &options) const {
+  for (const auto *names : {&options.nodeTensors, &options.edgeTensors, &options.numberTensors, &options.wholeTensors})
+    for (const std::string &name : *names)
+      if (!file->find(name))
+        return wrong("expected a tensor '" + name + "', as the options name it, found none of that name");
+  return llvm::Error::success();
+}
+
+/// Integers that are no numbers of nodes: what each node or edge is.
+static bool isOfClasses(llvm::StringRef name) {
+  return name == kOrder || name == "batch" || name == "y" || name.ends_with("_y") || name.ends_with("label") ||
+         name.ends_with("type");
+}
+
+llvm::Expected<ReorderedGraph::Role> ReorderedGraph::roleOf(const FileTensor &tensor,
+                                                            const ReorderOptions &options) const {
+  llvm::StringRef name = tensor.name;
+  auto isNamed = [&](llvm::ArrayRef<std::string> names) { return llvm::is_contained(names, tensor.name); };
+  bool isNumbersByName = name.ends_with("edge_index") || name.ends_with("_idx");
+  Role role{name == kOrder || isNamed(options.nodeTensors), isNamed(options.edgeTensors),
+            isNumbersByName || isNamed(options.numberTensors)};
+  bool isWhole = isNamed(options.wholeTensors);
+  if (role.ofNodes + role.ofEdges + isWhole > 1)
+    return wrong("tensor '" + name +
+                 "': expected rows of nodes, of edges or of neither, found it named for two of them");
+  int64_t rows = tensor.shape.empty() ? -1 : tensor.shape[0], edges = int64_t(old.src.size());
+  for (auto [named, count, what] :
+       {std::tuple(role.ofNodes, old.nodes, "nodes"), std::tuple(role.ofEdges, edges, "edges")})
+    if (named && rows != count)
+      return wrong("tensor '" + name + "': expected a row for each of " + llvm::Twine(count) + " " + what +
+                   ", found shape " + formatShape(tensor.shape));
+  bool isInteger = tensor.type == ElementType::I32 || tensor.type == ElementType::I64;
+  // A list of nodes may be as long as there are nodes; the ends of a relation are two rows.
+  bool isList = isNumbersByName || (role.isNumbers && tensor.shape.size() != 1);
+  if (role.ofNodes || role.ofEdges || isWhole || isList)
+    return role;
+  if (isInteger && !role.isNumbers && !isOfClasses(name))
+    return wrong("tensor '" + name + "': expected integers whose meaning is known, found " + tensor.typeName +
+                 " of shape " + formatShape(tensor.shape) +
+                 "; say what they are with --model, --numbers, --nodes, --edges or --whole");
+  role.ofNodes = rows == old.nodes;
+  role.ofEdges = rows == edges && !role.ofNodes;
+  if (role.ofNodes && rows == edges && !edgeOrder.empty())
+    return wrong("tensor '" + name + "': expected fewer or more edges than nodes, found " + llvm::Twine(old.nodes) +
+                 " of both; say of which it has rows");
+  return role;
 }
 
 llvm::Error ReorderedGraph::place(const FileTensor &tensor, const ReorderOptions &options) {
   llvm::StringRef name = tensor.name;
-  bool ofNodes = name == kOrder || isNamed(options.nodeTensors, tensor), ofEdges = isNamed(options.edgeTensors, tensor);
-  if (ofNodes && ofEdges)
-    return wrong("tensor '" + name + "': expected rows of nodes or of edges, found it named for both");
-  int64_t rows = tensor.shape.empty() ? -1 : tensor.shape[0], edges = int64_t(old.src.size());
-  for (auto [named, count, what] : {std::tuple(ofNodes, old.nodes, "nodes"), std::tuple(ofEdges, edges, "edges")})
-    if (named && rows != count)
-      return wrong("tensor '" + name + "': expected a row for each of " + llvm::Twine(count) + " " + what +
-                   ", found shape " + formatShape(tensor.shape));
-  if (!ofNodes && !ofEdges) {
-    if (name.ends_with("edge_index") || name.ends_with("_idx"))
-      return placeNumbers(tensor);
-    for (llvm::StringRef suffix : {"_indptr", "_indices", "_values"})
-      if (name.ends_with(suffix) && isSparse(name.drop_back(suffix.size())))
-        return suffix == "_indptr" ? placeSparseRows(name.drop_back(suffix.size())) : llvm::Error::success();
-    if (rows == old.nodes && rows == edges && !edgeOrder.empty())
-      return wrong("tensor '" + name + "': expected fewer or more edges than nodes, found " + llvm::Twine(old.nodes) +
-                   " of both; say of which it has rows");
-    ofNodes = rows == old.nodes;
-    ofEdges = rows == edges && !ofNodes;
-  }
-  if (ofNodes)
-    placeRows(tensor, oldNumbers);
-  else if (ofEdges && !edgeOrder.empty())
-    placeRows(tensor, edgeOrder);
-  else
+  for (llvm::StringRef suffix : {"_indptr", "_indices", "_values"})
+    if (name.ends_with(suffix) && isSparse(name.drop_back(suffix.size())))
+      return suffix == "_indptr" ? placeSparseRows(name.drop_back(suffix.size())) : llvm::Error::success();
+  llvm::Expected<Role> role = roleOf(tensor, options);
+  if (!role)
+    return role.takeError();
+  if (role->isNumbers)
+    return placeNumbers(tensor, *role);
+  llvm::ArrayRef<int32_t> order = orderOf(*role);
+  if (order.empty())
     return writer.addLike(tensor, tensor.data);
+  placeRows(tensor, order);
   return writer.addLike(tensor, memory.back().data());
 }
 
@@ -118,7 +150,7 @@ void ReorderedGraph::placeRows(const FileTensor &tensor, llvm::ArrayRef<int32_t>
   }
 }
 
-llvm::Error ReorderedGraph::placeNumbers(const FileTensor &tensor) {
+llvm::Error ReorderedGraph::placeNumbers(const FileTensor &tensor, const Role &role) {
   std::optional<std::vector<int32_t>> numbers = readNumbers(tensor);
   if (!numbers)
     return wrong("tensor '" + tensor.name + "': expected numbers of nodes as I32 or I64, found " +
@@ -132,6 +164,12 @@ llvm::Error ReorderedGraph::placeNumbers(const FileTensor &tensor) {
         return wrong("tensor '" + tensor.name + "': expected numbers of nodes from 0 to " + llvm::Twine(old.nodes - 1) +
                      ", found " + llvm::Twine(number));
       number = number < 0 ? number : newNumbers[number];
+    }
+    if (llvm::ArrayRef<int32_t> order = orderOf(role); !order.empty()) {
+      std::vector<int32_t> before = *numbers;
+      size_t columns = before.size() / order.size();
+      for (auto [row, from] : llvm::enumerate(order))
+        std::copy_n(before.begin() + from * columns, columns, numbers->begin() + row * columns);
     }
   }
   char *to = allocate(tensor);

@@ -112,8 +112,9 @@ struct BenchArguments {
 
 struct ReorderArguments {
   std::string graph, output; ///< no output: only what it would bring is printed
+  std::string model;         ///< empty: none says what tensors are
   std::string by = "metis";
-  std::vector<std::string> nodeTensors, edgeTensors;
+  std::vector<std::string> nodeTensors, edgeTensors, numberTensors, wholeTensors;
 };
 
 struct PartitionArguments {

@@ -378,14 +378,16 @@ static void addReorder(CLI::App &app, ReorderArguments &arguments) {
       "-o,--output", arguments.output,
       "File to write: all tensors and metadata, and node_order, the old number of each node; without it, "
       "only what the order would bring is printed");
-  command
-      ->add_option("--nodes", arguments.nodeTensors,
-                   "Tensors with a row for each node, where there are as many edges as nodes; separated by commas")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  command->add_option("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge")
-      ->delimiter(',')
-      ->allow_extra_args(false);
+  command->add_option("--model", arguments.model, "Compiled model: what its maps and inputs are");
+  auto addTensors = [&](const char *name, std::vector<std::string> &tensors, const char *what) {
+    command->add_option(name, tensors, what)->delimiter(',')->allow_extra_args(false);
+  };
+  addTensors("--nodes", arguments.nodeTensors,
+             "Tensors with a row for each node, where their number of rows does not say so; separated by commas");
+  addTensors("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge");
+  addTensors("--numbers", arguments.numberTensors,
+             "Tensors whose integers are numbers of nodes, as maps to nodes are; separated by commas");
+  addTensors("--whole", arguments.wholeTensors, "Tensors with rows of neither; separated by commas");
 }
 
 static void addPartition(CLI::App &app, PartitionArguments &arguments) {

@@ -14,8 +14,10 @@
 #include "Commands.h"
 #include "Files.h"
 #include "Report.h"
+#include "gnnc/Host/ModelFile.h"
 #include "gnnc/Support/OutputFile.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -48,6 +50,34 @@ void gnnc::printLocality(const EdgeList &edges, const EdgeList *after) {
   table.print(llvm::outs());
 }
 
+/// What a model says about the tensors of a graph, unless the arguments name them.
+static void askModel(const ModelInfo &model, const SafetensorsFile &file, ReorderOptions &options) {
+  ReorderOptions known = options;
+  auto add = [&](llvm::StringRef name, std::vector<std::string> &list) {
+    bool isNamed = llvm::is_contained(known.nodeTensors, name) || llvm::is_contained(known.edgeTensors, name) ||
+                   llvm::is_contained(known.numberTensors, name) || llvm::is_contained(known.wholeTensors, name);
+    if (!isNamed && file.find(name) && !llvm::is_contained(list, name))
+      list.push_back(name.str());
+  };
+  auto addRows = [&](llvm::StringRef name, llvm::StringRef space) {
+    add(name, space == "node" ? options.nodeTensors : space == "edge" ? options.edgeTensors : options.wholeTensors);
+  };
+  for (const MapInfo &map : model.maps) {
+    if (map.kind != "root")
+      continue;
+    bool isRelation = !file.find(map.name); // one tensor with a row for each of its maps
+    std::string tensor = isRelation ? llvm::StringRef(map.name).rsplit('.').first.str() : map.name;
+    if (map.to == "node")
+      add(tensor, options.numberTensors);
+    if (!isRelation)
+      addRows(tensor, map.from);
+    else if (map.to != "node")
+      add(tensor, options.wholeTensors);
+  }
+  for (const TensorInfo &input : model.inputs)
+    addRows(input.name, input.space.value_or(""));
+}
+
 int gnnc::runReorder(const ReorderArguments &arguments) {
   if (!arguments.output.empty()) {
     if (llvm::Error error = checkOverwriting({{"--output", arguments.output}}, {{"the graph", arguments.graph}}))
@@ -59,7 +89,14 @@ int gnnc::runReorder(const ReorderArguments &arguments) {
   if (!file)
     return fail(file.takeError());
   Stopwatch watch;
-  ReorderOptions options{*parseNodeOrderKind(arguments.by), arguments.nodeTensors, arguments.edgeTensors};
+  ReorderOptions options{*parseNodeOrderKind(arguments.by), arguments.nodeTensors, arguments.edgeTensors,
+                         arguments.numberTensors, arguments.wholeTensors};
+  if (!arguments.model.empty()) {
+    llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
+    if (!model)
+      return fail(model.takeError());
+    askModel(model->info(), *file, options);
+  }
   llvm::Expected<ReorderedGraph> graph = ReorderedGraph::create(*file, options);
   if (!graph)
     return fail(graph.takeError());

@@ -7,12 +7,14 @@
 //
 // Gives the nodes of a graph file new numbers. Every tensor and all metadata are kept:
 //
-// * `edge_index` and other `…edge_index` [2, M], and `…_idx` [M]: numbers of nodes (-1 stays) become the new ones.
+// * `edge_index` and other `…edge_index` [2, M], `…_idx` [M], and what is named: numbers of nodes (-1 stays) become the
+//   new ones.
 // * Tensors with a row for each node, and `x_indptr`, `x_indices`, `x_values` with rows of nodes: rows move.
-// * If `edge_index` is sorted by its second row, so is the result (by the first row within); then tensors with a row
+// * If `edge_index` is sorted by its second row, so is the result (by the first row within). Then tensors with a row
 // for
-//   each edge move likewise. Otherwise edges stay where they are.
-// * The rest stays as it is.
+//   each edge move likewise; otherwise edges stay where they are.
+// * The rest stays as it is. Other integers than `batch`, `y`, `label` and types may be numbers of nodes: a file that
+//   has some is refused, unless it is said of each what it is.
 //
 // The result also has `node_order` [N]: the old number of each node. A file that has one already gets that of the first
 // file, so that a result can always be brought back to where it came from.
@@ -31,8 +33,12 @@ namespace gnnc {
 
 struct ReorderOptions {
   NodeOrderKind kind = NodeOrderKind::Metis;
-  /// Tensors, by name, of which it cannot be told whether they have rows of nodes or of edges (as many edges as nodes).
+  /// Tensors, by name, with a row for each node or each edge.
   std::vector<std::string> nodeTensors, edgeTensors;
+  /// Those whose integers are numbers of nodes: maps that lead to nodes, from other spaces too, and relations [2, M].
+  std::vector<std::string> numberTensors;
+  /// Those that have rows of neither.
+  std::vector<std::string> wholeTensors;
 };
 
 /// A graph with its nodes in another order. Points into the file it was made from.
@@ -55,7 +61,18 @@ private:
 
   llvm::Error renumber(const ReorderOptions &options);
   llvm::Error place(const FileTensor &tensor, const ReorderOptions &options);
-  llvm::Error placeNumbers(const FileTensor &tensor);
+  /// Whether a tensor has rows of nodes or of edges, or its integers are numbers of nodes.
+  struct Role {
+    bool ofNodes = false, ofEdges = false, isNumbers = false;
+  };
+  llvm::Expected<Role> roleOf(const FileTensor &tensor, const ReorderOptions &options) const;
+  llvm::Error checkNames(const ReorderOptions &options) const;
+  llvm::Error placeNumbers(const FileTensor &tensor, const Role &role);
+  llvm::ArrayRef<int32_t> orderOf(const Role &role) const {
+    return role.ofNodes   ? llvm::ArrayRef(oldNumbers)
+           : role.ofEdges ? llvm::ArrayRef(edgeOrder)
+                          : llvm::ArrayRef<int32_t>();
+  }
   /// Whether NAME_indptr and NAME_indices are rows of nodes.
   bool isSparse(llvm::StringRef name) const;
   llvm::Error placeSparseRows(llvm::StringRef name);

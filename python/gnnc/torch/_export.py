@@ -301,7 +301,9 @@ def build(
         if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
             raise
         try:
-            check_arrangement(export_program(model, args, kwargs, moves=True, inner=True))
+            program = export_program(model, args, kwargs, moves=True, inner=True)
+            give_floats(program)
+            check_arrangement(program)
         except Arrangement as found:
             found.refusal = refusal
             raise

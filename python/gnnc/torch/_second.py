@@ -25,6 +25,7 @@ from torch.utils import _pytree as pytree
 from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
+from ._integers import give_floats
 
 if TYPE_CHECKING:
     from ._executor import Bound, Executor
@@ -110,6 +111,7 @@ class _Compiled:
         args, kwargs = example.arguments()
         with _mode(pull_back.module, example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
+        give_floats(program)  # as calls do, whose cotangents of integers and truth values are floats
         leaves, cotangents = _examples(program, example)
         graph, self.used, self.names = _trace(program, example, of, leaves, cotangents)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)

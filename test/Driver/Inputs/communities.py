@@ -1,4 +1,5 @@
-"""Writes a graph of 16384 nodes in communities of 256 whose numbers are shuffled: communities.py FILE.
+"""Writes a graph of 16384 nodes in communities of 256 whose numbers are shuffled: communities.py FILE [--maps].
+--maps: with a map from nodes to nodes, and a relation of them.
 
 With --compare FIRST SECOND GRAPH: whether the outputs y in SECOND, of GRAPH, are those in FIRST, each node's in its new row
 by GRAPH's node_order."""
@@ -50,4 +51,7 @@ tensors = {
     "x": ("F32", [nodes, 4], array.array("f", rows)),
     "e": ("F32", [len(edges), 4], array.array("f", weights)),
 }
+if "--maps" in sys.argv:
+    far = array.array("i", (numbers.randrange(nodes) for _ in range(2 * nodes)))
+    tensors |= {"next": ("I32", [nodes], array.array("i", shuffled)), "friend": ("I32", [2, nodes], far)}
 tensorfile.write(sys.argv[1], nodes, tensors)

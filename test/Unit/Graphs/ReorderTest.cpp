@@ -41,14 +41,20 @@ protected:
 
   void sortEdges() { edges = {2, 2, 1, 1, 2, 3, /*dst*/ 0, 1, 2, 2, 2, 2}; }
 
-  std::string error(ReorderOptions options = {NodeOrderKind::Degree, {}, {}}) {
+  static ReorderOptions byDegree() {
+    ReorderOptions options;
+    options.kind = NodeOrderKind::Degree;
+    return options;
+  }
+
+  std::string error(ReorderOptions options = byDegree()) {
     llvm::cantFail(writer.write(file.name()));
     SafetensorsFile open = llvm::cantFail(SafetensorsFile::open(file.name()));
     auto graph = ReorderedGraph::create(open, options);
     return graph ? "" : llvm::toString(graph.takeError());
   }
 
-  SafetensorsFile reorder(ReorderOptions options = {NodeOrderKind::Degree, {}, {}}) {
+  SafetensorsFile reorder(ReorderOptions options = byDegree()) {
     llvm::cantFail(writer.write(file.name()));
     SafetensorsFile open = llvm::cantFail(SafetensorsFile::open(file.name()));
     llvm::cantFail(llvm::cantFail(ReorderedGraph::create(open, options)).write(result.name()));
@@ -118,9 +124,39 @@ TEST_F(Reorder, AsksWhereEdgesAreAsManyAsNodes) {
   llvm::cantFail(writer.add("edge_index", ElementType::I32, {2, 4}, four.data()));
   llvm::cantFail(writer.add("x", ElementType::F32, {4}, x.data()));
   EXPECT_NE(error().find("tensor 'x': expected fewer or more edges than nodes, found 4 of both"), std::string::npos);
-  EXPECT_EQ(error({NodeOrderKind::Degree, {"x"}, {}}), "");
-  EXPECT_EQ(error({NodeOrderKind::Degree, {}, {"x"}}), "");
-  EXPECT_NE(error({NodeOrderKind::Degree, {"x"}, {"x"}}).find("found it named for both"), std::string::npos);
+  ReorderOptions asNodes = byDegree(), asEdges = byDegree(), asBoth = byDegree(), asNeither = byDegree();
+  asNodes.nodeTensors = asBoth.nodeTensors = {"x"};
+  asEdges.edgeTensors = asBoth.edgeTensors = {"x"};
+  asNeither.wholeTensors = {"x"};
+  EXPECT_EQ(error(asNodes), "");
+  EXPECT_EQ(error(asEdges), "");
+  EXPECT_NE(error(asBoth).find("found it named for two of them"), std::string::npos);
+  EXPECT_EQ(read<float>(reorder(asNeither), "x"), x);
+}
+
+/// Maps and relations that lead to nodes, from nodes too.
+TEST_F(Reorder, RenumbersMapsToNodes) {
+  std::vector<int32_t> next{1, 2, 3, 0}, event{3, 0, 3}, friends{0, 1, 2, /*dst*/ 3, 3, 1}, tint{7, 8, 9, 5};
+  llvm::cantFail(writer.add("edge_index", ElementType::I32, {2, 6}, edges.data()));
+  llvm::cantFail(writer.add("next", ElementType::I32, {4}, next.data()));
+  llvm::cantFail(writer.add("event", ElementType::I32, {3}, event.data()));
+  llvm::cantFail(writer.add("friend", ElementType::I32, {2, 3}, friends.data()));
+  llvm::cantFail(writer.add("tint", ElementType::I32, {4}, tint.data()));
+  ReorderOptions options = byDegree();
+  options.numberTensors = {"next", "event", "friend"};
+  EXPECT_NE(error(options).find("tensor 'tint': expected integers whose meaning is known, found I32 of shape [4]; say "
+                                "what they are with --model, --numbers, --nodes, --edges or --whole"),
+            std::string::npos);
+  options.nodeTensors = {"tint"};
+  // The order is 2 0 1 3, so the new numbers are 1 2 0 3.
+  SafetensorsFile found = reorder(options);
+  EXPECT_EQ(read<int32_t>(found, "next"), (std::vector<int32_t>{3, 2, 0, 1}));
+  EXPECT_EQ(read<int32_t>(found, "event"), (std::vector<int32_t>{3, 1, 3}));
+  EXPECT_EQ(read<int32_t>(found, "friend"), (std::vector<int32_t>{1, 2, 0, 3, 3, 2}));
+  EXPECT_EQ(read<int32_t>(found, "tint"), (std::vector<int32_t>{9, 7, 8, 5}));
+  options.wholeTensors = {"none"};
+  EXPECT_NE(error(options).find("expected a tensor 'none', as the options name it, found none of that name"),
+            std::string::npos);
 }
 
 TEST_F(Reorder, SaysWhatIsWrong) {
