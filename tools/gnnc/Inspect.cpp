@@ -338,6 +338,9 @@ int gnnc::runInspect(const InspectArguments &arguments) {
       return fail(std::move(error));
     return ExitOk;
   }
+  if (!arguments.measured.empty())
+    return fail(llvm::createStringError("--measured: expected a folder of parts as --graph, or --extents, found '" +
+                                        arguments.graph + "'"));
   Plans plans;
   if (!arguments.graph.empty()) {
     llvm::Expected<SafetensorsFile> file = SafetensorsFile::open(arguments.graph);

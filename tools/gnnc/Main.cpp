@@ -22,6 +22,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cmath>
 #include <sstream>
 
 using namespace gnnc;
@@ -37,6 +38,24 @@ static std::string checkSeed(const std::string &text) {
   uint64_t seed;
   return llvm::StringRef(text).getAsInteger(10, seed) ? "expected a number from 0 to 2^64-1, found '" + text + "'" : "";
 }
+
+/// CLI11's own checks let NaN pass, and print the largest number of all.
+static CLI::Validator numberFrom(double least, double most = INFINITY) {
+  std::ostringstream range;
+  range << "from " << least;
+  if (std::isfinite(most))
+    range << " to " << most;
+  auto check = [=, range = range.str()](const std::string &text) -> std::string {
+    double number;
+    bool isRight =
+        CLI::detail::lexical_cast(text, number) && std::isfinite(number) && number >= least && number <= most;
+    return isRight ? "" : "expected a number " + range + ", found '" + text + "'";
+  };
+  return CLI::Validator(check, range.str());
+}
+
+/// Of links and ranks, in GB/s and GFLOP/s.
+constexpr double kLeastSpeed = 1e-6;
 
 static CLI::Option *addDefines(CLI::App &command, CompileArguments &arguments) {
   return command
@@ -108,7 +127,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
           "--operations-per-byte", arguments.operationsPerByte,
           "With --distributed: operations that ranks do again rather than send a byte more to each other. 0: "
           "rows are sent as they are read. By default 256, as for GPUs of one machine; more where links are slower")
-      ->check(CLI::NonNegativeNumber)
+      ->check(numberFrom(0))
       ->needs(distributed);
   command
       ->add_option("--fixed", arguments.fixed,
@@ -151,7 +170,7 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                    "Approximate limit on the statements of a kernel. Where fusion would exceed it, there are several "
                    "kernels with intermediate values in memory: for twice the statements, compilers take more than "
                    "twice the time")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 40))
       ->capture_default_str();
   command->add_flag("--remarks", arguments.remarks,
                     "Print to standard error what each optimisation did or declined to do, and why");
@@ -327,13 +346,13 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
           ->delimiter(',')
           ->excludes(graph);
   command->add_option("--ranks", arguments.ranks, "How many ranks have such a part")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1 << 20))
       ->capture_default_str()
       ->needs(extents);
   std::vector<CLI::Option *> ofParts;
   auto addSpeed = [&](const char *name, double &value, const char *text) {
     ofParts.push_back(command->add_option(name, value, text)
-                          ->check(name == llvm::StringRef("--latency") ? CLI::NonNegativeNumber : CLI::PositiveNumber)
+                          ->check(name == llvm::StringRef("--latency") ? numberFrom(0) : numberFrom(kLeastSpeed))
                           ->capture_default_str());
   };
   addSpeed("--link", arguments.machine.link, "GB/s that a rank sends, and receives at the same time");
@@ -453,7 +472,7 @@ static void addTune(CLI::App &app, TuneArguments &arguments) {
   addThreads(*command, arguments.threads);
   addProgram(*command, arguments.program);
   command->add_option("--seconds", arguments.seconds, "Time to spend on each choice")
-      ->check(CLI::Range(0.001, 3600.0))
+      ->check(numberFrom(0.001, 3600))
       ->capture_default_str();
 }
 

@@ -79,6 +79,7 @@ private:
     if (occurrences)
       context.observer = &observer.emplace(context, *occurrences);
     context.training = training;
+    context.isIncomplete = isIncomplete;
     Elaborator elaborator(context, assumedSize);
     function(elaborator);
     called.insert(elaborator.called().begin(), elaborator.called().end());

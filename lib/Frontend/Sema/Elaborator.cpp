@@ -85,6 +85,8 @@ std::optional<ModelSpec> Elaborator::run(const Module &module, const ast::ModelD
   for (const ast::Name &name : values.inputs())
     if (!expressions.usesInput(name.text))
       diagnostics.warning(name.loc, "input '" + name.text + "' is not used");
+  if (builder.spec().outputs.empty() && context.isIncomplete)
+    return std::nullopt;
   if (builder.spec().outputs.empty())
     return error(model.name.loc, "model '" + model.name.text +
                                      "' has no output; expected a statement 'output name = "

@@ -37,6 +37,12 @@ static std::optional<std::string> readFile(const std::string &path) {
   return (*buffer)->getBuffer().str();
 }
 
+/// Why a file cannot be read, as far as the file system says.
+static std::string reasonAgainst(const std::string &path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  return buffer ? "" : ": " + buffer.getError().message();
+}
+
 static std::string normalize(StringRef path) {
   llvm::SmallString<128> result(path);
   llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
@@ -91,7 +97,8 @@ const Module *Modules::resolve(const ast::Import &import, const Module &from) {
   if (!modules.count(key)) {
     text = inputs.readFile ? inputs.readFile(key) : readFile(key);
     if (!text) {
-      diagnostics.error(import.name.loc, "cannot read '" + key + "'");
+      std::string shown = key.empty() ? "." : key;
+      diagnostics.error(import.name.loc, "cannot read '" + shown + "'" + reasonAgainst(shown));
       return nullptr;
     }
   }
