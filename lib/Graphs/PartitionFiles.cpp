@@ -362,6 +362,9 @@ llvm::Error PartitionedGraph::checkNames(const PartitionOptions &options) const 
   for (const std::string &name : options.whole)
     if (auto role = roles.find(name); role == roles.end() || role->second.kind != Kind::Whole)
       return wrong("--whole: expected a tensor that is no map, found '" + name + "'");
+  for (const auto &[tensor, name] : options.ofHalo)
+    if (file->find(name))
+      return wrong("tensor '" + name + "': expected none of that name, which the parts need");
   for (const auto &[name, begins] : rowPointers)
     if (file->find(name + ".entry.global"))
       return wrong("tensor '" + name + ".entry.global': expected none of that name, which the parts need");
@@ -402,6 +405,7 @@ llvm::Expected<PartitionedGraph> PartitionedGraph::create(const SafetensorsFile 
     return std::move(error);
   if (llvm::Error error = graph.checkNames(options))
     return std::move(error);
+  graph.ofHalo = options.ofHalo;
   if (llvm::Error error = graph.chooseAlong(options))
     return std::move(error);
   llvm::Expected<GraphPartition> parted = GraphPartition::create(*graph.graph, options.parts, options.kind);

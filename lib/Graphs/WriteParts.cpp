@@ -44,8 +44,9 @@ public:
     return writer.add(like.name, ElementType::I64, shape, wide.data());
   }
   /// Rows of `from`, which has as many as its first axis says.
-  llvm::Error addRows(const FileTensor &from, llvm::ArrayRef<int32_t> rows) {
+  llvm::Error addRows(const FileTensor &from, llvm::ArrayRef<int32_t> rows, const std::string &name) {
     FileTensor cut = from;
+    cut.name = name;
     size_t bytes = from.shape[0] ? size_t(from.bytes() / from.shape[0]) : 0;
     cut.shape[0] = int64_t(rows.size());
     cut.elements = from.shape[0] ? from.elements / from.shape[0] * cut.shape[0] : 0;
@@ -114,8 +115,12 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
         return part.writer.addLike(tensor, tensor.data);
       case Kind::Extent: // of the whole graph: metadata has the part's
         return llvm::Error::success();
-      case Kind::Rows:
-        return part.addRows(tensor, parted->own(role.number, rank));
+      case Kind::Rows: {
+        if (auto name = ofHalo.find(tensor.name); name != ofHalo.end())
+          if (llvm::Error e = part.addRows(tensor, parted->part(role.number, rank).halo, name->second))
+            return e;
+        return part.addRows(tensor, parted->own(role.number, rank), tensor.name);
+      }
       case Kind::Map: {
         std::vector<int32_t> targets = parted->localTargets(role.number, rank);
         return part.addTargets(tensor, {int64_t(targets.size())}, targets);
@@ -149,7 +154,7 @@ llvm::Error PartitionedGraph::writePart(llvm::StringRef path, int rank, llvm::St
         for (int32_t row : parted->own(role.number, rank))
           for (int32_t i = begins[size_t(row)]; i < begins[size_t(row) + 1]; ++i)
             entries.push_back(i);
-        return part.addRows(tensor, entries);
+        return part.addRows(tensor, entries, tensor.name);
       }
       }
       llvm_unreachable("unknown kind of tensor");

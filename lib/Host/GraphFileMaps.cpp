@@ -125,7 +125,7 @@ void BoundGraph::addIndex(const MapInfo &map, const FileTensor &tensor, int64_t 
 llvm::Error BoundGraph::bindMap(const MapInfo &map) {
   if (!map.source.empty())
     return bindComputedMap(map);
-  if (isOfOtherRanks(map.name)) {
+  if (isOfOtherRanks(map.name) || isOfOtherRanks(map.from)) {
     static const int64_t none = 0;
     indices.push_back({map.name.c_str(), &none, 0, 64, GNNC_INDEX_EACH});
     return llvm::Error::success();

@@ -16,6 +16,7 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <map>
+#include <numeric>
 
 using namespace mlir;
 using namespace gnnc;
@@ -146,6 +147,16 @@ Error Materialiser::computeSpace(SpaceOp space) {
         kept.push_back(i);
     graph.extents[name] = kept.size();
     members[name] = std::move(kept);
+    return Error::success();
+  }
+
+  case SpaceKind::Share: {
+    if (Error error = needSpace(*space.getBase()))
+      return error;
+    bool isFirst = !root.collectives || root.collectives->rank() == 0;
+    members[name].resize(isFirst ? graph.extent(*space.getBase()) : 0);
+    std::iota(members[name].begin(), members[name].end(), int64_t(0));
+    graph.extents[name] = members[name].size();
     return Error::success();
   }
 

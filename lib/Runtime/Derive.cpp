@@ -45,7 +45,7 @@ gnnc_status Topology::deriveFilter(int64_t space) {
   const int64_t *pair = model.list(record.mapsAt);
   Targets left = targets(pair[0]), right = targets(pair[1]);
   int64_t base = extents[record.base], count = 0;
-  bool equal = record.equal != 0;
+  bool equal = isEqualWanted(record);
   for (int64_t i = 0; i < base; ++i)
     count += (left[i] == right[i]) == equal;
   int32_t *members = memory.array<int32_t>(count);

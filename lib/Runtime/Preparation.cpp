@@ -16,9 +16,11 @@ using namespace table;
 gnnc_status Preparation::run(const gnnc_graph_desc &desc, const PrepareFor &with, gnnc_status earlier) {
   if (with.part && !model.ranks)
     return fail(error, GNNC_UNSUPPORTED, "prepare_part: the model is for one process; compile it with --distributed");
-  if (with.part)
+  if (with.part) {
     if (gnnc_status status = agreement.read(*with.part, with.isPlanned, device != nullptr))
       return status;
+    topology.rank = graph.ranks.rank;
+  }
   gnnc_status status = earlier ? earlier : describe(desc, with.part);
   // Ranks say that they have failed before they leave.
   if (model.ranks)

@@ -67,6 +67,7 @@ public:
   Memory &memory;
   gnnc_error *error;
   cuda::GraphBuilder *builder;
+  int32_t rank = 0; ///< whose part it is
   int64_t *extents = nullptr;
   SpaceData *spaces = nullptr;
   MapData *maps = nullptr;
@@ -109,6 +110,9 @@ private:
   gnnc_status deriveSpace(int64_t space);
   gnnc_status deriveMap(int64_t map);
   gnnc_status deriveFilter(int64_t space);
+  bool isEqualWanted(const table::SpaceRec &filter) const {
+    return filter.equal == table::kOnFirstRank ? rank == 0 : filter.equal != 0;
+  }
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);

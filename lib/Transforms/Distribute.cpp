@@ -119,7 +119,7 @@ LogicalResult Distributor::distribute(ReduceOp op) {
   FlatSymbolRefAttr along = op.getAlongAttr();
   bool combines = isDivided(x) && !isDivided(op.getResult());
   bool chooses = op.getKind() == ReduceKind::Max || op.getKind() == ReduceKind::Min;
-  if (!leavesRank(along) && !combines && !(chooses && !isInOrder(spaceOf(x))))
+  if (!leavesRank(along) && !combines && !(chooses && !maps.isInOrder(spaceOf(x))))
     return success();
   OpBuilder b(op);
   Location loc = op.getLoc();
@@ -157,7 +157,7 @@ LogicalResult Distributor::distribute(ReduceOp op) {
 LogicalResult Distributor::distribute(NormOp op) {
   FlatSymbolRefAttr along = op.getAlongAttr();
   Value x = op.getInput();
-  if (!isDivided(x) || (!leavesRank(along) && along != all && maps.isDivided(maps.map(along).getToAttr())))
+  if (!leavesRank(along) && (!isDivided(x) || (along != all && maps.isDivided(maps.map(along).getToAttr()))))
     return success();
   OpBuilder b(op);
   Value made = softmax(b, op.getLoc(), x, along);

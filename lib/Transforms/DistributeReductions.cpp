@@ -42,6 +42,8 @@ Value Distributor::sum(OpBuilder &b, Location loc, Value x, Map along) {
     auto [first, second] = halvesOf(maps.map(along));
     return sum(b, loc, sum(b, loc, x, first), second);
   }
+  if (maps.isAbsent(along))
+    return sumAbsent(b, loc, x, along);
   Value local = r.reduce(ReduceKind::Sum, x, along, typeWhere(function, along, x.getType()));
   if (maps.isRemote(along))
     return bringBack(b, loc, local);
@@ -54,6 +56,8 @@ Value Distributor::degree(OpBuilder &b, Location loc, Map along, Type element) {
     auto [first, second] = halvesOf(map);
     return sum(b, loc, degree(b, loc, first, element), second);
   }
+  if (maps.isAbsent(along))
+    return degreeAbsent(b, loc, along, element);
   Value local = DegreeOp::create(b, loc, typeWhere(function, along, RankedTensorType::get({}, element)), along);
   if (maps.isRemote(along))
     return bringBack(b, loc, local);
@@ -91,6 +95,8 @@ Value Distributor::largestOrNone(OpBuilder &b, Location loc, ReduceKind kind, Va
     auto [first, second] = halvesOf(maps.map(along));
     return largestOrNone(b, loc, kind, largestOrNone(b, loc, kind, x, first), second);
   }
+  if (maps.isAbsent(along))
+    return largestOrNoneAbsent(b, loc, kind, x, along);
   Value local = orNone(countOf(along), r.reduce(kind, x, along, typeWhere(function, along, x.getType())));
   if (!maps.isRemote(along))
     return isDivided(x) && !isDivided(local) ? combine(b, loc, kind, local) : local;

@@ -173,6 +173,8 @@ Value Distributor::move(OpBuilder &b, Location loc, Value x, Map along, FloatAtt
          second = cast<FlatSymbolRefAttr>(map.getPartsAttr()[1]);
     return move(b, loc, move(b, loc, x, second, fill), first, fill);
   }
+  if (maps.isAbsent(along))
+    return moveAbsent(b, loc, x, along, fill);
   if (maps.isRemote(along))
     x = exchange(x);
   else if (!isDivided(x) && maps.isDivided(map.getFromAttr()))

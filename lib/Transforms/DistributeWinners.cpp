@@ -37,29 +37,8 @@ static SmallVector<int64_t> onesFor(Value value) {
   return SmallVector<int64_t>(getFeatureShape(value.getType()).size(), 1);
 }
 
-/// Whether a number is the largest, which is not a number if one of them is none.
-static Value isSame(Rules &r, Value value, Value largest) {
+Value Distributor::isSame(Rules &r, Value value, Value largest) {
   return r.select(r.binary(BinaryKind::Ne, value, value), r.number(1, value), r.binary(BinaryKind::Eq, value, largest));
-}
-
-bool Distributor::isInOrder(FlatSymbolRefAttr name) {
-  SpaceOp space = maps.space(name);
-  auto isSpaceInOrder = [&](Attribute of) { return isInOrder(cast<FlatSymbolRefAttr>(of)); };
-  switch (space.getKind()) {
-  case SpaceKind::Root:
-  case SpaceKind::Static:
-    return true;
-  case SpaceKind::Filter:
-    return isInOrder(space.getBaseAttr());
-  case SpaceKind::Union:
-    return llvm::all_of(space.getPartsAttr(), isSpaceInOrder);
-  case SpaceKind::Distinct: // Elements of other ranks come last.
-    return llvm::all_of(space.getMapsAttr(), [&](Attribute of) {
-      auto map = cast<FlatSymbolRefAttr>(of);
-      return !maps.isRemote(map) && isInOrder(maps.map(map).getToAttr());
-    });
-  }
-  llvm_unreachable("unknown space kind");
 }
 
 SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
@@ -70,7 +49,7 @@ SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
   // Places of what it is made of.
   SmallVector<SmallVector<Value>> parts;
   auto need = [&](FlatSymbolRefAttr of) { parts.push_back(placesOf(of, element)); };
-  if (space.getKind() == SpaceKind::Filter)
+  if (space.getKind() == SpaceKind::Filter || space.getKind() == SpaceKind::Share)
     need(space.getBaseAttr());
   if (space.getKind() == SpaceKind::Union)
     for (Attribute part : space.getPartsAttr())
@@ -98,6 +77,7 @@ SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
     break;
   }
   case SpaceKind::Filter:
+  case SpaceKind::Share:
     for (Value number : parts.front())
       made.push_back(r.broadcast(number, maps.inclusionOf(space), typeOf({})));
     break;
@@ -171,6 +151,8 @@ Distributor::Winner Distributor::winnerOf(OpBuilder &b, Location loc, ReduceKind
     auto half = [&](size_t i) { return cast<FlatSymbolRefAttr>(map.getPartsAttr()[i]); };
     return winnerOf(b, loc, kind, winnerOf(b, loc, kind, members, half(0)), half(1));
   }
+  if (along != all && maps.isAbsent(along))
+    return winnerAbsent(b, loc, kind, members, along);
   Rules r(b, loc);
   Winner here = winnerHere(b, loc, kind, members, along), winner;
   BinaryKind larger = kind == ReduceKind::Max ? BinaryKind::Maximum : BinaryKind::Minimum;
@@ -222,7 +204,7 @@ Distributor::Winner Distributor::winnerOf(OpBuilder &b, Location loc, ReduceKind
 Value Distributor::largestWithWinner(OpBuilder &b, Location loc, ReduceKind kind, Value x, Map along) {
   Rules r(b, loc);
   SmallVector<Value> where = placesOf(spaceOf(x), elementOf(x));
-  Winner winner = winnerOf(b, loc, kind, {x, x, where, isInOrder(spaceOf(x))}, along);
+  Winner winner = winnerOf(b, loc, kind, {x, x, where, maps.isInOrder(spaceOf(x))}, along);
   Value best = DeriveAsOp::create(b, loc, winner.value.getType(), winner.value, winner.gradient);
   return r.select(countMembers(b, loc, x, along), best, r.number(0, best));
 }

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the distribute pass does with one function: operation by operation (Distribute.cpp), with the rows that come
-// from other ranks (DistributeRows.cpp), what is made of members of several ranks (DistributeReductions.cpp) and which
-// of them is the largest (DistributeWinners.cpp).
+// from other ranks (DistributeRows.cpp), what is made of members of several ranks (DistributeReductions.cpp), which of
+// them is the largest (DistributeWinners.cpp), and what moves along maps that no rank can have (DistributeAbsent.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace gnnc {
+namespace mpdfg {
+class Rules;
+} // namespace mpdfg
 
 class Distributor {
 public:
@@ -61,7 +64,9 @@ private:
   mlir::FlatSymbolRefAttr spaceOf(Value value) { return mpdfg::getResidency(value.getType()); }
   bool isDivided(Value value) { return maps.isDivided(spaceOf(value)); }
   /// Whether a map leads to elements of other ranks, or through them.
-  bool leavesRank(Map along) { return along != all && (maps.isRemote(along) || maps.isThroughHalo(along)); }
+  bool leavesRank(Map along) {
+    return along != all && (maps.isRemote(along) || maps.isThroughHalo(along) || maps.isAbsent(along));
+  }
   mlir::RankedTensorType typeOn(mlir::FlatSymbolRefAttr space, mlir::Type like) {
     return mpdfg::getTensorOn(space, mlir::ShapedType::kDynamic, mpdfg::getFeatureShape(like),
                               mlir::cast<mlir::RankedTensorType>(like).getElementType());
@@ -132,12 +137,26 @@ private:
   };
   /// Where elements come in the whole graph's order: lists of numbers, the first of which decides.
   llvm::SmallVector<Value> placesOf(mlir::FlatSymbolRefAttr space, mlir::Type element);
-  /// Whether the numbers of a rank's own elements rise as their places do.
-  bool isInOrder(mlir::FlatSymbolRefAttr space);
+  /// Whether a number is the largest, which is not a number if one of them is none.
+  static Value isSame(mpdfg::Rules &r, Value value, Value largest);
   Winner winnerHere(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
   Winner winnerOf(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
   /// As `largest`; the gradient goes to the first that has it.
   Value largestWithWinner(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value x, Map along);
+
+  // DistributeAbsent.cpp
+  mlir::RankedTensorType typeFrom(mlir::FlatSymbolRefAttr space, mlir::Type like);
+  Value isLast(Map members, mlir::Type element);
+  Value ofLast(OpBuilder &b, Location loc, Value x, Map members, double none);
+  /// For each part of the union that a map is from: the part, the map to it, and how it goes on from there.
+  template <typename Fn> void forEachPart(Map along, Fn visit);
+  Value rowsOfPart(OpBuilder &b, Location loc, Value x, mlir::FlatSymbolRefAttr part, Map toPart);
+  Value moveAbsent(OpBuilder &b, Location loc, Value x, Map along, mlir::FloatAttr fill);
+  Value sumAbsent(OpBuilder &b, Location loc, Value x, Map along);
+  Value degreeAbsent(OpBuilder &b, Location loc, Map along, mlir::Type element);
+  Value largestOrNoneAbsent(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, Value x, Map along);
+  Winner betterOf(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &one, const Winner &other);
+  Winner winnerAbsent(OpBuilder &b, Location loc, mpdfg::ReduceKind kind, const Winner &members, Map along);
 
   RemoteMaps &maps;
   mlir::func::FuncOp function;
@@ -148,7 +167,9 @@ private:
   llvm::DenseMap<Value, HaloPrice> haloPrices;    ///< known results of priceOfHalo
   llvm::DenseMap<mlir::Attribute, Value> numbers; ///< of a space's elements in the whole graph
   llvm::DenseMap<mlir::Attribute, llvm::SmallVector<Value>> places;
-  mlir::Operation *lastPlace = nullptr; ///< the last operation that makes some of them
+  mlir::Operation *lastPlace = nullptr; ///< the last operation that makes some of them, or of the following
+  /// Which members are the last of their owners, by map and type of numbers.
+  llvm::DenseMap<std::pair<mlir::Attribute, mlir::Type>, Value> lasts;
 };
 
 } // namespace gnnc

@@ -18,6 +18,7 @@ bool RemoteMaps::isDivided(FlatSymbolRefAttr name) const {
   auto space = symbols.lookup<SpaceOp>(name.getAttr());
   switch (space.getKind()) {
   case SpaceKind::Root:
+  case SpaceKind::Share:
     return true;
   case SpaceKind::Static:
     return false;
@@ -117,15 +118,31 @@ FailureOr<bool> RemoteMaps::visit(FlatSymbolRefAttr name) {
   return found;
 }
 
+/// Where a space's tuples lead decides whose they are.
+LogicalResult RemoteMaps::visitTuples(FlatSymbolRefAttr name) {
+  SpaceOp op = space(name);
+  SmallVector<Attribute> madeOf;
+  if (op.getParts())
+    llvm::append_range(madeOf, op.getPartsAttr());
+  if (op.getBase())
+    madeOf.push_back(op.getBaseAttr());
+  for (Attribute of : madeOf)
+    if (failed(visitTuples(cast<FlatSymbolRefAttr>(of))))
+      return failure();
+  for (Attribute of : op.getMaps() ? op.getMapsAttr().getValue() : ArrayRef<Attribute>())
+    if (failed(visit(cast<FlatSymbolRefAttr>(of))))
+      return failure();
+  return success();
+}
+
 FailureOr<bool> RemoteMaps::classify(MapOp map) {
-  if (!isDivided(map.getToAttr()) && map.getKind() != MapKind::Compose)
-    return false;
-  if (isDivided(map.getToAttr()) && !isDivided(map.getFromAttr()))
+  bool isFromDivided = isDivided(map.getFromAttr()), isToDivided = isDivided(map.getToAttr());
+  if (map.getKind() == MapKind::Root && isToDivided && !isFromDivided)
     return map.emitOpError() << "cannot be distributed: it leads from a static space to one that is divided";
   auto part = [&](size_t i) { return dyn_cast<FlatSymbolRefAttr>(map.getPartsAttr()[i]); };
   switch (map.getKind()) {
   case MapKind::Root:
-    return home.lookup(map.getFromAttr().getAttr()) != map.getSymNameAttr();
+    return isToDivided && home.lookup(map.getFromAttr().getAttr()) != map.getSymNameAttr();
   case MapKind::Inclusion:
   case MapKind::Class:
   case MapKind::Part:
@@ -139,27 +156,36 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
         if (failed(found))
           return failure();
         any |= *found;
+        if (isMoved(part(i)))
+          absent.insert(map.getSymNameAttr());
       }
-    return any;
+    return any && !isAbsent(FlatSymbolRefAttr::get(map));
   }
-  case MapKind::Projection:
-    return visit(cast<FlatSymbolRefAttr>(space(map.getFromAttr()).getMapsAttr()[size_t(*map.getPart())]));
+  case MapKind::Projection: {
+    FailureOr<bool> found =
+        visit(cast<FlatSymbolRefAttr>(space(map.getFromAttr()).getMapsAttr()[size_t(*map.getPart())]));
+    return failed(found) ? found : FailureOr<bool>(*found && isToDivided);
+  }
   case MapKind::Last: {
     FailureOr<bool> found = visit(part(0));
-    if (failed(found))
+    if (failed(found) || failed(visitTuples(map.getFromAttr())) || failed(visitTuples(map.getToAttr())))
       return failure();
-    if (*found || isCopied(map.getFromAttr()) || isCopied(map.getToAttr()))
+    if (isCopied(map.getFromAttr()) || isCopied(map.getToAttr()))
       return map.emitOpError() << "cannot be distributed: the last element that " << part(0)
                                << " sends somewhere may be one of another rank";
+    bool isOfOneRank = !*found && !isMoved(part(0)) && isFromDivided == isToDivided && isInOrder(map.getToAttr());
+    if (!isOfOneRank)
+      absent.insert(map.getSymNameAttr());
     return false;
   }
   case MapKind::Compose: {
     FailureOr<bool> first = visit(part(0)), second = visit(part(1));
     if (failed(first) || failed(second))
       return failure();
-    if (*first)
+    bool isInHalves = *first || isMoved(part(0)) || isMoved(part(1));
+    if (isInHalves)
       throughHalo.insert(map.getSymNameAttr());
-    return !*first && *second;
+    return !isInHalves && *second;
   }
   }
   llvm_unreachable("unknown map kind");
@@ -179,23 +205,46 @@ LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
     if (isCopied(cast<FlatSymbolRefAttr>(of)))
       return op.emitOpError() << "cannot be distributed: it is made of " << of
                               << ", whose elements may be on several ranks";
-  if (op.getKind() == SpaceKind::Union &&
-      !llvm::all_of(op.getPartsAttr(), [&](Attribute p) { return isDivided(cast<FlatSymbolRefAttr>(p)); }))
-    return op.emitOpError() << "cannot be distributed: it joins a space that is divided and one that is static";
-  for (Attribute name : op.getMaps() ? op.getMapsAttr().getValue() : ArrayRef<Attribute>())
-    if (isThroughHalo(cast<FlatSymbolRefAttr>(name)))
+  for (Attribute name : op.getMaps() ? op.getMapsAttr().getValue() : ArrayRef<Attribute>()) {
+    auto map = cast<FlatSymbolRefAttr>(name);
+    if (isMoved(map) && failed(giveHalo(map)))
+      return failure();
+    if (isMoved(map))
       return op.emitOpError() << "cannot be distributed: " << name << " leads through elements of other ranks";
+  }
   return success();
+}
+
+bool RemoteMaps::isInOrder(FlatSymbolRefAttr name) const {
+  auto space = symbols.lookup<SpaceOp>(name.getAttr());
+  auto isSpaceInOrder = [&](Attribute of) { return isInOrder(cast<FlatSymbolRefAttr>(of)); };
+  switch (space.getKind()) {
+  case SpaceKind::Root:
+  case SpaceKind::Static:
+    return true;
+  case SpaceKind::Filter:
+  case SpaceKind::Share:
+    return isInOrder(space.getBaseAttr());
+  case SpaceKind::Union:
+    return llvm::all_of(space.getPartsAttr(), isSpaceInOrder);
+  case SpaceKind::Distinct: // Elements of other ranks come last.
+    return llvm::all_of(space.getMapsAttr(), [&](Attribute of) {
+      auto map = cast<FlatSymbolRefAttr>(of);
+      return !isRemote(map) && !isMoved(map) && isInOrder(symbols.lookup<MapOp>(map.getAttr()).getToAttr());
+    });
+  }
+  llvm_unreachable("unknown space kind");
 }
 
 bool RemoteMaps::isCopied(FlatSymbolRefAttr name) const {
   auto space = name ? symbols.lookup<SpaceOp>(name.getAttr()) : SpaceOp();
   if (!space || space.getKind() != SpaceKind::Distinct || !isDivided(name))
     return false;
-  // A tuple with an element of a rank's own is on that rank alone.
+  // A tuple with an element that is on one rank is there, too.
   return llvm::none_of(space.getMapsAttr(), [&](Attribute of) {
     auto map = cast<FlatSymbolRefAttr>(of);
-    return !isRemote(map) && !isThroughHalo(map) && isDivided(symbols.lookup<MapOp>(map.getAttr()).getToAttr());
+    FlatSymbolRefAttr to = symbols.lookup<MapOp>(map.getAttr()).getToAttr();
+    return !isRemote(map) && !isMoved(map) && isDivided(to) && !isCopied(to);
   });
 }
 
@@ -300,7 +349,7 @@ void RemoteMaps::leadToUnion(MapOp map) {
 }
 
 LogicalResult RemoteMaps::declare(ArrayRef<std::string> along) {
-  if (failed(chooseAlong(along)))
+  if (failed(shareStaticParts()) || failed(chooseAlong(along)))
     return failure();
   SmallVector<MapOp> maps(module.getOps<MapOp>());
   SmallVector<SpaceOp> spaces(module.getOps<SpaceOp>());
@@ -332,12 +381,18 @@ LogicalResult RemoteMaps::declare(ArrayRef<std::string> along) {
 }
 
 LogicalResult RemoteMaps::finish() {
-  for (StringAttr name : throughHalo) {
-    auto map = symbols.lookup<MapOp>(name);
-    if (!SymbolTable::symbolKnownUseEmpty(map, module))
-      return map.emitOpError() << "cannot be distributed: it leads through elements of other ranks, and something else "
-                                  "than a movement uses it";
-    symbols.erase(map);
+  SmallVector<MapOp> taken;
+  for (auto map : module.getOps<MapOp>())
+    if (isMoved(FlatSymbolRefAttr::get(map)))
+      taken.push_back(map);
+  for (MapOp map : taken) {
+    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(map.getOperation(), module.getOperation());
+    for (SymbolTable::SymbolUse use : *uses)
+      if (auto user = dyn_cast<MapOp>(use.getUser()); !user || !isMoved(FlatSymbolRefAttr::get(user)))
+        return map.emitOpError() << "cannot be distributed: it leads through elements of other ranks, and something "
+                                    "else than a movement uses it";
   }
+  for (MapOp map : taken)
+    symbols.erase(map);
   return success();
 }

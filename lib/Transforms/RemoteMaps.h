@@ -15,7 +15,13 @@
 //   map   S.sent     from S.send to S
 //   space S.all      the union of S and S.halo; with maps S.all.own and S.all.halo to these, and S.all.in from S
 //
-// and the map leads to S.all instead. Maps that are derived from it follow.
+// and the map leads to S.all instead. Maps that are derived from it follow, but for those that a rank cannot have: what
+// leads through elements of other ranks, and the last of elements that several ranks have. Movements along these are
+// made of others. Where a filter or tuples need a map from elements of other ranks to a static space, m of S, that of
+// the halo is given (m.halo, a root map).
+//
+// A static space T that a union joins with divided ones is divided there, too: its share T.own has all elements on the
+// first rank, and none on others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,10 +53,17 @@ public:
   bool isCopied(mlir::FlatSymbolRefAttr space) const;
   /// Whether a map leads to a union of own elements and a halo.
   bool isRemote(mlir::FlatSymbolRefAttr map) const { return remote.contains(map.getAttr()); }
-  /// Whether a map is composed of a remote one and another, so that it leads through elements of other ranks. Values
-  /// move along the two, one after the other; `finish` takes the map away.
+  /// Whether a map is composed of two, the first of which leads to elements of other ranks, or one of which no rank can
+  /// have. Values move along the two, one after the other; `finish` takes the map away.
   bool isThroughHalo(mlir::FlatSymbolRefAttr map) const { return throughHalo.contains(map.getAttr()); }
+  /// Whether it is another one that no rank can have: it leads to the last element that one has of those of several
+  /// ranks, or it is made of maps from parts of a union one of which is such a one. Values move by what is made of
+  /// other movements (DistributeAbsent.cpp); `finish` takes the map away.
+  bool isAbsent(mlir::FlatSymbolRefAttr map) const { return absent.contains(map.getAttr()); }
   mlir::LogicalResult finish();
+
+  /// Whether the numbers of a rank's own elements rise as their places in the whole graph do.
+  bool isInOrder(mlir::FlatSymbolRefAttr space) const;
 
   /// What belongs to a space that has a halo.
   struct Halo {
@@ -60,7 +73,8 @@ public:
   /// The same, by the union.
   mlir::FlatSymbolRefAttr ownOf(mlir::FlatSymbolRefAttr all) const { return owns.lookup(all.getAttr()); }
 
-  /// From a filter to its base, from a union to a branch, and from tuples to an element: declared if they are not.
+  /// From a filter or a share to its base, from a union to a branch, and from tuples to an element: declared if they
+  /// are not.
   mlir::FlatSymbolRefAttr inclusionOf(mpdfg::SpaceOp filter);
   mlir::FlatSymbolRefAttr projectionOf(mpdfg::SpaceOp tuples, int64_t place);
   mlir::FlatSymbolRefAttr partOf(mpdfg::SpaceOp joined, int64_t branch);
@@ -76,6 +90,8 @@ private:
   llvm::DenseMap<mlir::Attribute, int64_t> numbersSummed();
   mlir::FailureOr<bool> visit(mlir::FlatSymbolRefAttr map);
   mlir::FailureOr<bool> classify(mpdfg::MapOp map);
+  mlir::LogicalResult visitTuples(mlir::FlatSymbolRefAttr space);
+  bool isMoved(mlir::FlatSymbolRefAttr map) const { return isThroughHalo(map) || isAbsent(map); }
   mlir::LogicalResult checkSpace(mpdfg::SpaceOp space);
   mlir::LogicalResult declareHalo(mpdfg::SpaceOp space);
   mlir::FlatSymbolRefAttr declareMap(mlir::OpBuilder &b, llvm::StringRef name, mpdfg::MapKind kind,
@@ -86,11 +102,18 @@ private:
   mlir::FlatSymbolRefAttr lifted(mpdfg::MapOp map);
   void leadToUnion(mpdfg::MapOp map);
 
+  // RemoteSpaces.cpp
+  mlir::LogicalResult shareStaticParts();
+  mlir::FailureOr<mlir::FlatSymbolRefAttr> declareShare(mpdfg::SpaceOp of);
+  mlir::FlatSymbolRefAttr composed(mlir::FlatSymbolRefAttr first, mlir::FlatSymbolRefAttr second);
+  mlir::LogicalResult giveHalo(mlir::FlatSymbolRefAttr map);
+  mlir::FailureOr<mlir::FlatSymbolRefAttr> withHalo(mlir::FlatSymbolRefAttr map);
+
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   llvm::DenseMap<mlir::StringAttr, mlir::StringAttr> home; ///< of root spaces: the map that they go along
   llvm::DenseMap<mlir::StringAttr, bool> known;
-  llvm::DenseSet<mlir::StringAttr> remote, throughHalo;
+  llvm::DenseSet<mlir::StringAttr> remote, throughHalo, absent;
   llvm::DenseMap<mlir::StringAttr, Halo> halos;
   llvm::DenseMap<mlir::StringAttr, mlir::FlatSymbolRefAttr> owns;
 };

@@ -84,9 +84,12 @@ struct AllKinds {
     int64_t pairOf = b.map(MapKind::Class, "pair.of", edge, pair);
     int64_t pairDst = b.map(MapKind::Projection, "pair.dst", pair, node, {}, 0);
     int64_t pairType = b.map(MapKind::Projection, "pair.type", pair, type, {}, 1);
+    int64_t own = b.share("type.own", type), ownType = b.map(MapKind::Inclusion, "type.own.in", own, type);
+    int64_t both = b.unite("both", {edge, own});
+    int64_t bothType = b.map(MapKind::Parts, "both.type", both, type, {etype, ownType});
     int64_t triple = b.distinct("triple", edge, {label, etype, src});
     int64_t tripleOf = b.map(MapKind::Class, "triple.of", edge, triple);
-    pointed = {src, dst, etype, label, csr, ringSrc, ringDst, none, pairOf, pairDst, pairType, tripleOf};
+    pointed = {src, dst, etype, label, csr, ringSrc, ringDst, none, pairOf, pairDst, pairType, tripleOf, bothType};
     for (int64_t map : pointed)
       for (IndexKind kind : {IndexKind::Pointers, IndexKind::Members, IndexKind::MembersOrNone})
         b.index(kind, map);

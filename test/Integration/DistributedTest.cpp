@@ -331,6 +331,61 @@ INSTANTIATE_TEST_SUITE_P(Models, Distributed,
       output t = max(h, along: ntype) + logsumexp(h, along: ntype)
       output all = max(h, along: all)
     })"},
+                                         // One rank counts what all have.
+                                         Recipe{"UnionsWithTypes", R"(
+    model M(node_type: int = 3, edge_type: int = 4) {
+      space both = union(node, node_type)
+      map both_type: both -> node_type = ntype | node_type
+      map both_node: both -> node = node | none
+      space other = filter(both, both_type != both_type)
+      space more = union(edge_type, both, edge)
+      map more_node: more -> node = none | both_node | src
+      map more_type: more -> edge_type = edge_type | none | etype
+      input x: node[in = 4], e: edge[in], r: edge_type[in]
+      param P: node_type[in], W[in, out = 3]
+      let h = join(x, P, on: both)
+      let k = tanh(join(r, h, e, on: more) @ W)
+      output types = sum(tanh(h @ W), along: both_type) + max(h @ W, along: both_type)
+      output nodes = max(k, along: more_node) + sum(sum(k, along: more_node).src)
+      output kinds = mean(k, along: more_type) + degree(more_type)
+      output all = sum(softmax(sum(k, over: out), along: all) * k, along: all)
+    })"},
+                                         // The last member of an owner may be on another rank than the one before it.
+                                         Recipe{"LastMembers", R"(
+    model M(node_type: int = 3, edge_type: int = 4) {
+      map last_out = last(edge, src)
+      map last_in = last(edge, dst)
+      map last_typed = last(node, ntype)
+      map last_kind = last(edge, src.ntype)
+      space loop = filter(edge, src == dst)
+      space real = filter(edge, src != dst)
+      map last_loop = last(loop, src)
+      space ring = union(real, node)
+      map ring_old: ring -> edge = edge | last_loop
+      map ring_src: ring -> node = src | node
+      map to_last: edge -> edge = dst.last_out
+      input x: node[in = 3], e: edge[in]
+      param P: node_type[in]
+      output y = e.last_out + sum(x, along: last_out).last_in
+      output t = x.last_typed + (square(e)).last_kind + P
+      output back = sum(P, along: last_typed) + max(P, along: last_typed)
+      output r = sum(square(e).ring_old * x.ring_src, along: ring_src) + max(x.ring_src, along: ring_src)
+      output old = max(x.ring_src, along: ring_old) + sum(x.ring_src, along: ring_old) + degree(last_out)
+      output two = e.to_last + mean(e, along: to_last)
+    })"},
+                                         // Of an edge's source on another rank the type is known.
+                                         Recipe{"TypesOfSources", R"(
+    model M(node_type: int = 3) {
+      space same = filter(edge, src.ntype == dst.ntype)
+      space kind = distinct(dst, src.ntype)
+      map same_src: same -> node = src
+      map same_dst: same -> node = dst
+      input x: node[in = 3], e: edge[in]
+      param P: node_type[in]
+      let h = sum(tanh(e) * x.src, along: kind) * P.kind
+      output y = sum(square(h), along: kind.dst) + max(x.same_src, along: same_dst)
+      output t = sum(h, along: kind.node_type) + mean(e, along: src.ntype)
+    })"},
                                          // The product's row is wider than what it is made of.
                                          Recipe{"WideHeads", R"(
     import std

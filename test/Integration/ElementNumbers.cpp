@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/SymbolTable.h"
 
+#include <numeric>
+
 using namespace gnnc;
 using namespace gnnc::test;
 using mpdfg::SpaceKind;
@@ -60,8 +62,14 @@ std::optional<std::vector<int64_t>> test::numbersOfElements(llvm::StringRef name
         return std::nullopt;
       for (int64_t number : *ofBranch)
         numbers.push_back(before + number);
-      before += whole.extent(nameOf(branch));
+      mpdfg::SpaceOp of = part.find(nameOf(branch));
+      before += whole.extent(of.getKind() == SpaceKind::Share ? *of.getBase() : of.getSymName());
     }
+    return numbers;
+  }
+  if (space.getKind() == SpaceKind::Share) { // all or nothing
+    numbers.resize(size_t(part.extent(name)));
+    std::iota(numbers.begin(), numbers.end(), int64_t(0));
     return numbers;
   }
   auto base = numbersOfElements(*space.getBase(), whole, part, own);

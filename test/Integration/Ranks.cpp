@@ -123,9 +123,15 @@ Ranks::Ranks(mlir::ModuleOp module, const Graph &graph, const Divide &divide)
       part.maps[map.name].assign(targets.begin(), targets.end());
     }
     for (mpdfg::MapOp map : others) {
+      const std::vector<int32_t> &targets = graph.map(map.getSymName().str());
+      size_t from = *numberOf(map.getFrom());
+      std::string ofHalo = (map.getSymName() + ".halo").str();
       part.maps[map.getSymName()]; // also if there are no elements
-      for (int32_t element : partition->own(*numberOf(map.getFrom()), rank))
-        part.maps[map.getSymName()].push_back(graph.map(map.getSymName().str())[size_t(element)]);
+      part.maps[ofHalo];
+      for (int32_t element : partition->own(from, rank))
+        part.maps[map.getSymName()].push_back(targets[size_t(element)]);
+      for (int32_t element : partition->part(from, rank).halo)
+        part.maps[ofHalo].push_back(targets[size_t(element)]);
     }
   }
 }
@@ -146,8 +152,12 @@ int64_t Ranks::haloOf(llvm::StringRef space) const {
 
 void Ranks::findDerivedSpaces(mlir::ModuleOp distributed) {
   DerivedSpaces all(*undistributed, wholeGraph);
-  for (auto [part, known] : llvm::zip_equal(parts, numbers)) {
+  Meeting nowhere(int(parts.size()));
+  for (auto [rank, part, known] : llvm::enumerate(parts, numbers)) {
+    ThreadRank asRank(nowhere, int(rank)); // what one has of static spaces depends on it
+    part.collectives = &asRank;
     DerivedSpaces own(distributed, part);
+    part.collectives = nullptr;
     llvm::StringMap<std::vector<int64_t>> roots = known;
     // Halos and their unions are no spaces of the whole graph.
     for (auto space : undistributed->getOps<mpdfg::SpaceOp>()) {

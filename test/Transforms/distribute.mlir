@@ -323,20 +323,20 @@ mpdfg.space @both union {parts = [@sender, @node]}
 
 // -----
 
-mpdfg.space @node root
-mpdfg.space @edge root
-mpdfg.map @src root from @edge to @node
-mpdfg.map @dst root from @edge to @node
-// expected-error @+1 {{cannot be distributed: the last element that @src sends somewhere may be one of another rank}}
-mpdfg.map @last last from @node to @edge {parts = [@src], partial}
-
-// -----
-
+// Tuples of such elements are on several ranks, too.
 mpdfg.space @node root
 mpdfg.space @type static {extent = 3 : i64}
 mpdfg.map @type_of root from @node to @type
-// expected-error @+1 {{cannot be distributed: it leads from a static space to one that is divided}}
-mpdfg.map @last last from @type to @node {parts = [@type_of], partial}
+mpdfg.space @used distinct {base = @node, maps = [@type_of]}
+mpdfg.map @used.of class from @node to @used
+mpdfg.space @pair distinct {base = @node, maps = [@type_of, @used.of]}
+mpdfg.map @pair.of class from @node to @pair
+func.func @f(%x: tensor<?x8xf32, #mpdfg.on<@node>>) -> tensor<?x8xf32, #mpdfg.on<@node>> {
+  // expected-error @+1 {{cannot be distributed: it is about elements of a distinct space that may be on several ranks}}
+  %0 = mpdfg.reduce sum %x along @pair.of : tensor<?x8xf32, #mpdfg.on<@node>> -> tensor<?x8xf32, #mpdfg.on<@pair>>
+  %1 = mpdfg.broadcast %0 along @pair.of : tensor<?x8xf32, #mpdfg.on<@pair>> -> tensor<?x8xf32, #mpdfg.on<@node>>
+  return %1 : tensor<?x8xf32, #mpdfg.on<@node>>
+}
 
 // -----
 

@@ -48,6 +48,9 @@ static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file,
     return llvm::createStringError("model '" + model.name +
                                    "': expected maps that the graph has, found some that are computed from tensors");
   for (const MapInfo &map : model.maps) {
+    if (map.kind == "root" && model.haloRole(map.from).second == HaloRole::Halo)
+      if (const MapInfo *own = model.findMap(llvm::StringRef(map.name).rsplit('.').first))
+        options.ofHalo[tensorOfMap(*own, file)] = map.name;
     if (map.kind != "root" || !isDivided(map.from))
       continue;
     if (isDivided(targetOf(map)))

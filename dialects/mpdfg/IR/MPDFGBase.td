@@ -78,7 +78,7 @@ class MPDFG_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32
 def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space is formed",
                                  [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">,
                                   I32EnumAttrCase<"Filter", 2, "filter">, I32EnumAttrCase<"Union", 3, "union">,
-                                  I32EnumAttrCase<"Distinct", 4, "distinct">]>;
+                                  I32EnumAttrCase<"Distinct", 4, "distinct">, I32EnumAttrCase<"Share", 5, "share">]>;
 
 def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">,

@@ -36,8 +36,9 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     A set of elements that tensors may reside on. `root` spaces get their extent with the graph, `static` ones have it
     here and it is checked when a graph is prepared; the others are derived from maps: `filter` keeps the elements of
     `base` on which two maps agree (or differ, where `equal` is false), `union` is the disjoint union of `parts`,
-    `distinct` the distinct tuples of maps[i] over `base`, in lexicographic order. How and when derived spaces are
-    built is left to the runtime.
+    `distinct` the distinct tuples of maps[i] over `base`, in lexicographic order. `share` is what a rank has of `base`,
+    which all ranks have: all of it on the first rank, nothing on others. How and when derived spaces are built is left
+    to the runtime.
 
     Example:
     ```mlir
@@ -59,7 +60,7 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
   let summary = "declares a map between two spaces";
   let description = [{
     A function from the elements of one space to those of another; a `partial` one is undefined on some. `root` maps come
-    with the graph. `inclusion` leads from a filter to its base, `part` from a union to its part number `part`,
+    with the graph. `inclusion` leads from a filter or a share to its base, `part` from a union to its part number `part`,
     `parts` from a union along one map for each part (a unit entry is the identity, `undefined` nothing),
     `projection` from a distinct space to the codomain of its map number `part`, `class` from the base of a distinct space
     to it, `last` from the codomain of parts[0] to the last element that goes there, and `compose` follows

@@ -81,6 +81,8 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
       to = map.getToAttr();
     }
   }
+  if (kind == SpaceKind::Share && (!getBase() || !lookupSpace(*this, getBaseAttr(), symbols)))
+    return getBase() ? failure() : emitOpError() << "expected a base";
   if (kind == SpaceKind::Union) {
     if (!getParts() || getParts()->empty())
       return emitOpError() << "expected parts";
@@ -110,9 +112,10 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
   case MapKind::Root:
     return success();
   case MapKind::Inclusion:
-    return from.getKind() == SpaceKind::Filter && from.getBaseAttr() == getToAttr()
+    return (from.getKind() == SpaceKind::Filter || from.getKind() == SpaceKind::Share) &&
+                   from.getBaseAttr() == getToAttr()
                ? success()
-               : wrong("an inclusion to lead from a filter to its base");
+               : wrong("an inclusion to lead from a filter or a share to its base");
   case MapKind::Part:
     // The only part is all of a union.
     return from.getKind() == SpaceKind::Union && partAt(from.getParts(), part) == getToAttr() &&

@@ -42,6 +42,8 @@ struct PartitionOptions {
   std::map<std::string, std::string> rows;
   /// Tensors that go to every part as they are.
   std::set<std::string> whole;
+  /// Tensors of which a part has the rows of its halo too, and under which name.
+  std::map<std::string, std::string> ofHalo;
 };
 
 /// Whether parts can be written to a folder of that name.
@@ -94,7 +96,8 @@ private:
 
   const SafetensorsFile *file;
   std::unique_ptr<GraphStructure> graph;
-  std::map<std::string, Role> roles; ///< of tensors, by name
+  std::map<std::string, Role> roles;         ///< of tensors, by name
+  std::map<std::string, std::string> ofHalo; ///< as PartitionOptions has it
   /// The first entry of each row of a sparse input, and one behind the last.
   std::map<std::string, std::vector<int32_t>> rowPointers;
   std::optional<GraphPartition> parted;

@@ -25,7 +25,7 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 14;
+constexpr int64_t kTableVersion = 15;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
@@ -37,6 +37,8 @@ enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, 
 // Among the parts of a map:
 constexpr int64_t kIdentity = -1;
 constexpr int64_t kUndefined = -3;
+// In the place of SpaceRec::equal: 1 on the first rank, 0 on all others.
+constexpr int64_t kOnFirstRank = 2;
 
 // Operands of derived spaces and maps come earlier: going through `order` (a list of words: space s as 2*s, map m as
 // 2*m+1) front to back has everything ready.
@@ -46,7 +48,7 @@ struct SpaceRec {
   int64_t extent; // Static; else -1
   int64_t base;   // Filter, Distinct: the space whose elements it is made of
   int64_t mapsAt, numMaps;
-  int64_t equal;             // Filter: elements whose maps agree, else those whose maps differ
+  int64_t equal;             // Filter: elements whose maps agree, else those whose maps differ; or kOnFirstRank
   int64_t partsAt, numParts; // Union
 };
 struct MapRec {

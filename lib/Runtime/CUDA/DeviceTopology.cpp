@@ -96,6 +96,13 @@ gnnc_status Topology::readRowsOnDevice(const gnnc_index &index, int64_t map) {
 gnnc_status Topology::deriveFilterOnDevice(int64_t space) {
   const SpaceRec &record = model.space(space);
   const int64_t *pair = model.list(record.mapsAt);
+  if (record.equal == kOnFirstRank) { // all elements or none
+    extents[space] = isEqualWanted(record) ? extents[record.base] : 0;
+    int32_t *members = builder->array(extents[space]);
+    builder->iota(members, extents[space]);
+    spaces[space].members = members;
+    return builder->status;
+  }
   // Of edges and loops one is what the other is not, and need not be asked for.
   extents[space] = -1;
   for (int64_t other = 0; other < space; ++other) {

@@ -24,6 +24,7 @@ table::SpaceKind kindOf(mpdfg::SpaceKind kind) {
   case mpdfg::SpaceKind::Static:
     return table::SpaceKind::Static;
   case mpdfg::SpaceKind::Filter:
+  case mpdfg::SpaceKind::Share: // of elements whose maps, the identity twice, agree, on one rank
     return table::SpaceKind::Filter;
   case mpdfg::SpaceKind::Union:
     return table::SpaceKind::Union;
@@ -80,9 +81,12 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
     if (op.getParts())
       for (Attribute ref : op.getPartsAttr())
         parts.push_back(space(ref));
+    bool isShare = op.getKind() == mpdfg::SpaceKind::Share;
+    if (isShare)
+      mapList = {table::kIdentity, table::kIdentity};
     records.push_back({name(op.getSymName()), kindOf(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
-                       space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()), op.getEqual(), list(parts),
-                       int64_t(parts.size())});
+                       space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()),
+                       isShare ? table::kOnFirstRank : op.getEqual(), list(parts), int64_t(parts.size())});
   }
   return records;
 }

@@ -35,6 +35,16 @@ mpdfg.space @real filter {base = @node, maps = [@m]}
 
 // -----
 
+// expected-error @+1 {{expected a base}}
+mpdfg.space @type.own share
+
+// -----
+
+// expected-error @+1 {{expected a declared space, found @type}}
+mpdfg.space @type.own share {base = @type}
+
+// -----
+
 // expected-error @+1 {{expected a base and maps}}
 mpdfg.space @pair distinct {maps = []}
 
@@ -97,7 +107,7 @@ mpdfg.map @src root from @edge to @node
 // -----
 
 mpdfg.space @node root
-// expected-error @+1 {{expected an inclusion to lead from a filter to its base}}
+// expected-error @+1 {{expected an inclusion to lead from a filter or a share to its base}}
 mpdfg.map @m inclusion from @node to @node
 
 // -----

@@ -67,9 +67,12 @@ TEST_F(PartitionFiles, CutsEverything) {
   writer.addMetadata("name", "ring");
   options.rows = {{"x", "node"}, {"node_type", "node"}, {"s", "node"}, {"e", "edge"}};
   options.whole = {"u"};
+  options.ofHalo = {{"node_type", "ntype.halo"}};
   ASSERT_EQ(error(), "");
 
   SafetensorsFile first = part(0), second = part(1);
+  EXPECT_EQ(read(first, "ntype.halo"), Numbers{1});
+  EXPECT_EQ(read(second, "ntype.halo"), Numbers{0});
   EXPECT_EQ(read(first, "node.global"), (Numbers{0, 1, 2}));
   EXPECT_EQ(read(second, "node.global"), (Numbers{3, 4, 5}));
   EXPECT_EQ(read(first, "node.halo.global"), Numbers{5});

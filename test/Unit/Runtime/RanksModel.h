@@ -33,6 +33,7 @@ public:
     using namespace table;
     int64_t node = b.root("node"), halo = b.root("node.halo"), send = b.root("node.send"),
             type = b.fixed("type", kTypes);
+    b.share("type.own", type);
     int64_t sent = b.rootMap("node.sent", send, node);
     int64_t raw = b.index(IndexKind::Raw, sent);
     int64_t x = b.input("x", node, {kRowWidth}), values = b.input("values", -1, {kTotals});

@@ -36,6 +36,8 @@ std::string runPart(const runtime::Model &model, RankPart &part, int rank, const
   gnnc_graph *graph = nullptr;
   if (api->prepare_part(context, &part.data.desc(), part.describe(&collectives), &graph, &error))
     return error.message;
+  // The first rank has what all have.
+  EXPECT_EQ(api->extent(graph, "type.own"), rank == 0 ? kTypes : 0);
   auto count = [](const Words &list) { return static_cast<int64_t>(list.size()); };
   Tensor x("x", {count(part.own), kRowWidth}), values("values", {kTotals}), ofTypes("of_types", {kTypes, 2});
   for (size_t i = 0; i < x.data.size(); ++i)

@@ -53,6 +53,12 @@ int64_t ModelBuilder::filter(const std::string &text, int64_t base, int64_t left
   return space;
 }
 
+int64_t ModelBuilder::share(const std::string &text, int64_t base) {
+  int64_t space = filter(text, base, kIdentity, kIdentity, true);
+  spaces[space].equal = kOnFirstRank;
+  return space;
+}
+
 int64_t ModelBuilder::unite(const std::string &text, const Words &parts) {
   int64_t space = root(text);
   spaces[space].kind = SpaceKind::Union;

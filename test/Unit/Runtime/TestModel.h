@@ -28,6 +28,8 @@ public:
   int64_t root(const std::string &name);
   int64_t fixed(const std::string &name, int64_t extent);
   int64_t filter(const std::string &name, int64_t base, int64_t left, int64_t right, bool equal);
+  /// All elements on the first rank, none on others.
+  int64_t share(const std::string &name, int64_t base);
   int64_t unite(const std::string &name, const Words &parts);
   int64_t distinct(const std::string &name, int64_t base, const Words &maps);
   /// `part` and `parts` as in MapRec.

@@ -22,7 +22,9 @@ def Distribute : Pass<"distribute", "::mlir::ModuleOp"> {
     and the sum of powers of each owner. A value that all ranks have is marked with `vary` where it meets one that is
     divided. Random numbers of elements are made of the elements' numbers in the whole graph, which are a further
     input. So are rows of the halo of inputs that do not change (`fixed`), and the elements' places, by which a maximum's gradient goes to the member that one process would take. Tuples of a
-    distinct space that no map leads to a rank's own elements are copied to each rank with members of them. Errors are
+    distinct space that no map leads to a rank's own elements are copied to each rank with members of them. A static
+    space in a union with divided ones is on the first rank there. Movements along `last` across ranks are made of
+    others, and a filter or tuples that need the types of the halo's elements get a further root map. Errors are
     winners among elements of several ranks, random numbers on distinct spaces, and what is about copied tuples.
 
     Example: test/Transforms/distribute.mlir
