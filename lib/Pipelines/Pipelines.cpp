@@ -119,6 +119,12 @@ void gnnc::populateFormProductsPipeline(OpPassManager &pm, const FormProductsPip
   PhaseBuilder phase(pm, options.passes);
   // Sums that follow from others, while products are still visible as such.
   phase.add(2, createReuseSums());
+  // When all rewrites have said what is summed, and before products and sweeps are made of that. Where links are as
+  // fast as those of GPUs in one machine, work beside transfers gains nothing.
+  bool isSlow = options.distributed && options.operationsPerByte > kOperationsPerExchangedByte;
+  SplitHaloSumsOptions halos;
+  halos.operationsPerByte = options.operationsPerByte;
+  phase.add(2, createSplitHaloSums(halos), isSlow);
   // Products that need no memory of their own; what is left becomes products.
   TileProductsOptions tiles;
   tiles.blocks = options.tilesInBlocks;
@@ -216,7 +222,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"form-products", "form matrix products of contractions with a weight",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateFormProductsPipeline(pm, {options.passes, options.target.tilesInBlocks});
+       populateFormProductsPipeline(
+           pm, {options.passes, options.target.tilesInBlocks, options.distributed, options.operationsPerByte});
      }},
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {

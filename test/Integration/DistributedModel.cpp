@@ -62,6 +62,7 @@ mlir::OwningOpRef<mlir::ModuleOp> DistributedModel::lower(unsigned optLevel, boo
   if (distributed)
     options.along = along();
   options.fixed = fixed;
+  options.operationsPerByte = operationsPerByte.value_or(options.operationsPerByte);
   PhaseRunner runner(mlir::OwningOpRef<mlir::ModuleOp>(imported->clone()), options);
   if (mlir::failed(runner.runUntil(end)))
     return {};
@@ -78,6 +79,7 @@ llvm::Expected<std::unique_ptr<CompiledModel>> DistributedModel::compile(unsigne
   options.gradient = options.distributed = true;
   options.along = along();
   options.fixed = fixed;
+  options.operationsPerByte = operationsPerByte;
   options.cpuLevels = {optLevel ? 3 : 0};
   return CompiledModel::create(model, options);
 }

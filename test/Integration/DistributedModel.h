@@ -33,7 +33,8 @@ public:
   Tensors tensorsFor(mlir::func::FuncOp function, const Graph &graph) const;
 
   std::optional<frontend::ModelSpec> spec;
-  std::vector<std::string> fixed; ///< inputs whose halo is given
+  std::vector<std::string> fixed;           ///< inputs whose halo is given
+  std::optional<int64_t> operationsPerByte; ///< as of --operations-per-byte
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> imported;
 };

@@ -72,6 +72,8 @@ void populateDifferentiatePipeline(mlir::OpPassManager &pm, const DifferentiateP
 struct FormProductsPipelineOptions {
   PassSelection passes;
   bool tilesInBlocks = false; ///< see TargetCapabilities
+  bool distributed = false;
+  int64_t operationsPerByte = kOperationsPerExchangedByte;
 };
 /// form-products: contractions with a weight become matrix products, or stay in sweeps in tiles.
 void populateFormProductsPipeline(mlir::OpPassManager &pm, const FormProductsPipelineOptions &options);

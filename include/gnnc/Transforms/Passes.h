@@ -29,6 +29,11 @@ inline constexpr int64_t kMostStatements = 4000;
 /// comes, where a gradient takes three times the operations and twice the bytes.
 inline constexpr int64_t kOperationsPerExchangedByte = 256;
 
+/// What one byte less between a rank and its memory is worth, on GPUs and CPUs alike.
+inline constexpr int64_t kOperationsPerMemoryByte = 16;
+/// How many owners a part has for each element of its halo, where nothing is known of a graph: communities.
+inline constexpr int64_t kOwnersPerHaloElement = 8;
+
 /// Parts that a row of a sweep's body may be joined of, joins of joins included: each is read and written by itself.
 inline constexpr int64_t kMostParts = 64;
 

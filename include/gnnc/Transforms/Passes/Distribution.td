@@ -56,4 +56,24 @@ def ReadParts : Pass<"read-parts", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SplitHaloSums : Pass<"split-halo-sums", "::mlir::ModuleOp"> {
+  let summary = "Sum members that read own rows while those of other ranks are on their way";
+  let description = [{
+    A sum over members that read rows of a union of own elements and a halo becomes two: over the members that read own
+    rows, and over the others, which are filters of the members. Only the second waits for a transfer. A sum to such a
+    union becomes one to own elements and one to the halo, which goes first. The sums themselves are written and read
+    once more, so this is done where an exchanged row is worth more operations (`operations-per-byte`, with one element
+    of a halo for eight owners) than that, 16 for each byte of memory. The pipeline has it where a byte between ranks is
+    worth more than by default, which is about GPUs of one machine.
+
+    Not where a member's value is made of more than itself and what it reads, such as a weight of a softmax.
+
+    Example: test/Transforms/split-halo-sums.mlir
+  }];
+  let options = [Option<"operationsPerByte", "operations-per-byte", "int64_t", "kOperationsPerExchangedByte",
+                        "operations that one byte less between ranks is worth">];
+  let statistics = [Statistic<"numSplit", "split", "Sums that became two">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 #endif // GNNC_TRANSFORMS_PASSES_DISTRIBUTION
