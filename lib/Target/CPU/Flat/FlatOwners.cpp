@@ -217,6 +217,8 @@ SmallVector<Value> FlatOwners::emitOne(Value from, ValueRange init) {
   Range range;
   if (sweep.sweep.getAlongAttr())
     range = sweep.memberRange(owner);
+  else
+    sweep.prefetchForOwners(owner);
   sweep.levelOperations(Level::Owner, 0, own, owner, range);
   for (unsigned walk = 0; walk < plan.walks; ++walk) {
     sweep.emitWalk(walk, owner, range, own);

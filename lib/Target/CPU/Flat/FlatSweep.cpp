@@ -8,6 +8,7 @@
 #include "Flat/FlatSweep.h"
 #include "Flat/FlatWalk.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -170,6 +171,56 @@ Value FlatSweep::loadOperand(unsigned operand, Value owner, Value position) {
   b.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(b, loc, flat.splat(fill ? fill.getValueAsDouble() : 0, width(argument)));
   return branch.getResult(0);
+}
+
+/// Only rows of several cache lines, or what a tile reads of them: they come from further away than out-of-order
+/// execution sees ahead.
+void FlatSweep::prefetch(ArrayRef<RowsAhead> rows, ArrayRef<Value> positions, Value last) {
+  constexpr int64_t kLineBits = 64 * 8;
+  auto bitsOf = [&](unsigned i) { // in memory
+    return cast<RankedTensorType>(sweep.getInputs()[i].getType()).getElementTypeBitWidth();
+  };
+  SmallVector<RowsAhead> wide;
+  llvm::copy_if(rows, std::back_inserter(wide), [&](const RowsAhead &of) {
+    return getFeatureElements(sweep.getBody().getArgument(of.operand).getType()) * bitsOf(of.operand) > kLineBits;
+  });
+  if (wide.empty())
+    return;
+  int64_t bytes = 0; // of what is read for a position
+  for (const RowsAhead &of : wide)
+    bytes += width(sweep.getBody().getArgument(of.operand)) * bitsOf(of.operand) / 8;
+  Value distance = kernel.i64(std::clamp(kBytesAhead / std::max<int64_t>(bytes, 1), kLeastAhead, kMostAhead));
+  for (const RowsAhead &of : wide) {
+    Value input = sweep.getInputs()[of.operand], buffer = kernel.buffer(input), index = kernel.index(of.index);
+    int64_t step = kLineBits / bitsOf(of.operand);
+    for (Value position : positions) {
+      Value ahead = arith::MinSIOp::create(b, loc, kernel.add(position, distance), last);
+      Value start = rowStart(input, kernel.loadIndex(index, ahead));
+      forEachRun(sweep.getBody().getArgument(of.operand), [&](Value offset, int64_t, int64_t run) {
+        for (int64_t at = 0; at < run; at += step)
+          LLVM::Prefetch::create(b, loc,
+                                 kernel.address(buffer, kernel.add(kernel.add(start, offset), kernel.i64(at)), element),
+                                 /*rw=*/0, /*hint=*/3, /*cache=*/1);
+      });
+    }
+  }
+}
+
+void FlatSweep::prefetchForOwners(ArrayRef<Value> owners) {
+  SmallVector<RowsAhead> rows;
+  FlatSymbolRefAttr along = kernel.getPositions();
+  for (unsigned i = 0; i < sweep.getInputs().size(); ++i) {
+    Value input = sweep.getInputs()[i];
+    mpk::AccessAttr access = sweep.getAccessOf(i);
+    if (kernel.isAtHand(input) || kernel.isThroughOwner(input) || degreeOf(i))
+      continue;
+    if (access.getKind() == AccessKind::Owner && along)
+      rows.push_back({i, {IndexKind::Members, along, {}}});
+    else if (access.getKind() == AccessKind::GatherOwner && !mapIsPartial(access.getMap()))
+      rows.push_back({i, gatherIndex(i)});
+  }
+  if (!rows.empty())
+    prefetch(rows, owners, kernel.add(kernel.end(), kernel.i64(-1)));
 }
 
 Value FlatSweep::elementwise(Operation *op, function_ref<Value(Value)> get) {
@@ -425,6 +476,7 @@ void FlatSweep::emitTile() {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(groups.getBody());
     OwnerGroup group(*this, values, count, groups.getInductionVar());
+    group.prefetch();
     SmallVector<Value> next = group.accumulate(groups.getRegionIterArgs());
     group.writeResults();
     if (!next.empty())

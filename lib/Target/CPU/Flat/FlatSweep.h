@@ -54,6 +54,15 @@ private:
   Value elementwise(mlir::Operation *op, llvm::function_ref<Value(Value)> get);
   bool isInFours(mpdfg::RandomOp op);
   Value loadOperand(unsigned operand, Value owner, Value position);
+  /// Rows of an operand that are read where an index array says.
+  struct RowsAhead {
+    unsigned operand;
+    IndexRef index;
+  };
+  /// Asks for those that will be read some way after `positions`, of which the last is `last`.
+  void prefetch(llvm::ArrayRef<RowsAhead> rows, llvm::ArrayRef<Value> positions, Value last);
+  /// The same in a sweep without members, for owners or positions.
+  void prefetchForOwners(llvm::ArrayRef<Value> owners);
   Value loadRow(Value buffer, Value start, Value shapeSource);
   Value iota(Value shapeSource);
   void storeRow(Value value, Value pointer, Value shapeSource);

@@ -7,7 +7,6 @@
 
 #include "Flat/MemberStep.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -160,42 +159,20 @@ void MemberStep::writeResults() {
   }
 }
 
-/// Asks for rows of several cache lines that later steps gather: they come from further away than out-of-order
-/// execution sees ahead.
+/// Rows that later steps gather or that lie where the members' numbers say, in another order than the walk's.
 void MemberStep::prefetch() {
-  constexpr int64_t kLineBits = 64 * 8;
-  KernelBuilder &kernel = sweep.kernel;
-  auto bitsOf = [&](unsigned i) { // in memory
-    return cast<RankedTensorType>(sweep.sweep.getInputs()[i].getType()).getElementTypeBitWidth();
-  };
-  int64_t bytes = 0; // of a member's rows
-  SmallVector<unsigned> operands;
+  FlatSymbolRefAttr along = sweep.sweep.getAlongAttr();
+  SmallVector<FlatSweep::RowsAhead> rows;
   for (auto [i, argument] : llvm::enumerate(sweep.sweep.getBody().getArguments())) {
     mpk::AccessAttr access = sweep.sweep.getAccessOf(i);
-    if (access.getKind() != mpk::AccessKind::GatherMember || sweep.width(argument) * bitsOf(i) <= kLineBits ||
-        !walk.reads(argument) || sweep.mapIsPartial(access.getMap()))
+    if (!walk.reads(argument))
       continue;
-    operands.push_back(i);
-    bytes += sweep.width(argument) * bitsOf(i) / 8;
+    if (access.getKind() == mpk::AccessKind::GatherMember && !sweep.mapIsPartial(access.getMap()))
+      rows.push_back({unsigned(i), {IndexKind::Sorted, along, access.getMap()}});
+    else if (access.getKind() == mpk::AccessKind::Member && !sweep.kernel.isAtHand(sweep.sweep.getInputs()[i]))
+      rows.push_back({unsigned(i), {IndexKind::Members, along, {}}});
   }
-  if (operands.empty())
-    return;
-  Value distance = kernel.i64(std::clamp(kBytesAhead / bytes, kLeastAhead, kMostAhead));
-  for (unsigned i : operands) {
-    Value input = sweep.sweep.getInputs()[i], buffer = kernel.buffer(input);
-    FlatSymbolRefAttr map = sweep.sweep.getAccessOf(i).getMap();
-    Value index = kernel.index({IndexKind::Sorted, sweep.sweep.getAlongAttr(), map});
-    for (Value position : positions) {
-      Value ahead = kernel.add(position, distance);
-      Value row = kernel.loadIndex(index, arith::MinSIOp::create(b, loc, ahead, walk.lastPosition));
-      sweep.forEachRun(sweep.sweep.getBody().getArgument(i), [&](Value offset, int64_t, int64_t run) {
-        Value start = kernel.add(sweep.rowStart(input, row), offset);
-        for (int64_t at = 0; at < run; at += kLineBits / bitsOf(i))
-          LLVM::Prefetch::create(b, loc, kernel.address(buffer, kernel.add(start, kernel.i64(at)), sweep.element),
-                                 /*rw=*/0, /*hint=*/3, /*cache=*/1);
-      });
-    }
-  }
+  sweep.prefetch(rows, positions, walk.lastPosition);
 }
 
 void MemberStep::run() {

@@ -81,6 +81,8 @@ public:
       : RowGroup(sweep, mpk::Level::Owner, count, first), values(values) {}
   /// How many owners are worth taking at a time; 1 where some value is wide.
   static unsigned chooseCount(FlatSweep &sweep);
+  /// Asks for rows that later owners gather.
+  void prefetch() { sweep.prefetchForOwners(positions); }
   /// What the sums over everything are after these rows.
   llvm::SmallVector<Value> accumulate(mlir::ValueRange totals);
   /// Writes the rows of results; comes last, for operands may be overwritten.
