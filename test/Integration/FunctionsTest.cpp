@@ -109,6 +109,38 @@ TEST(Functions, SigmoidIsExact) {
   EXPECT_LT(worst("sigmoid(x)", -80, 100, [](double x) { return 1 / (1 + std::exp(-x)); }), 1e-6);
 }
 
+TEST(Functions, SoftplusIsExact) {
+  auto softplus = [](double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); };
+  EXPECT_LT(worst("softplus(x)", -86, 100, softplus), 1e-6);
+  EXPECT_LT(worst("softplus(x)", -86, 100, softplus, /*doublePrecision=*/true), 1e-14);
+}
+
+TEST(Functions, ErfIsExact) {
+  auto erf = [](double x) { return std::erf(x); };
+  EXPECT_LT(worst("erf(x)", -100, 100, erf), 1e-6);
+  EXPECT_LT(worst("erf(x)", -100, 100, erf, /*doublePrecision=*/true), 1e-14);
+}
+
+TEST(Functions, SoftplusAndErfAtTheEnds) {
+  std::optional<frontend::ModelSpec> model =
+      loadText("model M { input x: node[c = 5]\n output s = softplus(x)\n output e = erf(x) }");
+  ASSERT_TRUE(model);
+  Tensor x{{1, 5}, {NAN, INFINITY, -INFINITY, 1e30, -1e30}};
+  Graph graph{{{"node", 1}, {"edge", 0}}, {{"src", {}}, {"dst", {}}}};
+  for (bool doublePrecision : {false, true}) {
+    model->doublePrecision = doublePrecision;
+    for (const std::unique_ptr<Runner> &runner : allRunners(*model)) {
+      llvm::Expected<Tensors> results = runner->run(graph, {{"x", x}});
+      ASSERT_TRUE(bool(results)) << runner->name() << ": " << llvm::toString(results.takeError());
+      const std::vector<double> &s = (*results)["s"].data, &e = (*results)["e"].data;
+      EXPECT_TRUE(std::isnan(s[0]) && std::isnan(e[0])) << runner->name() << ": " << s[0] << ", " << e[0];
+      EXPECT_EQ(std::vector<float>(s.begin() + 1, s.end()), (std::vector<float>{INFINITY, 0, 1e30f, 0}))
+          << runner->name();
+      EXPECT_EQ(std::vector<double>(e.begin() + 1, e.end()), (std::vector<double>{1, -1, 1, -1})) << runner->name();
+    }
+  }
+}
+
 /// Encodings of time take cosines of seconds. What counts is the error, not its ratio to a number that is near 0.
 TEST(Functions, SinesOfLargeNumbers) {
   std::optional<frontend::ModelSpec> model =

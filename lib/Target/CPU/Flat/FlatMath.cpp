@@ -1,4 +1,4 @@
-//===- FlatMath.cpp - exp on flat vectors ---------------------------------===//
+//===- FlatMath.cpp - exp and its like on flat vectors --------------------===//
 //
 // Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 // See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -60,4 +60,45 @@ Value FlatOps::expm1(Value x) {
   auto [half, q] = splitExp(*this, b, loc, x);
   Value less = arith::SubFOp::create(b, loc, half, splat(0.5, count(x)));
   return mul(splat(2, count(x)), math::FmaOp::create(b, loc, half, q, less));
+}
+
+/// max(x, 0) + log(1 + e) with e = exp(-|x|), which is in [0, 1]: log(1 + e) = 2 artanh(s) with s = e / (2 + e), an odd
+/// function of s in [0, 1/3], by a polynomial of s * s. Its relative error is 4e-9.
+Value FlatOps::softplus(Value x) {
+  int64_t lanes = count(x);
+  Value magnitude = math::AbsFOp::create(b, loc, x),
+        positive = arith::SelectOp::create(b, loc, greater(x, splat(0, lanes)), x, splat(0, lanes));
+  Value e = exp(arith::NegFOp::create(b, loc, magnitude)); // NaN where x is not a number
+  if (!element.isF32())
+    return add(positive, math::Log1pOp::create(b, loc, e));
+  Value s = arith::DivFOp::create(b, loc, e, arith::AddFOp::create(b, loc, e, splat(2, lanes)));
+  Value square = arith::MulFOp::create(b, loc, s, s), p = splat(0.28178334593, lanes);
+  for (double coefficient : {0.27960603257, 0.40024910205, 0.66666314685, 2.0})
+    p = math::FmaOp::create(b, loc, p, square, splat(coefficient, lanes));
+  return math::FmaOp::create(b, loc, s, p, positive);
+}
+
+/// In float32 a quotient of polynomials of x * x, times x, within 6 units of the last place; from 4 on it is 1.
+Value FlatOps::erf(Value x) {
+  if (!element.isF32())
+    return math::ErfOp::create(b, loc, x);
+  int64_t lanes = count(x);
+  auto clamp = [&](Value value, double most) -> Value { // A NaN stays one.
+    Value low = splat(-most, lanes), high = splat(most, lanes);
+    value = arith::SelectOp::create(b, loc, greater(low, value), low, value);
+    return arith::SelectOp::create(b, loc, greater(value, high), high, value);
+  };
+  x = clamp(x, 4);
+  Value square = arith::MulFOp::create(b, loc, x, x);
+  auto polynomial = [&](ArrayRef<double> coefficients) {
+    Value p = splat(coefficients.front(), lanes);
+    for (double coefficient : coefficients.drop_front())
+      p = math::FmaOp::create(b, loc, p, square, splat(coefficient, lanes));
+    return p;
+  };
+  Value p = polynomial({-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
+                        -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02});
+  Value q = polynomial({-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
+                        -1.42647390514189e-02});
+  return clamp(arith::DivFOp::create(b, loc, arith::MulFOp::create(b, loc, x, p), q), 1);
 }

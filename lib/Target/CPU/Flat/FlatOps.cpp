@@ -201,7 +201,7 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::Tanh:
     return math::TanhOp::create(b, loc, x);
   case UnaryKind::Erf:
-    return math::ErfOp::create(b, loc, x);
+    return erf(x);
   case UnaryKind::Relu: // what is not a number stays so
     return choose(greater(number(0), x), number(0), x);
   case UnaryKind::LeakyRelu: {
@@ -214,16 +214,13 @@ Value FlatOps::unary(UnaryKind kind, Value x, double alpha) {
   case UnaryKind::Elu:
     return choose(positive(), x, mul(number(alpha), expm1(x)));
   case UnaryKind::Gelu:
-    return mul(mul(number(0.5), x), add(number(1), math::ErfOp::create(b, loc, mul(x, number(std::sqrt(0.5))))));
+    return mul(mul(number(0.5), x), add(number(1), erf(mul(x, number(std::sqrt(0.5))))));
   case UnaryKind::Silu:
     return mul(x, sigmoid());
   case UnaryKind::Sigmoid:
     return sigmoid();
-  case UnaryKind::Softplus: {
-    Value magnitude = math::AbsFOp::create(b, loc, x);
-    Value tail = math::Log1pOp::create(b, loc, exp(arith::NegFOp::create(b, loc, magnitude)));
-    return add(choose(positive(), x, number(0)), tail);
-  }
+  case UnaryKind::Softplus:
+    return softplus(x);
   case UnaryKind::Finite:
     return finite(x);
   case UnaryKind::Floor:

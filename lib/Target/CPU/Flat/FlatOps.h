@@ -84,6 +84,8 @@ public:
   mlir::Value exp(mlir::Value x);
   mlir::Value expm1(mlir::Value x); ///< exp(x) - 1
   mlir::Value log(mlir::Value x);
+  mlir::Value softplus(mlir::Value x);
+  mlir::Value erf(mlir::Value x);
   /// A statistic (mpdfg::isStatistic) from the running maximum and the sum of exp of the differences to it.
   mlir::Value statistic(mpdfg::ReduceKind kind, mlir::Value shift, mlir::Value sum);
   /// The same of as many times the number x as `members` says.
