@@ -279,7 +279,6 @@ def backward(start: nn.Module, inputs: Inputs, device: str, clock: Clock) -> dic
     wanted = [operand for operand in operands if operand.requires_grad]
     halves = executor.halves(bound, [operand.requires_grad for operand in operands])
     cotangents = [torch.ones_like(template) for template in bound.forward.templates]
-    cotangents = [cotangents[i] for i in executor.seeds]
     operands = [operand.detach() for operand in operands]
 
     def through() -> Any:

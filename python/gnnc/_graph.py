@@ -81,7 +81,7 @@ class Description:
 class Call:
     """A program on a graph with everything decided but the addresses. Any number of threads use it at once."""
 
-    __slots__ = ("__weakref__", "_pack", "_run", "handle", "workspace_bytes")
+    __slots__ = ("__weakref__", "_run", "handle", "pack", "workspace_bytes")
 
     def __init__(
         self,
@@ -109,7 +109,8 @@ class Call:
         library.check(library.api.make_call, prepared.handle, byref(desc), byref(self.handle), byref(size))
         weakref.finalize(self, library.api.free_call, self.handle).atexit = False
         self.workspace_bytes = size.value
-        self._pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
+        #: Addresses, of the inputs and then of the outputs, as C has them.
+        self.pack = struct.Struct(f"{len(inputs) + len(outputs)}Q").pack
         self._run = library.run_call
 
     def __call__(
@@ -122,8 +123,11 @@ class Call:
     ) -> None:
         """Runs it on tensors at these addresses: of the inputs, then of the outputs. That their shapes and types are right
         is the caller's to check."""
+        self.run(context, self.pack(*pointers), workspace, workspace_bytes, stream)
+
+    def run(self, context: Context, data: bytes, workspace: Any, workspace_bytes: Any, stream: Any = _NULL) -> None:
+        """The same, with the addresses as `pack` makes them."""
         failure = errors.failure
-        data = self._pack(*pointers)
         if self._run(context.handle, self.handle, data, workspace, workspace_bytes, stream, failure):
             raise errors.last()
 

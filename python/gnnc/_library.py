@@ -109,6 +109,8 @@ class Library:
         text = self.api.describe(byref(length))
         self.description = _description.parse(ctypes.string_at(text, length.value))
         self._contexts: dict[tuple[tuple[int, int], int], Context] = {}
+        #: Those of the CPU, by their number of threads.
+        self.cpu_contexts: dict[int, Context] = {}
         self._lock = threading.Lock()
         self._workspaces: list[Workspace] = []
         _loaded.add(self)
@@ -128,6 +130,8 @@ class Library:
                 found = self._contexts.get(key)
                 if found is None:
                     found = self._contexts[key] = Context(self, device, key[1])
+                    if device[0] == _abi.CPU:
+                        self.cpu_contexts[threads] = found
         return found
 
     def workspace(self, size: int) -> Workspace:
@@ -142,6 +146,7 @@ class Library:
         for context in self._contexts.values():
             context.forget()
         self._contexts.clear()
+        self.cpu_contexts.clear()
         self._lock = threading.Lock()
 
 

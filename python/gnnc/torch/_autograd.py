@@ -44,7 +44,7 @@ class Call(torch.autograd.Function):
 def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     executor, bound, halves = ctx.known
     count = len(halves.places)
-    if all([cotangent is None for cotangent in cotangents]):  # `in` would compare tensors
+    if cotangents[0] is None and all([cotangent is None for cotangent in cotangents]):  # `in` would compare tensors
         return (None,) * (1 + count)
     saved: tuple[Tensor, ...] = ctx.saved_tensors
     outputs: tuple[Tensor, ...] = ()
@@ -99,15 +99,17 @@ def pull_back(
     """Gradients with respect to the operands (None: it is not wanted, or the model has no derivative there)."""
     dense = []
     for cotangent, template in zip(cotangents, bound.forward.templates):
-        if cotangent is None:
+        if cotangent is not None and cotangent.dtype is template.dtype and bound.on_cpu and cotangent.is_contiguous():
+            pass
+        elif cotangent is None:
             cotangent = torch.zeros_like(template)
         else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
             cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
     found: list[Tensor] = []
     if halves.wanted:
-        found = executor.run_second_half(bound, halves, operands, [dense[i] for i in executor.seeds], outputs, lease)
-    gradients = [None if place is None else found[place] for place in halves.places]
+        found = executor.run_second_half(bound, halves, operands, dense, outputs, lease)
+    gradients: list[Tensor | None] = [None if place is None else found[place] for place in halves.places]
     for i in halves.zeros:
         gradients[i] = torch.zeros_like(operands[i])
     return gradients

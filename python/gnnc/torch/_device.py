@@ -93,21 +93,9 @@ def raw_stream(device: int) -> int:
     return torch._C._cuda_getCurrentRawStream(device)
 
 
-def launch(
-    call: Call, prepared: Prepared, context: Context, pointers: Iterable[int], workspace: Workspace, stream: int
-) -> None:
-    """Launches a program on a stream, and does not wait for it. Tensors must be aligned."""
-    if stream not in prepared.streams:
-        prepared.streams.add(stream)
-    call(context, pointers, workspace.pointer, workspace.size, c_void_p(stream) if stream else NULL)
-
-
-def is_capturing(prepared: Prepared) -> bool:
-    """Whether a run will be a part of a capture. A graph that is runs on is never freed."""
-    if torch._C._cuda_isCurrentStreamCapturing():
-        _cache.graphs.pin(prepared)
-        return True
-    return False
+def pin(prepared: Prepared) -> None:
+    """For a run that is a part of a capture: a graph that captured runs use is never freed."""
+    _cache.graphs.pin(prepared)
 
 
 def run(call: Call, prepared: Prepared, context: Context, pointers: Sequence[int]) -> None:
@@ -116,5 +104,9 @@ def run(call: Call, prepared: Prepared, context: Context, pointers: Sequence[int
         raise Error(f"expected tensors at multiples of {ALIGNMENT} bytes: pass clones of views that begin elsewhere", 1)
     device = prepared.device[1]
     stream = raw_stream(device)
-    is_capturing(prepared)
-    launch(call, prepared, context, pointers, Workspace(call.workspace_bytes, torch.device("cuda", device), stream, None), stream)
+    if torch._C._cuda_isCurrentStreamCapturing():
+        pin(prepared)
+    prepared.streams.add(stream)
+    workspace = Workspace(call.workspace_bytes, torch.device("cuda", device), stream, None)
+    # Launched on the stream, and not waited for.
+    call(context, pointers, workspace.pointer, workspace.size, c_void_p(stream) if stream else NULL)

@@ -11,7 +11,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import attrgetter
+from functools import reduce
+from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,7 +28,7 @@ from .._graph import Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
 from . import _device
-from ._memory import Workspaces
+from ._memory import Lane
 from ._training import Masks
 
 if TYPE_CHECKING:
@@ -69,8 +70,14 @@ class Plan:
                 raise Error(f"the compiled model needs '{name}', which the module does not have", 1)
             order.append(name)
         kinds = [operands.keys(), set(executor.cotangent_names), set(executor.computed_names)]
-        # They may come in any order: operands, then cotangents, then what was computed with the graph.
+        # They may come in any order: operands as calls have them, then cotangents, then what was computed with the graph.
+        self.operands.sort()
+        order = [*(executor.operand_names[i] or "" for i in self.operands), *(n for n in order if n not in operands)]
         self.names = tuple(name for kind in kinds for name in order if name in kind)
+        #: Whether all operands are passed.
+        self.is_whole = self.operands == list(range(len(executor.operand_names)))
+        #: Of each cotangent, the number of the output.
+        self.seeds = [executor.output_names.index(executor.cotangent_names[i][len("grad.") :]) for i in self.cotangents]
         self.outputs = {value.name: value for value in program.outputs}
 
 
@@ -93,15 +100,15 @@ class Site:
         self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
         self.workspace_bytes = self.call.workspace_bytes
 
-    def pointers(self, operands: Sequence[Tensor], cotangents: Sequence[Tensor], outputs: Sequence[Tensor]) -> list[int]:
-        """In the order of the call."""
+    def data(self, operands: Sequence[Tensor], cotangents: Sequence[Tensor], outputs: Sequence[Tensor]) -> bytes:
+        """Addresses in the order of the call. `cotangents`: of each output of the model."""
         plan = self.plan
-        result = [operands[i].data_ptr() for i in plan.operands]
-        if plan.cotangents:
-            result += [cotangents[i].data_ptr() for i in plan.cotangents]
-        result += self.computed
-        result += map(_data_ptr, outputs)
-        return result
+        given = operands if plan.is_whole else [operands[i] for i in plan.operands]
+        if plan.seeds:
+            given = [*given, *[cotangents[i] for i in plan.seeds]]
+        if self.computed:
+            return self.call.pack(*map(_data_ptr, given), *self.computed, *map(_data_ptr, outputs))
+        return self.call.pack(*map(_data_ptr, given), *map(_data_ptr, outputs))
 
 
 def _template(value: Value, prepared: Prepared, device: torch.device) -> Tensor:
@@ -114,13 +121,16 @@ def _template(value: Value, prepared: Prepared, device: torch.device) -> Tensor:
 
 _data_ptr, _get_device, _is_contiguous = Tensor.data_ptr, Tensor.get_device, Tensor.is_contiguous
 _layout = attrgetter("shape", "dtype")
-_empty_like = torch.empty_like
+_empty_like, _get_num_threads = torch.empty_like, torch.get_num_threads
+# Without CUDA, torch may have neither. The stream as an object of torch.cuda would cost a microsecond more.
+_current_stream: Any = getattr(torch._C, "_cuda_getCurrentRawStream", None)
+_is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
 
 
 class Halves:
     """The two halves of a gradient that is asked for with respect to some operands alone."""
 
-    __slots__ = ("first", "gradient", "places", "second", "wanted", "workspace_bytes", "zeros")
+    __slots__ = ("first", "gradient", "places", "second", "targets", "wanted", "workspace_bytes", "zeros")
 
     def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
         names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
@@ -136,10 +146,12 @@ class Halves:
         self.second: Site | None = None
         self.gradient: Site | None = None  #: of both together, made when it is needed
         self.workspace_bytes = 0
+        self.targets: list[Tensor] = []  #: what the second half's gradients are like
         if executor.first_half is not None and executor.second_half is not None:
             self.first = Site(executor.first_half, bound, executor.output_names, self.wanted)
             self.second = Site(executor.second_half, bound, [*self.wanted, *executor.again])
             self.workspace_bytes = max(self.first.workspace_bytes, self.second.workspace_bytes)
+            self.targets = self.second.templates[: len(self.wanted)]
 
 
 @dataclass
@@ -170,6 +182,8 @@ class Bound:
     numbers: list[int]
     #: By which operands require a gradient.
     halves: dict[tuple[bool, ...], Halves]
+    #: The CUDA streams that it was run on.
+    lanes: dict[int, Lane]
     forward: Site = field(init=False)
     masks: Masks | None = None
 
@@ -200,11 +214,7 @@ class Bound:
             return False
         if not all(map(_is_contiguous, operands)):
             return False
-        if self.number >= 0:
-            for pointer in map(_data_ptr, operands):
-                if pointer % _device.ALIGNMENT:
-                    return False
-        return True
+        return self.number < 0 or reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT == 0
 
     def dense(self, tensor: Tensor) -> Tensor:
         """The tensor, or a copy that is as the model reads it: without gaps, and on a GPU at an aligned address."""
@@ -257,15 +267,13 @@ class Executor:
         self.again = self._needed_again()
         #: Of each operand, what its gradient is called in the model.
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
-        #: Of each `grad.y` of the model, the number of output y.
-        self.seeds = [self.output_names.index(name[len("grad.") :]) for name in self.cotangent_names]
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
         #: Leaves and dimensions of which batch norm in training mode needs two elements.
         self.pairs: list[tuple[int, int]] = []
         self._last: Bound | None = None
         self._checks = _cache.checks_contents()
-        self._spaces: dict[int, Workspaces] = {}
+        self._lanes: dict[tuple[int, int], Lane] = {}
 
     def _plan(self, name: str, after: str = "") -> Plan | None:
         programs = self.library.description.programs
@@ -334,6 +342,7 @@ class Executor:
             layouts=[],
             numbers=[-1 if device[0] == _abi.CPU else device[1]] * self.num_given,
             halves={},
+            lanes={},
         )
         if self.masks:
             bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
@@ -395,8 +404,7 @@ class Executor:
         """The outputs, in the model's order."""
         site = bound.forward
         outputs = list(map(_empty_like, site.templates))
-        workspace = self._run(site, bound, site.pointers(operands, (), outputs), site.workspace_bytes)
-        workspace.release()
+        self._run(site, bound, site.data(operands, (), outputs), site.workspace_bytes).release()
         return outputs
 
     def run_first_half(self, bound: Bound, halves: Halves, operands: Sequence[Tensor]) -> tuple[list[Tensor], Any]:
@@ -405,8 +413,7 @@ class Executor:
         if site is None:
             return self.run_forward(bound, operands), None
         outputs = list(map(_empty_like, site.templates))
-        workspace = self._run(site, bound, site.pointers(operands, (), outputs), halves.workspace_bytes)
-        return outputs, Lease(workspace)
+        return outputs, Lease(self._run(site, bound, site.data(operands, (), outputs), halves.workspace_bytes))
 
     def run_second_half(
         self,
@@ -421,10 +428,9 @@ class Executor:
         workspace everything is computed again."""
         if lease is not None and halves.second is not None:
             site = halves.second
-            targets = list(map(_empty_like, site.templates[: len(halves.wanted)]))
-            pointers = site.pointers(operands, cotangents, targets)
-            pointers += map(_data_ptr, outputs)
-            self._run(site, bound, pointers, site.workspace_bytes, lease.workspace)
+            targets = list(map(_empty_like, halves.targets))
+            data = site.data(operands, cotangents, [*targets, *outputs] if outputs else targets)
+            self._run(site, bound, data, site.workspace_bytes, lease.workspace)
             return targets
         if self.gradient is None:
             raise Error("the model was compiled without gradients", 4)
@@ -432,31 +438,40 @@ class Executor:
             halves.gradient = Site(self.gradient, bound, halves.wanted)
         site = halves.gradient
         targets = list(map(_empty_like, site.templates))
-        self._run(site, bound, site.pointers(operands, cotangents, targets), site.workspace_bytes).release()
+        self._run(site, bound, site.data(operands, cotangents, targets), site.workspace_bytes).release()
         return targets
 
-    def _run(self, site: Site, bound: Bound, pointers: list[int], size: int, workspace: Any = None) -> Any:
+    def _run(self, site: Site, bound: Bound, data: bytes, size: int, workspace: Any = None) -> Any:
         """Runs it in a workspace of at least `size` bytes, which is returned, for the caller to release."""
         if bound.on_cpu:
-            workspace = workspace or self.library.workspace(size)
-            context = self.library.context(bound.device, torch.get_num_threads())
-            site.call(context, pointers, workspace.pointer, workspace.size)
+            if workspace is None:
+                workspace = self.library.workspace(size)
+            threads = _get_num_threads()
+            context = self.library.cpu_contexts.get(threads) or self.library.context(bound.device, threads)
+            site.call.run(context, data, workspace.pointer, workspace.size)
             return workspace
-        stream = _device.raw_stream(bound.number)
-        if _device.is_capturing(bound.prepared):
-            workspace = workspace or self._workspaces(bound).take_for_capture(size, stream)
+        stream = _current_stream(bound.number)
+        lane = bound.lanes.get(stream) or self._lane(bound, stream)
+        if _is_capturing():
+            _device.pin(bound.prepared)
+            if workspace is None:
+                workspace = lane.take_for_capture(size)
             workspace.leave(stream)
         elif workspace is None:
-            workspace = self._workspaces(bound).take(size, stream)
+            workspace = lane.take(size)
         elif workspace.stream != stream:
             workspace.leave(stream)
-        _device.launch(site.call, bound.prepared, self.library.context(bound.device), pointers, workspace, stream)
+        site.call.run(lane.context, data, workspace.pointer, workspace.size, lane.pointer)
         return workspace
 
-    def _workspaces(self, bound: Bound) -> Workspaces:
-        found = self._spaces.get(bound.number)
+    def _lane(self, bound: Bound, stream: int) -> Lane:
+        """A stream that this graph is run on from now on."""
+        key = (bound.number, stream)
+        found = self._lanes.get(key)
         if found is None:
-            found = self._spaces.setdefault(bound.number, Workspaces(bound.number))
+            found = self._lanes.setdefault(key, Lane(self.library.context(bound.device), bound.number, stream))
+        bound.prepared.streams.add(stream)
+        bound.lanes[stream] = found
         return found
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from .. import _abi
+from .._library import Context
 
 #: CU_STREAM_LEGACY: PyTorch calls the default stream 0, which in C says that there is none.
 DEFAULT_STREAM = 1
@@ -66,28 +67,29 @@ MOST_BYTES = 1 << 20
 _LEAST_BYTES = 1 << 14
 
 
-class Workspaces:
-    """Of one model on one device."""
+class Lane:
+    """A model on one stream of a device: what all of its runs there have in common, and workspaces for them."""
 
-    def __init__(self, device: int) -> None:
+    __slots__ = ("_device", "_kept", "context", "pointer", "stream")
+
+    def __init__(self, context: Context, device: int, stream: int) -> None:
+        self.context, self.stream = context, stream
+        self.pointer = c_void_p(stream or None)
         self._device = torch.device("cuda", device)
-        self._kept: dict[int, list[Workspace]] = {}
+        self._kept: list[Workspace] = []
 
-    def take(self, size: int, stream: int) -> Workspace:
-        """For what is launched on a stream. Not in a capture, whose memory must be its own."""
+    def take(self, size: int) -> Workspace:
+        """For what is launched next. Not in a capture, whose memory must be its own."""
         if size > MOST_BYTES:
-            return Workspace(size, self._device, stream, None)
-        home = self._kept.get(stream)
-        if home is None:
-            home = self._kept.setdefault(stream, [])
+            return Workspace(size, self._device, self.stream, None)
         try:
-            found = home.pop()
+            found = self._kept.pop()
             if found.bytes >= size:
                 return found
         except IndexError:  # all are in use
             pass
         room = max(_LEAST_BYTES, 1 << (size - 1).bit_length()) if size else _LEAST_BYTES
-        return Workspace(room, self._device, stream, home)
+        return Workspace(room, self._device, self.stream, self._kept)
 
-    def take_for_capture(self, size: int, stream: int) -> Workspace:
-        return Workspace(size, self._device, stream, None)
+    def take_for_capture(self, size: int) -> Workspace:
+        return Workspace(size, self._device, self.stream, None)

@@ -12,6 +12,7 @@ import warnings
 import webbrowser
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +125,8 @@ class Specialization:
                 raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
             self.params.append(owner_of(module, name))
             names.append(name)
+        #: The same, as columns: `map` is quick with them.
+        self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
         self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
         if options.part is None:  # else they are of all ranks together
             self.executor.pairs = [
@@ -162,12 +165,12 @@ class Specialization:
 
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
-        return [owner[name] for owner, name in self.params]
+        return list(map(getitem, *self._places))
 
     def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
         try:
-            return self.executor.known(args, self.parameters()) if self.state.is_same() else None
+            return self.executor.known(args, list(map(getitem, *self._places))) if self.state.is_same() else None
         except (AttributeError, KeyError, TypeError):  # something else where a tensor was
             return None
 
@@ -191,6 +194,8 @@ class CompiledModule(nn.Module):
     replaced, parameters that were one are two, or a buffer of integers has other numbers. Hooks of submodules do not
     run. What `forward` does must not change otherwise (sizes of graphs apart): Python code runs only when it is compiled.
     """
+
+    _last: Specialization | None  #: what ran last
 
     def __init__(self, module: nn.Module, options: Options | None = None) -> None:
         super().__init__()
@@ -263,13 +268,14 @@ class CompiledModule(nn.Module):
             leaves, tree = pytree.tree_flatten((args, kwargs))
             other = self._other(leaves, tree)
             return _operator.traced(self, leaves, tree) if other is None else self._call_other(other, leaves)
-        last: Specialization | None = self.__dict__["_last"]
+        last = self._last
         # The way of a training loop: the same graph again.
         if last is not None and not kwargs and len(args) == last.positional:
             if not torch.is_autocast_enabled(last.device_type):
                 known = last.known(args)
                 if known is not None:
-                    return last.result(_autograd.call(last.executor, *known))
+                    outputs = _autograd.call(last.executor, *known)
+                    return outputs[0] if last.single else last.result(outputs)
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -66,7 +66,7 @@ def run_alone(fast: Any, site: Any) -> None:
         operands = [torch.randn(shape, device=registry.device) for shape, _ in bound.operands]
         cotangents = [torch.randn_like(template) for template in bound.forward.templates]
         outputs = [torch.empty_like(template) for template in site.templates]
-        found = site.pointers(operands, cotangents, outputs), (operands, cotangents, outputs)
+        found = site.data(operands, cotangents, outputs), (operands, cotangents, outputs)
         run_alone.tensors[id(site)] = found  # type: ignore[attr-defined]
     size = max(site.workspace_bytes, next(iter(bound.halves.values())).workspace_bytes)
     executor._run(site, bound, found[0], size).release()
