@@ -7,6 +7,8 @@
 
 #include "PyTorch/SchemaReader.h"
 
+#include <cmath>
+
 using namespace gnnc::frontend;
 using namespace gnnc::frontend::pytorch;
 
@@ -68,7 +70,17 @@ std::optional<std::variant<T, ValueName>> SchemaReader::readSymbolic(const Curso
   return std::nullopt;
 }
 
-static std::optional<int64_t> readInteger(const Cursor &at) { return at.integer(INT64_MIN, INT64_MAX); }
+/// Bounds that torch infers, and has programs compare sizes with, may be beyond 64 bits: such a bound is the largest or
+/// the least number then, which says as much of a size.
+static std::optional<int64_t> readInteger(const Cursor &at) {
+  const json &value = at.value;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t(INT64_MAX))
+    return INT64_MAX;
+  // Beyond 64 bits numbers have been read as floats.
+  if (value.is_number_float() && std::abs(value.get<double>()) >= 0x1p63 && std::isfinite(value.get<double>()))
+    return value.get<double>() > 0 ? INT64_MAX : INT64_MIN;
+  return at.integer(INT64_MIN, INT64_MAX);
+}
 
 /// The argument, or nothing if there is none.
 template <typename T> static std::optional<Argument> argumentOf(std::optional<T> value) {

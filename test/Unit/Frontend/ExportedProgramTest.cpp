@@ -120,6 +120,9 @@ TEST(ExportedProgram, ReadsArguments) {
   EXPECT_TRUE(std::holds_alternative<NoArgument>(readArgument({{"as_optional_tensor", {{"as_none", true}}}})));
   EXPECT_EQ(std::get<ValueName>(readArgument({{"as_optional_tensor", {{"as_tensor", {{"name", "x"}}}}}})).name, "x");
   EXPECT_EQ(std::get<int64_t>(readArgument({{"as_int", -3}})), -3);
+  EXPECT_EQ(std::get<int64_t>(readArgument({{"as_int", 18446744073709551612u}})), INT64_MAX);
+  EXPECT_EQ(std::get<int64_t>(readArgument({{"as_int", json::parse("36893488147419103224")}})), INT64_MAX);
+  EXPECT_EQ(std::get<int64_t>(readArgument({{"as_int", json::parse("-36893488147419103224")}})), INT64_MIN);
   EXPECT_EQ(std::get<bool>(readArgument({{"as_bool", true}})), true);
   EXPECT_EQ(std::get<double>(readArgument({{"as_float", 0.5}})), 0.5);
   EXPECT_EQ(std::get<double>(readArgument({{"as_float", 2}})), 2.0);
