@@ -42,7 +42,8 @@ struct CompileArguments {
   std::string report;  ///< the page to write; empty: none
   std::string timings; ///< "table" or "json" on standard error; empty: neither
   std::string params, paramsMap;
-  bool embed = false; ///< `params`, into the object
+  bool embed = false;    ///< `params`, into the object
+  bool keepAxes = false; ///< of an exported program
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
@@ -54,6 +55,9 @@ struct ImportArguments {
   std::string input;
   std::string output, paramsOut; ///< empty: standard output; none
 };
+
+/// Says what of an exported program an import has turned around, if anything.
+void reportMoved(const std::string &path, const std::vector<std::string> &moved);
 
 struct RunArguments {
   std::string model, graph, params, paramsMap, output, tuning;

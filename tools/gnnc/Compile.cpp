@@ -37,9 +37,11 @@ struct Source {
 static llvm::Expected<Source> readSource(const CompileArguments &arguments, std::vector<std::string> &imported) {
   Source source;
   if (llvm::StringRef(arguments.input).ends_with(".pt2")) {
-    llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
+    llvm::Expected<frontend::ImportedModel> model =
+        frontend::importExportedProgram(arguments.input, arguments.keepAxes || arguments.werror);
     if (!model)
       return model.takeError();
+    reportMoved(arguments.input, model->moved);
     source.text = std::move(model->text);
     source.parameters = std::move(model->parameters);
   } else {

@@ -12,6 +12,7 @@
 #include "gnnc/Support/OutputFile.h"
 #include "gnnc/Support/Safetensors.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace gnnc;
@@ -24,6 +25,12 @@ static llvm::Expected<PendingFile> prepareParameters(const std::string &path, co
   return writer.prepare(path);
 }
 
+void gnnc::reportMoved(const std::string &path, const std::vector<std::string> &moved) {
+  if (!moved.empty())
+    llvm::errs() << "gnnc: warning: '" << path << "': the axis of elements comes first in the model, in "
+                 << llvm::join(moved, ", ") << " too\n";
+}
+
 int gnnc::runImport(const ImportArguments &arguments) {
   if (llvm::Error error = checkOverwriting({{"--output", arguments.output}, {"--params-out", arguments.paramsOut}},
                                            {{"the exported program", arguments.input}}))
@@ -31,6 +38,7 @@ int gnnc::runImport(const ImportArguments &arguments) {
   llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
   if (!model)
     return fail(model.takeError());
+  reportMoved(arguments.input, model->moved);
   // The text and its parameters are both there in the end, or neither is.
   std::optional<PendingFile> parameters;
   if (!arguments.paramsOut.empty()) {

@@ -147,6 +147,9 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
   CLI::Option *embed = command->add_flag(
       "--embed", arguments.embed,
       "Put the values of --params into the object: one file to ship, which runs without being given them");
+  command->add_flag("--keep-axes", arguments.keepAxes,
+                    "Of an exported program (.pt2): refuse arguments and results that do not have the axis of elements "
+                    "first, which otherwise comes first in the model");
   params->needs(embed);
   embed->needs(params);
   command

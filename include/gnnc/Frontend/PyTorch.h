@@ -31,11 +31,15 @@ struct ImportedTensor {
 struct ImportedModel {
   std::string text;
   std::vector<ImportedTensor> parameters; ///< those that the text declares
+  /// Arguments and results whose axis of elements is the first in the model but was not in the program: `input 'x'
+  /// (axis 1)`.
+  std::vector<std::string> moved;
 };
 
 /// Imports the file at `path`. The error is one line: the file, the node, the user's source line, the reason and what
-/// to change.
-llvm::Expected<ImportedModel> importExportedProgram(const std::string &path);
+/// to change. `keepAxes`: a program is refused whose arguments or results have the axis of elements elsewhere than
+/// first; otherwise it comes first in the model.
+llvm::Expected<ImportedModel> importExportedProgram(const std::string &path, bool keepAxes = false);
 
 } // namespace gnnc::frontend
 

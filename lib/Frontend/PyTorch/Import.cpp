@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PyTorch/Arrange.h"
 #include "PyTorch/Emit.h"
 #include "PyTorch/ReadExportedProgram.h"
 #include "PyTorch/Recover.h"
@@ -12,6 +13,7 @@
 #include "gnnc/Support/Half.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Path.h"
 
@@ -81,29 +83,49 @@ static std::string explain(const ExportedProgram &exported, const NormalNode *no
   return text + reason;
 }
 
-llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path) {
-  llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
-  if (!exported)
-    return exported.takeError();
-  Recover recover(*exported);
+/// `moved`: of what the program is another arrangement, in words.
+static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved) {
+  Recover recover(exported);
   try {
     RecoveredProgram program = recover.run();
     ImportedModel model;
-    std::string file = llvm::sys::path::filename(path).str();
-    Emitted emitted = emit(std::move(program), llvm::sys::path::stem(path).str(),
-                           "Imported from " + file + ", which PyTorch " + exported->torchVersion + " exported.");
+    std::string file = llvm::sys::path::filename(exported.path).str();
+    std::string heading = "Imported from " + file + ", which PyTorch " + exported.torchVersion + " exported";
+    if (!moved.empty())
+      heading += ", with the axis of elements first in " + llvm::join(moved, ", ") + " too";
+    Emitted emitted = emit(std::move(program), llvm::sys::path::stem(exported.path).str(), heading + ".");
     model.text = std::move(emitted.text);
     for (const std::string &name : emitted.tensors)
-      if (auto stored = exported->tensors.find(name); stored != exported->tensors.end())
+      if (auto stored = exported.tensors.find(name); stored != exported.tensors.end())
         model.parameters.push_back(readTensor(name, stored->second));
     for (RecoveredProgram::Constant &constant : emitted.constants)
       if (llvm::is_contained(emitted.tensors, constant.name))
         model.parameters.push_back({constant.name, constant.shape, std::move(constant.numbers)});
     return model;
   } catch (const Refusal &refusal) {
-    return llvm::createStringError(explain(*exported, recover.current, refusal.reason));
+    return llvm::createStringError(explain(exported, recover.current, refusal.reason));
   } catch (const std::out_of_range &) {
     return llvm::createStringError(
-        explain(*exported, recover.current, "its operands have fewer axes than the operator needs"));
+        explain(exported, recover.current, "its operands have fewer axes than the operator needs"));
   }
+}
+
+llvm::Expected<ImportedModel> gnnc::frontend::importExportedProgram(const std::string &path, bool keepAxes) {
+  llvm::Expected<ExportedProgram> exported = readExportedProgram(path);
+  if (!exported)
+    return exported.takeError();
+  llvm::Expected<ImportedModel> model = import(*exported, {});
+  if (model || keepAxes)
+    return model;
+  std::vector<std::string> moved = bringToFront(*exported);
+  if (moved.empty())
+    return model;
+  llvm::Expected<ImportedModel> arranged = import(*exported, moved);
+  if (!arranged) { // the first reason is about the program as its author knows it
+    llvm::consumeError(arranged.takeError());
+    return model;
+  }
+  llvm::consumeError(model.takeError());
+  arranged->moved = std::move(moved);
+  return arranged;
 }

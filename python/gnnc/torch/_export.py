@@ -328,6 +328,7 @@ def _build(
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
     check_effects(program)
+    options = [*options, "--keep-axes"]  # whoever calls it knows which have moved
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
     try:

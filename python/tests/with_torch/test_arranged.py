@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
 import tempfile
 import unittest
 from pathlib import Path
@@ -130,6 +131,45 @@ class ArrangedTest(TorchTest):
             x, edge_index = torch.randn(3, 11), graph(11, 30)[1]
             found = loaded(x=x.t().contiguous(), edge_index=edge_index)
         self.assertClose(found.t(), module(x, edge_index=edge_index).detach(), 1e-5)
+
+    def test_files_of_exported_programs(self) -> None:
+        """`gnnc compile` brings the axis to the front, and says so, unless it is told not to."""
+        nodes, edges = torch.export.Dim("nodes"), torch.export.Dim("edges")
+        index = graph(9, 25)[1]
+        for module, shape, axes in (
+            (Columns().eval(), (3, -1), (1, 1, 0)),
+            (Batched(), (2, -1, 3), (1, 1)),
+            (Steps(), (3, 5, -1), (2, 1)),
+        ):
+            x = torch.randn([9 if size < 0 else size for size in shape])
+            program = torch.export.export(
+                module, (torch.randn([7 if size < 0 else size for size in shape]), graph(7, 20)[1]),
+                dynamic_shapes={"x": {axes[0]: nodes}, "edge_index": {1: edges}}, strict=False,
+            )  # fmt: skip
+            with tempfile.TemporaryDirectory() as folder:
+                file, path = Path(folder) / "model.pt2", Path(folder) / "model.so"
+                torch.export.save(program, file)
+                command = [_compiler.find_compiler(), "compile", file, "--gradient", "-o", path]
+                with self.subTest(type(module).__name__):
+                    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+                    moved = f"comes first in the model, in input 'x' (axis {axes[0]}), result 0 (axis 1) too"
+                    self.assertIn(moved, said)
+                    refused = subprocess.run([*command, "--keep-axes"], capture_output=True, text=True)
+                    self.assertIn("expected the axis whose size is not fixed to be the first", refused.stderr)
+                    leaf = x.clone().requires_grad_()
+                    results = module(leaf, index)
+                    results = list(results.values()) if isinstance(results, dict) else [results]
+                    seeds = [torch.randn_like(result) for result in results]
+                    (wanted,) = torch.autograd.grad(results, leaf, seeds)
+                    model = gnnc.load(path)
+                    arguments = {"x": x.movedim(axes[0], 0).contiguous(), "edge_index": index}
+                    found = model.run("forward", **arguments)
+                    expected = [result.detach().movedim(axis, 0) for result, axis in zip(results, axes[1:])]
+                    self.assertClose(list(found.values()), expected, 1e-5)
+                    fronts = [seed.movedim(axis, 0).contiguous() for seed, axis in zip(seeds, axes[1:])]
+                    given = {f"grad.{name}": front for name, front in zip(found, fronts)}
+                    gradients = model.gradient(**arguments, **given)
+                    self.assertClose(gradients["grad.x"], wanted.movedim(axes[0], 0), 1e-5)
 
     def test_training(self) -> None:
         module = Columns()
