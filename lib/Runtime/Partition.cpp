@@ -19,10 +19,15 @@ static int64_t blockSize(int64_t rows, int64_t largest, bool merged) {
   return merged ? max(size, divideUp(rows, kMaxMergedBlocks * 16) * 16) : size;
 }
 
-Partition partitionRows(int64_t rows, bool merged) {
+bool isLargeMerge(int64_t elements) { return elements >= 16384; }
+
+Partition partitionRows(int64_t rows, bool merged, int64_t elements) {
   Partition result;
   result.rows = rows;
   result.blockRows = blockSize(rows, 4096, merged);
+  // Up to 512 rows where a partial result is large beside the rows that it is the sum of, but 16 blocks for threads.
+  if (merged && isLargeMerge(elements))
+    result.blockRows = max(result.blockRows, min(divideUp(rows, 16 * 16) * 16, 512));
   result.blocks = divideUp(rows, result.blockRows);
   return result;
 }

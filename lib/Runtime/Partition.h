@@ -35,8 +35,11 @@ struct Partition {
 /// Most blocks of a step that keeps a partial result for each (StepKind::Grouped: besides one for each owner).
 constexpr int64_t kMaxMergedBlocks = 256;
 
-/// StepKind::Rows. `merged`: the step has partial results.
-Partition partitionRows(int64_t rows, bool merged);
+/// StepKind::Rows. `merged`: the step has partial results, of so many numbers for each block: to write and to add up
+/// many of them takes as long as some rows.
+Partition partitionRows(int64_t rows, bool merged, int64_t elements = 0);
+/// Whether partial results of so many numbers are a reason for larger blocks.
+bool isLargeMerge(int64_t elements);
 /// StepKind::Sweep: owners in blocks of about equal weight (members + owners). False when memory runs out.
 bool partitionSweep(const Grouping &grouping, Memory &memory, Partition &result);
 /// StepKind::Grouped: positions of the grouping, each block within one owner. False when memory runs out.

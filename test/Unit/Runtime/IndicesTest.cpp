@@ -166,6 +166,19 @@ TEST(Partition, Rows) {
   EXPECT_EQ(partitionRows(1 << 20, false).blocks, 256);
 }
 
+TEST(Partition, BlocksWithLargePartialResultsHaveMoreRows) {
+  EXPECT_FALSE(isLargeMerge(16383));
+  EXPECT_TRUE(isLargeMerge(16384));
+  for (int64_t elements : {0, 1433, 16383})
+    EXPECT_EQ(partitionRows(2708, true, elements).blockRows, 64);
+  EXPECT_EQ(partitionRows(2708, true, 1433 * 16).blockRows, 176);
+  EXPECT_EQ(partitionRows(2708, true, 1433 * 16).blocks, 16);
+  EXPECT_EQ(partitionRows(60, true, 1433 * 16).blocks, 1);
+  EXPECT_EQ(partitionRows(20000, true, 1433 * 16).blockRows, 512);
+  EXPECT_EQ(partitionRows(1 << 20, true, 1433 * 16).blockRows, partitionRows(1 << 20, true).blockRows);
+  EXPECT_EQ(partitionRows(2708, false, 1433 * 16).blockRows, 64); // nothing is merged
+}
+
 class GroupedPartition : public ::testing::TestWithParam<unsigned> {
 protected:
   /// Owners with degrees that differ much; some without members.

@@ -115,11 +115,12 @@ void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
   if (batch == 0)
     return;
   repeat(0, batch, 1, [&](Value number) {
-    forEachEvenPart(k, tiles.rows(), [&](int64_t kFirst, int64_t kCount, int64_t rows) {
-      repeat(kFirst, kCount, rows, [&](Value kAt) {
-        tiles.forEach([&](int64_t nFirst, int64_t nCount, int64_t columns) {
-          repeat(nFirst, nCount, columns,
-                 [&](Value nAt) { emitTile(first, last, result, number, kAt, rows, nAt, columns); });
+    // All tiles of some columns, which stay in the nearest cache: a row has more of these than of k.
+    tiles.forEach([&](int64_t nFirst, int64_t nCount, int64_t columns) {
+      repeat(nFirst, nCount, columns, [&](Value nAt) {
+        forEachEvenPart(k, tiles.rows(), [&](int64_t kFirst, int64_t kCount, int64_t rows) {
+          repeat(kFirst, kCount, rows,
+                 [&](Value kAt) { emitTile(first, last, result, number, kAt, rows, nAt, columns); });
         });
       });
     });
