@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-ABI_VERSION = 7
+ABI_VERSION = 8
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
