@@ -36,7 +36,7 @@ struct Context {
   Frame *frame = nullptr; ///< of the body being elaborated
   Budget budget;
   bool isIncomplete = false; ///< the parser has refused statements, so what seems absent may be one of these
-  bool training = false; ///< what `training` is
+  bool training = false;     ///< what `training` is
   ElaborationObserver *observer = nullptr;
 
   std::string describe(const Operand &operand) const;

@@ -250,7 +250,8 @@ TEST(Errors, Recursion) {
 }
 
 TEST(Errors, Imports) {
-  EXPECT_EQ(errorOf("import \"no.gnn\"\nmodel M { output y = 1 }"), "1:8: cannot read 'no.gnn': No such file or directory");
+  EXPECT_EQ(errorOf("import \"no.gnn\"\nmodel M { output y = 1 }"),
+            "1:8: cannot read 'no.gnn': No such file or directory");
   EXPECT_EQ(errorOf("import nothing\nmodel M { output y = 1 }"),
             "1:8: no library 'nothing'; a file is imported by its path in quotes");
   EXPECT_EQ(errorOf("import \"a.gnn\"\nmodel M { output y = 1 }", {},

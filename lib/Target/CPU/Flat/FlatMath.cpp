@@ -78,7 +78,9 @@ Value FlatOps::softplus(Value x) {
   return math::FmaOp::create(b, loc, s, p, positive);
 }
 
-/// In float32 a quotient of polynomials of x * x, times x, within 6 units of the last place; from 4 on it is 1.
+/// In float32 a quotient of polynomials of x * x, times x, within 6 units of the last place; from 4 on it is 1. They
+/// are fitted to erf(x) / x on [0, 4] by least squares of relative errors, weighted until these are alike: 2.5e-8 at
+/// most.
 Value FlatOps::erf(Value x) {
   if (!element.isF32())
     return math::ErfOp::create(b, loc, x);
@@ -96,9 +98,9 @@ Value FlatOps::erf(Value x) {
       p = math::FmaOp::create(b, loc, p, square, splat(coefficient, lanes));
     return p;
   };
-  Value p = polynomial({-2.72614225801306e-10, 2.77068142495902e-08, -2.10102402082508e-06, -5.69250639462346e-05,
-                        -7.34990630326855e-04, -2.95459980854025e-03, -1.60960333262415e-02});
-  Value q = polynomial({-1.45660718464996e-05, -2.13374055278905e-04, -1.68282697438203e-03, -7.37332916720468e-03,
-                        -1.42647390514189e-02});
+  Value p = polynomial({1.98678679640e-06, 2.84566301160e-04, 3.88334561875e-03, 5.31017493119e-02, 1.93545051463e-01,
+                        1.12837913933e+00});
+  Value q =
+      polynomial({3.74202428108e-05, 1.18557227279e-03, 1.52072530970e-02, 1.15350000274e-01, 5.04857391478e-01, 1.0});
   return clamp(arith::DivFOp::create(b, loc, arith::MulFOp::create(b, loc, x, p), q), 1);
 }

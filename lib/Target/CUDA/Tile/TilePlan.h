@@ -61,9 +61,9 @@ public:
   std::vector<TileStep> steps;
   int64_t tileRows = 0, threads = 256;
   bool byThreads = false; ///< each row is made and multiplied by a thread of its own
-  int64_t places = 0;    ///< numbers of shared memory
-  int64_t blocks = 1;    ///< that fit a processor
-  int64_t slotWords = 0; ///< of a slot; without members: of a block's partial sums
+  int64_t places = 0;     ///< numbers of shared memory
+  int64_t blocks = 1;     ///< that fit a processor
+  int64_t slotWords = 0;  ///< of a slot; without members: of a block's partial sums
   /// Of the weight of each product, in both parts; -1: it is read from memory.
   llvm::SmallVector<int64_t> parts; ///< by step
   struct SumPlaces {

@@ -25,10 +25,11 @@ TEST(RecoverChosenTest, ComputedClassesAreComparedWithAllClasses) {
   ProgramBuilder b = best();
   b.integerNode("rows", "one_hot.default", {arg("self", "best"), arg("num_classes", 4)}, {"N", "4"});
   b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "rows")}, {"N", "4"});
-  EXPECT_EQ(b.output("y").missing(
-                {"  let h = detach(x)",
-                 "  output y = x * (min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in) == constant)"}),
-            "");
+  EXPECT_EQ(
+      b.output("y").missing(
+          {"  let h = detach(x)",
+           "  output y = x * (min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in) == constant)"}),
+      "");
 }
 
 TEST(RecoverChosenTest, RowsOfATableAreAProduct) {

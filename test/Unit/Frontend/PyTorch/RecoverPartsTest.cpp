@@ -181,7 +181,9 @@ TEST(RecoverPartsTest, AttentionOverStepsIsProducts) {
 TEST(RecoverPartsTest, TheFirstOfTheLargestNumbers) {
   ProgramBuilder b = rows();
   b.integerNode("y", "argmax.default", {arg("self", "x"), arg("dim", 1)}, {"N"});
-  EXPECT_EQ(b.output("y").missing({"  output y = min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in)"}), "")
+  EXPECT_EQ(
+      b.output("y").missing({"  output y = min(where(maximum(h == max(h, over: in), h != h), constant, 4), over: in)"}),
+      "")
       << b.text();
 }
 
