@@ -187,6 +187,19 @@ class ArrangedTest(TorchTest):
     def test_several_signals_on_a_graph(self) -> None:
         self.at_any_size(Batched(), (2, -1, 3))
 
+    def test_several_signals_and_integers(self) -> None:
+        class Scored(Batched):
+            def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> tuple[torch.Tensor, ...]:
+                y = super().forward(x, edge_index)
+                return y, y > 0, y.argmax(-1)
+
+        module = Scored()
+        fast = gnnc.compile(module, (torch.randn(2, 7, 3), graph(7, 20)[1]))
+        arguments = torch.randn(2, 9, 3), graph(9, 20)[1]
+        for own, other in zip(fast(*arguments), module(*arguments), strict=True):
+            self.assertEqual(own.dtype, other.dtype)
+            self.assertClose(own.float(), other.float())
+
     def test_a_dimension_that_is_marked(self) -> None:
         x, edge_index = torch.randn(2, 7, 3), graph(7, 20)[1]
         torch._dynamo.mark_dynamic(x, 1)

@@ -237,6 +237,26 @@ class SecondDerivativesTest(TorchTest):
         with self.assertRaisesRegex(gnnc.Error, "gnnc does not compute third derivatives"):
             torch.autograd.grad(second.square().sum(), x)
 
+    def test_second_derivatives_beside_integers(self) -> None:
+        class Scored(Conv):
+            def forward(self, x: torch.Tensor, edge_index: torch.Tensor) -> tuple[torch.Tensor, ...]:
+                y = super().forward(x, edge_index).tanh()
+                return y, y > 0, y.argmax(1)
+
+        module = Scored()
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x, edges))
+        x.requires_grad_()
+        found = []
+        for run in (fast, module):
+            y, positive, best = run(x, edges)
+            (first,) = torch.autograd.grad(y.square().sum(), x, create_graph=True)
+            (second,) = torch.autograd.grad(first.square().sum(), x)
+            found.append((positive, best, first.detach(), second))
+        for own, other in zip(*found, strict=True):
+            self.assertEqual(own.dtype, other.dtype)
+            self.assertClose(own.float(), other.float(), 1e-4)
+
     def test_forces_are_trained(self) -> None:
         """Parameters get the gradient of a loss of forces by `backward`."""
         module = Pairs()
