@@ -67,6 +67,9 @@ llvm::Error ReorderedGraph::renumber(const ReorderOptions &options) {
   llvm::sort(edgeOrder, [&](int32_t a, int32_t b) {
     return std::tuple(newDst[a], newSrc[a], a) < std::tuple(newDst[b], newSrc[b], b);
   });
+  newPlaces.resize(edgeOrder.size());
+  for (auto [place, from] : llvm::enumerate(edgeOrder))
+    newPlaces[from] = int32_t(place);
   for (std::vector<int32_t> *end : {&newSrc, &newDst}) {
     std::vector<int32_t> sorted(end->size());
     for (auto [place, from] : llvm::enumerate(edgeOrder))
@@ -77,7 +80,8 @@ llvm::Error ReorderedGraph::renumber(const ReorderOptions &options) {
 }
 
 llvm::Error ReorderedGraph::checkNames(const ReorderOptions &options) const {
-  for (const auto *names : {&options.nodeTensors, &options.edgeTensors, &options.numberTensors, &options.wholeTensors})
+  for (const auto *names : {&options.nodeTensors, &options.edgeTensors, &options.numberTensors,
+                            &options.edgeNumberTensors, &options.wholeTensors})
     for (const std::string &name : *names)
       if (!file->find(name))
         return wrong("expected a tensor '" + name + "', as the options name it, found none of that name");
@@ -96,11 +100,14 @@ llvm::Expected<ReorderedGraph::Role> ReorderedGraph::roleOf(const FileTensor &te
   auto isNamed = [&](llvm::ArrayRef<std::string> names) { return llvm::is_contained(names, tensor.name); };
   bool isNumbersByName = name.ends_with("edge_index") || name.ends_with("_idx");
   Role role{name == kOrder || isNamed(options.nodeTensors), isNamed(options.edgeTensors),
-            isNumbersByName || isNamed(options.numberTensors)};
+            isNumbersByName || isNamed(options.numberTensors), isNamed(options.edgeNumberTensors)};
   bool isWhole = isNamed(options.wholeTensors);
   if (role.ofNodes + role.ofEdges + isWhole > 1)
     return wrong("tensor '" + name +
                  "': expected rows of nodes, of edges or of neither, found it named for two of them");
+  if (role.toNodes && role.toEdges)
+    return wrong("tensor '" + name + "': expected numbers of nodes or of edges, found it named for both");
+  bool isNumbers = role.toNodes || role.toEdges;
   int64_t rows = tensor.shape.empty() ? -1 : tensor.shape[0], edges = int64_t(old.src.size());
   for (auto [named, count, what] :
        {std::tuple(role.ofNodes, old.nodes, "nodes"), std::tuple(role.ofEdges, edges, "edges")})
@@ -109,13 +116,13 @@ llvm::Expected<ReorderedGraph::Role> ReorderedGraph::roleOf(const FileTensor &te
                    ", found shape " + formatShape(tensor.shape));
   bool isInteger = tensor.type == ElementType::I32 || tensor.type == ElementType::I64;
   // A list of nodes may be as long as there are nodes; the ends of a relation are two rows.
-  bool isList = isNumbersByName || (role.isNumbers && tensor.shape.size() != 1);
+  bool isList = isNumbersByName || (isNumbers && tensor.shape.size() != 1);
   if (role.ofNodes || role.ofEdges || isWhole || isList)
     return role;
-  if (isInteger && !role.isNumbers && !isOfClasses(name))
+  if (isInteger && !isNumbers && !isOfClasses(name))
     return wrong("tensor '" + name + "': expected integers whose meaning is known, found " + tensor.typeName +
                  " of shape " + formatShape(tensor.shape) +
-                 "; say what they are with --model, --numbers, --nodes, --edges or --whole");
+                 "; say what they are with --model, --numbers, --edge-numbers, --nodes, --edges or --whole");
   role.ofNodes = rows == old.nodes;
   role.ofEdges = rows == edges && !role.ofNodes;
   if (role.ofNodes && rows == edges && !edgeOrder.empty())
@@ -132,7 +139,7 @@ llvm::Error ReorderedGraph::place(const FileTensor &tensor, const ReorderOptions
   llvm::Expected<Role> role = roleOf(tensor, options);
   if (!role)
     return role.takeError();
-  if (role->isNumbers)
+  if (role->toNodes || role->toEdges)
     return placeNumbers(tensor, *role);
   llvm::ArrayRef<int32_t> order = orderOf(*role);
   if (order.empty())
@@ -152,18 +159,21 @@ void ReorderedGraph::placeRows(const FileTensor &tensor, llvm::ArrayRef<int32_t>
 
 llvm::Error ReorderedGraph::placeNumbers(const FileTensor &tensor, const Role &role) {
   std::optional<std::vector<int32_t>> numbers = readNumbers(tensor);
+  llvm::StringRef what = role.toEdges ? "edges" : "nodes";
   if (!numbers)
-    return wrong("tensor '" + tensor.name + "': expected numbers of nodes as I32 or I64, found " +
+    return wrong("tensor '" + tensor.name + "': expected numbers of " + what + " as I32 or I64, found " +
                  (tensor.type == ElementType::I64 ? "one beyond 32 bits" : tensor.typeName));
   if (tensor.name == "edge_index") {
     numbers->assign(newSrc.begin(), newSrc.end());
     numbers->insert(numbers->end(), newDst.begin(), newDst.end());
   } else {
+    int64_t count = role.toEdges ? int64_t(old.src.size()) : old.nodes;
+    llvm::ArrayRef<int32_t> now = role.toEdges ? newPlaces : newNumbers; // none: they stay
     for (int32_t &number : *numbers) {
-      if (number < -1 || number >= old.nodes)
-        return wrong("tensor '" + tensor.name + "': expected numbers of nodes from 0 to " + llvm::Twine(old.nodes - 1) +
-                     ", found " + llvm::Twine(number));
-      number = number < 0 ? number : newNumbers[number];
+      if (number < -1 || number >= count)
+        return wrong("tensor '" + tensor.name + "': expected numbers of " + what + " from 0 to " +
+                     llvm::Twine(count - 1) + ", found " + llvm::Twine(number));
+      number = number < 0 || now.empty() ? number : now[number];
     }
     if (llvm::ArrayRef<int32_t> order = orderOf(role); !order.empty()) {
       std::vector<int32_t> before = *numbers;

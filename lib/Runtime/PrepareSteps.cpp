@@ -14,19 +14,19 @@ using namespace table;
 gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
   const StepRec &step = model.step(number);
   auto isMerged = [](const StepRec &step) { return step.numMerges > 0 || step.blockBytes > 0; };
-  auto merges = [&](const StepRec &step) {
+  auto mergedNumbers = [&](const StepRec &step) {
     int64_t elements = 0;
     for (int64_t k = 0; k < step.numMerges; ++k)
       elements += model.merge(step, k).elements;
     return elements;
   };
   bool merged = isMerged(step);
-  int64_t elements = merges(step);
+  int64_t elements = mergedNumbers(step);
   // Steps that are cut alike share their blocks.
   for (int64_t i = 0; i < number; ++i) {
     const StepRec &other = model.step(i);
     if (isUsed(i) && other.kind == step.kind && other.map == step.map && other.space == step.space &&
-        isMerged(other) == merged && isLargeMerge(merges(other)) == isLargeMerge(elements)) {
+        isMerged(other) == merged && isLargeMerge(mergedNumbers(other)) == isLargeMerge(elements)) {
       result = graph.steps[i].partition;
       return GNNC_OK;
     }

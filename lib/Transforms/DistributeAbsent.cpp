@@ -17,21 +17,9 @@
 #include "Lifting.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
-
-static SmallVector<int64_t> onesFor(Value value) {
-  return SmallVector<int64_t>(getFeatureShape(value.getType()).size(), 1);
-}
-
-static double noneOf(ReduceKind kind) { return kind == ReduceKind::Max ? -kInfinity : kInfinity; }
 
 RankedTensorType Distributor::typeFrom(FlatSymbolRefAttr name, Type like) {
   SpaceOp space = maps.space(name);

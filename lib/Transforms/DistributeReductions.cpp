@@ -22,12 +22,6 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
 
-static SmallVector<int64_t> onesFor(Value value) {
-  return SmallVector<int64_t>(getFeatureShape(value.getType()).size(), 1);
-}
-
-static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
-
 static std::pair<FlatSymbolRefAttr, FlatSymbolRefAttr> halvesOf(MapOp composed) {
   return {cast<FlatSymbolRefAttr>(composed.getPartsAttr()[0]), cast<FlatSymbolRefAttr>(composed.getPartsAttr()[1])};
 }

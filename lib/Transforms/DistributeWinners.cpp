@@ -23,19 +23,9 @@
 #include "Lifting.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
-
-static constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-static Type elementOf(Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); }
-
-static SmallVector<int64_t> onesFor(Value value) {
-  return SmallVector<int64_t>(getFeatureShape(value.getType()).size(), 1);
-}
 
 Value Distributor::isSame(Rules &r, Value value, Value largest) {
   return r.select(r.binary(BinaryKind::Ne, value, value), r.number(1, value), r.binary(BinaryKind::Eq, value, largest));
@@ -122,7 +112,7 @@ Distributor::Winner Distributor::winnerHere(OpBuilder &b, Location loc, ReduceKi
   auto back = [&](Value value) { return r.broadcast(value, along, x.getType()); };
 
   Value largest = r.reduce(kind, x, along, owners);
-  Winner winner{orNone(largest, kind == ReduceKind::Max ? -kInfinity : kInfinity), largest, {}};
+  Winner winner{orNone(largest, noneOf(kind)), largest, {}};
   if (members.inOrder) { // Elements, of which the first has the least place.
     Value number = r.reduce(kind == ReduceKind::Max ? ReduceKind::ArgMax : ReduceKind::ArgMin, x, along, owners);
     Value own = ElementOp::create(b, loc, Rules::withFeatures(x.getType(), onesFor(x)), UnitAttr());
@@ -169,7 +159,7 @@ Distributor::Winner Distributor::winnerOf(OpBuilder &b, Location loc, ReduceKind
     };
     auto toSent = [&](Value value) { return r.broadcast(value, halo.sent, typeOn(halo.send, value.getType())); };
     Value value = own(here.value), sent = sendBack(b, loc, here.value);
-    winner.value = r.binary(larger, value, ofSent(kind, sent, kind == ReduceKind::Max ? -kInfinity : kInfinity));
+    winner.value = r.binary(larger, value, ofSent(kind, sent, noneOf(kind)));
     Value wins = isSame(r, value, winner.value), sentWins = isSame(r, sent, toSent(winner.value));
     for (Value place : here.places) {
       Value mine = own(place), theirs = sendBack(b, loc, place, /*forGradient=*/true);

@@ -17,10 +17,27 @@
 #include "RemoteMaps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include <limits>
+
 namespace gnnc {
 namespace mpdfg {
 class Rules;
 } // namespace mpdfg
+
+/// The type of a value's numbers.
+inline mlir::Type elementOf(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType()).getElementType();
+}
+
+/// A feature shape of as many axes as a value has, all of size 1.
+inline llvm::SmallVector<int64_t> onesFor(mlir::Value value) {
+  return llvm::SmallVector<int64_t>(mpdfg::getFeatureShape(value.getType()).size(), 1);
+}
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// What is worse than all numbers, if the largest or the least are chosen.
+inline double noneOf(mpdfg::ReduceKind kind) { return kind == mpdfg::ReduceKind::Max ? -kInfinity : kInfinity; }
 
 class Distributor {
 public:

@@ -118,7 +118,7 @@ struct ReorderArguments {
   std::string graph, output; ///< no output: only what it would bring is printed
   std::string model;         ///< empty: none says what tensors are
   std::string by = "metis";
-  std::vector<std::string> nodeTensors, edgeTensors, numberTensors, wholeTensors;
+  std::vector<std::string> nodeTensors, edgeTensors, numberTensors, edgeNumberTensors, wholeTensors;
 };
 
 struct PartitionArguments {

@@ -409,6 +409,8 @@ static void addReorder(CLI::App &app, ReorderArguments &arguments) {
   addTensors("--edges", arguments.edgeTensors, "The same for tensors with a row for each edge");
   addTensors("--numbers", arguments.numberTensors,
              "Tensors whose integers are numbers of nodes, as maps to nodes are; separated by commas");
+  addTensors("--edge-numbers", arguments.edgeNumberTensors,
+             "The same for numbers of edges, which move where edge_index is sorted by its second row");
   addTensors("--whole", arguments.wholeTensors, "Tensors with rows of neither; separated by commas");
 }
 

@@ -21,6 +21,9 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
+#include <map>
+
 using namespace gnnc;
 
 static std::string percent(double share) { return llvm::formatv("{0:F1} %", 100 * share).str(); }
@@ -51,31 +54,43 @@ void gnnc::printLocality(const EdgeList &edges, const EdgeList *after) {
 }
 
 /// What a model says about the tensors of a graph, unless the arguments name them.
-static void askModel(const ModelInfo &model, const SafetensorsFile &file, ReorderOptions &options) {
+static llvm::Error askModel(const ModelInfo &model, const SafetensorsFile &file, ReorderOptions &options) {
   ReorderOptions known = options;
   auto add = [&](llvm::StringRef name, std::vector<std::string> &list) {
-    bool isNamed = llvm::is_contained(known.nodeTensors, name) || llvm::is_contained(known.edgeTensors, name) ||
-                   llvm::is_contained(known.numberTensors, name) || llvm::is_contained(known.wholeTensors, name);
+    bool isNamed =
+        llvm::any_of(std::array{&known.nodeTensors, &known.edgeTensors, &known.numberTensors, &known.edgeNumberTensors,
+                                &known.wholeTensors},
+                     [&](const std::vector<std::string> *names) { return llvm::is_contained(*names, name); });
     if (!isNamed && file.find(name) && !llvm::is_contained(list, name))
       list.push_back(name.str());
   };
   auto addRows = [&](llvm::StringRef name, llvm::StringRef space) {
     add(name, space == "node" ? options.nodeTensors : space == "edge" ? options.edgeTensors : options.wholeTensors);
   };
+  std::map<std::string, std::string> ends; // of tensors with a row for each map of a relation
   for (const MapInfo &map : model.maps) {
     if (map.kind != "root")
       continue;
-    bool isRelation = !file.find(map.name); // one tensor with a row for each of its maps
+    bool isRelation = !file.find(map.name);
     std::string tensor = isRelation ? llvm::StringRef(map.name).rsplit('.').first.str() : map.name;
-    if (map.to == "node")
-      add(tensor, options.numberTensors);
+    if (!file.find(tensor))
+      continue;
+    std::string to = map.to == "node" || map.to == "edge" ? map.to : "";
+    if (auto [other, isNew] = ends.try_emplace(tensor, to); !isNew && other->second != to)
+      return llvm::createStringError(
+          "'" + file.path() + "': tensor '" + tensor +
+          "': expected both rows to lead to nodes, or neither, found maps of the model to '" + map.to +
+          "' and elsewhere");
+    if (!to.empty())
+      add(tensor, to == "node" ? options.numberTensors : options.edgeNumberTensors);
     if (!isRelation)
       addRows(tensor, map.from);
-    else if (map.to != "node")
+    else if (to.empty())
       add(tensor, options.wholeTensors);
   }
   for (const TensorInfo &input : model.inputs)
     addRows(input.name, input.space.value_or(""));
+  return llvm::Error::success();
 }
 
 int gnnc::runReorder(const ReorderArguments &arguments) {
@@ -89,13 +104,14 @@ int gnnc::runReorder(const ReorderArguments &arguments) {
   if (!file)
     return fail(file.takeError());
   Stopwatch watch;
-  ReorderOptions options{*parseNodeOrderKind(arguments.by), arguments.nodeTensors, arguments.edgeTensors,
-                         arguments.numberTensors, arguments.wholeTensors};
+  ReorderOptions options{*parseNodeOrderKind(arguments.by), arguments.nodeTensors,       arguments.edgeTensors,
+                         arguments.numberTensors,           arguments.edgeNumberTensors, arguments.wholeTensors};
   if (!arguments.model.empty()) {
     llvm::Expected<ModelFile> model = ModelFile::open(arguments.model);
     if (!model)
       return fail(model.takeError());
-    askModel(model->info(), *file, options);
+    if (llvm::Error error = askModel(model->info(), *file, options))
+      return fail(std::move(error));
   }
   llvm::Expected<ReorderedGraph> graph = ReorderedGraph::create(*file, options);
   if (!graph)

@@ -8,7 +8,7 @@
 // Gives the nodes of a graph file new numbers. Every tensor and all metadata are kept:
 //
 // * `edge_index` and other `…edge_index` [2, M], `…_idx` [M], and what is named: numbers of nodes (-1 stays) become the
-//   new ones.
+//   new ones; likewise numbers of edges, where these move.
 // * Tensors with a row for each node, and `x_indptr`, `x_indices`, `x_values` with rows of nodes: rows move.
 // * If `edge_index` is sorted by its second row, so is the result (by the first row within). Then tensors with a row
 // for
@@ -37,6 +37,8 @@ struct ReorderOptions {
   std::vector<std::string> nodeTensors, edgeTensors;
   /// Those whose integers are numbers of nodes: maps that lead to nodes, from other spaces too, and relations [2, M].
   std::vector<std::string> numberTensors;
+  /// The same for numbers of edges: maps that lead to edges.
+  std::vector<std::string> edgeNumberTensors;
   /// Those that have rows of neither.
   std::vector<std::string> wholeTensors;
 };
@@ -61,9 +63,9 @@ private:
 
   llvm::Error renumber(const ReorderOptions &options);
   llvm::Error place(const FileTensor &tensor, const ReorderOptions &options);
-  /// Whether a tensor has rows of nodes or of edges, or its integers are numbers of nodes.
+  /// Whether a tensor has rows of nodes or of edges, and whether its integers are numbers of these.
   struct Role {
-    bool ofNodes = false, ofEdges = false, isNumbers = false;
+    bool ofNodes = false, ofEdges = false, toNodes = false, toEdges = false;
   };
   llvm::Expected<Role> roleOf(const FileTensor &tensor, const ReorderOptions &options) const;
   llvm::Error checkNames(const ReorderOptions &options) const;
@@ -86,6 +88,7 @@ private:
   std::vector<int32_t> newSrc, newDst;
   std::vector<int32_t> oldNumbers, newNumbers; ///< of nodes
   std::vector<int32_t> edgeOrder;              ///< the old place of each edge; empty: as before
+  std::vector<int32_t> newPlaces;              ///< of edges likewise
   std::deque<std::vector<char>> memory;
   SafetensorsWriter writer;
 };

@@ -53,5 +53,6 @@ tensors = {
 }
 if "--maps" in sys.argv:
     far = array.array("i", (numbers.randrange(nodes) for _ in range(2 * nodes)))
-    tensors |= {"next": ("I32", [nodes], array.array("i", shuffled)), "friend": ("I32", [2, nodes], far)}
+    far_edges = array.array("i", (numbers.randrange(len(edges)) for _ in range(nodes)))
+    tensors |= {"chosen": ("I32", [nodes], far_edges), "next": ("I32", [nodes], array.array("i", shuffled)), "friend": ("I32", [2, nodes], far)}
 tensorfile.write(sys.argv[1], nodes, tensors)

@@ -97,6 +97,33 @@ TEST_F(Reorder, SortsEdgesThatWereSorted) {
   EXPECT_EQ(read<float>(found, "e"), (std::vector<float>{4, 2, 3, 5, 0, 1}));
 }
 
+/// Maps that lead to edges follow where edges move.
+TEST_F(Reorder, RenumbersMapsToEdges) {
+  std::vector<int32_t> first{0, 5, 2, -1}, reverse{5, 4, 3, 2, 1, 0};
+  for (bool isSorted : {false, true}) {
+    if (isSorted)
+      sortEdges();
+    writer = SafetensorsWriter();
+    writer.addMetadata("num_nodes", "4");
+    llvm::cantFail(writer.add("edge_index", ElementType::I32, {2, 6}, edges.data()));
+    llvm::cantFail(writer.add("pair", ElementType::I32, {4}, first.data()));
+    llvm::cantFail(writer.add("reverse", ElementType::I32, {6}, reverse.data()));
+    ReorderOptions options = byDegree();
+    options.edgeNumberTensors = {"pair", "reverse"};
+    options.wholeTensors = {"pair"}; // as many as there are nodes, but pairs
+    SafetensorsFile found = reorder(options);
+    // Sorted, the edges are 4 2 3 5 0 1 in the new order: 0 is at place 4, 5 at place 3, 2 at place 1.
+    EXPECT_EQ(read<int32_t>(found, "pair"), isSorted ? (std::vector<int32_t>{4, 3, 1, -1}) : first);
+    EXPECT_EQ(read<int32_t>(found, "reverse"), isSorted ? (std::vector<int32_t>{5, 2, 1, 4, 3, 0}) : reverse);
+  }
+  std::vector<int32_t> wrong{0, 6, 2, -1};
+  llvm::cantFail(writer.add("wrong", ElementType::I32, {4}, wrong.data()));
+  ReorderOptions options = byDegree();
+  options.edgeNumberTensors = {"pair", "reverse", "wrong"};
+  options.wholeTensors = {"pair", "wrong"};
+  EXPECT_NE(error(options).find("tensor 'wrong': expected numbers of edges from 0 to 5, found 6"), std::string::npos);
+}
+
 TEST_F(Reorder, MovesSparseRows) {
   std::vector<int64_t> pointers{0, 1, 1, 3, 4};
   std::vector<int32_t> columns{7, 1, 2, 5};
@@ -145,7 +172,7 @@ TEST_F(Reorder, RenumbersMapsToNodes) {
   ReorderOptions options = byDegree();
   options.numberTensors = {"next", "event", "friend"};
   EXPECT_NE(error(options).find("tensor 'tint': expected integers whose meaning is known, found I32 of shape [4]; say "
-                                "what they are with --model, --numbers, --nodes, --edges or --whole"),
+                                "what they are with --model, --numbers, --edge-numbers, --nodes, --edges or --whole"),
             std::string::npos);
   options.nodeTensors = {"tint"};
   // The order is 2 0 1 3, so the new numbers are 1 2 0 3.
