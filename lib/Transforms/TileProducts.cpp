@@ -108,6 +108,11 @@ void Tiler::findMemberSpaces() {
     memberSpaces.erase(space);
 }
 
+/// Constants and numbers that count are made in the bodies that need them, where a product in tiles cannot read them.
+static bool isInMemory(Value weight) {
+  return !isa_and_nonnull<ConstantOp, IotaOp>(getViewed(weight).getDefiningOp());
+}
+
 bool Tiler::isRowProduct(ContractOp op) {
   if (!isOnMembers(op.getResult()))
     return false;
@@ -120,7 +125,7 @@ bool Tiler::isRowProduct(ContractOp op) {
     op.setRhsLabels(labels);
   }
   // What is moved as it is should be multiplied before it moves.
-  if (getResidency(op.getRhs().getType()) || getMove(op.getLhs()))
+  if (getResidency(op.getRhs().getType()) || getMove(op.getLhs()) || !isInMemory(op.getRhs()))
     return false;
   ContractionRoles roles(op);
   return !roles.n.empty() && !roles.k.empty() && !roles.onlyOneOperand && (roles.batch.empty() || roles.m.empty());

@@ -210,3 +210,24 @@ func.func @stored_anyway(%x: !edge, %y: !edge, %w: tensor<8x8xf32>) -> (!node, !
   %2 = mpdfg.reduce sum %b along @all : !outer -> tensor<8x8xf32>
   return %s, %q, %g, %0, %1, %2 : !node, !old, !edge, tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+!node = tensor<?x8xf32, #mpdfg.on<@node>>
+!edge = tensor<?x8xf32, #mpdfg.on<@edge>>
+
+// Constants are made in the bodies that need them: there is no memory to read a weight from.
+// CHECK-LABEL: func @constant_weight
+// CHECK-NOT: mpk.tile
+// CHECK: return
+func.func @constant_weight(%x: tensor<?x4xf32, #mpdfg.on<@edge>>) -> !node {
+  %h = mpdfg.unary relu %x : tensor<?x4xf32, #mpdfg.on<@edge>> -> tensor<?x4xf32, #mpdfg.on<@edge>>
+  %w = mpdfg.constant 2.0 : tensor<4x8xf32>
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : tensor<?x4xf32, #mpdfg.on<@edge>>, tensor<4x8xf32> -> !edge
+  %0 = mpdfg.reduce sum %p along @dst : !edge -> !node
+  return %0 : !node
+}
