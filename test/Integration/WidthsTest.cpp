@@ -152,6 +152,13 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"Turned", "model M(edge_type: int = 4) { input x: node[a = 3, b = 300]\n param w: edge_type[b, a]\n"
                        "output y = sum(tanh(0.05 * dot(x.src, w.etype, over: (a, b))), along: dst) }"},
         // Rows of two axes that are cut along both, so that what is left of them is narrow.
+        Wide{"HeldFours", "model M { input x: node[a = 8], e: edge[b = 24], w: edge[]\n"
+                          " output y = mean(outer(e, x.src) * w)\n output z = max(outer(x.dst, e))\n"
+                          " output v = outer(e, x.src) }"},
+        Wide{"HeldPairs", "model M { input x: node[a = 6], p: node[d = 2]\n let r = p.src - p.dst\n"
+                          " output y = sum(outer(relu(x.src), r))\n output z = std(outer(r, x.src - x.dst)) }"},
+        Wide{"HeldRows", "model M { input x: node[h = 3, a = 64, c = 4], e: edge[c]\n"
+                         " output y = sum(softmax(dot(x.src, e, over: c)) * tanh(x.src)) }"},
         Wide{"CutTwice", "model M { input x: node[a = 66, b = 33]\n output y = sum(x, over: a)\n"
                          "output z = sum(square(x), over: a) }"},
         // A sum that is cut because its factors are wide, where its own rows are narrow.

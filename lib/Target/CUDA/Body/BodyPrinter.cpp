@@ -26,7 +26,8 @@ static SmallVector<int64_t> rowMajor(ArrayRef<int64_t> dims) {
 }
 
 BodyPrinter::BodyPrinter(mpk::SweepOp sweep, const BodyAxes &axes, const LaneLayout &layout, CodeWriter &out)
-    : axes(axes), layout(layout), out(out) {
+    : axes(axes), layout(layout), out(out),
+      mostNumbers(getElementType(sweep.getResult(0).getType()).getElementType().isF64() ? 2 : 4) {
   for (Value argument : sweep.getBody().getArguments())
     numbers.try_emplace(argument, numbers.size());
   for (Operation &op : sweep.getBody().front())
@@ -115,14 +116,13 @@ std::string BodyPrinter::declaration(const Twine &name, const AxisList &shape) c
   return text;
 }
 
-std::string BodyPrinter::loops(ArrayRef<int> atoms, int step) const {
+std::string BodyPrinter::loops(ArrayRef<int> atoms, int stepped, int64_t numbers) const {
   std::string text;
   for (int atom : atoms) {
     int64_t held = axes[atom].held();
-    if (atom == step && held > axes[atom].vector)
-      text += "GNNC_FOR_STEP(" + atomName(atom) + ", " + std::to_string(held) + ", " +
-              std::to_string(axes[atom].vector) + ") ";
-    else if (atom != step && held > 1)
+    if (atom == stepped && held > numbers)
+      text += "GNNC_FOR_STEP(" + atomName(atom) + ", " + std::to_string(held) + ", " + std::to_string(numbers) + ") ";
+    else if (atom != stepped && held > 1)
       text += "GNNC_FOR(" + atomName(atom) + ", " + std::to_string(held) + ") ";
   }
   return text;
@@ -202,47 +202,78 @@ llvm::StringRef cuda::heldType(Value value) {
 /// The subscripts of the first of a vector's registers: loops step over the others.
 static std::string addressOf(const std::string &registers) { return "&" + registers; }
 
-/// The atom whose neighbours are one access to a part of a row; -1: none.
-int BodyPrinter::vectorOf(const AxisList &shape, const RowPart &place) const {
-  int atom = layout.vectorAtom;
-  if (atom < 0 || innermost(shape) != atom || !isAligned(place, axes[atom].vector))
-    return -1;
+/// Neighbours in memory are of the innermost atom: of the lanes' vectors, or of what each lane holds all of.
+BodyPrinter::Access BodyPrinter::accessTo(const AxisList &shape, const RowPart &place) const {
+  int atom = innermost(shape);
+  if (atom < 0)
+    return {};
   // Of an axis further in the value may have one number where its row has more: what is next to that in memory is
   // another part of the row.
   for (size_t axis = shape.size(); axis-- > 0 && shape[axis].empty();)
     if (place.dims[axis] != 1)
-      return -1;
-  return atom;
+      return {};
+  if (atom == layout.vectorAtom)
+    return isAligned(place, axes[atom].vector) ? Access{atom, axes[atom].vector} : Access();
+  if (axes[atom].registers != axes[atom].extent)
+    return {};
+  bool apart = llvm::is_contained(BodyAxes::atomsOf(shape), layout.vectorAtom) || registerOrder(shape).back() != atom;
+  for (int64_t numbers = mostNumbers; numbers > 1; numbers /= 2)
+    if (axes[atom].registers % numbers == 0 && isAligned(place, numbers))
+      return {atom, numbers, apart};
+  return {};
+}
+
+std::string BodyPrinter::neighbour(const std::string &registers, int atom, int64_t n) const {
+  std::string text = registers, own = "[" + atomName(atom) + "]";
+  if (size_t at = text.rfind(own); n > 0 && at != std::string::npos)
+    text.replace(at, own.size(), "[" + atomName(atom) + " + " + std::to_string(n) + "]");
+  return text;
+}
+
+bool BodyPrinter::openSingle(const Access &access) {
+  // Within a step of the loop the register is the access's first.
+  if (access.atom < 0 || axes[access.atom].held() != access.numbers)
+    return false;
+  out.open("");
+  out.line("constexpr int " + atomName(access.atom) + " = 0;");
+  return true;
 }
 
 void BodyPrinter::loadRow(Value argument, const Twine &pointer, llvm::StringRef defined, double fill, Part part) {
   const AxisList &shape = axes.of(argument);
   RowPart place = partOf(argument);
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
-  int vector = vectorOf(shape, place);
+  Access access = accessTo(shape, place);
   std::string guard = inside(atoms), target = name(argument) + subscripts(shape);
-  // Within a step of the loop the register is the vector's first.
-  if (vector >= 0 && axes[vector].held() == axes[vector].vector) {
-    out.open("");
-    out.line("constexpr int " + atomName(vector) + " = 0;");
-  }
+  bool single = openSingle(access);
   std::string condition = defined.str();
   if (!guard.empty())
     condition = condition.empty() ? guard : "(" + condition + ") && " + guard;
-  std::string width = std::to_string(vector >= 0 ? axes[vector].vector : 1);
-  std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + addressOf(target) + ", " +
-                     pointer.str() + (part == Part::Whole && place.first ? " + " + std::to_string(place.first) : "") +
-                     " + " + offset(shape, place.dims, part) + ");";
+  std::string width = std::to_string(access.numbers), to = access.apart ? "side" : addressOf(target);
+  std::string load = (converts ? "gnnc::readRow<" : "gnnc::load<") + width + ">(" + to + ", " + pointer.str() +
+                     (part == Part::Whole && place.first ? " + " + std::to_string(place.first) : "") + " + " +
+                     offset(shape, place.dims, part) + ");";
+  std::string begin = loops(atoms, access.atom, access.numbers);
+  if (access.apart) {
+    out.open(llvm::StringRef(begin).rtrim());
+    out.line("Real side[" + width + "];");
+    begin.clear();
+  }
   if (condition.empty()) {
-    out.line(loops(atoms, vector) + load);
+    out.line(begin + load);
   } else {
-    out.open(loops(atoms, vector) + "if (" + condition + ")");
+    out.open(begin + "if (" + condition + ")");
     out.line(load);
     out.close("} else {");
-    out.line("  gnnc::fill<" + width + ">(" + addressOf(target) + ", " + literal(fill) + ");");
+    out.line("  gnnc::fill<" + width + ">(" + to + ", " + literal(fill) + ");");
     out.line("}");
   }
-  if (vector >= 0 && axes[vector].held() == axes[vector].vector)
+  if (access.apart) {
+    for (int64_t n = 0; n < access.numbers; ++n)
+      out.line(neighbour(target, access.atom, n) + " = side[" + std::to_string(n) + "];");
+    out.close();
+  }
+  if (single)
     out.close();
 }
 
@@ -264,23 +295,30 @@ void BodyPrinter::storeArray(const Twine &name, ArrayRef<int64_t> dims, const Ax
 void BodyPrinter::storeRegisters(const std::string &registers, bool inRegisters, const RowPart &place,
                                  const AxisList &shape, const std::string &pointer) {
   SmallVector<int> atoms = BodyAxes::atomsOf(shape);
-  int vector = inRegisters ? vectorOf(shape, place) : -1;
+  Access access = inRegisters ? accessTo(shape, place) : Access();
   std::string guard = inside(atoms), copy = isFirstCopy(shape);
   if (!copy.empty())
     guard = guard.empty() ? copy : copy + " && " + guard;
-  bool single = vector >= 0 && axes[vector].held() == axes[vector].vector;
-  if (single) {
-    out.open("");
-    out.line("constexpr int " + atomName(vector) + " = 0;");
-  }
+  bool single = openSingle(access);
   std::string at =
       pointer + (place.first ? " + " + std::to_string(place.first) : "") + " + " + offset(shape, place.dims);
-  std::string statement = vector >= 0
-                              ? (converts ? "gnnc::writeRow<" : "gnnc::store<") + std::to_string(axes[vector].vector) +
-                                    ">(" + at + ", " + addressOf(registers) + ");"
-                          : converts ? "gnnc::writeOne(" + at + ", " + registers + ");"
-                                     : "*(" + at + ") = " + registers + ";";
-  out.line(loops(atoms, vector) + (guard.empty() ? "" : "if (" + guard + ") ") + statement);
+  std::string from = access.apart ? "side" : addressOf(registers);
+  std::string statement = access.atom >= 0 ? (converts ? "gnnc::writeRow<" : "gnnc::store<") +
+                                                 std::to_string(access.numbers) + ">(" + at + ", " + from + ");"
+                          : converts       ? "gnnc::writeOne(" + at + ", " + registers + ");"
+                                           : "*(" + at + ") = " + registers + ";";
+  std::string begin = loops(atoms, access.atom, access.numbers) + (guard.empty() ? "" : "if (" + guard + ") ");
+  if (access.apart) {
+    std::string side;
+    for (int64_t n = 0; n < access.numbers; ++n)
+      side += (n > 0 ? ", " : "") + neighbour(registers, access.atom, n);
+    out.open(llvm::StringRef(begin).rtrim());
+    out.line("const Real side[" + std::to_string(access.numbers) + "] = {" + side + "};");
+    out.line(statement);
+    out.close();
+  } else {
+    out.line(begin + statement);
+  }
   if (single)
     out.close();
 }

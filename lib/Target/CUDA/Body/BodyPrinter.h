@@ -73,8 +73,8 @@ public:
   std::string subscripts(const AxisList &shape) const;
   /// Loops over the registers of `shape`, with a body of one statement that `body` prints.
   void forEach(const AxisList &shape, const llvm::Twine &statement);
-  /// The opening lines of the same loops, on one line.
-  std::string loops(llvm::ArrayRef<int> atoms, int step = -1) const;
+  /// The opening lines of the same loops, on one line. That of `stepped` takes `numbers` registers at a time.
+  std::string loops(llvm::ArrayRef<int> atoms, int stepped = -1, int64_t numbers = 1) const;
 
   /// The place of the registers' number in a row of memory, and when there is one.
   std::string offset(const AxisList &shape, llvm::ArrayRef<int64_t> dims, Part part = Part::Whole) const;
@@ -118,9 +118,20 @@ public:
   std::function<std::string(mlir::FlatSymbolRefAttr)> extentOf;
 
 private:
+  /// What one instruction reads or writes of a row.
+  struct Access {
+    int atom = -1; ///< whose neighbours it takes; -1: it takes one number
+    int64_t numbers = 1;
+    bool apart = false; ///< the numbers do not lie side by side in registers
+  };
+
   std::string numbered(Value value) const;
   llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
-  int vectorOf(const AxisList &shape, const RowPart &place) const;
+  Access accessTo(const AxisList &shape, const RowPart &place) const;
+  /// The register that comes `n` after another one along an atom.
+  std::string neighbour(const std::string &registers, int atom, int64_t n) const;
+  /// Defines what the loop over `access` does not: it takes all of its registers at once.
+  bool openSingle(const Access &access);
   void storeRegisters(const std::string &registers, bool inRegisters, const RowPart &place, const AxisList &shape,
                       const std::string &pointer);
   llvm::SmallVector<int> summedAtoms(mlir::Operation *op) const;
@@ -137,6 +148,7 @@ private:
   const BodyAxes &axes;
   const LaneLayout &layout;
   CodeWriter &out;
+  int64_t mostNumbers; ///< of one access
   llvm::DenseMap<Value, unsigned> numbers;
   llvm::DenseMap<mlir::OpOperand *, std::string> copies;
   unsigned staging = 0;
