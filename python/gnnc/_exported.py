@@ -10,7 +10,7 @@ are read, are what a prepared graph is found by.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,15 +96,20 @@ class ResolvedExport(Resolved):
     def missing(self, spaces: Any) -> str | None:
         return None  # what a source needs is asked for when it is computed
 
-    def data(self, whole: Mapping[_sources.Source, int] | None = None) -> Data:
-        """`whole`: on one of several ranks, sizes of the whole graph, which numbers of all ranks are computed from."""
+    def data(
+        self,
+        whole: Mapping[_sources.Source, int] | None = None,
+        apply: Callable[[_sources.Apply, list[Any]], Any] = _sources.apply_function,
+    ) -> Data:
+        """On one of several ranks: `whole`, sizes of the whole graph, which numbers of all ranks are computed from, and
+        `apply`, which gives the values of functions there (_part_sources.py)."""
         given = {name: found.owner for name, found in self.given.items()}
         known: dict[_sources.Source, Any] = {}
         device = self.device
 
         def evaluate(what: str, source: _sources.Source, known: dict[_sources.Source, Any] = known) -> Any:
             try:
-                value = _sources.evaluate(source, given, known)
+                value = _sources.evaluate(source, given, known, apply)
             except Error as error:
                 raise Error(f"{what}: {error}", error.status) from error
             return placed(value) if isinstance(value, np.ndarray) else value

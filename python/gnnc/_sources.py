@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -131,49 +131,63 @@ def contents(source: Source) -> set[str]:
     return names(source)
 
 
-def evaluate(source: Source, arguments: Mapping[str, Any], known: dict[Source, Any] | None = None) -> Any:
-    """Its value: an integer or an array. `known` keeps the values of parts, so that equal ones are computed once."""
+def apply_function(source: Apply, values: list[Any]) -> Any:
+    return FUNCTIONS[source.function](*values)
+
+
+def evaluate(
+    source: Source,
+    arguments: Mapping[str, Any],
+    known: dict[Source, Any] | None = None,
+    apply: Callable[[Apply, list[Any]], Any] = apply_function,
+) -> Any:
+    """Its value: an integer or an array. `known` keeps the values of parts, so that equal ones are computed once. `apply`
+    gives the value of a function of FUNCTIONS."""
     if isinstance(source, int):
         return source
     known = {} if known is None else known
     if source not in known:
-        known[source] = _evaluate(source, arguments, known)
+        known[source] = _evaluate(source, arguments, known, apply)
     return known[source]
 
 
-def _evaluate(source: Source, arguments: Mapping[str, Any], known: dict[Source, Any]) -> Any:
+def _evaluate(
+    source: Source,
+    arguments: Mapping[str, Any],
+    known: dict[Source, Any],
+    apply: Callable[[Apply, list[Any]], Any],
+) -> Any:
     if isinstance(source, Name):
         if arguments.get(source.name) is None:
             raise Error(f"argument '{source.name}' is missing", 1)
         return arguments[source.name]
     if isinstance(source, Row):
-        rows = evaluate(source.of, arguments, known)
+        rows = evaluate(source.of, arguments, known, apply)
         if len(rows.shape) == 0 or source.number >= rows.shape[0]:
             raise Error(f"expected more than {source.number} rows, found shape {list(rows.shape)}", 2)
         row = rows[source.number]
         return row if len(rows.shape) > 1 else int(row)
     if isinstance(source, Items):
-        return np.array([evaluate(item, arguments, known) for item in source.items], np.int64)
+        return np.array([evaluate(item, arguments, known, apply) for item in source.items], np.int64)
     assert isinstance(source, Apply)
     if source.function in ("at_least", "at_most"):
-        return _bounded(source, arguments, known)
-    function = FUNCTIONS.get(source.function)
-    if function is None:
+        return _bounded(source, evaluate(source.arguments[0], arguments, known, apply))
+    if source.function not in FUNCTIONS:
         raise Error(
             f"the object was compiled by a newer gnnc: this package has no graph function '{source.function}'", 5
         )
-    values = [evaluate(argument, arguments, known) for argument in source.arguments]
+    values = [evaluate(argument, arguments, known, apply) for argument in source.arguments]
     device = next((value.device for value in values if is_tensor(value)), None)
     if device is not None:  # what was made of numbers alone follows the others
         torch = sys.modules["torch"]
         values = [torch.as_tensor(value, device=device) if isinstance(value, np.ndarray) else value for value in values]
-    return function(*values)
+    return apply(source, values)
 
 
-def _bounded(source: Apply, arguments: Mapping[str, Any], known: dict[Source, Any]) -> int:
+def _bounded(source: Apply, found: int) -> int:
     """A number that must be within a bound."""
     of, bound = source.arguments
-    found, is_least = evaluate(of, arguments, known), source.function == "at_least"
+    is_least = source.function == "at_least"
     assert isinstance(bound, int)
     if found < bound if is_least else found > bound:
         expected = f"{bound} or {'more' if is_least else 'less'}"

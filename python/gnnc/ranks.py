@@ -203,7 +203,9 @@ class PartFile:
 
     def counts(self, spaces: Iterable[str]) -> Part:
         """How many rows of these spaces are for (of) each rank."""
-        found = {space: self.tensors[f"{space}.counts"].tolist() for space in spaces if f"{space}.counts" in self.tensors}
+        found = {
+            space: self.tensors[f"{space}.counts"].tolist() for space in spaces if f"{space}.counts" in self.tensors
+        }
         return Part(self.ranks, found)
 
     def sent(self, space: str) -> np.ndarray:
@@ -226,35 +228,46 @@ class PartFile:
             return np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype(floats)
         return numbers.astype(integers).view(floats)  # integers in the memory of floating-point numbers
 
+    def exchange_rows(self, space: str, rows: np.ndarray) -> np.ndarray:
+        """Rows of the halo of a space, of which these are the rank's own; all ranks call this at once."""
+        return rows[:0] if self.ranks.size == 1 else self._move(space, rows[self.sent(space)], "send", "halo")
 
-def _exchange_rows(part: PartFile, space: str, rows: np.ndarray) -> np.ndarray:
-    """Rows of the halo of a space, of which these are the rank's own; all ranks call this at once."""
-    ranks = part.ranks
-    if ranks.size == 1:
-        return rows[:0]
-    counts = [part.tensors[f"{space}.{role}.counts"].tolist() for role in ("send", "halo")]
-    sends, receives = ((ctypes.c_int64 * ranks.size)(*of) for of in counts)
-    sent = np.ascontiguousarray(rows[part.sent(space)])
-    came = np.empty((sum(counts[1]), *rows.shape[1:]), rows.dtype)
-    row_bytes = rows.dtype.itemsize * int(np.prod(rows.shape[1:]))
-    error = _abi.ErrorRecord()
-    if ranks.record.device_type == _abi.CUDA:
-        import torch
+    def return_rows(self, space: str, rows: np.ndarray) -> np.ndarray:
+        """Rows of `sent`, as the ranks that have these in their halo give them; all ranks call this at once."""
+        return self._move(space, rows, "halo", "send")
 
-        on_device = torch.from_numpy(sent.view(np.uint8)).cuda()
-        arrived = torch.empty(came.nbytes, dtype=torch.uint8, device="cuda")
-        stream = torch.cuda.current_stream().cuda_stream
-        status = ranks.record.exchange(
-            None, on_device.data_ptr(), sends, arrived.data_ptr(), receives, row_bytes, stream, ctypes.pointer(error)
-        )
-        came = arrived.cpu().numpy().view(rows.dtype).reshape(came.shape)
-    else:
-        status = ranks.record.exchange(
-            None, sent.ctypes.data, sends, came.ctypes.data, receives, row_bytes, None, ctypes.pointer(error)
-        )
-    if status:
-        raise Error(f"rows of '{space}' of other ranks: {error.message.decode(errors='replace')}", status)
-    return came
+    def _move(self, space: str, rows: np.ndarray, of: str, to: str) -> np.ndarray:
+        ranks = self.ranks
+        counts = [self.tensors[f"{space}.{role}.counts"].tolist() for role in (of, to)]
+        sends, receives = ((ctypes.c_int64 * ranks.size)(*numbers) for numbers in counts)
+        sent = np.ascontiguousarray(rows)
+        came = np.empty((sum(counts[1]), *rows.shape[1:]), rows.dtype)
+        row_bytes = rows.dtype.itemsize * int(np.prod(rows.shape[1:]))
+        error = _abi.ErrorRecord()
+        if ranks.record.device_type == _abi.CUDA:
+            import torch
+
+            on_device = torch.from_numpy(sent.view(np.uint8)).cuda()
+            arrived = torch.empty(came.nbytes, dtype=torch.uint8, device="cuda")
+            stream = torch.cuda.current_stream().cuda_stream
+            status = ranks.record.exchange(
+                None,
+                on_device.data_ptr(),
+                sends,
+                arrived.data_ptr(),
+                receives,
+                row_bytes,
+                stream,
+                ctypes.pointer(error),
+            )
+            came = arrived.cpu().numpy().view(rows.dtype).reshape(came.shape)
+        else:
+            status = ranks.record.exchange(
+                None, sent.ctypes.data, sends, came.ctypes.data, receives, row_bytes, None, ctypes.pointer(error)
+            )
+        if status:
+            raise Error(f"rows of '{space}' of other ranks: {error.message.decode(errors='replace')}", status)
+        return came
 
 
 def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> Graph:
@@ -286,7 +299,7 @@ def load_part(model: Model, path: str | os.PathLike[str], ranks: TorchRanks) -> 
         elif found.halo_of:
             if found.halo_of not in graph.inputs:
                 continue
-            value = _exchange_rows(part, (found.space or "").removesuffix(".halo"), graph.inputs[found.halo_of])
+            value = part.exchange_rows((found.space or "").removesuffix(".halo"), graph.inputs[found.halo_of])
         elif name in tensors:
             value = tensors[name]
         else:

@@ -18,9 +18,11 @@ from .. import _abi, _sources
 from .._arrays import View, view
 from .._cache import GraphCache
 from .._description import Description as ModelDescription
+from .._description import Map
 from .._errors import Error
 from .._exported import ResolvedExport
 from .._graph import Description, IndexData, Prepared
+from .._part_sources import PartSources, chosen_from
 
 if TYPE_CHECKING:
     from .._arguments import Data, Resolved
@@ -42,12 +44,12 @@ class PartGraphs:
         chosen = description.document["distributed"]["along"]
         result = []
         for space, name in chosen.items():
-            source = _sources.parse(description.maps[name].source) if description.maps[name].source else None
             wanted = {"src": 0, "dst": 1}.get((self.part.along(space) or "").rpartition(".")[2])
-            if wanted is None or not isinstance(source, _sources.Row) or source.number == wanted:
+            row = _row(description.maps[name])
+            if wanted is None or row is None or row.number == wanted:
                 continue
             for other in description.root_maps.values():
-                if other.domain == space and other.source == f"{description.maps[name].source[:-3]}[{wanted}]":
+                if other.domain == space and _row(other) == _sources.Row(row.of, wanted):
                     result.append(other.name)
         return result
 
@@ -104,7 +106,17 @@ class PartGraphs:
         for name, space in library.description.roots.items():
             if space.source and (extent := self.part.whole_extent(name)) is not None:
                 sizes[_sources.parse(space.source)] = extent
-        return resolved.data(whole=sizes)
+        sources = PartSources(self.part, library.description)
+        for name, value in library.description.inputs.items():
+            if value.source and value.space is not None:
+                sources.check_numbers(name, _sources.parse(value.source))
+        return resolved.data(sizes, sources.apply)
+
+
+def _row(found: Map) -> _sources.Row | None:
+    """The row of a tensor that a map is, or has some numbers of."""
+    source = chosen_from(_sources.parse(found.source)) if found.source else None
+    return source if isinstance(source, _sources.Row) else None
 
 
 def _placed(numbers: np.ndarray, device: tuple[int, int]) -> View:

@@ -81,8 +81,12 @@ def rows_of(result: Tensor | tuple[Tensor, Tensor]) -> Tensor:
     return (result[0] if isinstance(result, tuple) else result).detach()
 
 
-def cut(folder: str, x: Tensor, edges: Tensor, weights: Tensor, parts: int, by: str) -> None:
+def cut(
+    folder: str, x: Tensor, edges: Tensor, weights: Tensor, parts: int, by: str, types: Tensor | None = None
+) -> None:
     tensors = {"x": x.numpy(), "edge_index": edges.numpy(), "weights": weights.numpy()}
+    if types is not None:
+        tensors["node_type"] = types.numpy()
     _safetensors.save(f"{folder}/graph.safetensors", tensors, {"num_nodes": str(len(x))})
     command = [str(_compiler.find_compiler()), "partition", f"{folder}/graph.safetensors", "-k", str(parts), "--by", by]
     subprocess.run([*command, "-o", f"{folder}/{parts}{by}"], check=True, capture_output=True)
@@ -94,7 +98,8 @@ class Result:
     def __init__(self, run: nn.Module, module: nn.Module, part: PartFile) -> None:
         x, edges, weights = (torch.from_numpy(part.tensors[name].copy()) for name in ("x", "edge_index", "weights"))
         x.requires_grad_()
-        result = run(x, edges)
+        types = [torch.from_numpy(part.tensors["node_type"].copy())] if "node_type" in part.tensors else []
+        result = run(x, edges, *types)
         loss_of(result, weights).backward()
         self.numbers = torch.from_numpy(part.tensors["node.global"].copy()).long()
         self.rows, self.x = rows_of(result), x.grad
