@@ -14,6 +14,8 @@
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/ScopeExit.h"
 
+#include <map>
+
 using namespace mlir;
 using namespace gnnc;
 
@@ -181,6 +183,16 @@ llvm::Error Compilation::checkDistributed() const {
     if (!llvm::is_contained(given, name))
       return makeError("expected a map that elements of model '" + model.name + "' go along (" +
                        llvm::join(given, ", ") + "), found '" + name + "'");
+  // Each element is in one part.
+  std::map<frontend::Id, std::string> chosen;
+  for (const frontend::Map &map : model.maps) {
+    if (map.kind != frontend::Map::Kind::Root || !llvm::is_contained(options.along, map.name))
+      continue;
+    auto [other, isFirst] = chosen.try_emplace(map.from, map.name);
+    if (!isFirst)
+      return makeError("expected one map of --along for space '" + model.spaces[map.from].name + "', found '" +
+                       other->second + "' and '" + map.name + "'");
+  }
   std::vector<std::string> inputs;
   for (const frontend::Value &value : model.values)
     if (value.op == frontend::OpCode::Input)

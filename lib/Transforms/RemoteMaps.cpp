@@ -47,11 +47,13 @@ LogicalResult RemoteMaps::chooseAlong(ArrayRef<std::string> along) {
   }
   for (const std::string &name : along) {
     auto map = llvm::find_if(maps, [&](MapOp m) { return m.getSymName() == name; });
-    // A map that the model does not use does not matter.
-    if (map != maps.end() && !home.try_emplace((*map).getFromAttr().getAttr(), (*map).getSymNameAttr()).second)
+    if (map == maps.end())
+      continue; // A map that the model does not use does not matter.
+    StringAttr &chosen = home[(*map).getFromAttr().getAttr()];
+    if (chosen && chosen != (*map).getSymNameAttr())
       return (*map).emitOpError() << "expected one map for space " << (*map).getFromAttr()
-                                  << " to go along, found this and @"
-                                  << home.lookup((*map).getFromAttr().getAttr()).getValue();
+                                  << " to go along, found this and @" << chosen.getValue();
+    chosen = (*map).getSymNameAttr();
   }
   llvm::DenseSet<Attribute> isGiven;
   for (auto [space, map] : home)

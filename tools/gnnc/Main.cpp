@@ -39,6 +39,10 @@ static std::string checkSeed(const std::string &text) {
   return llvm::StringRef(text).getAsInteger(10, seed) ? "expected a number from 0 to 2^64-1, found '" + text + "'" : "";
 }
 
+static std::string checkFileName(const std::string &text) {
+  return text.empty() ? "expected the name of a file, found ''" : "";
+}
+
 /// CLI11's own checks let NaN pass, and print the largest number of all.
 static CLI::Validator numberFrom(double least, double most = INFINITY) {
   std::ostringstream range;
@@ -536,8 +540,12 @@ int main(int argc, char **argv) {
   addPartition(app, partitionArguments);
   // The parser would only say that it found no command.
   std::vector<std::string> commands;
-  for (const CLI::App *command : app.get_subcommands({}))
+  for (CLI::App *command : app.get_subcommands({})) {
     commands.push_back(command->get_name());
+    for (const char *written : {"--output", "--out", "--params-out", "--log", "--checkpoint", "--report"})
+      if (CLI::Option *option = command->get_option_no_throw(written))
+        option->check(checkFileName);
+  }
   if (llvm::StringRef name = argc > 1 ? argv[1] : "-"; !name.starts_with("-") && !llvm::is_contained(commands, name)) {
     llvm::errs() << "gnnc: error: expected a command (" << llvm::join(commands, ", ") << "), found '" << name << "'\n";
     return ExitUsage;

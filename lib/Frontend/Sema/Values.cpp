@@ -64,6 +64,10 @@ MaybeOperand Values::declareValue(const ast::ValueDecl &decl, StringRef what) {
   if (decl.kind == Kind::Input) {
     operand = declareInput(decl, *residency, *axes);
   } else {
+    if (decl.alias && frame->repeats > 0 && given.count(whole))
+      return error(decl.alias->loc, "'" + whole +
+                                        "' would be declared in each turn of 'repeat': a name after 'as' is " +
+                                        "given to one parameter or state");
     std::optional<InitialValue> initial = initialValues.initialOf(decl, *residency, *axes);
     if (!initial)
       return std::nullopt;

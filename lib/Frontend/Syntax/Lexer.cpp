@@ -206,6 +206,7 @@ private:
       diagnostics.error(here(length), "expected '\"' at the end of this string");
     Token token = take(Token::Kind::String, length + closed);
     token.text = token.text.substr(1, length - 1);
+    token.isClosed = closed;
     return token;
   }
 

@@ -200,8 +200,10 @@ bool Parser::parseImport(File &file) {
     return fail("the name of a library or a path in quotes");
   import.name = {token.text.str(), token.loc};
   import.isPath = token.kind == Token::Kind::String;
+  // Of a string without an end nobody knows what file is meant.
+  if (token.isClosed)
+    file.imports.push_back(std::move(import));
   take();
-  file.imports.push_back(std::move(import));
   return true;
 }
 

@@ -257,6 +257,9 @@ TEST(Errors, Imports) {
   EXPECT_EQ(errorOf("import \"a.gnn\"\nmodel M { output y = 1 }", {},
                     {{"a.gnn", "import \"b.gnn\""}, {"b.gnn", "import \"./a.gnn\""}}),
             "1:8: import cycle: a.gnn -> b.gnn -> a.gnn");
+  std::vector<Diagnostic> unclosed = tryLoad("import \"no.gnn\nmodel M { output y = 1 }", {}, {}).diagnostics;
+  ASSERT_EQ(unclosed.size(), 1u);
+  EXPECT_EQ(unclosed[0].message, "expected '\"' at the end of this string");
   EXPECT_EQ(errorOf("import \"test.gnn\"\nmodel M { output y = 1 }"), "1:8: import cycle: test.gnn -> test.gnn");
   std::vector<Diagnostic> diagnostics;
   CompileInputs inputs;

@@ -47,6 +47,16 @@ TEST(Sources, ParametersHaveNamesFromOutside) {
   EXPECT_EQ(param->name, "l.lin.weight");
   EXPECT_EQ(errorIn("param a as \"w\", b as \"w\"\noutput y = a + b"),
             "1:28: there is already an input, parameter or state 'w'");
+  EXPECT_EQ(
+      errorOf("model M { input x: node[k = 2]\n  repeat 2 { param W[k] as \"w\" }\n  output y = x * W }"),
+      "2:28: 'w' would be declared in each turn of 'repeat': a name after 'as' is given to one parameter or state");
+  ModelSpec turns = load("layer L(x: node[k]) { param W[k] as \"w\"; x * W }\n"
+                         "model M { input x: node[k = 2]\n  let h = x\n  repeat 2 { let h = L(h) }\n  output y = h }");
+  std::vector<std::string> names;
+  for (const Value &value : turns.values)
+    if (value.op == OpCode::Param)
+      names.push_back(value.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"l.w", "l2.w"}));
 }
 
 TEST(Sources, SpreadMakesRowsOfAStaticSpace) {
