@@ -104,3 +104,65 @@ func.func @halves(%x: tensor<?x4xf32, #mpdfg.on<@send>>, %g: tensor<?x4xf32, #mp
   %2 = mpk.product over @node(%g, %w) batch 1 rows 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
   return %1, %2 : tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<?x4xf32, #mpdfg.on<@node>>
 }
+
+// -----
+
+// The kernels of a launch stay side by side: the first could run while rows are on their way, the second needs them.
+// CHECK-LABEL: func.func @launch
+// CHECK: %[[CAME:.*]] = mpdfg.transfer %arg0
+// CHECK-NEXT: mpk.product over @node(
+// CHECK-NEXT: %[[HERE:.*]] = mpdfg.await %[[CAME]]
+// CHECK-NEXT: %[[SUM:.*]] = mpk.outer_sum over @halo(%[[HERE]],
+// CHECK-NEXT: mpk.sweep(%arg2) access
+// CHECK-NOT: mpk.sweep
+// CHECK: {mpk.launch = 0 : i64}
+// CHECK-NEXT: mpk.sweep(%[[SUM]]) access
+// CHECK-NOT: mpk.sweep
+// CHECK: {mpk.launch = 0 : i64}
+mpdfg.space @send root
+mpdfg.space @halo root
+mpdfg.space @node root
+#shared = #mpk.access<shared>
+func.func @launch(%x: tensor<?x4xf32, #mpdfg.on<@send>>, %v: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x4xf32>)
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>, tensor<4x4xf32>) {
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@send>> -> tensor<?x4xf32, #mpdfg.on<@halo>>
+  %1 = mpk.outer_sum over @halo(%0, %0) batch 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<?x4xf32, #mpdfg.on<@halo>>) -> tensor<4x4xf32>
+  %2 = mpk.sweep(%w) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<4x4xf32>):
+    %b = mpdfg.unary neg %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    mpk.yield %b : tensor<4x4xf32>
+  } {mpk.launch = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = mpk.sweep(%1) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<4x4xf32>):
+    %b = mpdfg.unary neg %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    mpk.yield %b : tensor<4x4xf32>
+  } {mpk.launch = 0 : i64} : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %4 = mpk.product over @node(%v, %w) batch 1 rows 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  return %4, %2, %3 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// What replaces a parameter in place stays behind all that read it, though it needs nothing that is on its way.
+// CHECK-LABEL: func.func @update
+// CHECK: %[[CAME:.*]] = mpdfg.transfer %arg0
+// CHECK-NEXT: mpk.product over @node(%arg1, %arg2)
+// CHECK-NEXT: %[[HERE:.*]] = mpdfg.await %[[CAME]]
+// CHECK-NEXT: mpk.product over @halo(%[[HERE]], %arg2)
+// CHECK-NEXT: mpk.sweep(%arg2)
+mpdfg.space @send root
+mpdfg.space @halo root
+mpdfg.space @node root
+#shared = #mpk.access<shared>
+func.func @update(%x: tensor<?x4xf32, #mpdfg.on<@send>>, %v: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x4xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>})
+    -> (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<4x4xf32> {mpdfg.name = "w", mpdfg.updates = #mpdfg.argument<2>}) {
+  %0 = mpdfg.transfer %x : tensor<?x4xf32, #mpdfg.on<@send>> -> tensor<?x4xf32, #mpdfg.on<@halo>>
+  %1 = mpk.product over @halo(%0, %w) batch 1 rows 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<4x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@halo>>
+  %2 = mpk.product over @node(%v, %w) batch 1 rows 1 k 4 n 4 : (tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x4xf32>) -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %3 = mpk.sweep(%w) access [#shared] yields [#shared] {
+  ^bb0(%a: tensor<4x4xf32>):
+    %b = mpdfg.unary neg %a : tensor<4x4xf32> -> tensor<4x4xf32>
+    mpk.yield %b : tensor<4x4xf32>
+  } : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %2, %1, %3 : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<?x4xf32, #mpdfg.on<@halo>>, tensor<4x4xf32>
+}
