@@ -8,7 +8,7 @@
 //   nvcc -std=c++20 -arch=sm_90 -cubin -I include/gnnc/ModelFormat -x cu lib/Target/CUDA/Kernels/Prepare.cuh -o
 //   prepare.cubin
 //   c++ -std=c++20 -O2 -Iinclude -Ilib/Runtime -Itest/Unit/Runtime test/Device/Prepare.cpp \
-//       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v 'Api\|Runtime.cpp') \
+//       test/Unit/Runtime/TestModel.cpp $(ls lib/Runtime/*.cpp lib/Runtime/CUDA/*.cpp | grep -v '/Runtime[A-Z]*[a-z]*\.cpp') \
 //       -ldl -o prepare
 //   ./prepare prepare.cubin [SHAPE...]
 //
