@@ -102,7 +102,7 @@ class PartSources:
         known = self.spaces.get(chosen_from(at_source))
         candidates = [space in (known or space,) and self.part.extent(space) == length for space in self.halos]
         greatest = int(at.max()) if len(at) else -1
-        every = self._gather(np.array([greatest, length, *candidates], np.int64))
+        every = gather(self.part, np.array([greatest, length, *candidates], np.int64))
         beyond = np.nonzero(every[:, 0] >= every[:, 1])[0]
         if len(beyond) == 0:
             return None
@@ -119,13 +119,6 @@ class PartSources:
             2,
         )
 
-    def _gather(self, own: np.ndarray) -> np.ndarray:
-        ranks, error = self.part.ranks, _abi.ErrorRecord()
-        every = np.zeros((ranks.size, len(own)), own.dtype)
-        if ranks.record.gather_host(None, own.ctypes.data, every.ctypes.data, own.nbytes, ctypes.pointer(error)):
-            raise Error(error.message.decode(errors="replace"), error.status)
-        return every
-
     def _with_halo(self, space: str, rows: Any) -> Any:
         return FUNCTIONS["cat"](rows, _like(rows, self.part.exchange_rows(space, _on_host(rows))))
 
@@ -133,6 +126,15 @@ class PartSources:
         result = _on_host(sums[:own]).copy()
         np.add.at(result, self.part.sent(space), self.part.return_rows(space, _on_host(sums[own:])))
         return _like(sums, result)
+
+
+def gather(part: PartFile, own: np.ndarray) -> np.ndarray:
+    """Numbers of all ranks, by rank; all ranks call this at once."""
+    ranks, error = part.ranks, _abi.ErrorRecord()
+    every = np.zeros((ranks.size, len(own)), own.dtype)
+    if ranks.record.gather_host(None, own.ctypes.data, every.ctypes.data, own.nbytes, ctypes.pointer(error)):
+        raise Error(error.message.decode(errors="replace"), error.status)
+    return every
 
 
 def chosen_from(source: Source) -> Source:

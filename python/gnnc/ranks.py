@@ -201,9 +201,10 @@ class PartFile:
         """The map that says whose the elements of a space are; of edges, where the space is called otherwise."""
         return self._metadata.get(f"along.{space}", self._metadata.get("along.edge"))
 
-    def counts(self, spaces: Iterable[str]) -> Part:
-        """How many rows of these spaces are for (of) each rank."""
-        found = {
+    def counts(self, spaces: Iterable[str], none: Iterable[str] = ()) -> Part:
+        """How many rows of these spaces are for (of) each rank; of those of `none` there are none."""
+        found = {space: [0] * self.ranks.size for space in none}
+        found |= {
             space: self.tensors[f"{space}.counts"].tolist() for space in spaces if f"{space}.counts" in self.tensors
         }
         return Part(self.ranks, found)
@@ -218,12 +219,13 @@ class PartFile:
             )
         return self.tensors[f"{space}.sent"]
 
-    def numbers(self, value: Value, extent: int, wide: bool) -> np.ndarray:
-        """An input that says something of the elements' numbers in the whole graph, of which static spaces have all."""
+    def numbers(self, value: Value, extent: int, wide: bool, first: int = 0) -> np.ndarray:
+        """An input that says something of the elements' numbers in the whole graph. `first`: of elements that the file
+        does not know, which follow one another; static spaces have all."""
         floats, integers = (np.float64, np.int64) if wide else (np.float32, np.int32)
         numbers = self.tensors.get(f"{value.space}.global")
         if numbers is None:
-            numbers = np.arange(extent)
+            numbers = np.arange(first, first + extent)
         if value.name.endswith(".order"):  # two digits, which floating-point numbers hold exactly
             return np.stack([numbers >> 20, numbers & ((1 << 20) - 1)], axis=1).astype(floats)
         return numbers.astype(integers).view(floats)  # integers in the memory of floating-point numbers

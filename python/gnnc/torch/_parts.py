@@ -22,7 +22,7 @@ from .._description import Map
 from .._errors import Error
 from .._exported import ResolvedExport
 from .._graph import Description, IndexData, Prepared
-from .._part_sources import PartSources, chosen_from
+from .._part_sources import PartSources, chosen_from, gather
 
 if TYPE_CHECKING:
     from .._arguments import Data, Resolved
@@ -63,7 +63,7 @@ class PartGraphs:
         part, found = self.part, library.description
         data = self._data(resolved, library)
         extents, indices = dict(data.extents), list(data.indices)
-        exchanged = []
+        exchanged, none = [], []
         for name, given in data.extents.items():
             own = part.extent(name)
             if f"{name}.sent" in part.tensors and own != given:
@@ -75,10 +75,14 @@ class PartGraphs:
             exchanged.append(name)
             if (extent := part.extent(name)) is not None:
                 extents[name] = extent
+            elif self._is_listed(found, space):
+                extents[name] = 0
+                none.append(name)
         for name, found_map in found.root_maps.items():
             space, _, role = name.rpartition(".")
             if role == "sent" and found_map.domain == f"{space}.send":
-                targets = _placed(part.sent(space), device)
+                sent = np.zeros(0, np.int32) if self._is_listed(found, space) else part.sent(space)
+                targets = _placed(sent, device)
                 indices.append(IndexData(name, targets, 0, targets.shape[0]))
         stream = None
         if device[0] != _abi.CPU:
@@ -86,18 +90,30 @@ class PartGraphs:
 
             stream = stream_for_preparing(device[1])
         description = Description(extents, indices, stream=stream)
-        prepared = Prepared(library, device, description, part.counts(exchanged))
+        prepared = Prepared(library, device, description, part.counts(exchanged, none))
         prepared.values = dict(data.values)
         for name, value in found.inputs.items():
             if not value.numbers:
                 continue
             rows = prepared.extent(value.space or "")
-            numbers = part.numbers(value, rows, found.dtype == "f64")
+            first = 0
+            if part.ranks.size > 1 and self._is_listed(found, value.space or ""):  # rank after rank
+                first = int(gather(part, np.array([rows], np.int64))[: part.ranks.rank].sum())
+            numbers = part.numbers(value, rows, found.dtype == "f64", first)
             if len(numbers) != rows:
                 what = f"'{part.path}' has numbers of {len(numbers)} elements of '{value.space}'"
                 raise Error(f"{what}: expected all {rows}, since equal maxima of them are told apart by these", 4)
             prepared.values[name] = _placed(numbers, device)
         return prepared
+
+    def _is_listed(self, description: ModelDescription, space: str) -> bool:
+        """Whether a space is that of a list that is computed, such as the edges that a mask keeps. A rank's lists are made
+        of its own elements, so no other has any of these."""
+        text = description.spaces[space].source
+        source = _sources.parse(text) if text and self.part.extent(space) is None else None
+        while isinstance(source, _sources.Apply) and source.function in ("at_least", "at_most"):
+            source = source.arguments[0]
+        return isinstance(source, _sources.Apply) and source.function != "size"
 
     def _data(self, resolved: Resolved, library: Library) -> Data:
         if not isinstance(resolved, ResolvedExport):

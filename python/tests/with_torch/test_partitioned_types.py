@@ -76,6 +76,20 @@ class MostOut(Rows):
         return torch.zeros_like(h).scatter_reduce(0, index, rows, "amax", include_self=False)
 
 
+class Looped(Rows):
+    """Edges that a mask keeps and one loop for each node, with weights that are written where there is a loop."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, node_type: Tensor) -> Tensor:
+        h = torch.tanh(self.lin(x))
+        edges = edge_index[:, edge_index[0] != edge_index[1]]
+        nodes = torch.arange(x.shape[0])
+        both = torch.cat([edges, torch.stack([nodes, nodes])], 1)
+        degree = x.new_zeros(x.shape[0]).index_add(0, edges[0], x.new_ones(edges.shape[1]))
+        weight = torch.cat([-1 / degree[edges[0]], x.new_ones(x.shape[0])])
+        weight[both[0] == both[1]] -= 0.5
+        return self.sums(weight.view(-1, 1) * h[both[0]], both[1], h)
+
+
 class Ascending(Rows):
     def forward(self, x: Tensor, edge_index: Tensor, node_type: Tensor) -> Tensor:
         edges = edge_index[:, edge_index[0] < edge_index[1]]
@@ -162,13 +176,26 @@ class TypesTest(TorchTest):
         return max([float((a - b).abs().max()) for a, b in found if a.numel()])
 
     def test_is_the_whole_graph_on_any_number_of_ranks(self) -> None:
-        for kind in (EqualTypes, TypesOfEnds, CountsOut, MostOut):
+        for kind in (EqualTypes, TypesOfEnds, CountsOut, MostOut, Looped):
             module = kind()
             fast = gnnc.compile(module, typed_graph(8, 24))
             for size, by in ((2, "random"), (3, "contiguous"), (8, "random")):
                 with self.subTest(module=kind.__name__, size=size, by=by):
                     results = self.on_threads(fast, size, by)
                     self.assertLess(self.differs(module, results), 1e-12)
+
+    def test_one_of_equal_maxima_gets_the_gradient(self) -> None:
+        """Of edges that a mask keeps, on whatever rank they are."""
+        self.x = torch.ones_like(self.x)
+        fast = gnnc.compile(MostOut(), typed_graph(8, 24))
+        fast.lin.weight.data.fill_(1)
+        fast.lin.bias.data.fill_(0)
+        self.weights.fill_(1)
+        kept = self.types[self.edges[0]] != self.types[self.edges[1]]
+        owners = len(self.edges[0][kept].unique())
+        for size in (1, 3):
+            results = self.on_threads(fast, size)
+            self.assertEqual(sum(float(each.x.sum()) for each in results), 4 * WIDTH * owners, f"{size} ranks")
 
     def test_sees_an_exchange_that_is_switched_off(self) -> None:
         for kind in (EqualTypes, TypesOfEnds, CountsOut):
