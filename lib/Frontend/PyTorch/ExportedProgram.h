@@ -54,6 +54,7 @@ enum class ScalarType {
 
 /// torch's own name without `torch.`, such as `float32`.
 const char *nameOf(ScalarType type);
+bool isFloatType(ScalarType type);
 /// The bytes of an element.
 int64_t bytesOf(ScalarType type);
 

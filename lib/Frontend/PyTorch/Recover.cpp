@@ -80,11 +80,6 @@ static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
   return "";
 }
 
-static bool isFloatType(ScalarType type) {
-  return type == ScalarType::Float32 || type == ScalarType::Float64 || type == ScalarType::Float16 ||
-         type == ScalarType::BFloat16;
-}
-
 /// Python's numbers that are made of sizes. Where one has no meaning here, its use is refused.
 void Recover::computeScalar(const NormalNode &node) {
   if (node.outputs.size() != 1 || normal.integers.count(node.outputs[0]))
@@ -119,6 +114,27 @@ void Recover::computeScalar(const NormalNode &node) {
     tensors[node.outputs[0]] = unary("sqrt", operands[0]);
 }
 
+/// A module may have a parameter `w` and a forward that takes a `w`. The parameter keeps its name, which checkpoints
+/// have.
+std::string Recover::nameOfInput(const ProgramInput &input) const {
+  auto isStored = [&](const std::string &name) {
+    return llvm::any_of(exported.inputs, [&](const ProgramInput &each) {
+      auto stored = exported.tensors.find(each.target);
+      return each.target == name && stored != exported.tensors.end() && isFloatType(stored->second.meta.type);
+    });
+  };
+  auto isGiven = [&](const std::string &name) {
+    return llvm::any_of(exported.inputs, [&](const ProgramInput &each) { return each.value == name; });
+  };
+  std::string name = input.value;
+  if (input.kind != ProgramInput::Kind::User || !isStored(name))
+    return name;
+  do
+    name += "_input";
+  while (isStored(name) || isGiven(name));
+  return name;
+}
+
 RecoveredProgram Recover::run() {
   normal = normalise(exported.graph, exported.isTraining);
   equalSizes = normal.equalSizes;
@@ -137,7 +153,7 @@ RecoveredProgram Recover::run() {
       continue;
     std::string shape;
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
-      std::string source = "size(" + input.value + ", " + std::to_string(i) + ")";
+      std::string source = "size(" + nameOfInput(input) + ", " + std::to_string(i) + ")";
       learnSymbol(expression(size), withinRange(expression(size), source));
       isAnySizeOpen |= !expression(size).getFactors().empty();
       shape += (i ? ", " : "") + size.text;
@@ -152,6 +168,7 @@ RecoveredProgram Recover::run() {
     auto meta = normal.tensors.find(input.value);
     if (meta == normal.tensors.end())
       continue;
+    std::string name = nameOfInput(input);
     std::vector<SymbolicExpr> shape = sizesOf(input.value);
     if (!isFloatType(meta->second.type)) {
       IndexTensor tensor;
@@ -198,13 +215,12 @@ RecoveredProgram Recover::run() {
                                                          : IndexDim::Kind::Small,
                                size});
       if (shape.empty())
-        add(input.value, 0, false);
+        add(name, 0, false);
       else if (shape.size() == 1)
-        add(input.value, shape[0], true);
+        add(name, shape[0], true);
       else
         for (int64_t i = 0; i < shape[1 - longest].getNumber(); ++i)
-          add(longest == 1 ? input.value + "[" + std::to_string(i) + "]"
-                           : "column(" + input.value + ", " + std::to_string(i) + ")",
+          add(longest == 1 ? name + "[" + std::to_string(i) + "]" : "column(" + name + ", " + std::to_string(i) + ")",
               shape[longest], true);
       indices[input.value] = std::move(tensor);
       continue;
@@ -220,7 +236,7 @@ RecoveredProgram Recover::run() {
       tensors[input.value] = first->second;
       continue;
     }
-    operation.text = isUser ? input.value : input.target;
+    operation.text = isUser ? name : input.target;
     Tensor tensor;
     std::vector<size_t> units;
     for (auto [i, size] : llvm::enumerate(shape)) {

@@ -96,6 +96,8 @@ private:
   /// Refuses operators whose results depend on a type that only the file has (RecoverTypes.cpp).
   void checkTypes(const NormalNode &node) const;
   std::string placeOf(const std::string &name) const;
+  /// What an input is called in the text: as its placeholder, unless a parameter or buffer of floats is called so.
+  std::string nameOfInput(const ProgramInput &input) const;
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
   int spaceOf(const SymbolicExpr &extent, const std::string &hint = "");

@@ -230,6 +230,11 @@ void Recover::intScatter(const NormalNode &node) {
     const IndexTensor &x = index(node, "self");
     if (has(node, "weights") || x.components.size() != 1 || x.dims.size() != 1)
       throw Refusal{"bincount with weights; use scatter_add"};
+    // There is a bin for the largest number, and as many as are asked for.
+    Index least = has(node, "minlength") ? indexArgument(node, "minlength").components.at(0) : constant(0);
+    Index last = callScalar("max", {call("cat", {x.components[0], callScalar("sub", {least, constant(1)})},
+                                         x.components[0]->length + SymbolicExpr(1))});
+    learnSymbol(length, callScalar("add", {last, constant(1)})->text);
     return define(node, {{{Kind::Long, length}},
                          {call("scatter_sum", {x.components[0], constant(1), sizeIndex(length)}, length)}});
   }

@@ -180,32 +180,56 @@ void Recover::opCrossEntropy(const NormalNode &node) {
       throw Refusal{"cross entropy over one class"};
     x.value = program.over("log_softmax", x.value, {x.dims[1].id});
   }
-  const IndexTensor &target = index(node, "target");
-  if (target.dims.size() != 1 || target.components.size() != 1 || x.dims[0].kind != Kind::Space)
+  if (x.dims[0].kind != Kind::Space)
     throw Refusal{"cross entropy: expected one integer for each row"};
-  int space = spaceOf(SymbolicExpr(x.dims[1].size));
+  bool isWeighted = has(node, "weight");
+  double smoothing = number(node, "label_smoothing", 0), evenly = smoothing / double(x.dims[1].size);
+  // Every class has a probability.
+  std::string given = nameOf(node, "target");
+  if (tensors.count(given) && isFloatType(typeOf(given).value_or(ScalarType::Int64))) {
+    Tensor target = tensor(node, "target");
+    if (target.dims.size() != 2)
+      throw Refusal{"cross entropy: expected one probability for each class of each row"};
+    if (smoothing != 0)
+      target = binary("+", binary("*", target, 1 - smoothing), evenly);
+    Tensor each = binary("*", target, isWeighted ? binary("*", x, tensor(node, "weight")) : x);
+    return defineLoss(node, binary("-", scalar(0), fold("sum", each, {1}, false)));
+  }
   // Rows whose target is ignore_index count for nothing.
   int64_t ignored = integer(node, "ignore_index", -100);
-  Index list = target.components[0];
-  Index isKept = call("ne", {list, constant(ignored)}, list->length, true);
-  Index safe = call("where", {isKept, list, constant(-1)}, list->length);
-  int chosen = program.oneHot(mapOf(safe, x.dims[0].id, space, /*partial=*/true), x.dims[1].id);
-  Tensor loss{{x.dims[0]}, program.binary("-", program.number(0), program.dot(x.value, chosen, {x.dims[1].id}))};
-  Tensor kept = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
+  Tensor loss, isCounted, kept, rows;
+  if (tensors.count(given)) {
+    Tensor target = tensor(node, "target");
+    if (target.dims.size() != 1)
+      throw Refusal{"cross entropy: expected one integer for each row"};
+    isCounted = where(binary("==", target, double(ignored)), scalar(0), scalar(1));
+    rows = where(isPlace(unsqueezed(target, 1), 1, x.dims[1].size), unsqueezed(isCounted, 1), scalar(0));
+    loss = binary("-", scalar(0), fold("sum", where(rows, x, scalar(0)), {1}, false));
+  } else {
+    const IndexTensor &target = index(node, "target");
+    if (target.dims.size() != 1 || target.components.size() != 1)
+      throw Refusal{"cross entropy: expected one integer for each row"};
+    Index list = target.components[0];
+    Index isKept = call("ne", {list, constant(ignored)}, list->length, true);
+    Index safe = call("where", {isKept, list, constant(-1)}, list->length);
+    int map = mapOf(safe, x.dims[0].id, spaceOf(SymbolicExpr(x.dims[1].size)), /*partial=*/true);
+    rows = Tensor{{x.dims[0], x.dims[1]}, program.oneHot(map, x.dims[1].id)};
+    int chosen = program.dot(x.value, rows.value, {x.dims[1].id});
+    loss = Tensor{{x.dims[0]}, program.binary("-", program.number(0), chosen)};
+    isCounted = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
+  }
+  kept = isCounted;
   // With class weights each row counts as much as its class.
-  if (has(node, "weight")) {
-    Tensor weight = tensor(node, "weight");
-    Tensor rows{{x.dims[0]}, program.oneHot(mapOf(safe, x.dims[0].id, space, /*partial=*/true), x.dims[1].id)};
-    rows.dims.push_back(x.dims[1]);
-    kept = contract(rows, weight, {{1, 0}}, {});
+  if (isWeighted) {
+    kept = contract(rows, tensor(node, "weight"), {{1, 0}}, {});
     loss = binary("*", loss, kept);
   }
-  if (double smoothing = number(node, "label_smoothing", 0); smoothing != 0) {
-    Tensor all = binary("-", scalar(0), x), isCounted = asNumbers({{{IndexDim::Kind::Long, list->length}}, {isKept}});
-    if (has(node, "weight"))
+  if (smoothing != 0) {
+    Tensor all = binary("-", scalar(0), x);
+    if (isWeighted)
       all = binary("*", all, tensor(node, "weight"));
     Tensor even = binary("*", fold("sum", all, {1}, false), isCounted);
-    loss = binary("+", binary("*", loss, 1 - smoothing), binary("*", even, smoothing / double(x.dims[1].size)));
+    loss = binary("+", binary("*", loss, 1 - smoothing), binary("*", even, evenly));
   }
   int64_t reduction = integer(node, "reduction", 1);
   if (reduction == 0)

@@ -132,6 +132,10 @@ static const TypeRow &rowOf(ScalarType type) {
 }
 
 const char *gnnc::frontend::pytorch::nameOf(ScalarType type) { return rowOf(type).name; }
+bool gnnc::frontend::pytorch::isFloatType(ScalarType type) {
+  return type == ScalarType::Float16 || type == ScalarType::Float32 || type == ScalarType::Float64 ||
+         type == ScalarType::BFloat16;
+}
 int64_t gnnc::frontend::pytorch::bytesOf(ScalarType type) { return rowOf(type).bytes; }
 
 std::optional<ScalarType> SchemaValues::readScalarType(const Cursor &at) {

@@ -427,6 +427,20 @@ def _bound(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | 
     return None if least == 0 and largest == math.inf else (least, largest)
 
 
+def _name_of_input(program: ExportedProgram, name: str) -> str:
+    """What the compiler calls an argument: another name where a parameter or buffer of floats is called so."""
+    specs = program.graph_signature.input_specs
+    tensors = {**program.constants, **program.state_dict}
+    stored = {spec.target for spec in specs if spec.target in tensors and tensors[spec.target].is_floating_point()}
+    if name not in stored:
+        return name
+    given = {spec.arg.name for spec in specs}
+    name += "_input"
+    while name in stored or name in given:
+        name += "_input"
+    return name
+
+
 def describe(
     program: ExportedProgram, path: Path, training: Training, dtypes: Sequence[torch.dtype | None] = ()
 ) -> Artifact:
@@ -445,7 +459,7 @@ def describe(
                     fixed.append((len(leaf_names), d, size))
                 elif (bound := _bound(program, size)) is not None:
                     bounds.append((len(leaf_names), d, *bound))
-            leaf_names.append(spec.arg.name)
+            leaf_names.append(_name_of_input(program, spec.arg.name))
         else:
             leaf_names.append(None)
     outputs: list[int | None] = []

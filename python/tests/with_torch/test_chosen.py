@@ -120,9 +120,34 @@ class Kinds(nn.Module):
         return total * vectors.sum(2) + vectors[:, 1]
 
 
+class Labels(nn.Module):
+    """Cross entropies of classes that the model computes, and of probabilities."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(3, 4)
+        self.register_buffer("weight", torch.tensor([1.0, 2.0, 0.5, 3.0]))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        z = self.lin(sums(x, edge_index))
+        own = F.cross_entropy(z, z.argmax(1), weight=self.weight, label_smoothing=0.1)
+        others = F.nll_loss(z.log_softmax(1), x.argmax(1), ignore_index=2, reduction="sum")
+        t = F.softmax(F.pad(x, (0, 1)), 1)
+        return own + others + F.cross_entropy(z, t, self.weight, label_smoothing=0.2) + F.cross_entropy(z, t)
+
+
+class Counted(nn.Module):
+    """Means by the bins of bincount: as many as there are nodes, or as the largest target needs."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        source, target = edge_index
+        counts, fewer = torch.bincount(target, minlength=x.shape[0]), torch.bincount(target)
+        return sums(x, edge_index) / counts.clamp(min=1)[:, None] + (x[source] / fewer[target][:, None]).mean()
+
+
 class ChosenTest(TorchTest):
     def test_outputs_and_gradients(self) -> None:
-        for make in (Classes, Codebook, Gates, Bins, Ordered, Intervals, Kinds):
+        for make in (Classes, Codebook, Gates, Bins, Ordered, Intervals, Kinds, Labels, Counted):
             with self.subTest(make.__name__):
                 module, fast = make(), None
                 for nodes, edges in ((6, 14), (15, 40), (4, 5)):

@@ -302,6 +302,28 @@ class StructureTest(TorchTest):
         self.assertClose(fast(edges, a, a), Two()(edges, a, a))
         self.assertClose(fast(edges, a, b), Two()(edges, a, b))
 
+    def test_arguments_that_are_called_like_parameters_and_buffers(self) -> None:
+        class Named(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.w = nn.Parameter(torch.randn(3))
+                self.register_buffer("scale", torch.randn(3))
+                self.w_input = nn.Parameter(torch.randn(3))
+
+            def forward(self, scale: Tensor, edge_index: Tensor, w: Tensor) -> Tensor:
+                sums = torch.zeros_like(scale).index_add(0, edge_index[1], (scale * self.w)[edge_index[0]] * w[:, None])
+                return sums * self.scale + self.w_input
+
+        module = Named()
+        (x, edges), w = graph(5, 9), torch.rand(9)
+        fast = gnnc.compile(module, (x, edges, w))
+        found = []
+        for run in (fast, module):
+            inputs = [x.clone().requires_grad_(), w.clone().requires_grad_()]
+            y = run(inputs[0], edges, inputs[1])
+            found.append([y, *torch.autograd.grad(y.sin().sum(), [*inputs, *module.parameters()])])
+        self.assertClose(*found)
+
     def test_constants_of_other_types(self) -> None:
         class Scaled(nn.Module):
             def forward(self, x: Tensor, edge_index: Tensor, flag: object) -> Tensor:

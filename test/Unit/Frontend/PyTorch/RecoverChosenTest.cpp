@@ -32,6 +32,22 @@ TEST(RecoverChosenTest, ComputedClassesAreComparedWithAllClasses) {
       "");
 }
 
+TEST(RecoverChosenTest, ComputedClassesHaveACrossEntropy) {
+  ProgramBuilder b = best();
+  b.node("y", "cross_entropy_loss.default", {arg("self", "x"), arg("target", "best"), arg("ignore_index", 2)}, {});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("log_softmax(x, over: in)"), std::string::npos) << text;
+  EXPECT_NE(text.find("== constant"), std::string::npos) << text;
+  EXPECT_NE(text.find("== 2, 0, 1)"), std::string::npos) << text;
+}
+
+TEST(RecoverChosenTest, ProbabilitiesOfClassesHaveACrossEntropy) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).input("t", {"N", "4"});
+  b.node("y", "cross_entropy_loss.default", {arg("self", "x"), arg("target", "t"), arg("reduction", 0)}, {"N"});
+  EXPECT_EQ(b.output("y").missing({"  output y = -sum(t * log_softmax(x, over: in), over: in)"}), "");
+}
+
 TEST(RecoverChosenTest, RowsOfATableAreAProduct) {
   for (const char *op : {"embedding.default", "index.Tensor"}) {
     ProgramBuilder b = best();

@@ -555,4 +555,25 @@ TEST(RecoverTest, LossesOfDifferences) {
             std::string::npos);
 }
 
+TEST(RecoverTest, BinsOfBincountAreAsManyAsItNeeds) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).integers("batch", {"N"});
+  b.integerNode("counts", "bincount.default", {arg("self", "batch"), arg("minlength", 3)}, {"u0"});
+  b.integerNode("own", "index.Tensor", {arg("self", "counts"), list("indices", {"batch"})}, {"N"});
+  b.node("column", "unsqueeze.default", {arg("self", "own"), arg("dim", 1)}, {"N", "1"}, ScalarType::Int64);
+  b.node("y", "div.Tensor", {arg("self", "x"), arg("other", "column")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("scatter_sum(batch, 1, add(max(cat(batch, 2)), 1))"), std::string::npos) << text;
+}
+
+TEST(RecoverTest, AnInputThatIsCalledLikeAParameter) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).input("w", {"N", "4"}).param("p_w", "w", {"4"}).lies("w", "weight_0");
+  b.node("s", "mul.Tensor", {arg("self", "x"), arg("other", "p_w")}, {"N", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "s"), arg("other", "w")}, {"N", "4"});
+  EXPECT_EQ(
+      b.output("y").missing({"  input w_input: node[in]", "  param w[in] as \"w\"", "  output y = x * w * w_input"}),
+      "");
+}
+
 } // namespace
