@@ -33,6 +33,10 @@ TEST(StackTrace, FindsTheUsersInnermostLine) {
   EXPECT_EQ(lineOf(pyg + torch), kPackages + "torch_geometric/nn/conv/gcn_conv.py:241: out = self.propagate()");
   EXPECT_EQ(lineOf(torch), "none");
   // A checkout of either, and what a program made.
+  // A project of the user's may be called like the package.
+  EXPECT_EQ(lineOf(frame("/home/me/torch/models/gnn.py", 7, "return a") + torch),
+            "/home/me/torch/models/gnn.py:7: return a");
+  EXPECT_EQ(lineOf(user + frame("/src/pytorch/torch/nn/functional.py", 1, "y")), lineOf(user));
   EXPECT_EQ(lineOf(user + frame("/src/pytorch_geometric/torch_geometric/nn/a.py", 1, "y")),
             "/home/me/model.py:7: x = self.conv(x)");
   EXPECT_EQ(lineOf(user + frame("<eval_with_key>.1", 2, "z")), "/home/me/model.py:7: x = self.conv(x)");
