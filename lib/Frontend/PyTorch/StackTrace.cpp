@@ -19,20 +19,21 @@ static int distanceOf(StringRef file) {
     return 3;
   std::string path = "/" + file.str();
   llvm::replace(path, '\\', '/');
-  StringRef place(path), packages = "-packages";
-  size_t installed = place.rfind("-packages/");
-  if (installed != StringRef::npos)
-    place = place.drop_front(installed + packages.size());
-  // A user's own project may lie in a folder of that name; a checkout of PyTorch has these below it.
+  StringRef place(path);
+  bool isInstalled = false;
+  for (StringRef folder : {"/site-packages/", "/dist-packages/"})
+    if (size_t at = place.rfind(folder); at != StringRef::npos) {
+      place = place.drop_front(at + folder.size() - 1);
+      isInstalled = true;
+    }
+  // Elsewhere a user's own project may lie in a folder called torch; a checkout of PyTorch has these below it.
   static constexpr const char *kOwn[] = {"nn/", "_", "fx/", "export/", "autograd/", "utils/", "functional.py"};
   auto isOwn = [&](const char *own) { return place.contains(std::string("/torch/") + own); };
-  bool isTorch = installed != StringRef::npos ? place.starts_with("/torch/") || place.starts_with("/torchgen/")
-                                              : llvm::any_of(kOwn, isOwn);
-  if (isTorch)
+  if (isInstalled ? place.starts_with("/torch/") || place.starts_with("/torchgen/") : llvm::any_of(kOwn, isOwn))
     return 3;
   if (place.contains("/torch_geometric/"))
     return 2;
-  return installed != StringRef::npos ? 1 : 0;
+  return isInstalled ? 1 : 0;
 }
 
 /// `File "PATH", line N, in FUNCTION`.

@@ -25,7 +25,7 @@ struct Token {
   llvm::StringRef text; ///< as written; a string without its quotes
   Loc loc;
   bool startsLine = false; ///< the first on its line, outside of brackets
-  bool isClosed = true;    ///< whether a string has its end, which is an error that has been reported
+  bool isClosed = true;    ///< whether a string has its end; that it has none is reported when it is read
 
   bool isSymbol(llvm::StringRef symbol) const { return kind == Kind::Symbol && text == symbol; }
   bool isKeyword(llvm::StringRef word) const { return kind == Kind::Keyword && text == word; }
