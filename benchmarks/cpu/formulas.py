@@ -5,10 +5,11 @@
     python3 benchmarks cpu.formulas table formulas.json
 
 `compile --standard` takes layers of the standard library at all widths instead of random formulas (harness/standard.py).
-Formulas are compiled each within `--limit` seconds of processor time, and run on a seeded graph of the kind that the seed draws (harness/kinds.py),
-forward and forward with all gradients, each in a process of its own. With one thread, processor time is measured, on a
-machine that others use too; reported is the least of several calls. harness/floor.py says what the floor is. Kernels' times
-are shares of the samples that `perf` takes, where it is installed.
+Formulas are compiled each within `--limit` seconds of processor time, and run on a seeded graph of the kind that the
+seed draws (harness/kinds.py), forward and forward with all gradients, each in a process of its own. With one thread,
+processor time is measured, on a machine that others use too; reported is the least of several calls. With `--jobs`, so
+many formulas run at a time and share what memory gives, but rates are measured before, alone. harness/floor.py says what
+the floor is. Kernels' times are shares of the samples that `perf` takes, where it is installed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from __future__ import annotations
 import argparse
 import collections
 import json
+import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from harness import fuzzing
@@ -53,7 +56,10 @@ def least(call, threads: int, seconds: float = SECONDS) -> float:
 
 
 def rates(threads: int) -> Rates:
-    """By memcpy, by dot products of 96 KiB and by a product of 1024 numbers, the last two NumPy's."""
+    """By memcpy, by dot products of 96 KiB and by a product of 1024 numbers, the last two NumPy's, of one thread each.
+    NumPy's vectors are the machine's widest: OPENBLAS_CORETYPE=Haswell gives those of x86-64-v3."""
+    for library in ("OPENBLAS", "MKL", "OMP"):  # before NumPy is loaded; a thread's own time leaves out that of others
+        os.environ[f"{library}_NUM_THREADS"] = "1"
     import numpy as np
 
     x, y = (np.ones(1 << 26, "f4") for _ in range(2))
@@ -164,13 +170,18 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.out.exists() and arguments.resume:
         found |= {record["name"]: record for record in json.loads(arguments.out.read_text())["formulas"]}
     records = [record for name, record in found.items() if not arguments.names or name in arguments.names]
-    for record in records:
-        if "failed" in record or "programs" in record:
-            continue
-        measure(arguments, record, ceilings)
-        write(arguments, ceilings, records)
-        shown = {name: f"{entry['ratio']:.2f}" for name, entry in record.get("programs", {}).items()}
-        print(record["name"], record["graph"], record.get("failed") or shown, flush=True)
+    waiting = [record for record in records if "failed" not in record and "programs" not in record]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+
+        def measured(record: dict) -> dict:
+            measure(arguments, record, ceilings)
+            return record
+
+        for number, record in enumerate(pool.map(measured, waiting)):
+            if number % arguments.jobs == 0:  # others wait meanwhile to be shown
+                write(arguments, ceilings, records)
+            shown = {name: f"{entry['ratio']:.2f}" for name, entry in record.get("programs", {}).items()}
+            print(record["name"], record["graph"], record.get("failed") or shown, flush=True)
     write(arguments, ceilings, records)
     print("\n".join(fuzzing.table(records)))
 
@@ -198,6 +209,7 @@ def main() -> None:
     action = program.run(run)
     action.add_argument("--out", type=Path, required=True)
     action.add_argument("--threads", type=int, default=1)
+    action.add_argument("--jobs", type=int, default=1, help="formulas at a time")
     action.add_argument("--names", nargs="*", help="only these, such as F1000")
     action.add_argument("--resume", action="store_true", help="leave out what is in the output file already")
     action.add_argument("--patience", type=float, default=120, help="seconds for each")

@@ -85,7 +85,7 @@ def measure(found: dict, arguments: argparse.Namespace, graphs: dict, ceilings: 
             entry["not finite"] = True
         del run, captured
     prepared.free()
-    model.close()
+    # The model stays open: the profiler knows kernels by their handles, and unloading gives those to other kernels.
     gc.collect()
     torch.cuda.empty_cache()
     return record

@@ -1,7 +1,8 @@
 """Formulas compiled and judged: what cpu/formulas.py and gpu/formulas.py have in common.
 
-Formulas are random ones (harness/formulas.py) or layers of the standard library at all widths (harness/standard.py). A formula that does not compile, takes more processor time than the limit, or runs into the budget of statements of a kernel counts as
-slower than any that was measured.
+Formulas are random ones (harness/formulas.py) or layers of the standard library at all widths (harness/standard.py). A
+formula that does not compile, takes more processor time than the limit, or runs into the budget of statements of a
+kernel counts as slower than any that was measured.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ def kernel_floors(info: dict, program: str, extent: Callable[[str], int], rates:
 
     found: dict[str, dict] = {}
     for kernel in info["kernels"]:
-        if kernel["function"] == program:  # equal kernels share their code and thus their name
+        if kernel["function"] == program:
             entry = found.setdefault(kernel["name"], {"what": kernel["kind"], "floor": 0.0})
             seen = total(kernel["bytes_read"]) + total(kernel["bytes_written"])
             operations = total(kernel["flops"])
@@ -157,16 +158,16 @@ def kernel_floors(info: dict, program: str, extent: Callable[[str], int], rates:
 
 
 def enter_kernels(entry: dict, times: dict[str, float]) -> None:
-    """What was met by its symbol, in any unit, as shares of the program's time."""
-    met = dict.fromkeys(entry["kernels"], 0.0)
+    """What was met by its symbol, in any unit, as shares of the program's time. Equal kernels share the first one's
+    code and symbol, so its time is that of all of them, and the others have none."""
+    met: dict[str, float] = {}
     for symbol, taken in times.items():
         found = re.match(r"gnnc_kernel\d+", symbol)
-        if found and found[0] in met:
-            met[found[0]] += taken
+        if found and found[0] in entry["kernels"]:
+            met[found[0]] = met.get(found[0], 0.0) + taken
     total = sum(times.values())
-    for name, kernel in entry["kernels"].items():
-        if total:
-            kernel["ms"] = entry["ms"] * met[name] / total
+    for name, taken in met.items():
+        entry["kernels"][name]["ms"] = entry["ms"] * taken / total
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -298,14 +299,14 @@ def by_part(records: list[dict]) -> list[str]:
     return lines
 
 
+def all_tables(records: list[dict], worst: int = 10) -> list[str]:
+    """The worst, and means by parts; or, of layers of the standard library, a cell for each width."""
+    if any(standard.shape_of(record) for record in records):
+        return [*distribution(records), *(line for program in PROGRAMS for line in standard.table(records, program))]
+    return [*table(records, worst), "", *by_part(records)]
+
+
 def print_tables(arguments: argparse.Namespace) -> None:
     """What `table` of both programs prints of files that `run` has written."""
     for path in arguments.results:
-        records = json.loads(path.read_text())["formulas"]
-        lines = [*table(records, arguments.worst), ""]
-        if any(standard.shape_of(record) for record in records):
-            for program in PROGRAMS:
-                lines += standard.table(records, program)
-        else:
-            lines += by_part(records)
-        print("\n".join(lines))
+        print("\n".join(all_tables(json.loads(path.read_text())["formulas"], arguments.worst)))

@@ -4,7 +4,8 @@
     python3 benchmarks harness.tables --check    # exit status 1 where a table is not what the results say
 
 A file of benchmarks/results is what one run wrote: grid.json of `gpu.grid run`, results.json of `./dev bench`, or what
-`cpu.formulas run` or `gpu.formulas run` wrote. In a document the lines between `<!-- table: FILE.json -->` and `<!-- end of table -->` are replaced.
+`cpu.formulas run` or `gpu.formulas run` wrote. In a document the lines between `<!-- table: FILE.json -->` and
+`<!-- end of table -->` are replaced.
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def everything(results: dict) -> list[str]:
         records, rates = results["formulas"], results["rates"]
         reached = f"copy {rates['copy'] / 1e9:.0f} GB/s, cache {rates['cache'] / 1e9:.0f} GB/s"
         reached += f", product {rates['product'] / 1e9:.0f} GFLOP/s"
-        return [f"Rates: {reached}.", "", *fuzzing.table(records), "", *fuzzing.by_part(records)]
+        return [f"Rates: {reached}.", "", *fuzzing.all_tables(records)]
     return grid.lines_of_table(results["cells"]) if "cells" in results else sections(results)
 
 
