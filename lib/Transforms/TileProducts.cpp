@@ -109,9 +109,7 @@ void Tiler::findMemberSpaces() {
 }
 
 /// Constants and numbers that count are made in the bodies that need them, where a product in tiles cannot read them.
-static bool isInMemory(Value weight) {
-  return !isa_and_nonnull<ConstantOp, IotaOp>(getViewed(weight).getDefiningOp());
-}
+static bool isInMemory(Value weight) { return !isa_and_nonnull<ConstantOp, IotaOp>(getViewed(weight).getDefiningOp()); }
 
 bool Tiler::isRowProduct(ContractOp op) {
   if (!isOnMembers(op.getResult()))

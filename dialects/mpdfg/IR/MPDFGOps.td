@@ -227,8 +227,8 @@ def TransferOp : MPDFG_Op<"transfer", [Pure, DeclareOpInterfaceMethods<EvaluateO
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
 }
 
-def AwaitOp : MPDFG_Op<"await", [Pure, AllTypesMatch<["input", "result"]>,
-                                 DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
+def AwaitOp
+    : MPDFG_Op<"await", [Pure, AllTypesMatch<["input", "result"]>, DeclareOpInterfaceMethods<EvaluateOpInterface>]> {
   let summary = "rows that were on their way are here";
   let description = [{
     The first operand, which is what a `transfer` gives, and nobody else reads that. So the transfer only begins an

@@ -32,8 +32,8 @@ bool isTiled(mlir::Operation *op);
 /// that spread the row of a product over threads.
 llvm::StringRef whyNotElementwise(mlir::Block &body, int64_t numbers);
 
-/// What ranks do together: a transfer, the end of one, or a reduction over all of them. It is a kernel of its own between sweeps, which
-/// the runtime has the code of.
+/// What ranks do together: a transfer, the end of one, or a reduction over all of them. It is a kernel of its own
+/// between sweeps, which the runtime has the code of.
 bool isCollective(mlir::Operation *op);
 /// A kernel that is one before sweeps are: a matrix product, or a collective.
 bool isFormed(mlir::Operation *op);

@@ -14,8 +14,8 @@
 //   sumRows       what an owner accumulates of its members
 //   addTotals     a sum over all rows; addOuter: the same of outer products
 //
-// Where all rows that are made or multiplied are narrow, each thread has a row of its own (kByThreads), and no barrier is
-// needed from one such step to the next.
+// Where all rows that are made or multiplied are narrow, each thread has a row of its own (kByThreads), and no barrier
+// is needed from one such step to the next.
 //
 // So nothing is stored for a member. Owners lie in the tile as *segments*: strips of rows are accumulated beside each
 // other, each segment's part of a strip in its first row there; then a segment's parts. A segment that goes on in the
