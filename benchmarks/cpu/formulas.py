@@ -174,12 +174,13 @@ def run(arguments: argparse.Namespace) -> None:
     with ThreadPoolExecutor(arguments.jobs) as pool:
 
         def measured(record: dict) -> dict:
-            measure(arguments, record, ceilings)
-            return record
+            own = dict(record)  # records are written while others are measured
+            measure(arguments, own, ceilings)
+            return own
 
-        for number, record in enumerate(pool.map(measured, waiting)):
-            if number % arguments.jobs == 0:  # others wait meanwhile to be shown
-                write(arguments, ceilings, records)
+        for record, own in zip(waiting, pool.map(measured, waiting), strict=True):
+            record |= own
+            write(arguments, ceilings, records)
             shown = {name: f"{entry['ratio']:.2f}" for name, entry in record.get("programs", {}).items()}
             print(record["name"], record["graph"], record.get("failed") or shown, flush=True)
     write(arguments, ceilings, records)

@@ -173,8 +173,7 @@ public:
     builder.wait();
     const int64_t waitsBefore = builder.numWaits;
     gnnc_status found = b.build(data.desc(), deviceExtents.data());
-    checkWaits(kinds, hostExtents[size_t(model.map(kinds.pointed.front()).from)], builder.numWaits - waitsBefore,
-               found);
+    checkWaits(kinds, builder.numWaits - waitsBefore, found);
     // Of a wrong list of edges all is made that is made of a right one.
     if (kinds.rootsOnly && !found)
       found = groupUnasked(model, builder, b);
@@ -313,12 +312,10 @@ public:
 
 private:
   /// Once for each number of elements that is asked for: of a filter (the other is what is left) and of two kinds of
-  /// tuples, and for row pointers. What is wrong with a map comes with these. Where lists are long, the map of a union
-  /// is asked for its order, and for the lengths of its lists, after all of these.
-  void checkWaits(const AllKinds &kinds, int64_t edges, int64_t waits, gnnc_status found) {
-    constexpr int64_t kOfRows = 4, kOfCounts = 3, kOfLong = 2, kLong = 500000;
-    int64_t most = kOfRows + kOfCounts + (edges >= kLong ? kOfLong : 0);
-    if (!found && waits > (kinds.rootsOnly ? 0 : most))
+  /// tuples, and for row pointers. What is wrong with a map comes with these.
+  void checkWaits(const AllKinds &kinds, int64_t waits, gnnc_status found) {
+    constexpr int64_t kOfRows = 4, kOfCounts = 3;
+    if (!found && waits > (kinds.rootsOnly ? 0 : kOfRows + kOfCounts))
       failed("build", ("waits " + std::to_string(waits) + " times").c_str());
   }
   /// All groupings that there may be.
