@@ -43,6 +43,8 @@ constexpr double kLittleAgain = 0.1;
 /// between take the rest. And how much more a number there costs than one that is loaded once.
 constexpr int64_t kMostWalkRegisters = 192;
 constexpr double kSpillCost = 4;
+/// What memory moves at least.
+constexpr int64_t kSectorBits = 256;
 /// Registers for rows of members in flight.
 constexpr int64_t kFlightRegisters = 32;
 constexpr int64_t kMostFlight = 4;
@@ -70,7 +72,9 @@ private:
   Value widest();
   int64_t heldBits(Value value);
   void cut(ArrayRef<int> order, int64_t accessBits);
-  void giveLanes(int atom);
+  int64_t lanesOfRow(const Atom &atom, int64_t numberBits);
+  /// `lanes`: how many; 0: as many as it has accesses, of those that are left.
+  void giveLanes(int atom, int64_t lanes = 0);
   const Atom *findLanesOf(int atom);
   llvm::BitVector findWhole();
   int64_t widestHeld();
@@ -85,6 +89,7 @@ private:
   BodyAxes &axes;
   LaneLayout layout;
   bool hasSharedLanes = false;
+  bool leavesLanes = true; ///< the innermost atom does, to other members, where it would have idle ones
 };
 
 } // namespace
@@ -132,10 +137,24 @@ int64_t Chooser::heldBits(Value value) {
   return cast<RankedTensorType>(inMemory.getType()).getElementTypeBitWidth();
 }
 
-void Chooser::giveLanes(int number) {
+/// Lanes of the innermost atom. As many as it has accesses would leave 15 of 32 idle with 17 numbers, and the warp to
+/// one member: where fewer lanes with several accesses each are idle less, they are taken, as long as what they read
+/// together fills a sector.
+int64_t Chooser::lanesOfRow(const Atom &atom, int64_t numberBits) {
+  int64_t chunks = llvm::divideCeil(atom.extent, atom.vector);
+  int64_t most = std::min<int64_t>(32, llvm::PowerOf2Ceil(chunks)), best = most;
+  auto slots = [&](int64_t lanes) { return lanes * llvm::divideCeil(chunks, lanes); };
+  for (int64_t lanes = most / 2; lanes * atom.vector * numberBits >= kSectorBits; lanes /= 2)
+    if (llvm::divideCeil(chunks, lanes) * atom.vector <= kWidestHeld && slots(lanes) < slots(best))
+      best = lanes;
+  layout.fewer = best < most;
+  return best;
+}
+
+void Chooser::giveLanes(int number, int64_t lanes) {
   Atom &atom = axes[number];
   int64_t chunks = llvm::divideCeil(atom.extent, atom.vector);
-  atom.lanes = std::min<int64_t>(32 / layout.lanes, llvm::PowerOf2Ceil(chunks));
+  atom.lanes = lanes ? lanes : std::min<int64_t>(32 / layout.lanes, llvm::PowerOf2Ceil(chunks));
   atom.firstLane = layout.lanes;
   if (const Atom *other = findLanesOf(number)) {
     atom.lanes = other->lanes;
@@ -288,8 +307,11 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
       inner.vector *= 2;
     layout.vectorAtom = inner.vector > 1 ? order.front() : -1;
   }
+  int64_t own = 0;
+  if (leavesLanes && !order.empty())
+    own = lanesOfRow(axes[order.front()], heldBits(widest()));
   for (int atom : order)
-    giveLanes(atom);
+    giveLanes(atom, atom == order.front() ? own : 0);
   for (unsigned i = 0; i < axes.size(); ++i) {
     if (llvm::is_contained(order, int(i)))
       continue;
@@ -313,6 +335,10 @@ LaneLayout Chooser::run() {
         if (!llvm::is_contained(order, atom))
           order.push_back(atom);
   cut(order, 128);
+  if (!fits()) { // with several accesses a lane
+    leavesLanes = false;
+    cut(order, 128);
+  }
   // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits.
   if (!order.empty() && plan.walks > 0 && heldBits(widest()) < 32 &&
       (layout.flight < 2 || walkRegisters() > kWalkRegisters))

@@ -19,6 +19,7 @@ struct LaneLayout {
   int64_t flight = 1; ///< members loaded before the first is used
   int64_t threads = 128;
   int64_t walkNumbers = 0; ///< numbers that a lane holds throughout a walk, addresses aside
+  bool fewer = false;      ///< a row has fewer lanes than accesses, so that fewer are idle
   int vectorAtom = -1;     ///< the atom whose neighbours in memory are one access; -1: none
 };
 

@@ -83,6 +83,8 @@ void SweepPrinter::constructor() {
 
 /// Whether lanes that share rows would often have no number of them, or hold a part whole that others hold too.
 bool SweepPrinter::leavesLanesIdle() {
+  if (layout.fewer)
+    return true;
   for (unsigned i = 0; i < axes.size(); ++i) {
     const Atom &atom = axes[i];
     int64_t places = atom.tiles * atom.registers * atom.lanes * atom.vector;
