@@ -116,16 +116,23 @@ std::string NumberPrinter::compute(Operation *op, const std::string &at) {
   return define(elementwise(op, operands));
 }
 
-/// `term` at `count` places, one joined to the next. What is computed within is known within alone.
+/// `term` at `number` places, one joined to the next. What is computed within is known within alone.
 std::string NumberPrinter::sum(StringRef start, int64_t number, function_ref<std::string(const std::string &)> term,
                                function_ref<std::string(const std::string &, const std::string &)> join) {
   std::string name = "x" + std::to_string(count++), variable = "i" + std::to_string(count++);
   out.line("Real " + Twine(name) + " = " + start + ";");
   auto outside = names;
-  out.open("for (int " + Twine(variable) + " = 0; " + variable + " < " + Twine(number) + "; ++" + variable + ")");
+  bool isShared = lanes > 1 && depth++ == 0;
+  std::string first = isShared ? "int(threadIdx.x % " + std::to_string(lanes) + ")" : "0",
+              next = isShared ? variable + " += " + std::to_string(lanes) : "++" + variable;
+  out.open("for (int " + Twine(variable) + " = " + first + "; " + variable + " < " + Twine(number) + "; " + next + ")");
   std::string made = term(variable);
   out.line(Twine(name) + " = " + join(name, made) + ";");
   out.close();
+  if (isShared)
+    out.line(Twine(name) + " = gnnc::acrossLanes<" + Twine(lanes) + ">(" + name +
+             ", [](Real all, Real other) { return " + join("all", "other") + "; });");
+  depth -= lanes > 1;
   names = std::move(outside);
   return name;
 }
@@ -154,7 +161,8 @@ std::string NumberPrinter::contract(ContractOp op, const std::string &at) {
       SmallVector<std::string> coordinates;
       for (int64_t label : labels)
         coordinates.push_back(places[label]);
-      return number(operand, placeOf(getFeatureShape(operand.getType()), coordinates));
+      bool isSame = labels == op.getOutLabels();
+      return number(operand, isSame ? at : placeOf(getFeatureShape(operand.getType()), coordinates));
     };
     std::string left = factor(op.getLhs(), op.getLhsLabels()), right = factor(op.getRhs(), op.getRhsLabels());
     return left + " * " + right;
@@ -200,9 +208,8 @@ std::string NumberPrinter::fold(FoldOp op, const std::string &at) {
     return extreme(false);
   case ReduceKind::LogSumExp: {
     std::string top = define("gnnc::finite(" + extreme(true) + ")");
-    std::string total = sum("0", numbers, term, [&](const std::string &all, const std::string &x) {
-      return all + " + gnnc::exp(" + x + " - " + top + ")";
-    });
+    auto power = [&](const std::string &variable) { return define("gnnc::exp(" + term(variable) + " - " + top + ")"); };
+    std::string total = sum("0", numbers, power, add);
     return define(top + " + gnnc::log(" + total + ")");
   }
   case ReduceKind::Mean:

@@ -54,6 +54,8 @@ protected:
   void forget() { names.clear(); }
 
   CodeWriter &out;
+  /// Neighbouring threads that make a number together: each has every so-manyth term of its sums.
+  int64_t lanes = 1;
 
 private:
   std::string compute(mlir::Operation *op, const std::string &at);
@@ -64,6 +66,7 @@ private:
   std::string concat(mpdfg::ConcatOp op, const std::string &at);
 
   size_t mostText; ///< bytes
+  int depth = 0;   ///< of sums within sums
   std::map<std::pair<const void *, std::string>, std::string> names;
   unsigned count = 0;
 };

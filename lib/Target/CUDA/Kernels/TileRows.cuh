@@ -33,10 +33,12 @@ template <class B> struct Tile {
 };
 
 template <class B> constexpr int kTilePlaces = (B::kPlaces + 3) / 4 * 4;
+/// First rows of segments, their number, and two masks of rows.
+template <class B> constexpr int kSegmentWords = B::kTileRows + 12;
 /// Bytes of shared memory: places, numbers of rows, segments and their masks, and owners' bounds.
 template <class B>
 constexpr int kTileBytes = kTilePlaces<B> * int(sizeof(typename B::Real)) +
-                           (B::kArrays * B::kTileRows + (B::kSegments ? 3 * B::kTileRows + 8 : 0)) * 4;
+                           (B::kArrays * B::kTileRows + (B::kSegments ? 2 * B::kTileRows + kSegmentWords<B> : 0)) * 4;
 
 //===----------------------------------------------------------------------===//
 // What the compiler prints
@@ -78,8 +80,45 @@ template <class B> concept TotalsBody = requires(const typename B::Args &args, i
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// What a thread reads before it goes on.
-constexpr int kAtOnce = 4;
+/// Numbers that a thread reads before it goes on: all of them before the first is used.
+constexpr int kNumbersAtOnce = 16;
+constexpr int powerOfTwo(int atLeast) {
+  int power = 1;
+  while (power < atLeast)
+    power *= 2;
+  return power;
+}
+/// Pieces of so many numbers: a power of two.
+constexpr int piecesAtOnce(int numbers) {
+  int pieces = 1;
+  while (2 * pieces * numbers <= kNumbersAtOnce)
+    pieces *= 2;
+  return pieces;
+}
+constexpr int lanesOfAccesses(int accesses, int numbers) {
+  int best = accesses < 32 ? powerOfTwo(accesses) : 32;
+  auto slots = [&](int lanes) { return (accesses + lanes - 1) / lanes * lanes; };
+  for (int lanes = best / 2; lanes * numbers >= 8 && (accesses + lanes - 1) / lanes * numbers <= kNumbersAtOnce;
+       lanes /= 2)
+    if (slots(lanes) < slots(best))
+      best = lanes;
+  return best;
+}
+
+template <int Numbers> constexpr int kPiecesAtOnce = piecesAtOnce(Numbers);
+/// How threads share rows of so many numbers, of which an access takes V: those with neighbouring numbers have one row,
+/// as many of them as leave few idle, each with several accesses. What has to be known of a row is known once for them.
+template <int Width, int V> struct RowShape {
+  static constexpr int kAccesses = Width / V, kLanes = lanesOfAccesses(kAccesses, V);
+  static constexpr int kAll = (kAccesses + kLanes - 1) / kLanes;                    ///< of a thread
+  static constexpr int kAcross = kAll < kPiecesAtOnce<V> ? kAll : kPiecesAtOnce<V>; ///< at once
+  /// The first number of the thread's access a, or of its first one where a is none.
+  GNNC_DEVICE static int first(int a) { return has(a) ? at(a) : at(0) < Width ? at(0) : 0; }
+  GNNC_DEVICE static bool has(int a) { return (kAccesses % kLanes == 0 && kAll % kAcross == 0) || at(a) < Width; }
+
+private:
+  GNNC_DEVICE static int at(int a) { return (int(threadIdx.x % kLanes) + a * kLanes) * V; }
+};
 
 /// A thread's own row.
 template <class M, class B> GNNC_DEVICE void makeOwnRow(const typename B::Args &args, const Tile<B> &tile) {
@@ -97,28 +136,57 @@ template <class M, class B> GNNC_DEVICE void makeOwnRow(const typename B::Args &
   GNNC_FOR(i, M::kWidth / M::kV) store<M::kV>(tile.rows + M::kPlace + row * M::kStride + i * M::kV, made + i * M::kV);
 }
 
-/// M: kWidth, kV (side by side), kPlace, kStride, make(args, tile, row, first, numbers). Rows that are not there are 0.
+/// What neighbouring threads have of a sum.
+template <int Lanes, typename Real, typename Join> GNNC_DEVICE Real acrossLanes(Real own, Join join) {
+#pragma unroll
+  for (int bit = 1; bit < Lanes; bit *= 2)
+    own = join(own, __shfl_xor_sync(kAllLanes, own, bit));
+  return own;
+}
+
+/// Each number by kLanes threads.
+template <class M, class B> GNNC_DEVICE void makeRowsTogether(const typename B::Args &args, const Tile<B> &tile) {
+  constexpr int kAll = B::kTileRows * M::kWidth * M::kLanes;
+  static_assert(M::kV == 1 && kAll % 32 == 0); // Warps stay together.
+#pragma unroll 4
+  for (int i = threadIdx.x; i < kAll; i += B::kThreads) {
+    const int row = i / (M::kWidth * M::kLanes), first = i / M::kLanes % M::kWidth;
+    typename B::Real made[1];
+    M::make(args, tile, row, first, made);
+    if (i % M::kLanes == 0)
+      tile.rows[M::kPlace + row * M::kStride + first] = row < tile.live ? made[0] : typename B::Real(0);
+  }
+}
+
+/// M: kWidth, kV (side by side), kLanes, kPlace, kStride, make(args, tile, row, first, numbers). Rows that are not
+/// there are 0.
 template <class M, class B> GNNC_DEVICE void makeRows(const typename B::Args &args, const Tile<B> &tile) {
   if constexpr (B::kByThreads)
     return makeOwnRow<M>(args, tile);
-  constexpr int kChunks = M::kWidth / M::kV, kAll = B::kTileRows * kChunks;
-  // All are read before the first is written, which the compiler could not do.
-  constexpr int kBatch = kAll < kAtOnce * B::kThreads ? (kAll + B::kThreads - 1) / B::kThreads : kAtOnce;
-  for (int base = threadIdx.x; base < kAll; base += kBatch * B::kThreads) {
-    typename B::Real made[kBatch][M::kV];
-    GNNC_FOR(u, kBatch) {
-      const int i = base + u * B::kThreads, row = i / kChunks, first = i % kChunks * M::kV;
-      if (row < tile.live) // So it is one of the tile's.
-        M::make(args, tile, row, first, made[u]);
-      else
-        fill<M::kV>(made[u], typename B::Real(0));
+  if constexpr (M::kLanes > 1)
+    return makeRowsTogether<M>(args, tile);
+  using Shape = RowShape<M::kWidth, M::kV>;
+  constexpr int kGroups = B::kThreads / Shape::kLanes, kRounds = (B::kTileRows + kGroups - 1) / kGroups,
+                kMost = kPiecesAtOnce<Shape::kAcross * M::kV>, kBatch = kRounds < kMost ? kRounds : kMost;
+  static_assert(kRounds % kBatch == 0);
+  const int group = threadIdx.x / Shape::kLanes;
+  if (kGroups > B::kTileRows && group >= B::kTileRows)
+    return;
+  // All are read before the first is written, which the compiler could not do. So rows that are not there are made of
+  // the last one's operands.
+  for (int base = group; base < B::kTileRows; base += kBatch * kGroups)
+    for (int a = 0; a < Shape::kAll; a += Shape::kAcross) {
+      typename B::Real made[kBatch][Shape::kAcross][M::kV];
+      GNNC_FOR(u, kBatch)
+      GNNC_FOR(i, Shape::kAcross) M::make(args, tile, base + u * kGroups, Shape::first(a + i), made[u][i]);
+      GNNC_FOR(u, kBatch) GNNC_FOR(i, Shape::kAcross) {
+        const int row = base + u * kGroups;
+        if (row >= tile.live)
+          fill<M::kV>(made[u][i], typename B::Real(0));
+        if (Shape::has(a + i))
+          store<M::kV>(tile.rows + M::kPlace + row * M::kStride + Shape::first(a + i), made[u][i]);
+      }
     }
-    GNNC_FOR(u, kBatch) {
-      const int i = base + u * B::kThreads, row = i / kChunks, first = i % kChunks * M::kV;
-      if (kAll % (kBatch * B::kThreads) == 0 || i < kAll)
-        store<M::kV>(tile.rows + M::kPlace + row * M::kStride + first, made[u]);
-    }
-  }
 }
 
 /// The same into memory: store(args, tile, row, first, numbers).

@@ -19,9 +19,9 @@
 namespace gnnc {
 
 //===----------------------------------------------------------------------===//
-// Sums of members. S: kWidth, kMost, kLeast (neither: a sum), kNames (whose the number is), kParts and kNamesParts
-// (places), kCarry and kNamesCarry (places of two), kWord and kNamesWord (in a slot), value(args, tile, row, f),
-// element(tile, row), store(args, owner, f, members, number, winner).
+// Sums of members. S: kWidth, kV (side by side), kMost, kLeast (neither: a sum), kNames (whose the number is), kParts
+// and kNamesParts (places), kCarry and kNamesCarry (places of two), kWord and kNamesWord (in a slot), make(args, tile,
+// row, first, numbers), element(tile, row), store(args, owner, first, members, numbers, winners).
 //===----------------------------------------------------------------------===//
 
 /// Where numbers that are accumulated lie, and whose they are if that is asked.
@@ -37,90 +37,136 @@ template <class S, class B> GNNC_DEVICE auto slotAt(const typename B::Args &args
   return placeAt<S>(slots + (2 * block + (after ? 1 : 0)) * B::kWords, S::kWord, S::kNamesWord);
 }
 
-/// One number that is accumulated.
+/// Numbers side by side that are accumulated.
 template <class S, typename Real> struct Accumulated {
-  Real number = neutral();
-  Real winner = numberOf(Real(0), -1);
+  static constexpr int kV = S::kV;
+  Real numbers[kV], winners[S::kNames ? kV : 1];
 
-  GNNC_DEVICE static Real neutral() {
-    return S::kMost ? -Real(GNNC_INFINITY) : S::kLeast ? Real(GNNC_INFINITY) : Real(0);
+  GNNC_DEVICE Accumulated() {
+    fill<kV>(numbers, S::kMost ? -Real(GNNC_INFINITY) : S::kLeast ? Real(GNNC_INFINITY) : Real(0));
+    fill<(S::kNames ? kV : 1)>(winners, numberOf(Real(0), -1));
   }
-  GNNC_DEVICE void add(Real other, Real otherWinner) {
+  GNNC_DEVICE void add(int v, Real other, Real otherWinner) {
     if constexpr (S::kNames && S::kMost)
-      keepMost(number, winner, other, otherWinner);
+      keepMost(numbers[v], winners[v], other, otherWinner);
     else if constexpr (S::kNames)
-      keepLeast(number, winner, other, otherWinner);
+      keepLeast(numbers[v], winners[v], other, otherWinner);
     else if constexpr (S::kMost)
-      number = most(number, other);
+      numbers[v] = most(numbers[v], other);
     else if constexpr (S::kLeast)
-      number = least(number, other);
+      numbers[v] = least(numbers[v], other);
     else
-      number += other;
+      numbers[v] += other;
   }
-  GNNC_DEVICE void save(const Place<Real> &place, int at) const {
-    place.numbers[at] = number;
-    if constexpr (S::kNames)
-      place.winners[at] = winner;
+  /// `W`: numbers of an access. Those of slots, which begin anywhere, are read and written one by one.
+  template <int W = kV> GNNC_DEVICE void save(const Place<Real> &place, int at) const {
+    GNNC_FOR(i, kV / W) {
+      store<W>(place.numbers + at + i * W, numbers + i * W);
+      if constexpr (S::kNames)
+        store<W>(place.winners + at + i * W, winners + i * W);
+    }
   }
-  GNNC_DEVICE void addFrom(const Place<Real> &place, int at) {
-    Real other = place.numbers[at], otherWinner = winner;
-    if constexpr (S::kNames)
-      otherWinner = place.winners[at];
-    add(other, otherWinner);
+  template <int W = kV> GNNC_DEVICE void addFrom(const Place<Real> &place, int at) {
+    Real others[kV], otherWinners[kV] = {};
+    GNNC_FOR(i, kV / W) {
+      load<W>(others + i * W, place.numbers + at + i * W);
+      if constexpr (S::kNames)
+        load<W>(otherWinners + i * W, place.winners + at + i * W);
+    }
+    GNNC_FOR(v, kV) add(v, others[v], otherWinners[v]);
   }
   /// Adds parts first to last in order: find(i) says in which place, and where there.
-  template <typename Int, typename Find> GNNC_DEVICE void addParts(Int first, Int last, Find find) {
+  template <int W = kV, typename Int, typename Find> GNNC_DEVICE void addParts(Int first, Int last, Find find) {
 #pragma unroll 4
     for (Int i = first; i <= last; ++i) {
       int at = 0;
       const Place<Real> place = find(i, at);
-      addFrom(place, at);
+      addFrom<W>(place, at);
     }
   }
 };
 
-constexpr int powerOfTwo(int atLeast) {
-  int power = 1;
-  while (power < atLeast)
-    power *= 2;
-  return power;
+/// Of rows that are added up one after the other. Shorter strips have more threads at work, and more parts to add.
+constexpr int kLeastStrip = 8;
+/// Rows that one after the other are added up by the same threads, which share a row of so many numbers.
+template <class S, class B> struct Strip {
+  using Shape = RowShape<S::kWidth, S::kV>;
+  static constexpr int kAll = B::kTileRows * Shape::kLanes / B::kThreads,
+                       kRows = kAll < kLeastStrip ? kLeastStrip : kAll;
+  static constexpr int kMost = kPiecesAtOnce<Shape::kAcross * S::kV>, kBatch = kRows < kMost ? kRows : kMost;
+  static_assert(kRows <= 32 && kRows % kBatch == 0);
+};
+
+/// Of each multiple of 32 rows, which are the first of a segment; behind them, which are so of a segment that is all
+/// its owner has and lies in one strip.
+template <class B> GNNC_DEVICE unsigned *segmentMasks(const Tile<B> &tile) {
+  return reinterpret_cast<unsigned *>(tile.segments + B::kTileRows + 2);
+}
+template <class B> constexpr int kMasks = (B::kTileRows + 31) / 32;
+
+/// Marks the segments that lie in strips of so many rows.
+template <int Rows, class B> GNNC_DEVICE void findWholes(const Tile<B> &tile) {
+  const int row = threadIdx.x, first = int(tile.first), end = row / Rows * Rows + Rows;
+  if (row < kMasks<B> * 32) {
+    bool is = row < tile.live && tile.own.x == first + row && tile.own.y <= first + (end < tile.live ? end : tile.live);
+    unsigned mask = __ballot_sync(kAllLanes, is);
+    if (lane() == 0)
+      segmentMasks(tile)[kMasks<B> + row / 32] = mask;
+  }
+}
+template <class B> GNNC_DEVICE bool isWhole(const Tile<B> &tile, int from) {
+  return segmentMasks(tile)[kMasks<B> + from / 32] >> (from % 32) & 1;
 }
 
-/// Threads that share a row, and rows that one after the other are added up by the same.
-template <int Width> constexpr int kRowLanes = Width >= 32 ? 32 : powerOfTwo(Width);
-template <class B, int Width>
-constexpr int kStripRows =
-    B::kTileRows * kRowLanes<Width> / B::kThreads < 4 ? 4 : B::kTileRows * kRowLanes<Width> / B::kThreads;
+/// Where the part of a strip lies that begins at a row. What is no whole segment is a strip's first or its last part.
+template <class S, class B> GNNC_DEVICE int partOf(int row, int f) {
+  constexpr int kRows = Strip<S, B>::kRows;
+  return (row / kRows * 2 + (row % kRows > 0 ? 1 : 0)) * S::kWidth + f;
+}
 
-/// One number of a strip: rows from `begin` on, each segment's part of the strip to its first row there.
+/// A thread's numbers of a strip, from its access `a` on: rows from `begin` on. What is a whole segment is stored.
 template <class S, class B>
-GNNC_DEVICE void sumStrip(const typename B::Args &args, const Tile<B> &tile, int begin, int f) {
+GNNC_DEVICE void sumStrip(const typename B::Args &args, const Tile<B> &tile, int begin, int a) {
   using Real = typename B::Real;
+  using Own = Strip<S, B>;
+  using Shape = typename Own::Shape;
   using Sum = Accumulated<S, Real>;
-  constexpr int kStrip = kStripRows<B, S::kWidth>, kBatch = kStrip < 2 * kAtOnce ? kStrip : 2 * kAtOnce;
   const Place<Real> parts = placeAt<S>(tile.rows, S::kParts, S::kNamesParts);
-  Sum sum;
-  int first = begin;
-  for (int base = begin; base < begin + kStrip; base += kBatch) {
-    Real numbers[kBatch], winners[kBatch] = {};
-    bool starts[kBatch];
-    GNNC_FOR(i, kBatch) { // Rows that are not there repeat the last one's numbers.
-      numbers[i] = S::value(args, tile, base + i, f);
-      starts[i] = base + i > begin && tile.at[base + i] != tile.at[base + i - 1]; // Array 0 has the owners.
-      if constexpr (S::kNames)
-        winners[i] = numberOf(Real(0), S::element(tile, base + i));
+  const int rows = tile.live - begin < Own::kRows ? tile.live - begin : Own::kRows;
+  const unsigned starts = segmentMasks(tile)[begin / 32] >> (begin % 32),
+                 wholes = segmentMasks(tile)[kMasks<B> + begin / 32] >> (begin % 32);
+  Sum sums[Shape::kAcross];
+  int first = 0;
+  auto finish = [&](int end) {
+    const int owner = tile.at[begin + first]; // Array 0 has the owners.
+    GNNC_FOR(i, Shape::kAcross) {
+      if (Shape::has(a + i)) {
+        if (wholes >> first & 1)
+          S::store(args, owner, Shape::first(a + i), end - first, sums[i].numbers, sums[i].winners);
+        else
+          sums[i].save(parts, partOf<S, B>(begin + first, Shape::first(a + i)));
+      }
+      sums[i] = Sum();
     }
-    GNNC_FOR(i, kBatch) {
-      if (base + i < tile.live) {
-        if (starts[i]) {
-          sum.save(parts, first * S::kWidth + f);
-          sum = Sum(), first = base + i;
-        }
-        sum.add(numbers[i], winners[i]);
+    first = end;
+  };
+  for (int base = 0; base < Own::kRows; base += Own::kBatch) {
+    Real numbers[Own::kBatch][Shape::kAcross][S::kV], winners[Own::kBatch] = {};
+    GNNC_FOR(u, Own::kBatch) { // Rows that are not there repeat the last one's numbers.
+      GNNC_FOR(i, Shape::kAcross) S::make(args, tile, begin + base + u, Shape::first(a + i), numbers[u][i]);
+      if constexpr (S::kNames)
+        winners[u] = numberOf(Real(0), S::element(tile, begin + base + u));
+    }
+    GNNC_FOR(u, Own::kBatch) {
+      const int row = base + u;
+      if (row < rows) {
+        if (row > 0 && starts >> row & 1)
+          finish(row);
+        GNNC_FOR(i, Shape::kAcross) GNNC_FOR(v, S::kV) sums[i].add(v, numbers[u][i][v], winners[u]);
       }
     }
   }
-  sum.save(parts, first * S::kWidth + f);
+  finish(rows);
 }
 
 /// Where a tile's segment lies: its rows, its owner, and which of the owner's members are elsewhere.
@@ -129,11 +175,11 @@ struct Segment {
   bool beforeTile, beforeRange, after, lastTile;
 };
 
-/// One number of a segment, from its parts of strips and what came before them.
+/// Numbers of a segment, from its parts of strips and what came before them.
 template <class S, class B>
 GNNC_DEVICE void sumSegment(const typename B::Args &args, const Tile<B> &tile, const Segment &segment, int f) {
   using Real = typename B::Real;
-  constexpr int kStrip = kStripRows<B, S::kWidth>;
+  constexpr int kStrip = Strip<S, B>::kRows;
   const Place<Real> parts = placeAt<S>(tile.rows, S::kParts, S::kNamesParts);
   auto carryOf = [&](int number) {
     const int at = number % 2 * S::kWidth;
@@ -142,67 +188,73 @@ GNNC_DEVICE void sumSegment(const typename B::Args &args, const Tile<B> &tile, c
   Accumulated<S, Real> sum;
   if (segment.beforeTile)
     sum.addFrom(carryOf(tile.number), f);
-  sum.addFrom(parts, segment.from * S::kWidth + f);
+  sum.addFrom(parts, partOf<S, B>(segment.from, f));
   sum.addParts(segment.from / kStrip + 1, (segment.to - 1) / kStrip, [&](int strip, int &at) {
-    at = strip * kStrip * S::kWidth + f;
+    at = partOf<S, B>(strip * kStrip, f);
     return parts;
   });
   if (segment.after && !segment.lastTile)
     sum.save(carryOf(tile.number + 1), f);
   else if (segment.beforeRange || segment.after)
-    sum.save(slotAt<S, B>(args, blockIdx.x, !segment.beforeRange), f);
+    sum.template save<1>(slotAt<S, B>(args, blockIdx.x, !segment.beforeRange), f);
   else
-    S::store(args, segment.owner, f, segment.members, sum.number, sum.winner);
+    S::store(args, segment.owner, f, segment.members, sum.numbers, sum.winners);
 }
 
-/// Sums of one width, First's: there are two barriers for all of them, not for each.
+/// Sums of one width, First's: there are three barriers for all of them, not for each.
 template <class First, class... Rest, class B>
 GNNC_DEVICE void sumRows(const typename B::Args &args, const Tile<B> &tile) {
-  static_assert(((Rest::kWidth == First::kWidth) && ...));
-  constexpr int kLanes = kRowLanes<First::kWidth>, kStrip = kStripRows<B, First::kWidth>,
-                kGroups = B::kThreads / kLanes;
-  const int group = threadIdx.x / kLanes, firstFeature = threadIdx.x % kLanes;
-  for (int strip = group; strip < B::kTileRows / kStrip; strip += kGroups) {
-    const int begin = strip * kStrip;
-    for (int f = firstFeature; f < First::kWidth && begin < tile.live; f += kLanes) {
-      sumStrip<First>(args, tile, begin, f);
-      (sumStrip<Rest>(args, tile, begin, f), ...);
-    }
-  }
+  static_assert(((Rest::kWidth == First::kWidth && Rest::kV == First::kV) && ...));
+  using Own = Strip<First, B>;
+  using Shape = typename Own::Shape;
+  constexpr int kGroups = B::kThreads / Shape::kLanes;
+  const int group = threadIdx.x / Shape::kLanes;
   if (threadIdx.x < B::kTileRows)
     tile.bounds[threadIdx.x] = tile.own;
+  findWholes<Own::kRows>(tile);
+  __syncthreads();
+  for (int strip = group; strip < B::kTileRows / Own::kRows; strip += kGroups) {
+    const int begin = strip * Own::kRows;
+    for (int a = 0; a < Shape::kAll && begin < tile.live; a += Shape::kAcross) {
+      sumStrip<First>(args, tile, begin, a);
+      (sumStrip<Rest>(args, tile, begin, a), ...);
+    }
+  }
   __syncthreads();
   const int count = tile.segments[B::kTileRows + 1];
   for (int number = group; number < count; number += kGroups) {
     Segment segment;
-    segment.from = tile.segments[number], segment.to = tile.segments[number + 1];
-    segment.owner = tile.at[segment.from];
+    segment.from = tile.segments[number];
+    if (isWhole(tile, segment.from))
+      continue;
     const int2 bounds = tile.bounds[segment.from];
+    segment.to = tile.segments[number + 1];
+    segment.owner = tile.at[segment.from];
     segment.members = bounds.y - bounds.x;
     segment.beforeRange = bounds.x < tile.begin;
     segment.beforeTile = bounds.x < tile.first && tile.first > tile.begin;
     segment.after = bounds.y > tile.first + tile.live, segment.lastTile = tile.first + tile.live == tile.stop;
-    for (int f = firstFeature; f < First::kWidth; f += kLanes) {
-      sumSegment<First>(args, tile, segment, f);
-      (sumSegment<Rest>(args, tile, segment, f), ...);
-    }
+    for (int a = 0; a < Shape::kAll; ++a)
+      if (Shape::has(a)) {
+        sumSegment<First>(args, tile, segment, Shape::first(a));
+        (sumSegment<Rest>(args, tile, segment, Shape::first(a)), ...);
+      }
   }
 }
 
 /// Finds the first rows of owners.
 template <class B> GNNC_DEVICE void findSegments(const Tile<B> &tile) {
-  constexpr int kMasks = (B::kTileRows + 31) / 32;
-  unsigned *const masks = reinterpret_cast<unsigned *>(tile.segments + B::kTileRows + 2);
+  unsigned *const masks = segmentMasks(tile);
   const int row = threadIdx.x;
   bool starts = row < tile.live && (row == 0 || tile.at[row] != tile.at[row - 1]);
-  if (row < kMasks * 32) {
+  if (row < kMasks<B> * 32) {
     unsigned mask = __ballot_sync(kAllLanes, starts);
     if (lane() == 0)
       masks[row / 32] = mask;
   }
   __syncthreads();
   int before = 0, all = 0;
-  GNNC_FOR(i, kMasks) {
+  GNNC_FOR(i, kMasks<B>) {
     before += i < row / 32 ? __popc(masks[i]) : 0;
     all += __popc(masks[i]);
   }
@@ -215,14 +267,14 @@ template <class B> GNNC_DEVICE void findSegments(const Tile<B> &tile) {
 /// Owners whose members are in several ranges, and those without any: a warp for each. F: the sums of the body.
 template <class S, class B>
 GNNC_DEVICE void finishSum(const typename B::Args &args, int owner, int members, int64 first, int64 last) {
-  for (int f = lane(); f < S::kWidth; f += 32) {
+  for (int f = lane() * S::kV; f < S::kWidth; f += 32 * S::kV) {
     Accumulated<S, typename B::Real> sum;
     if (members > 0)
-      sum.addParts(first, last, [&](int64 block, int &at) {
+      sum.template addParts<1>(first, last, [&](int64 block, int &at) {
         at = f;
         return slotAt<S, B>(args, block, block == first);
       });
-    S::store(args, owner, f, members, sum.number, sum.winner);
+    S::store(args, owner, f, members, sum.numbers, sum.winners);
   }
 }
 
@@ -255,13 +307,19 @@ template <FinishBody B> GNNC_DEVICE void finishTiles(const typename B::Args &arg
 // f). O: kSlices, kK, kN, kFrom, kFromStride, kTo, kToStride (the two factors), kWord; kWarpRows, kWarpColumns, kSplit.
 //===----------------------------------------------------------------------===//
 
+/// Threads that share a row of so many numbers.
+template <int Width> constexpr int kRowLanes = Width >= 32 ? 32 : powerOfTwo(Width);
+template <class B, int Width>
+constexpr int kTotalRows =
+    B::kTileRows * kRowLanes<Width> / B::kThreads < 4 ? 4 : B::kTileRows * kRowLanes<Width> / B::kThreads;
+
 template <class T, typename Real> struct Totals {
   Real sums[(T::kWidth + kRowLanes<T::kWidth> - 1) / kRowLanes<T::kWidth>] = {};
 };
 
 template <class T, class B>
 GNNC_DEVICE void addTotals(const typename B::Args &args, const Tile<B> &tile, Totals<T, typename B::Real> &totals) {
-  constexpr int kLanes = kRowLanes<T::kWidth>, kGroups = B::kThreads / kLanes, kStrip = kStripRows<B, T::kWidth>;
+  constexpr int kLanes = kRowLanes<T::kWidth>, kGroups = B::kThreads / kLanes, kStrip = kTotalRows<B, T::kWidth>;
   const int group = threadIdx.x / kLanes;
   for (int strip = group; strip < B::kTileRows / kStrip; strip += kGroups)
     GNNC_FOR(c, (T::kWidth + kLanes - 1) / kLanes) {
@@ -297,23 +355,35 @@ GNNC_DEVICE void leaveTotals(const typename B::Args &args, const Tile<B> &tile,
   }
 }
 
-/// How the rectangles of a product of two tall matrices are shared among the warps, or numbers among threads.
+constexpr int partsOfRows(int jobs, int warps, int rows) {
+  int parts = 1;
+  while (2 * parts * jobs <= warps && rows / (2 * parts) % 8 == 0)
+    parts *= 2;
+  return parts;
+}
+
+/// How the rectangles of a product of two tall matrices are shared among the warps, or numbers among threads. Where
+/// there are fewer than warps, each is made in parts, of some of a tile's rows each.
 template <class O, int Threads> struct OuterShape {
   static constexpr int kDown = (O::kK + O::kWarpRows - 1) / O::kWarpRows,
                        kAcross = (O::kN + O::kWarpColumns - 1) / O::kWarpColumns;
   static constexpr int kAll = kDown * kAcross * O::kSlices, kWarps = Threads / 32, kJobs = (kAll + kWarps - 1) / kWarps;
   static constexpr int kRows = O::kWarpRows / 16, kColumns = O::kWarpColumns / 8;
 
-  /// The corner of a warp's i-th rectangle, and in which of the products it lies.
+  /// The corner of a warp's i-th rectangle, in which of the products it lies, and which part it is.
   struct Job {
-    int left, top, slice;
+    int left, top, slice, part;
     bool exists;
   };
-  GNNC_DEVICE static Job job(int i) {
-    const int job = i * kWarps + threadIdx.x / 32;
-    return {job % kAcross * O::kWarpColumns, job / kAcross % kDown * O::kWarpRows, job / (kAcross * kDown), job < kAll};
+  template <int kParts> GNNC_DEVICE static Job job(int i) {
+    const int warp = i * kWarps + threadIdx.x / 32, job = kParts > 1 ? warp % kAll : warp;
+    return {job % kAcross * O::kWarpColumns, job / kAcross % kDown * O::kWarpRows, job / (kAcross * kDown),
+            kParts > 1 ? warp / kAll : 0, kParts > 1 ? warp < kAll * kParts : warp < kAll};
   }
 };
+template <class O, class B>
+constexpr int kPartsOfRows =
+    partsOfRows(OuterShape<O, B::kThreads>::kAll, OuterShape<O, B::kThreads>::kWarps, B::kTileRows);
 template <class O, typename Real, int Threads, bool OnTensorCores = O::kOnTensorCores> struct Outer {
   using Shape = OuterShape<O, Threads>;
   float totals[Shape::kJobs][Shape::kRows][Shape::kColumns][4] = {};
@@ -331,12 +401,14 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
   if constexpr (O::kOnTensorCores) {
     using Shape = OuterShape<O, B::kThreads>;
     const int g = lane() / 4, t = lane() % 4;
+    constexpr int kParts = kPartsOfRows<O, B>, kDepth = B::kTileRows / kParts;
     GNNC_FOR(i, Shape::kJobs) {
-      const auto [left, top, slice, exists] = Shape::job(i);
+      const auto [left, top, slice, part, exists] = Shape::template job<kParts>(i);
       if (exists) {
         float sums[Shape::kRows][Shape::kColumns][4] = {};
+        const int end = (part + 1) * kDepth;
 #pragma unroll 2
-        for (int depth = 0; depth < B::kTileRows; depth += 8) {
+        for (int depth = part * kDepth; depth < end; depth += 8) {
           Parts<Shape::kRows, 4> a;
           Parts<Shape::kColumns, 2> b;
           GNNC_FOR(r, Shape::kRows) GNNC_FOR(n, 4) {
@@ -350,7 +422,7 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
             b.set(c, n, inside ? y[(depth + t + n * 4) * O::kToStride + slice * O::kN + column] : 0.0f);
           }
           multiplyStep<O::kSplit, O::kSplit>(sums, a, b);
-          if ((depth + 8) % kDepthOfSums == 0 || depth + 8 == B::kTileRows)
+          if ((depth + 8) % kDepthOfSums == 0 || depth + 8 == end)
             flush(outer.totals[i], sums);
         }
       }
@@ -375,13 +447,19 @@ GNNC_DEVICE void leaveOuter(const typename B::Args &args, const Tile<B> &, const
   Real *to = static_cast<Real *>(args.work.partials) + int64(blockIdx.x) * B::kWords + O::kWord;
   if constexpr (O::kOnTensorCores) {
     using Shape = OuterShape<O, B::kThreads>;
+    constexpr int kParts = kPartsOfRows<O, B>;
     const int g = lane() / 4, t = lane() % 4;
     GNNC_FOR(i, Shape::kJobs) {
-      const auto [left, top, slice, exists] = Shape::job(i);
-      GNNC_FOR(r, Shape::kRows) GNNC_FOR(c, Shape::kColumns) GNNC_FOR(n, 4) {
-        const int k = top + r * 16 + g + n / 2 * 8, column = left + c * 8 + 2 * t + n % 2;
-        if (exists && k < O::kK && column < O::kN)
-          to[(slice * O::kK + k) * O::kN + column] = outer.totals[i][r][c][n];
+      const auto [left, top, slice, part, exists] = Shape::template job<kParts>(i);
+      for (int turn = 0; turn < kParts; ++turn) { // Parts are added in order.
+        if (turn > 0)
+          __syncthreads();
+        GNNC_FOR(r, Shape::kRows) GNNC_FOR(c, Shape::kColumns) GNNC_FOR(n, 4) {
+          const int k = top + r * 16 + g + n / 2 * 8, column = left + c * 8 + 2 * t + n % 2;
+          Real *const sum = to + (slice * O::kK + k) * O::kN + column;
+          if (exists && part == turn && k < O::kK && column < O::kN)
+            *sum = turn > 0 ? *sum + outer.totals[i][r][c][n] : outer.totals[i][r][c][n];
+        }
       }
     }
   } else {

@@ -40,7 +40,7 @@ template <TileBody B> GNNC_DEVICE void tiles(const typename B::Args &args) {
   tile.rows = reinterpret_cast<typename B::Real *>(memory);
   tile.at = reinterpret_cast<int *>(tile.rows + kTilePlaces<B>);
   tile.segments = tile.at + B::kArrays * B::kTileRows;
-  tile.bounds = reinterpret_cast<int2 *>(tile.segments + B::kTileRows + 8);
+  tile.bounds = reinterpret_cast<int2 *>(tile.segments + kSegmentWords<B>);
   const int64 end = B::numPositions(args), each = positionsOfBlock<B>(args, gridDim.x);
   tile.begin = blockIdx.x * each, tile.stop = tile.begin + each < end ? tile.begin + each : end;
   B::prepare(args, tile);

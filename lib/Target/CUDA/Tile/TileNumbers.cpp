@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Tile/TileNumbers.h"
+#include "llvm/Support/SaveAndRestore.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -97,6 +98,13 @@ void TileNumbers::findVectors(Value value, int64_t width, llvm::SetVector<Value>
     return;
   }
   Operation *op = value.getDefiningOp();
+  if (auto contract = dyn_cast_or_null<ContractOp>(op)) { // numbers of a row, each times one of its factor
+    if (contract.getLhsLabels() == contract.getOutLabels())
+      findVectors(contract.getLhs(), width, found);
+    if (contract.getRhsLabels() == contract.getOutLabels())
+      findVectors(contract.getRhs(), width, found);
+    return;
+  }
   if (!op || !isa<UnaryOp, BinaryOp, SelectOp, IsElementOp, RandomOp>(op))
     return;
   for (Value operand : op->getOperands())
@@ -104,8 +112,9 @@ void TileNumbers::findVectors(Value value, int64_t width, llvm::SetVector<Value>
       findVectors(operand, width, found);
 }
 
-void TileNumbers::row(unsigned step, Value value, int64_t vector) {
+void TileNumbers::row(unsigned step, Value value, int64_t vector, int64_t lanes) {
   this->step = step;
+  llvm::SaveAndRestore together(this->lanes, lanes);
   forget();
   vectors.clear();
   llvm::SetVector<Value> found;

@@ -27,7 +27,8 @@ public:
       : NumberPrinter(out), sweep(sweep), plan(plan) {}
 
   /// Prints what makes `vector` numbers of `value` in `to` from `first` on at a step, in a loop over v.
-  void row(unsigned step, mlir::Value value, int64_t vector);
+  /// `lanes`: threads that make them together.
+  void row(unsigned step, mlir::Value value, int64_t vector, int64_t lanes = 1);
   /// Prints what makes the number at `f` at a step, and returns it.
   std::string one(unsigned step, mlir::Value value);
 

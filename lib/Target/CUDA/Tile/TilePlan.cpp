@@ -33,6 +33,14 @@ constexpr int64_t kMostHeldByMany = 8;
 constexpr int64_t kWidestOfThread = 8;
 /// Operations of a row's number that a fold makes of rows that are there, instead of rows of its own.
 constexpr int64_t kFewSteps = 4;
+/// Threads for a sum over a row's numbers: neighbours read from different banks.
+constexpr int64_t kLanesOfSum = 8, kLeastTerms = 32;
+/// Rows that are added up one after the other, at least: two parts of each such strip lie in shared memory.
+constexpr int64_t kLeastStrip = 8;
+/// Values that are looked at to find whose place rows may take.
+constexpr size_t kMostReads = 256;
+/// A costly number that so many numbers are made of is made once.
+constexpr int64_t kManyTimes = 8;
 
 } // namespace
 
@@ -108,6 +116,21 @@ bool TilePlan::isNarrow() const {
   return llvm::all_of(rows, [](const auto &entry) { return entry.second.width <= kWidestOfThread; });
 }
 
+int64_t TilePlan::lanesOf(Value value) const {
+  Operation *op = root(value).getDefiningOp();
+  int64_t terms = 0;
+  if (auto fold = dyn_cast_or_null<FoldOp>(op)) {
+    terms = getFeatureElements(fold.getInput().getType()) / getFeatureElements(fold.getType());
+  } else if (auto contract = dyn_cast_or_null<ContractOp>(op)) {
+    terms = 1;
+    for (auto [label, size] : llvm::zip(contract.getLhsLabels(), getFeatureShape(contract.getLhs().getType())))
+      terms *= llvm::is_contained(contract.getOutLabels(), label) ? 1 : size;
+  }
+  if (byThreads)
+    return 1;
+  return terms >= kLeastTerms ? kLanesOfSum : 1;
+}
+
 bool TilePlan::followsInThread(int number) const {
   auto isOwn = [&](int at) {
     return at >= 0 && at < int(steps.size()) &&
@@ -142,6 +165,30 @@ bool TilePlan::isRepeated(Value value) const {
     int64_t after = getFeatureElements(user->getResult(0).getType());
     return after > numbers || (after == numbers && isRepeated(user->getResult(0)));
   });
+}
+
+/// How many numbers at most are made of one of the value's.
+int64_t TilePlan::timesRepeated(Value value) const {
+  int64_t numbers = getFeatureElements(value.getType()), most = 1;
+  for (Operation *user : value.getUsers()) {
+    if (user->getNumResults() != 1 || !isa<UnaryOp, BinaryOp, SelectOp, ReshapeOp>(user))
+      continue;
+    Value result = user->getResult(0);
+    int64_t after = getFeatureElements(result.getType());
+    most = std::max(most, after == numbers ? timesRepeated(result) : after / numbers);
+  }
+  return most;
+}
+
+/// Roots, divisions and functions: some twenty instructions.
+static bool isCostly(Operation *op) {
+  if (auto binary = dyn_cast<BinaryOp>(op))
+    return binary.getKind() == BinaryKind::Div || binary.getKind() == BinaryKind::Pow;
+  static constexpr UnaryKind kCheap[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,   UnaryKind::Square,
+                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite, UnaryKind::Floor,
+                                         UnaryKind::Ceil, UnaryKind::Round};
+  auto unary = dyn_cast<UnaryOp>(op);
+  return unary && !llvm::is_contained(kCheap, unary.getKind());
 }
 
 /// Whether a fold reads each number of its operand once, and the operand is quickly made of rows that are there: the
@@ -261,7 +308,8 @@ void TilePlan::findSteps() {
         if (isOfTile(operand) && !isa<BlockArgument>(root(operand)) &&
             !isa<ConstantOp, IotaOp>(root(operand).getDefiningOp()))
           makeRows(operand);
-    if (sums && isRepeated(op.getResult(0)))
+    if (sums ? isRepeated(op.getResult(0)) || lanesOf(op.getResult(0)) > 1
+             : isCostly(&op) && timesRepeated(op.getResult(0)) >= kManyTimes)
       makeRows(op.getResult(0));
   }
   // Results come last: they may take the place of an operand.
@@ -319,6 +367,43 @@ void TilePlan::delaySums() {
   llvm::append_range(steps, waiting);
 }
 
+/// Rows that a step's own may lie over: it is the last one that reads them, and each number at its own place alone, so
+/// the thread that writes it has read it. Null: none.
+TileRows *TilePlan::findReplaced(Value value, const TileRows &made) {
+  if (byThreads || steps[made.first].kind != TileStep::Make)
+    return nullptr;
+  TileRows *best = nullptr;
+  SmallVector<TileRows *> elsewhere; // read at other places too
+  std::vector<std::pair<Value, bool>> reads{{value, true}};
+  for (size_t i = 0; i < reads.size(); ++i) {
+    auto [at, isOwn] = reads[i];
+    at = root(at);
+    auto it = rows.find(at);
+    if (at != value && it != rows.end() && it->second.first < made.first) {
+      if (!isOwn)
+        elsewhere.push_back(&it->second);
+      else if (it->second.last == made.first && it->second.width == made.width)
+        best = &it->second;
+      continue;
+    }
+    Operation *op = at.getDefiningOp();
+    if (!op || isa<mpk::AccumulateOp>(op))
+      continue;
+    auto contract = dyn_cast<ContractOp>(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isSame =
+          isa<UnaryOp, BinaryOp, SelectOp>(op)
+              ? getFeatureShape(operand.get().getType()) == getFeatureShape(at.getType())
+              : contract && contract.getOutLabels() ==
+                                (operand.getOperandNumber() == 0 ? contract.getLhsLabels() : contract.getRhsLabels());
+      reads.push_back({operand.get(), isOwn && isSame});
+      if (reads.size() > kMostReads)
+        return nullptr;
+    }
+  }
+  return llvm::is_contained(elsewhere, best) ? nullptr : best;
+}
+
 /// Gives everything a place for tiles of `count` rows.
 bool TilePlan::allocate(int64_t count) {
   // Who reads rows last: steps compute through everything that has no rows of its own.
@@ -351,6 +436,12 @@ bool TilePlan::allocate(int64_t count) {
         factors.insert(root(factor));
   for (auto &[value, made] : rows)
     made.stride = strideOf(made, factors.contains(value));
+  for (bool isDone = false; !std::exchange(isDone, true);)
+    for (auto &[value, made] : rows)
+      if (TileRows *replaced = findReplaced(value, made); replaced && replaced->stride != made.stride) {
+        replaced->stride = made.stride = std::max(replaced->stride, made.stride);
+        isDone = false;
+      }
 
   int64_t next = 0;
   parts.assign(steps.size(), -1);
@@ -413,8 +504,16 @@ bool TilePlan::allocate(int64_t count) {
   };
   for (auto [number, step] : llvm::enumerate(steps)) {
     for (auto &[value, made] : rows)
-      if (made.first == int(number))
-        made.place = place(count * made.stride, made.stride, made.first, made.last);
+      if (made.first == int(number)) {
+        const TileRows *replaced = findReplaced(value, made);
+        if (replaced) {
+          made.place = replaced->place;
+          taken.push_back(
+              {made.place, int64_t(llvm::alignTo(count * made.stride, 4)), made.stride, made.first, made.last});
+        } else {
+          made.place = place(count * made.stride, made.stride, made.first, made.last);
+        }
+      }
     int64_t width = getFeatureElements(step.value.getType());
     if (step.kind == TileStep::Sum) {
       int first = number, last = number;
@@ -422,9 +521,10 @@ bool TilePlan::allocate(int64_t count) {
         --first;
       while (joinsSum(last + 1))
         ++last;
-      sums[number].parts = place(count * width, 0, first, last);
+      int64_t parts = 2 * llvm::divideCeil(count, kLeastStrip);
+      sums[number].parts = place(parts * width, 0, first, last);
       if (step.winner)
-        sums[number].names = place(count * width, 0, first, last);
+        sums[number].names = place(parts * width, 0, first, last);
     }
     if (step.kind == TileStep::Total) // When all is over; see leaveTotals.
       places = std::max(places, threads / std::min<int64_t>(32, llvm::PowerOf2Ceil(width)) * width);

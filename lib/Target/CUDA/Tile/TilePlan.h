@@ -53,6 +53,9 @@ public:
     return found && found->first < step ? found : nullptr;
   }
 
+  /// Threads that make a number of a value's rows together: a sum over a row's numbers.
+  int64_t lanesOf(mlir::Value value) const;
+
   /// Whether a step needs nothing of other threads than the step before.
   bool followsInThread(int step) const;
   /// Whether a step is a sum that is taken together with the step before, a sum of the same width.
@@ -83,9 +86,11 @@ private:
   void findSteps();
   void delaySums();
   bool isRepeated(mlir::Value value) const;
+  int64_t timesRepeated(mlir::Value value) const;
   bool foldsOnce(mlir::Operation *op) const;
   void makeRows(mlir::Value value);
   bool isNarrow() const;
+  TileRows *findReplaced(mlir::Value value, const TileRows &made);
   bool allocate(int64_t rows);
   int64_t strideOf(const TileRows &rows, bool isFactor) const;
   int64_t bytesWith(int64_t rows) const;

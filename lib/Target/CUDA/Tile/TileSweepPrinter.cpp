@@ -51,6 +51,7 @@ private:
   void sum(unsigned number);
   void total(unsigned number);
   void writeNumber(Value output, const Twine &at, const Twine &number);
+  void writeNumbers(Value output, const Twine &number);
   void sequence();
   void body_();
   void launches();
@@ -78,12 +79,12 @@ std::string TileSweepPrinter::stepName(unsigned number) const {
 void TileSweepPrinter::make(unsigned number) {
   Value value = plan.steps[number].value;
   const TileRows &rows = *plan.rowsOf(value);
-  int64_t vector = vectorOf(rows.width);
-  body.line("static constexpr int kWidth = " + Twine(rows.width) + ", kV = " + Twine(vector) +
-            ", kPlace = " + Twine(rows.place) + ", kStride = " + Twine(rows.stride) + ";");
+  int64_t lanes = plan.lanesOf(value), vector = lanes > 1 ? 1 : vectorOf(rows.width);
+  body.line("static constexpr int kWidth = " + Twine(rows.width) + ", kV = " + Twine(vector) + ", kLanes = " +
+            Twine(lanes) + ", kPlace = " + Twine(rows.place) + ", kStride = " + Twine(rows.stride) + ";");
   body.open("GNNC_DEVICE static void make(const Args &args, const gnnc::Tile<Body> &tile, int row, int first, Real "
             "(&to)[kV])");
-  numbers.row(number, value, vector);
+  numbers.row(number, value, vector, lanes);
   body.close();
 }
 
@@ -142,6 +143,15 @@ void TileSweepPrinter::outer(unsigned number) {
             ", kWord = " + Twine(plan.sums[number].word) + ";");
 }
 
+/// Numbers of a row side by side, each an expression of `v`.
+void TileSweepPrinter::writeNumbers(Value output, const Twine &number) {
+  body.open("");
+  body.line("Real made[kV];");
+  body.line("GNNC_FOR(v, kV) made[v] = " + number + ";");
+  body.line("gnnc::writeRow<kV>(" + numbers.buffer(output) + " + at, made);");
+  body.close();
+}
+
 void TileSweepPrinter::writeNumber(Value output, const Twine &at, const Twine &number) {
   std::string to = numbers.buffer(output);
   if (isNarrow(output))
@@ -157,29 +167,30 @@ void TileSweepPrinter::sum(unsigned number) {
   bool most = one.getKind() == ReduceKind::Max || one.getKind() == ReduceKind::ArgMax,
        least = one.getKind() == ReduceKind::Min || one.getKind() == ReduceKind::ArgMin;
   auto flag = [](bool is) { return is ? "true" : "false"; };
-  body.line("static constexpr int kWidth = " + Twine(getFeatureElements(own.value.getType())) +
+  int64_t width = getFeatureElements(own.value.getType()), vector = vectorOf(width);
+  body.line("static constexpr int kWidth = " + Twine(width) + ", kV = " + Twine(vector) +
             ", kParts = " + Twine(places.parts) + ", kNamesParts = " + Twine(places.names) +
             ", kCarry = " + Twine(places.carry) + ", kNamesCarry = " + Twine(places.namesCarry) +
             ", kWord = " + Twine(places.word) + ", kNamesWord = " + Twine(places.namesWord) + ";");
   body.line(Twine("static constexpr bool kMost = ") + flag(most) + ", kLeast = " + flag(least) +
             ", kNames = " + flag(bool(winner)) + ";");
-  body.open("GNNC_DEVICE static Real value(const Args &args, const gnnc::Tile<Body> &tile, int row, int f)");
-  body.line("return " + numbers.one(number, own.value) + ";");
+  body.open("GNNC_DEVICE static void make(const Args &args, const gnnc::Tile<Body> &tile, int row, int first, Real "
+            "(&to)[kV])");
+  numbers.row(number, own.value, vector);
   body.close();
   if (winner)
     body.line("GNNC_DEVICE static int element(const gnnc::Tile<Body> &tile, int row) { return " +
               numbers.rowNumber(AccessKind::Member, {}) + "; }");
-  body.open("GNNC_DEVICE static void store(const Args &args, int owner, int f, [[maybe_unused]] int members, Real "
-            "number, [[maybe_unused]] Real winner)");
-  body.line("[[maybe_unused]] const gnnc::int64 at = gnnc::int64(owner) * kWidth + f;");
+  body.open("GNNC_DEVICE static void store(const Args &args, int owner, int first, [[maybe_unused]] int members, const "
+            "Real *numbers, [[maybe_unused]] const Real *winners)");
+  body.line("[[maybe_unused]] const gnnc::int64 at = gnnc::int64(owner) * kWidth + first;");
   for (auto [value, output] : llvm::zip(yield.getValues(), sweep.getResults())) {
     if (winner && value == winner.getResult())
-      writeNumber(output, "at", "winner");
+      writeNumbers(output, "winners[v]");
     if (sumOp && value == sumOp.getResult())
-      writeNumber(output, "at",
-                  sumOp.getKind() == ReduceKind::Sum    ? "number"
-                  : sumOp.getKind() == ReduceKind::Mean ? "members > 0 ? number / Real(members) : Real(0)"
-                                                        : "members > 0 ? number : Real(0)");
+      writeNumbers(output, sumOp.getKind() == ReduceKind::Sum    ? "numbers[v]"
+                           : sumOp.getKind() == ReduceKind::Mean ? "members > 0 ? numbers[v] / Real(members) : Real(0)"
+                                                                 : "members > 0 ? numbers[v] : Real(0)");
   }
   body.close();
 }
@@ -286,8 +297,9 @@ void TileSweepPrinter::sequence() {
       int64_t word = plan.sums[i].word, width = getFeatureElements(own.value.getType());
       body.open("if (at >= " + Twine(word) + " && at < " + Twine(word + width) + ")");
       mpk::AccumulateOp op = yield.getValues()[own.result].getDefiningOp<mpk::AccumulateOp>();
+      std::string rows = numbers.extent(sweep.getOverAttr());
       writeNumber(sweep.getResults()[own.result], "at - " + Twine(word),
-                  op.getKind() == ReduceKind::Mean ? "sum / Real(" + numbers.extent(sweep.getOverAttr()) + ")"
+                  op.getKind() == ReduceKind::Mean ? rows + " > 0 ? sum / Real(" + rows + ") : Real(0)"
                                                    : std::string("sum"));
       body.close();
     }
@@ -392,7 +404,7 @@ void TileSweepPrinter::launches() {
     record.perBlock = plan.tileRows;
     record.mostBlocksPerProcessor = plan.blocks;
     record.isCounted = true;
-    int64_t arrays = int64_t(numbers.arrays().size()) * plan.tileRows + (along() ? 3 * plan.tileRows + 8 : 0);
+    int64_t arrays = int64_t(numbers.arrays().size()) * plan.tileRows + (along() ? 3 * plan.tileRows + 12 : 0);
     record.sharedBytes = llvm::alignTo(plan.places, 4) * bytes + arrays * 4;
   }
   if (along()) {
