@@ -16,6 +16,7 @@
 #include "Grouping.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/CostModel.h"
 
 using namespace mlir;
@@ -170,8 +171,9 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
     if (mpk::isFormed(&op))
       for (Value operand : op.getOperands())
         require(operand);
-    if (auto tiled = dyn_cast<ContractOp>(op); tiled && mpk::isTiled(&op) && !getResidency(tiled.getRhs().getType()))
-      require(tiled.getRhs()); // A weight is multiplied where it is in memory.
+    if (auto product = dyn_cast<ContractOp>(op);
+        product && (mpk::isTiled(&op) || op.hasAttr(mpk::kSweptAttr)) && !getResidency(product.getRhs().getType()))
+      require(product.getRhs()); // A weight is multiplied where it is in memory.
     if (isa<func::ReturnOp>(op))
       for (Value value : op.getOperands())
         require(value);

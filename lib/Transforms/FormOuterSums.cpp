@@ -14,6 +14,7 @@
 
 #include "ContractionRoles.h"
 #include "Remarks.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
 
@@ -58,8 +59,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
       source = source.getDefiningOp()->getOperand(0);
     }
     auto outer = source.getDefiningOp<ContractOp>();
-    if (!outer || mpk::isTiled(outer) || !outer->hasOneUse() || !getResidency(outer.getLhs().getType()) ||
-        !getResidency(outer.getRhs().getType()))
+    if (!outer || mpk::isTiled(outer) || outer->hasAttr(mpk::kSweptAttr) || !outer->hasOneUse() ||
+        !getResidency(outer.getLhs().getType()) || !getResidency(outer.getRhs().getType()))
       return;
     auto decline = [&](StringRef reason) {
       remarkMissed(

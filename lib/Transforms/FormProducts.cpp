@@ -14,6 +14,7 @@
 #include "ContractionRoles.h"
 #include "Lifting.h"
 #include "Remarks.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/NumberFacts.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"
@@ -54,6 +55,8 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     };
     if (!getResidency(op.getResult().getType()))
       return decline("its result is shared");
+    if (op->hasAttr(mpk::kSweptAttr))
+      return decline("it is as quickly made with the rest of its row");
     // The weight is the operand that is shared, or that a map brings from a space of few elements.
     if (!isWeight(op.getRhs(), op.getLhs())) {
       if (!isWeight(op.getLhs(), op.getRhs()))

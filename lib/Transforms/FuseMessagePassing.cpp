@@ -172,6 +172,7 @@ Value SweepWriter::compute(Operation *op, FlatSymbolRefAttr member) {
         Operation *clone = builder.create(state);
         clone->removeDiscardableAttr(kAgainAttr);
         clone->removeDiscardableAttr(kKeepAttr);
+        clone->removeDiscardableAttr(mpk::kSweptAttr);
         if (auto own = dyn_cast<ElementOp>(clone))
           own.setMember(bool(member));
         return clone->getResult(0);

@@ -18,10 +18,17 @@
 // need and that is long in the making (the edges' state in an interaction network) is stored after all. An outer sum
 // both of whose factors are stored for such products has nothing to save: a matrix product of its own reads them.
 //
+// Where the tiles of an owner's members are in several blocks (`blocks`), no tile knows a softmax over them. But what a
+// softmax takes and gives is narrow in an attention, a number for each head: such values are kept (`mpdfg.keep`), so
+// that tiles make scores, an ordinary sweep takes the softmax of them, and tiles read its weights. What would be made
+// too often is kept in the same way, by one sweep in tiles, if its factors would have to be stored otherwise. And a
+// product of a few numbers takes less among the operations on a row than a tile takes to bring it about (`mpk.swept`).
+//
 //===----------------------------------------------------------------------===//
 
 #include "ContractionRoles.h"
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 
@@ -45,6 +52,14 @@ constexpr int64_t kWidestSum = 512;
 constexpr int64_t kOperationsForByte = 256;
 /// The same where memory is much faster: a row of 64 by a weight may be multiplied twice, but not a third time.
 constexpr int64_t kOperationsForByteInBlock = 48;
+
+/// What it takes to make a number of a row in a tile again, in operations of products: it is written to shared memory
+/// and read there; a function's takes more.
+constexpr int64_t kOperationsForNumber = 8, kOperationsForFunction = 32;
+/// Values of members that are kept before and behind a softmax: a number for each head.
+constexpr int64_t kWidestKept = 16;
+/// Products by so many numbers, with so few rows or columns, are made with the rest of the row.
+constexpr int64_t kMostSwept = 256, kFewSwept = 4;
 
 /// Numbers of a product's rows, of both sides, that a block keeps of a tile, and of an outer sum that it keeps at all.
 constexpr int64_t kMostInBlock = 1024, kMostOuterInBlock = 16384;
@@ -76,6 +91,14 @@ private:
   /// Whether a value of members is in memory whatever becomes of the outer sums; asked when all products are decided.
   bool isStored(Value value);
   std::string whyNot(ContractOp op, Ends &ends);
+  bool isKept(Value value) { return value.getDefiningOp() && value.getDefiningOp()->hasAttr(kKeepAttr); }
+  void keep(Operation *op) { op->setAttr(kKeepAttr, UnitAttr::get(op->getContext())); }
+  void keepAroundSoftmaxes();
+  void forgetKept();
+  llvm::SetVector<Operation *> usersOnMembers(Value value);
+  int64_t operationsOf(Operation *op);
+  bool isNarrow(ContractOp op, bool isOuter);
+  void leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled);
   /// Why a target with tiles in blocks cannot make a product in the sweeps that need it; empty: it can.
   std::string whyNotInBlock(ContractOp op);
   std::string whyNotInBlock(ContractOp outer, ReduceOp sum);
@@ -86,6 +109,7 @@ private:
   bool blocks;
   DenseSet<Attribute> memberSpaces;
   DenseMap<Operation *, Ends> accepted;
+  SmallVector<Value> keptAround; ///< softmaxes
 };
 
 } // namespace
@@ -143,7 +167,7 @@ ReduceOp Tiler::findOuterSum(ContractOp op) {
 
 /// Whether a value is computed on members rather than read from memory.
 bool Tiler::isMadeHere(Value value) {
-  return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp());
+  return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp()) && !isKept(value);
 }
 
 bool Tiler::isStored(Value value) {
@@ -167,6 +191,10 @@ Tiler::Ends Tiler::findEnds(Value value) {
     Value at = pending.pop_back_val();
     if (!seen.insert(at).second)
       continue;
+    if (isKept(at)) { // A sweep over all members writes it, and others read it.
+      ends.maps.insert(FlatSymbolRefAttr::get(at.getContext(), kAllMap));
+      continue;
+    }
     for (Operation *user : at.getUsers()) {
       auto contract = dyn_cast<ContractOp>(user);
       if (auto known = accepted.find(user); known != accepted.end()) {
@@ -201,8 +229,10 @@ llvm::SetVector<Operation *> Tiler::computationOf(Value value) {
   llvm::SetVector<Operation *> found;
   SmallVector<Value> pending{value};
   while (!pending.empty()) {
-    Operation *op = pending.pop_back_val().getDefiningOp();
-    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(op->getResult(0)) || !found.insert(op))
+    Value at = pending.pop_back_val();
+    Operation *op = at.getDefiningOp();
+    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(at) || (at != value && isKept(at)) ||
+        !found.insert(op))
       continue;
     llvm::append_range(pending, op->getOperands());
   }
@@ -220,7 +250,7 @@ std::string Tiler::whyNotInBlock(ContractOp op) {
   DenseSet<Value> seen;
   while (!pending.empty()) {
     Value at = pending.pop_back_val();
-    if (!seen.insert(at).second)
+    if (!seen.insert(at).second || isKept(at))
       continue;
     for (Operation *user : at.getUsers()) {
       if (accepted.contains(user) || user->getNumResults() != 1)
@@ -236,9 +266,8 @@ std::string Tiler::whyNotInBlock(ContractOp op) {
         continue;
       }
       for (Value operand : user->getOperands())
-        for (Operation *made : computationOf(operand))
-          if (isa<NormOp>(made))
-            return "a softmax over the members weighs it, and they are in the tiles of several blocks";
+        if (!isKept(operand) && llvm::any_of(computationOf(operand), llvm::IsaPred<NormOp>))
+          return "a softmax over the members weighs it, and they are in the tiles of several blocks";
       pending.push_back(user->getResult(0));
     }
   }
@@ -251,6 +280,145 @@ std::string Tiler::whyNotInBlock(ContractOp outer, ReduceOp sum) {
   if (held > kMostOuterInBlock || rows > kMostInBlock * 32 / outer.getType().getElementTypeBitWidth())
     return "a block does not hold a sum of " + std::to_string(held) + " numbers of outer products";
   return "";
+}
+
+/// What making a value of a member again takes, in operations.
+int64_t Tiler::operationsOf(Operation *op) {
+  if (auto product = dyn_cast<ContractOp>(op); product && (!blocks || isRowProduct(product)))
+    return product.flopsPerRow();
+  if (!blocks)
+    return 0;
+  int64_t numbers = getFeatureElements(op->getResult(0).getType());
+  if (auto fold = dyn_cast<FoldOp>(op))
+    numbers = getFeatureElements(fold.getInput().getType());
+  static constexpr UnaryKind kQuick[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,  UnaryKind::Square,
+                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite};
+  auto unary = dyn_cast<UnaryOp>(op);
+  bool isFunction = unary && !llvm::is_contained(kQuick, unary.getKind());
+  return numbers * (isFunction ? kOperationsForFunction : kOperationsForNumber);
+}
+
+/// Keeps what softmaxes take that products are in, and what is made of softmaxes that wider rows are made of.
+void Tiler::keepAroundSoftmaxes() {
+  auto found = [&](Value value) {
+    while (isa_and_nonnull<ReshapeOp>(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    if (isMadeHere(value)) {
+      keep(value.getDefiningOp());
+      keptAround.push_back(value);
+    }
+  };
+  auto isNarrowMember = [&](Value value) {
+    return isOnMembers(value) && isMadeHere(value) && getFeatureElements(value.getType()) <= kWidestKept;
+  };
+  function.walk([&](Operation *op) {
+    auto reduce = dyn_cast<ReduceOp>(op);
+    if (!isa<NormOp>(op) && !(reduce && isStatistic(reduce.getKind())))
+      return;
+    Value score = op->getOperand(0);
+    if (isNarrowMember(score) && llvm::any_of(computationOf(score), [&](Operation *made) {
+          auto product = dyn_cast<ContractOp>(made);
+          return product && isRowProduct(product) &&
+                 getFeatureElements(product.getType()) > getFeatureElements(score.getType());
+        }))
+      found(score);
+  });
+  function.walk([&](ContractOp op) {
+    bool isRow = isRowProduct(op), isOuter = !isRow && findOuterSum(op);
+    if (!isRow && !isOuter)
+      return;
+    llvm::SetVector<Operation *> made;
+    for (Value operand : op->getOperands())
+      made.insert_range(computationOf(operand));
+    for (Operation *user : usersOnMembers(op.getResult())) // What weighs the product.
+      made.insert_range(computationOf(user->getResult(0)));
+    DenseSet<Operation *> weighed; // made of softmaxes
+    SmallVector<Operation *> inOrder(made.begin(), made.end());
+    llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *each : inOrder)
+      if (isa<NormOp>(each) || llvm::any_of(each->getOperands(), [&](Value operand) {
+            return operand.getDefiningOp() && weighed.contains(operand.getDefiningOp());
+          }))
+        weighed.insert(each);
+    for (Operation *each : inOrder)
+      if (weighed.contains(each) && isNarrowMember(each->getResult(0)) &&
+          llvm::any_of(each->getUsers(), [&](Operation *user) {
+            return user == op || (made.contains(user) && getFeatureElements(user->getResult(0).getType()) >
+                                                             getFeatureElements(each->getResult(0).getType()));
+          }))
+        found(each->getResult(0));
+  });
+}
+
+/// What is made of a value on its own space, and of that.
+llvm::SetVector<Operation *> Tiler::usersOnMembers(Value value) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> pending{value};
+  while (!pending.empty()) {
+    Value at = pending.pop_back_val();
+    if (at != value && isKept(at))
+      continue;
+    for (Operation *user : at.getUsers())
+      if (user->getNumResults() == 1 && isOnMembers(user->getResult(0)) && !isa<mpdfg::MovementOpInterface>(user) &&
+          found.insert(user))
+        pending.push_back(user->getResult(0));
+  }
+  return found;
+}
+
+/// Takes back what was kept for products that are no tiles after all.
+void Tiler::forgetKept() {
+  auto isTiledIn = [&](Value value) {
+    return llvm::any_of(computationOf(value), [&](Operation *made) { return accepted.contains(made); });
+  };
+  for (Value value : keptAround) {
+    if (!isTiledIn(value) && llvm::none_of(usersOnMembers(value), [&](Operation *user) {
+          return accepted.contains(user) || isTiledIn(user->getResult(0));
+        }))
+      value.getDefiningOp()->removeAttr(kKeepAttr);
+  }
+}
+
+/// Whether so few numbers are multiplied that a tile would take longer to bring them into its form.
+bool Tiler::isNarrow(ContractOp op, bool isOuter) {
+  ContractionRoles roles(op);
+  auto product = [&](ArrayRef<int64_t> labels) { return roles.sizeOf(labels); };
+  int64_t k = product(isOuter ? roles.m : roles.k), n = product(roles.n);
+  return roles.batch.empty() && (isOuter || roles.m.empty()) && k * n <= kMostSwept && std::min(k, n) <= kFewSwept;
+}
+
+/// Takes out narrow products that no others are made with.
+void Tiler::leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled) {
+  DenseMap<Operation *, llvm::SetVector<Operation *>> factors;
+  DenseSet<Operation *> wide;
+  // Each thread would hold the whole of a row whose axis is cut or joined.
+  auto isRearranged = [](Operation *made) { return isa<ConcatOp, SliceOp, TransposeOp>(made); };
+  for (auto [op, sum] : tiled) {
+    for (Value operand : op->getOperands())
+      factors[op].insert_range(computationOf(operand));
+    if (!isNarrow(op, bool(sum)) || llvm::any_of(factors[op], isRearranged) ||
+        llvm::any_of(usersOnMembers(op.getResult()), isRearranged))
+      wide.insert(op);
+  }
+  for (size_t before = 0; before != wide.size();) {
+    before = wide.size();
+    for (auto [op, sum] : tiled)
+      for (auto [other, otherSum] : tiled)
+        if (wide.contains(op) != wide.contains(other) &&
+            (factors[op].contains(other) || factors[other].contains(op) ||
+             llvm::any_of(factors[op], [&](Operation *made) { return factors[other].contains(made); })))
+          wide.insert(op), wide.insert(other);
+  }
+  llvm::erase_if(tiled, [&](std::pair<ContractOp, ReduceOp> entry) {
+    ContractOp op = entry.first;
+    if (wide.contains(op))
+      return false;
+    op->setAttr(mpk::kSweptAttr, UnitAttr::get(op.getContext()));
+    remarkMissed(
+        op, DEBUG_TYPE, "tile", [] { return "the product is made with the rest of its row"; },
+        [&] { return "it is of " + std::to_string(op.flopsPerRow()) + " operations"; });
+    return true;
+  });
 }
 
 std::string Tiler::whyNot(ContractOp op, Ends &ends) {
@@ -266,13 +434,22 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
   for (Operation *made : computationOf(op.getResult())) {
     if (isa<NormOp>(made))
       return "it needs a softmax over the members, which is known when all have been seen";
-    if (auto product = dyn_cast<ContractOp>(made))
-      operations += product.flopsPerRow();
+    operations += operationsOf(made);
   }
   operations *= int64_t(ends.maps.size()) - 1;
-  if (operations > (blocks ? kOperationsForByteInBlock : kOperationsForByte) * bytes)
-    return "it would be made " + std::to_string(ends.maps.size()) + " times: " + std::to_string(operations) +
-           " operations for each member to save " + std::to_string(bytes) + " bytes";
+  if (operations > (blocks ? kOperationsForByteInBlock : kOperationsForByte) * bytes) {
+    std::string reason = "it would be made " + std::to_string(ends.maps.size()) +
+                         " times: " + std::to_string(operations) + " operations for each member to save " +
+                         std::to_string(bytes) + " bytes";
+    if (!blocks || !isMadeHere(op.getLhs()))
+      return reason;
+    keep(op);
+    ends.maps.clear();
+    ends.maps.insert(FlatSymbolRefAttr::get(op.getContext(), kAllMap));
+    remarkMissed(
+        op, DEBUG_TYPE, "tile", [] { return "the product's rows are stored by the one sweep that makes them"; },
+        [&] { return reason; });
+  }
   return "";
 }
 
@@ -298,6 +475,8 @@ void Tiler::mark(ContractOp op) {
   auto product = ContractOp::create(
       b, loc, getTensorOn(getResidency(type), type.getDimSize(0), features, type.getElementType()), lhs, x, rhs, w, y);
   product->setAttr(mpk::kTileAttr, b.getUnitAttr());
+  if (isKept(op.getResult()))
+    keep(product);
   op.getResult().replaceAllUsesWith(inLabelOrder(b, loc, product.getResult(), y, op.getOutLabels()));
   op.erase();
 }
@@ -325,6 +504,8 @@ void Tiler::markOuter(ContractOp op, ReduceOp sum) {
 
 unsigned Tiler::run() {
   findMemberSpaces();
+  if (blocks)
+    keepAroundSoftmaxes();
   SmallVector<ContractOp> contractions;
   function.walk([&](ContractOp op) { contractions.push_back(op); });
   SmallVector<std::pair<ContractOp, ReduceOp>> tiled;
@@ -353,6 +534,7 @@ unsigned Tiler::run() {
     accepted[op] = std::move(ends);
     tiled.push_back({op, {}});
   }
+  forgetKept();
   // One that goes may store the factors of another.
   for (size_t before = 0; before != tiled.size();) {
     before = tiled.size();
@@ -367,6 +549,8 @@ unsigned Tiler::run() {
       return true;
     });
   }
+  if (blocks)
+    leaveNarrow(tiled);
   for (auto [op, sum] : tiled) {
     remarkPassed(op, DEBUG_TYPE, "tile", [&] {
       return sum ? "outer products are summed a few members at a time"

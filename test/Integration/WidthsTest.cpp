@@ -159,6 +159,18 @@ INSTANTIATE_TEST_SUITE_P(
                           " output y = sum(outer(relu(x.src), r))\n output z = std(outer(r, x.src - x.dst)) }"},
         Wide{"HeldRows", "model M { input x: node[h = 3, a = 64, c = 4], e: edge[c]\n"
                          " output y = sum(softmax(dot(x.src, e, over: c)) * tanh(x.src)) }"},
+        // Rows whose lanes have several numbers each; a product to two numbers among the operations on a row; tiles
+        // that keep an attention's scores and read its weights, with rows in place of those that they are made of.
+        Wide{"FewerLanes", "model M { input x: node[h = 3, a = 21], e: edge[a]\n"
+                           " output y = sum(softmax(dot(x.src, e, over: a)) * tanh(x.src)) }"},
+        Wide{"SweptProducts", "model M { input x: node[a = 17], r: edge[]\n param b[k = 25], W[k, m = 2], V[m, a]\n"
+                              " output y = max(exp(-square(r - b)) @ W @ V * x.src)\n"
+                              " output z = sum(silu(x.src - x.dst) * (square(r - b) @ W @ V)) }"},
+        Wide{"KeptScores", "model M { input x: node[in = 9], e: edge[c = 5]\n"
+                           " param A[in, h = 3, u = 40], E[c, h, u], v[h, u], G[u, w = 11]\n"
+                           " let k = x @ A\n let s = leaky_relu(k.src + k.dst + e @ E, 0.2)\n"
+                           " let p = softmax(dot(s, v, over: u))\n"
+                           " output y = sum(p * (tanh(s) @ G)) }"},
         Wide{"CutTwice", "model M { input x: node[a = 66, b = 33]\n output y = sum(x, over: a)\n"
                          "output z = sum(square(x), over: a) }"},
         // A sum that is cut because its factors are wide, where its own rows are narrow.

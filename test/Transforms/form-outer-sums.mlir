@@ -24,6 +24,16 @@ func.func @over_all(%x: !x, %g: !g) -> tensor<4x6xf32> {
   return %1 : tensor<4x6xf32>
 }
 
+// A narrow one stays with the rest of its rows.
+// CHECK-LABEL: @swept
+// CHECK-NOT: mpk.outer_sum
+// CHECK: return
+func.func @swept(%x: !x, %g: !g) -> tensor<4x6xf32> {
+  %0 = mpdfg.contract %x [0], %g [1] -> [0, 1] {mpk.swept} : !x, !g -> tensor<?x4x6xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.reduce sum %0 along @all : tensor<?x4x6xf32, #mpdfg.on<@node>> -> tensor<4x6xf32>
+  return %1 : tensor<4x6xf32>
+}
+
 // The operand whose axes are wanted first becomes the left one, so that nothing is left to transpose.
 // CHECK-LABEL: @exchanged
 // CHECK-SAME: (%[[X:.*]]: tensor<?x32xf32, {{.*}}>, %[[G:.*]]: tensor<?x64xf32,

@@ -22,6 +22,17 @@ func.func @plain(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x2xf32>) -> 
   return %0 : tensor<?x2xf32, #mpdfg.on<@node>>
 }
 
+// A narrow one stays with the rest of its row.
+// CHECK-LABEL: func @swept
+// CHECK: mpdfg.contract {{.*}} {mpk.swept}
+// CHECK-NOT: mpk.product
+// REMARK: Function=swept | Reason="it is as quickly made with the rest of its row", Remark="contraction stays in the body of a sweep"
+func.func @swept(%x: tensor<?x4xf32, #mpdfg.on<@node>>, %w: tensor<4x2xf32>) -> tensor<?x2xf32, #mpdfg.on<@node>> {
+  %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] {mpk.swept} : tensor<?x4xf32, #mpdfg.on<@node>>, tensor<4x2xf32>
+     -> tensor<?x2xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x2xf32, #mpdfg.on<@node>>
+}
+
 // The weight may stand on the left, and its axes in any order.
 // CHECK-LABEL: func @transposed
 // CHECK: %[[W:.*]] = mpdfg.transpose %arg1 [1, 0] : tensor<2x4xf32> -> tensor<4x2xf32>

@@ -9,9 +9,9 @@ mpdfg.space @edge root
 mpdfg.map @src root from @edge to @node
 mpdfg.map @dst root from @edge to @node
 
-!node = tensor<?x4xf32, #mpdfg.on<@node>>
-!edge = tensor<?x4xf32, #mpdfg.on<@edge>>
-!w = tensor<4x4xf32>
+!node = tensor<?x8xf32, #mpdfg.on<@node>>
+!edge = tensor<?x8xf32, #mpdfg.on<@edge>>
+!w = tensor<8x8xf32>
 
 // CHECK-LABEL: func @network
 // CHECK: {mpk.tile}
@@ -116,13 +116,14 @@ mpdfg.map @dst root from @edge to @node
 !edge = tensor<?x64xf32, #mpdfg.on<@edge>>
 !w = tensor<64x64xf32>
 
-// Memory is fast there: what two sweeps need is made twice, what three need is stored.
+// Memory is fast there: what two sweeps need is made twice, what three need is stored, by one sweep in tiles, so that
+// its factor is not.
 // CHECK-LABEL: func @price
 // CHECK: mpdfg.contract %{{.*}} [0], %arg1 [0, 1] -> [1] {mpk.tile}
-// CHECK: mpdfg.contract %{{.*}} [0], %arg2 [0, 1] -> [1] :
+// CHECK: mpdfg.contract %{{.*}} [0], %arg2 [0, 1] -> [1] {mpdfg.keep, mpk.tile}
 // ANY-LABEL: func @price
 // ANY-COUNT-2: mpk.tile
-// REMARK: Function=price | Reason="it would be made 3 times: 16384 operations for each member to save 256 bytes"
+// REMARK: Function=price | Reason="it would be made 3 times: 17408 operations for each member to save 256 bytes", Remark="the product's rows are stored by the one sweep that makes them"
 func.func @price(%x: !edge, %v: !w, %w: !w) -> (!node, !node, !node, !node, !edge) {
   %h = mpdfg.unary relu %x : !edge -> !edge
   %p = mpdfg.contract %h [0], %v [0, 1] -> [1] : !edge, !w -> !edge
@@ -145,13 +146,13 @@ mpdfg.map @dst root from @edge to @node
 !edge = tensor<?x64xf32, #mpdfg.on<@edge>>
 !outer = tensor<?x64x64xf32, #mpdfg.on<@edge>>
 
-// A weight and its gradient. Three sweeps need each product: in blocks they are stored, and so are the factors of the
-// sum, which reads them. Elsewhere all stays in tiles.
+// A weight and its gradient. Three sweeps need each product: in blocks they are stored by the sweep that makes their
+// factors, which are not, and the sum makes them again.
 // CHECK-LABEL: func @stored_for_products
-// CHECK-NOT: mpk.tile
+// CHECK-COUNT-2: {mpdfg.keep, mpk.tile}
+// CHECK: {mpk.tile}
 // ANY-LABEL: func @stored_for_products
 // ANY-COUNT-3: mpk.tile
-// REMARK: Function=stored_for_products | Reason="both factors are stored anyway", Remark="outer products are summed from the rows of their factors in memory"
 func.func @stored_for_products(%x: !edge, %y: !edge, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>) -> (!node, !node, !edge, !node, !node, !edge, tensor<64x64xf32>) {
   %h = mpdfg.unary relu %x : !edge -> !edge
   %g = mpdfg.unary tanh %y : !edge -> !edge
@@ -164,4 +165,93 @@ func.func @stored_for_products(%x: !edge, %y: !edge, %w: tensor<64x64xf32>, %v: 
   %o = mpdfg.contract %h [0], %g [1] -> [0, 1] : !edge, !edge -> !outer
   %4 = mpdfg.reduce sum %o along @all : !outer -> tensor<64x64xf32>
   return %0, %1, %p, %2, %3, %q, %4 : !node, !node, !edge, !node, !node, !edge, tensor<64x64xf32>
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+!row = tensor<?x64xf32, #mpdfg.on<@edge>>
+!score = tensor<?xf32, #mpdfg.on<@edge>>
+
+// What a softmax takes of a product is narrow: tiles make it, and it is kept. So is what is made of a softmax that wide
+// rows are made of.
+// CHECK-LABEL: func @scores
+// CHECK: mpdfg.contract {{.*}} [0], %arg1 [0, 1] -> [1] {mpk.tile}
+// CHECK: %[[SCORE:.*]] = mpdfg.fold sum {{.*}} {mpdfg.keep}
+// CHECK: %[[WEIGHT:.*]] = mpdfg.norm %[[SCORE]] along @dst {mpdfg.keep}
+// CHECK: mpdfg.contract {{.*}} [0], %arg2 [0, 1] -> [1] {mpk.tile}
+// ANY-LABEL: func @scores
+// ANY-NOT: mpdfg.keep
+// ANY-COUNT-2: mpk.tile
+func.func @scores(%x: !row, %w: tensor<64x64xf32>, %v: tensor<64x64xf32>) -> tensor<?x64xf32, #mpdfg.on<@node>> {
+  %h = mpdfg.unary relu %x : !row -> !row
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : !row, tensor<64x64xf32> -> !row
+  %t = mpdfg.unary tanh %p : !row -> !row
+  %s = mpdfg.fold sum %t [0] : !row -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %a = mpdfg.norm %s along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %q = mpdfg.contract %h [0], %v [0, 1] -> [1] : !row, tensor<64x64xf32> -> !row
+  %m = mpdfg.binary mul %a, %q : tensor<?x1xf32, #mpdfg.on<@edge>>, !row -> !row
+  %0 = mpdfg.reduce sum %m along @dst : !row -> tensor<?x64xf32, #mpdfg.on<@node>>
+  return %0 : tensor<?x64xf32, #mpdfg.on<@node>>
+}
+
+// Nothing is kept for a product that is no tile after all: one that is moved on.
+// CHECK-LABEL: func @scores_of_no_tile
+// CHECK-NOT: mpdfg.keep
+// CHECK: return
+// ANY-LABEL: func @scores_of_no_tile
+func.func @scores_of_no_tile(%x: !row, %w: tensor<64x64xf32>) -> (tensor<?x1xf32, #mpdfg.on<@node>>, tensor<?x64xf32, #mpdfg.on<@edge>>) {
+  %h = mpdfg.unary relu %x : !row -> !row
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : !row, tensor<64x64xf32> -> !row
+  %n = mpdfg.norm %p along @dst : !row -> !row
+  %s = mpdfg.fold sum %p [0] : !row -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %a = mpdfg.norm %s along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@edge>>
+  %0 = mpdfg.reduce sum %a along @dst : tensor<?x1xf32, #mpdfg.on<@edge>> -> tensor<?x1xf32, #mpdfg.on<@node>>
+  return %0, %n : tensor<?x1xf32, #mpdfg.on<@node>>, !row
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+!row = tensor<?x25xf32, #mpdfg.on<@edge>>
+!one = tensor<?x2xf32, #mpdfg.on<@edge>>
+!node = tensor<?x2xf32, #mpdfg.on<@node>>
+
+// Few numbers by few are multiplied with the rest of the row, and so are the outer products of the weight's gradient.
+// CHECK-LABEL: func @narrow
+// CHECK: -> [1] {mpk.swept}
+// CHECK: -> [0, 1] {mpk.swept}
+// ANY-LABEL: func @narrow
+// ANY-COUNT-2: mpk.tile
+// REMARK: Function=narrow | Reason="it is of 100 operations", Remark="the product is made with the rest of its row"
+func.func @narrow(%x: !row, %g: !one, %w: tensor<25x2xf32>) -> (!node, tensor<25x2xf32>) {
+  %h = mpdfg.unary exp %x : !row -> !row
+  %p = mpdfg.contract %h [0], %w [0, 1] -> [1] : !row, tensor<25x2xf32> -> !one
+  %0 = mpdfg.reduce sum %p along @dst : !one -> !node
+  %o = mpdfg.contract %h [0], %g [1] -> [0, 1] : !row, !one -> tensor<?x25x2xf32, #mpdfg.on<@edge>>
+  %1 = mpdfg.reduce sum %o along @all : tensor<?x25x2xf32, #mpdfg.on<@edge>> -> tensor<25x2xf32>
+  return %0, %1 : !node, tensor<25x2xf32>
+}
+
+// Not where a thread would hold the whole of a joined row, nor where a wide product is in the same sweep.
+// CHECK-LABEL: func @narrow_and_joined
+// CHECK-COUNT-3: mpk.tile
+// CHECK-NOT: mpk.swept
+// ANY-LABEL: func @narrow_and_joined
+func.func @narrow_and_joined(%x: !row, %g: !one, %w: tensor<27x2xf32>, %v: tensor<25x25xf32>, %u: tensor<25x2xf32>) -> (!node, !node) {
+  %h = mpdfg.unary exp %x : !row -> !row
+  %j = mpdfg.concat %h, %g axis 0 : (!row, !one) -> tensor<?x27xf32, #mpdfg.on<@edge>>
+  %p = mpdfg.contract %j [0], %w [0, 1] -> [1] : tensor<?x27xf32, #mpdfg.on<@edge>>, tensor<27x2xf32> -> !one
+  %0 = mpdfg.reduce sum %p along @dst : !one -> !node
+  %q = mpdfg.contract %h [0], %v [0, 1] -> [1] : !row, tensor<25x25xf32> -> !row
+  %t = mpdfg.unary tanh %q : !row -> !row
+  %r = mpdfg.contract %t [0], %u [0, 1] -> [1] : !row, tensor<25x2xf32> -> !one
+  %1 = mpdfg.reduce max %r along @dst : !one -> !node
+  return %0, %1 : !node, !node
 }

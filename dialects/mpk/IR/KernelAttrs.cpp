@@ -74,7 +74,7 @@ using Error = function_ref<InFlightDiagnostic()>;
 LogicalResult verifyElsewhere(StringRef name, Error error) {
   StringRef places = llvm::StringSwitch<StringRef>(name)
                          .Cases({kPlacesAttr, kLaunchAttr}, "a kernel of a function")
-                         .Case(kTileAttr, "mpdfg.contract")
+                         .Cases({kTileAttr, kSweptAttr}, "mpdfg.contract")
                          .Case(kAlternativeAttr, "a function")
                          .Case(kOfOwnerAttr, "mpdfg.element in a sweep")
                          .Default("");
@@ -246,6 +246,8 @@ LogicalResult MPKDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return verifyLaunch(op, value, error);
   if (auto contract = dyn_cast<mpdfg::ContractOp>(op); contract && name == kTileAttr)
     return verifyTile(contract, value, error);
+  if (name == kSweptAttr && isa<mpdfg::ContractOp>(op))
+    return verifyUnit(value, error);
   if (auto function = dyn_cast<FunctionOpInterface>(op); function && name == kAlternativeAttr)
     return verifyAlternative(function, value, error);
   if (name == kOfOwnerAttr && isa<mpdfg::ElementOp>(op) && isa_and_nonnull<SweepOp>(op->getParentOp()))

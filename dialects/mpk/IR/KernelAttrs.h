@@ -27,6 +27,9 @@ inline constexpr llvm::StringLiteral kLaunchAttr = "mpk.launch";
 /// n]`, of `x[m, k] w[k, n] -> [m, n]`, or, where the result is summed over everything, of `x[batch, k] g[batch, n] ->
 /// [batch, k, n]`.
 inline constexpr llvm::StringLiteral kTileAttr = "mpk.tile";
+/// Unit, on a contraction of members with a weight, or an outer product that is summed over everything: so narrow that
+/// it stays among the operations on single rows, in the sweeps that need it.
+inline constexpr llvm::StringLiteral kSweptAttr = "mpk.swept";
 /// On a function that computes what another one does: that one's name. The runtime chooses for each graph.
 inline constexpr llvm::StringLiteral kAlternativeAttr = "mpk.alternative";
 /// Unit, on mpdfg.element where rows are positions: the number of the member's owner, not of the member.

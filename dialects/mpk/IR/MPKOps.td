@@ -32,6 +32,7 @@ def MPK_Dialect : Dialect {
     | `mpk.places` | kernels of a function | an array of `#mpk.place<...>`, one for each result: the memory plan |
     | `mpk.launch` | kernels of a function | i64, not negative: kernels with the same number are next to each other, none reads what another one writes, and they may run at the same time |
     | `mpk.tile` | `mpdfg.contract` | unit: a matrix product that is made for a few members at a time; labels are in the order of `x[batch, k] w[batch, k, n] -> [batch, n]`, of `x[m, k] w[k, n] -> [m, n]`, or, where the result is summed over everything, of `x[batch, k] g[batch, n] -> [batch, k, n]` |
+    | `mpk.swept` | `mpdfg.contract` of a function | unit: a product with a weight, or an outer product that is summed over everything, so narrow that it stays among the operations on a row |
     | `mpk.alternative` | functions | the symbol of a function of the same type: this one computes the same, and the runtime chooses for each graph |
     | `mpk.of_owner` | `mpdfg.element` in a sweep | unit: where rows are positions in an index, the number of the member's owner |
   }];

@@ -44,6 +44,14 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @+1 {{'mpdfg.unary' op attribute 'mpk.swept' is for mpdfg.contract, and found elsewhere}}
+  %0 = mpdfg.unary exp %x {mpk.swept} : tensor<4xf32> -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error @+1 {{'mpdfg.unary' op attribute 'mpk.alternative' is for a function, and found elsewhere}}
   %0 = mpdfg.unary exp %x {mpk.alternative = @f} : tensor<4xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -272,6 +280,16 @@ func.func @f(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>)
 func.func @f(%x: tensor<4xf32>, %w: tensor<4x8xf32>) -> tensor<8xf32> {
   // expected-error @+1 {{'mpdfg.contract' op attribute 'mpk.tile' expected no value, found 4 : i64}}
   %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] {mpk.tile = 4} : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+//===-- Tiles --------------------------------------------------------------===//
+
+func.func @f(%x: tensor<4xf32>, %w: tensor<4x8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'mpdfg.contract' op attribute 'mpk.swept' expected no value, found 4 : i64}}
+  %0 = mpdfg.contract %x [0], %w [0, 1] -> [1] {mpk.swept = 4} : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
 

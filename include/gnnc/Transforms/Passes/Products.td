@@ -120,9 +120,13 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
     Marks contractions of members with a weight (`mpk.tile`) if their results are only used by sums over members. They
     then become part of the sweeps that compute these sums, and a target computes them for a few members at a time.
     The same applies to outer products, of values that would have to be stored, that are summed over everything. Does
-    not apply if the operations of all sweeps that need a product outweigh the bytes of a row per member. With
-    `blocks`, only what a target can do that keeps the rows of a tile in the shared memory of a block: no softmax or
-    log-sum-exp of a product, and rows of at most a few hundred numbers.
+    not apply if the operations of all sweeps that need a product outweigh the bytes of a row per member.
+
+    With `blocks`, for a target that keeps the rows of a tile in the shared memory of a block: rows have at most a few
+    hundred numbers, and no tile knows a softmax or log-sum-exp over all members of an owner. What these take of a
+    product, and what is made of them, is kept (`mpdfg.keep`) if it is narrow, as an attention's scores are. A product
+    that would be made too often, and whose factor is made of other values, is kept too: one sweep in tiles makes it.
+    And products of a few numbers are marked `mpk.swept`: they stay among the operations on single rows.
 
     ```mlir
     func.func @f(%x: !node64, %w: tensor<64x64xf32>) -> !node64 {
