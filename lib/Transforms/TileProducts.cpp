@@ -27,8 +27,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ContractionRoles.h"
+#include "NarrowValues.h"
 #include "Remarks.h"
-#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 
@@ -56,8 +56,6 @@ constexpr int64_t kOperationsForByteInBlock = 48;
 /// What it takes to make a number of a row in a tile again, in operations of products: it is written to shared memory
 /// and read there; a function's takes more.
 constexpr int64_t kOperationsForNumber = 8, kOperationsForFunction = 32;
-/// Values of members that are kept before and behind a softmax: a number for each head.
-constexpr int64_t kWidestKept = 16;
 /// Products by so many numbers, with so few rows or columns, are made with the rest of the row.
 constexpr int64_t kMostSwept = 256, kFewSwept = 4;
 
@@ -66,7 +64,7 @@ constexpr int64_t kMostInBlock = 1024, kMostOuterInBlock = 16384;
 
 class Tiler {
 public:
-  Tiler(func::FuncOp function, bool blocks) : function(function), blocks(blocks) {}
+  Tiler(func::FuncOp function, bool blocks) : function(function), blocks(blocks), members(function) {}
   unsigned run();
 
 private:
@@ -77,25 +75,10 @@ private:
     std::string obstacle;
   };
 
-  void findMemberSpaces();
-  bool isOnMembers(Value value) { return memberSpaces.contains(getResidency(value.getType())); }
-  bool isDynamic(Type type);
-  /// A row of members times a weight that all share. Operands are exchanged so that the weight is the second.
-  bool isRowProduct(ContractOp op);
-  /// The sum that an outer product of rows goes into.
-  ReduceOp findOuterSum(ContractOp op);
   Ends findEnds(Value value);
-  /// What is computed on the value's own space to have it.
-  llvm::SetVector<Operation *> computationOf(Value value);
-  bool isMadeHere(Value value);
   /// Whether a value of members is in memory whatever becomes of the outer sums; asked when all products are decided.
   bool isStored(Value value);
   std::string whyNot(ContractOp op, Ends &ends);
-  bool isKept(Value value) { return value.getDefiningOp() && value.getDefiningOp()->hasAttr(kKeepAttr); }
-  void keep(Operation *op) { op->setAttr(kKeepAttr, UnitAttr::get(op->getContext())); }
-  void keepAroundSoftmaxes();
-  void forgetKept();
-  llvm::SetVector<Operation *> usersOnMembers(Value value);
   int64_t operationsOf(Operation *op);
   bool isNarrow(ContractOp op, bool isOuter);
   void leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled);
@@ -107,75 +90,18 @@ private:
 
   func::FuncOp function;
   bool blocks;
-  DenseSet<Attribute> memberSpaces;
+  MemberProducts members;
   DenseMap<Operation *, Ends> accepted;
-  SmallVector<Value> keptAround; ///< softmaxes
 };
 
 } // namespace
 
-bool Tiler::isDynamic(Type type) {
-  FlatSymbolRefAttr space = getResidency(type);
-  return space && ShapedType::isDynamic(cast<RankedTensorType>(type).getDimSize(0));
-}
-
-/// Spaces whose elements are summed for others, and which nothing is summed for: values on those are stored anyway.
-void Tiler::findMemberSpaces() {
-  DenseSet<Attribute> owners;
-  function.walk([&](Operation *op) {
-    if (isa<ReduceOp>(op) && isDynamic(op->getResult(0).getType())) {
-      memberSpaces.insert(getResidency(op->getOperand(0).getType()));
-      owners.insert(getResidency(op->getResult(0).getType()));
-    }
-  });
-  for (Attribute space : owners)
-    memberSpaces.erase(space);
-}
-
-/// Constants and numbers that count are made in the bodies that need them, where a product in tiles cannot read them.
-static bool isInMemory(Value weight) { return !isa_and_nonnull<ConstantOp, IotaOp>(getViewed(weight).getDefiningOp()); }
-
-bool Tiler::isRowProduct(ContractOp op) {
-  if (!isOnMembers(op.getResult()))
-    return false;
-  if (!getResidency(op.getLhs().getType())) {
-    Value lhs = op.getLhs();
-    SmallVector<int64_t> labels(op.getLhsLabels());
-    op.getLhsMutable().assign(op.getRhs());
-    op.setLhsLabels(op.getRhsLabels());
-    op.getRhsMutable().assign(lhs);
-    op.setRhsLabels(labels);
-  }
-  // What is moved as it is should be multiplied before it moves.
-  if (getResidency(op.getRhs().getType()) || getMove(op.getLhs()) || !isInMemory(op.getRhs()))
-    return false;
-  ContractionRoles roles(op);
-  return !roles.n.empty() && !roles.k.empty() && !roles.onlyOneOperand && (roles.batch.empty() || roles.m.empty());
-}
-
-ReduceOp Tiler::findOuterSum(ContractOp op) {
-  if (!isOnMembers(op.getLhs()) || !isOnMembers(op.getRhs()) || !op->hasOneUse())
-    return {};
-  auto sum = dyn_cast<ReduceOp>(*op->user_begin());
-  ContractionRoles roles(op);
-  // Nothing is summed inside a row, and each operand has axes of its own.
-  if (!sum || sum.getKind() != ReduceKind::Sum || sum.getAlong() != kAllMap || !roles.k.empty() || roles.m.empty() ||
-      roles.n.empty() || roles.onlyOneOperand)
-    return {};
-  return isMadeHere(op.getLhs()) || isMadeHere(op.getRhs()) ? sum : ReduceOp();
-}
-
-/// Whether a value is computed on members rather than read from memory.
-bool Tiler::isMadeHere(Value value) {
-  return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp()) && !isKept(value);
-}
-
 bool Tiler::isStored(Value value) {
-  if (!isMadeHere(value))
+  if (!MemberProducts::isMadeHere(value))
     return true;
   auto isApart = [&](Operation *op) {
     auto contract = dyn_cast<ContractOp>(op);
-    return contract && !accepted.contains(op) && (isRowProduct(contract) || findOuterSum(contract));
+    return contract && !accepted.contains(op) && (members.isRowProduct(contract) || members.findOuterSum(contract));
   };
   return isApart(value.getDefiningOp()) || llvm::any_of(value.getUsers(), [&](Operation *user) {
            return isApart(user) || user->hasTrait<OpTrait::IsTerminator>() || isa<BroadcastOp>(user);
@@ -191,7 +117,7 @@ Tiler::Ends Tiler::findEnds(Value value) {
     Value at = pending.pop_back_val();
     if (!seen.insert(at).second)
       continue;
-    if (isKept(at)) { // A sweep over all members writes it, and others read it.
+    if (MemberProducts::isKept(at)) { // A sweep over all members writes it, and others read it.
       ends.maps.insert(FlatSymbolRefAttr::get(at.getContext(), kAllMap));
       continue;
     }
@@ -199,11 +125,11 @@ Tiler::Ends Tiler::findEnds(Value value) {
       auto contract = dyn_cast<ContractOp>(user);
       if (auto known = accepted.find(user); known != accepted.end()) {
         ends.maps.insert_range(known->second.maps);
-      } else if (contract && (isRowProduct(contract) || findOuterSum(contract))) {
+      } else if (contract && (members.isRowProduct(contract) || members.findOuterSum(contract))) {
         stop("a product that needs it is made apart");
       } else if (auto reduce = dyn_cast<ReduceOp>(user)) {
         bool all = reduce.getAlong() == kAllMap;
-        if (!all && !isDynamic(reduce.getType()))
+        if (!all && !isOnDynamicSpace(reduce.getType()))
           stop("a sum for each element of a small space needs it");
         else if (getFeatureElements(reduce.getType()) > kWidestSum)
           stop("it is summed in rows of more than " + Twine(kWidestSum) + " numbers");
@@ -225,20 +151,6 @@ Tiler::Ends Tiler::findEnds(Value value) {
   return ends;
 }
 
-llvm::SetVector<Operation *> Tiler::computationOf(Value value) {
-  llvm::SetVector<Operation *> found;
-  SmallVector<Value> pending{value};
-  while (!pending.empty()) {
-    Value at = pending.pop_back_val();
-    Operation *op = at.getDefiningOp();
-    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(at) || (at != value && isKept(at)) ||
-        !found.insert(op))
-      continue;
-    llvm::append_range(pending, op->getOperands());
-  }
-  return found;
-}
-
 std::string Tiler::whyNotInBlock(ContractOp op) {
   int64_t numbers = getFeatureElements(op.getLhs().getType()) + getFeatureElements(op.getType());
   int64_t most = kMostInBlock * 32 / op.getType().getElementTypeBitWidth();
@@ -250,7 +162,7 @@ std::string Tiler::whyNotInBlock(ContractOp op) {
   DenseSet<Value> seen;
   while (!pending.empty()) {
     Value at = pending.pop_back_val();
-    if (!seen.insert(at).second || isKept(at))
+    if (!seen.insert(at).second || MemberProducts::isKept(at))
       continue;
     for (Operation *user : at.getUsers()) {
       if (accepted.contains(user) || user->getNumResults() != 1)
@@ -266,7 +178,7 @@ std::string Tiler::whyNotInBlock(ContractOp op) {
         continue;
       }
       for (Value operand : user->getOperands())
-        if (!isKept(operand) && llvm::any_of(computationOf(operand), llvm::IsaPred<NormOp>))
+        if (!MemberProducts::isKept(operand) && llvm::any_of(members.computationOf(operand), llvm::IsaPred<NormOp>))
           return "a softmax over the members weighs it, and they are in the tiles of several blocks";
       pending.push_back(user->getResult(0));
     }
@@ -284,7 +196,7 @@ std::string Tiler::whyNotInBlock(ContractOp outer, ReduceOp sum) {
 
 /// What making a value of a member again takes, in operations.
 int64_t Tiler::operationsOf(Operation *op) {
-  if (auto product = dyn_cast<ContractOp>(op); product && (!blocks || isRowProduct(product)))
+  if (auto product = dyn_cast<ContractOp>(op); product && (!blocks || members.isRowProduct(product)))
     return product.flopsPerRow();
   if (!blocks)
     return 0;
@@ -296,87 +208,6 @@ int64_t Tiler::operationsOf(Operation *op) {
   auto unary = dyn_cast<UnaryOp>(op);
   bool isFunction = unary && !llvm::is_contained(kQuick, unary.getKind());
   return numbers * (isFunction ? kOperationsForFunction : kOperationsForNumber);
-}
-
-/// Keeps what softmaxes take that products are in, and what is made of softmaxes that wider rows are made of.
-void Tiler::keepAroundSoftmaxes() {
-  auto found = [&](Value value) {
-    while (isa_and_nonnull<ReshapeOp>(value.getDefiningOp()))
-      value = value.getDefiningOp()->getOperand(0);
-    if (isMadeHere(value)) {
-      keep(value.getDefiningOp());
-      keptAround.push_back(value);
-    }
-  };
-  auto isNarrowMember = [&](Value value) {
-    return isOnMembers(value) && isMadeHere(value) && getFeatureElements(value.getType()) <= kWidestKept;
-  };
-  function.walk([&](Operation *op) {
-    auto reduce = dyn_cast<ReduceOp>(op);
-    if (!isa<NormOp>(op) && !(reduce && isStatistic(reduce.getKind())))
-      return;
-    Value score = op->getOperand(0);
-    if (isNarrowMember(score) && llvm::any_of(computationOf(score), [&](Operation *made) {
-          auto product = dyn_cast<ContractOp>(made);
-          return product && isRowProduct(product) &&
-                 getFeatureElements(product.getType()) > getFeatureElements(score.getType());
-        }))
-      found(score);
-  });
-  function.walk([&](ContractOp op) {
-    bool isRow = isRowProduct(op), isOuter = !isRow && findOuterSum(op);
-    if (!isRow && !isOuter)
-      return;
-    llvm::SetVector<Operation *> made;
-    for (Value operand : op->getOperands())
-      made.insert_range(computationOf(operand));
-    for (Operation *user : usersOnMembers(op.getResult())) // What weighs the product.
-      made.insert_range(computationOf(user->getResult(0)));
-    DenseSet<Operation *> weighed; // made of softmaxes
-    SmallVector<Operation *> inOrder(made.begin(), made.end());
-    llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-    for (Operation *each : inOrder)
-      if (isa<NormOp>(each) || llvm::any_of(each->getOperands(), [&](Value operand) {
-            return operand.getDefiningOp() && weighed.contains(operand.getDefiningOp());
-          }))
-        weighed.insert(each);
-    for (Operation *each : inOrder)
-      if (weighed.contains(each) && isNarrowMember(each->getResult(0)) &&
-          llvm::any_of(each->getUsers(), [&](Operation *user) {
-            return user == op || (made.contains(user) && getFeatureElements(user->getResult(0).getType()) >
-                                                             getFeatureElements(each->getResult(0).getType()));
-          }))
-        found(each->getResult(0));
-  });
-}
-
-/// What is made of a value on its own space, and of that.
-llvm::SetVector<Operation *> Tiler::usersOnMembers(Value value) {
-  llvm::SetVector<Operation *> found;
-  SmallVector<Value> pending{value};
-  while (!pending.empty()) {
-    Value at = pending.pop_back_val();
-    if (at != value && isKept(at))
-      continue;
-    for (Operation *user : at.getUsers())
-      if (user->getNumResults() == 1 && isOnMembers(user->getResult(0)) && !isa<mpdfg::MovementOpInterface>(user) &&
-          found.insert(user))
-        pending.push_back(user->getResult(0));
-  }
-  return found;
-}
-
-/// Takes back what was kept for products that are no tiles after all.
-void Tiler::forgetKept() {
-  auto isTiledIn = [&](Value value) {
-    return llvm::any_of(computationOf(value), [&](Operation *made) { return accepted.contains(made); });
-  };
-  for (Value value : keptAround) {
-    if (!isTiledIn(value) && llvm::none_of(usersOnMembers(value), [&](Operation *user) {
-          return accepted.contains(user) || isTiledIn(user->getResult(0));
-        }))
-      value.getDefiningOp()->removeAttr(kKeepAttr);
-  }
 }
 
 /// Whether so few numbers are multiplied that a tile would take longer to bring them into its form.
@@ -395,9 +226,9 @@ void Tiler::leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled)
   auto isRearranged = [](Operation *made) { return isa<ConcatOp, SliceOp, TransposeOp>(made); };
   for (auto [op, sum] : tiled) {
     for (Value operand : op->getOperands())
-      factors[op].insert_range(computationOf(operand));
+      factors[op].insert_range(members.computationOf(operand));
     if (!isNarrow(op, bool(sum)) || llvm::any_of(factors[op], isRearranged) ||
-        llvm::any_of(usersOnMembers(op.getResult()), isRearranged))
+        llvm::any_of(members.usersOf(op.getResult()), isRearranged))
       wide.insert(op);
   }
   for (size_t before = 0; before != wide.size();) {
@@ -431,7 +262,7 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
   if (ends.maps.empty())
     return "nothing is summed of it";
   int64_t operations = 0, bytes = getFeatureElements(op.getType()) * op.getType().getElementTypeBitWidth() / 8;
-  for (Operation *made : computationOf(op.getResult())) {
+  for (Operation *made : members.computationOf(op.getResult())) {
     if (isa<NormOp>(made))
       return "it needs a softmax over the members, which is known when all have been seen";
     operations += operationsOf(made);
@@ -441,9 +272,9 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
     std::string reason = "it would be made " + std::to_string(ends.maps.size()) +
                          " times: " + std::to_string(operations) + " operations for each member to save " +
                          std::to_string(bytes) + " bytes";
-    if (!blocks || !isMadeHere(op.getLhs()))
+    if (!blocks || !MemberProducts::isMadeHere(op.getLhs()))
       return reason;
-    keep(op);
+    MemberProducts::keep(op.getResult());
     ends.maps.clear();
     ends.maps.insert(FlatSymbolRefAttr::get(op.getContext(), kAllMap));
     remarkMissed(
@@ -475,8 +306,8 @@ void Tiler::mark(ContractOp op) {
   auto product = ContractOp::create(
       b, loc, getTensorOn(getResidency(type), type.getDimSize(0), features, type.getElementType()), lhs, x, rhs, w, y);
   product->setAttr(mpk::kTileAttr, b.getUnitAttr());
-  if (isKept(op.getResult()))
-    keep(product);
+  if (MemberProducts::isKept(op.getResult()))
+    MemberProducts::keep(product.getResult());
   op.getResult().replaceAllUsesWith(inLabelOrder(b, loc, product.getResult(), y, op.getOutLabels()));
   op.erase();
 }
@@ -503,15 +334,15 @@ void Tiler::markOuter(ContractOp op, ReduceOp sum) {
 }
 
 unsigned Tiler::run() {
-  findMemberSpaces();
+  NarrowValues narrow(function, members);
   if (blocks)
-    keepAroundSoftmaxes();
+    narrow.keepAroundSoftmaxes();
   SmallVector<ContractOp> contractions;
   function.walk([&](ContractOp op) { contractions.push_back(op); });
   SmallVector<std::pair<ContractOp, ReduceOp>> tiled;
   // What needs a product comes after it.
   for (ContractOp op : llvm::reverse(contractions)) {
-    if (ReduceOp sum = findOuterSum(op)) {
+    if (ReduceOp sum = members.findOuterSum(op)) {
       if (std::string reason = blocks ? whyNotInBlock(op, sum) : std::string(); !reason.empty()) {
         remarkMissed(
             op, DEBUG_TYPE, "tile", [] { return "the factors of outer products are stored for all members"; },
@@ -522,7 +353,7 @@ unsigned Tiler::run() {
       tiled.push_back({op, sum});
       continue;
     }
-    if (!isRowProduct(op))
+    if (!members.isRowProduct(op))
       continue;
     Ends ends;
     if (std::string reason = whyNot(op, ends); !reason.empty()) {
@@ -534,7 +365,7 @@ unsigned Tiler::run() {
     accepted[op] = std::move(ends);
     tiled.push_back({op, {}});
   }
-  forgetKept();
+  narrow.forget([&](Operation *op) { return accepted.contains(op); });
   // One that goes may store the factors of another.
   for (size_t before = 0; before != tiled.size();) {
     before = tiled.size();
