@@ -17,8 +17,9 @@ using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
 
-/// Numbers of a value that is kept, at most.
-static constexpr int64_t kWidestKept = 16;
+/// Numbers of a value that is kept, at most: rows that stay in float32 where others are stored in 16 bits
+/// (NarrowStorage).
+static constexpr int64_t kWidestKept = 8;
 
 bool NarrowValues::isNarrow(Value value) const {
   return members.isOnMembers(value) && MemberProducts::isMadeHere(value) &&

@@ -196,15 +196,19 @@ std::string Tiler::whyNotInBlock(ContractOp outer, ReduceOp sum) {
 
 /// What making a value of a member again takes, in operations.
 int64_t Tiler::operationsOf(Operation *op) {
-  if (auto product = dyn_cast<ContractOp>(op); product && (!blocks || members.isRowProduct(product)))
-    return product.flopsPerRow();
-  if (!blocks)
+  auto product = dyn_cast<ContractOp>(op);
+  if (!blocks || (product && members.isRowProduct(product)))
+    return product ? product.flopsPerRow() : 0;
+  if (isa<ReshapeOp, DetachOp>(op))
     return 0;
   int64_t numbers = getFeatureElements(op->getResult(0).getType());
+  if (product)
+    return std::max(product.flopsPerRow(), numbers * kOperationsForNumber);
   if (auto fold = dyn_cast<FoldOp>(op))
     numbers = getFeatureElements(fold.getInput().getType());
-  static constexpr UnaryKind kQuick[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,  UnaryKind::Square,
-                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite};
+  static constexpr UnaryKind kQuick[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,   UnaryKind::Square,
+                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite, UnaryKind::Floor,
+                                         UnaryKind::Ceil, UnaryKind::Round};
   auto unary = dyn_cast<UnaryOp>(op);
   bool isFunction = unary && !llvm::is_contained(kQuick, unary.getKind());
   return numbers * (isFunction ? kOperationsForFunction : kOperationsForNumber);
@@ -220,15 +224,16 @@ bool Tiler::isNarrow(ContractOp op, bool isOuter) {
 
 /// Takes out narrow products that no others are made with.
 void Tiler::leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled) {
-  DenseMap<Operation *, llvm::SetVector<Operation *>> factors;
+  DenseMap<Operation *, llvm::SetVector<Operation *>> inSweep; // what the sweeps that need it compute
   DenseSet<Operation *> wide;
   // Each thread would hold the whole of a row whose axis is cut or joined.
   auto isRearranged = [](Operation *made) { return isa<ConcatOp, SliceOp, TransposeOp>(made); };
   for (auto [op, sum] : tiled) {
+    inSweep[op].insert(op);
     for (Value operand : op->getOperands())
-      factors[op].insert_range(members.computationOf(operand));
-    if (!isNarrow(op, bool(sum)) || llvm::any_of(factors[op], isRearranged) ||
-        llvm::any_of(members.usersOf(op.getResult()), isRearranged))
+      inSweep[op].insert_range(members.computationOf(operand));
+    inSweep[op].insert_range(members.usersOf(op.getResult()));
+    if (!isNarrow(op, bool(sum)) || llvm::any_of(inSweep[op], isRearranged))
       wide.insert(op);
   }
   for (size_t before = 0; before != wide.size();) {
@@ -236,8 +241,7 @@ void Tiler::leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled)
     for (auto [op, sum] : tiled)
       for (auto [other, otherSum] : tiled)
         if (wide.contains(op) != wide.contains(other) &&
-            (factors[op].contains(other) || factors[other].contains(op) ||
-             llvm::any_of(factors[op], [&](Operation *made) { return factors[other].contains(made); })))
+            llvm::any_of(inSweep[op], [&](Operation *made) { return inSweep[other].contains(made); }))
           wide.insert(op), wide.insert(other);
   }
   llvm::erase_if(tiled, [&](std::pair<ContractOp, ReduceOp> entry) {
@@ -245,6 +249,7 @@ void Tiler::leaveNarrow(SmallVectorImpl<std::pair<ContractOp, ReduceOp>> &tiled)
     if (wide.contains(op))
       return false;
     op->setAttr(mpk::kSweptAttr, UnitAttr::get(op.getContext()));
+    accepted.erase(op);
     remarkMissed(
         op, DEBUG_TYPE, "tile", [] { return "the product is made with the rest of its row"; },
         [&] { return "it is of " + std::to_string(op.flopsPerRow()) + " operations"; });
@@ -365,7 +370,6 @@ unsigned Tiler::run() {
     accepted[op] = std::move(ends);
     tiled.push_back({op, {}});
   }
-  narrow.forget([&](Operation *op) { return accepted.contains(op); });
   // One that goes may store the factors of another.
   for (size_t before = 0; before != tiled.size();) {
     before = tiled.size();
@@ -382,6 +386,7 @@ unsigned Tiler::run() {
   }
   if (blocks)
     leaveNarrow(tiled);
+  narrow.forget([&](Operation *op) { return accepted.contains(op); });
   for (auto [op, sum] : tiled) {
     remarkPassed(op, DEBUG_TYPE, "tile", [&] {
       return sum ? "outer products are summed a few members at a time"

@@ -18,7 +18,8 @@
 // is needed from one such step to the next.
 //
 // So nothing is stored for a member. Owners lie in the tile as *segments*: strips of rows are accumulated beside each
-// other, each segment's part of a strip in its first row there; then a segment's parts. A segment that goes on in the
+// other. A segment that is all its owner has and lies in one strip is stored at once; of others a strip has its first
+// and its last part at most, and a segment's parts are added when all strips have theirs. A segment that goes on in the
 // block's next tile waits in shared memory (`carry`); what reaches into another block's range is left in one of the
 // block's two slots, and `finishTiles` merges the slots of an owner in order. Totals are left as one partial sum for
 // each block, which `addTiles` adds in order. Nothing is atomic, and every order is fixed by the graph and the grid.

@@ -81,7 +81,8 @@ void SweepPrinter::constructor() {
   members.close();
 }
 
-/// Whether lanes that share rows would often have no number of them, or hold a part whole that others hold too.
+/// Whether lanes that share rows would often have no number of them if each had one, or hold a part whole that others
+/// hold too.
 bool SweepPrinter::leavesLanesIdle() {
   if (layout.fewer)
     return true;

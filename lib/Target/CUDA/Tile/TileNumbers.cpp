@@ -87,8 +87,10 @@ std::string TileNumbers::elementNumber(ElementOp op) {
 }
 
 /// What is read at the places that are made, and nowhere between.
-void TileNumbers::findVectors(Value value, int64_t width, llvm::SetVector<Value> &found) {
+void TileNumbers::findVectors(Value value, int64_t width, llvm::SetVector<Value> &found, DenseSet<Value> &seen) {
   value = TilePlan::root(value);
+  if (!seen.insert(value).second)
+    return;
   if (getFeatureElements(value.getType()) != width)
     return;
   if (isa<BlockArgument>(value) || plan.rowsBefore(step, value)) {
@@ -100,16 +102,16 @@ void TileNumbers::findVectors(Value value, int64_t width, llvm::SetVector<Value>
   Operation *op = value.getDefiningOp();
   if (auto contract = dyn_cast_or_null<ContractOp>(op)) { // numbers of a row, each times one of its factor
     if (contract.getLhsLabels() == contract.getOutLabels())
-      findVectors(contract.getLhs(), width, found);
+      findVectors(contract.getLhs(), width, found, seen);
     if (contract.getRhsLabels() == contract.getOutLabels())
-      findVectors(contract.getRhs(), width, found);
+      findVectors(contract.getRhs(), width, found, seen);
     return;
   }
   if (!op || !isa<UnaryOp, BinaryOp, SelectOp, IsElementOp, RandomOp>(op))
     return;
   for (Value operand : op->getOperands())
     if (getFeatureShape(operand.getType()) == getFeatureShape(value.getType()))
-      findVectors(operand, width, found);
+      findVectors(operand, width, found, seen);
 }
 
 void TileNumbers::row(unsigned step, Value value, int64_t vector, int64_t lanes) {
@@ -118,8 +120,9 @@ void TileNumbers::row(unsigned step, Value value, int64_t vector, int64_t lanes)
   forget();
   vectors.clear();
   llvm::SetVector<Value> found;
+  DenseSet<Value> seen;
   if (vector > 1)
-    findVectors(value, getFeatureElements(value.getType()), found);
+    findVectors(value, getFeatureElements(value.getType()), found, seen);
   for (Value source : found) {
     std::string name = fresh("a"), width = std::to_string(vector);
     out.line("Real " + Twine(name) + "[" + width + "];");

@@ -49,7 +49,8 @@ private:
   std::optional<std::string> stored(mlir::Value value, const std::string &at) override;
   std::string argument(mlir::BlockArgument value, const std::string &at) override;
   std::string elementNumber(mpdfg::ElementOp op) override;
-  void findVectors(mlir::Value value, int64_t width, llvm::SetVector<mlir::Value> &found);
+  void findVectors(mlir::Value value, int64_t width, llvm::SetVector<mlir::Value> &found,
+                   llvm::DenseSet<mlir::Value> &seen);
 
   mpk::SweepOp sweep;
   const TilePlan &plan;

@@ -159,16 +159,29 @@ bool TilePlan::joinsSum(int number) const {
 /// Whether each of several numbers would compute the value's number anew: the mean of a norm, for the row's features.
 bool TilePlan::isRepeated(Value value) const {
   int64_t numbers = getFeatureElements(value.getType());
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (user->getNumResults() != 1 || isa<mpk::AccumulateOp>(user))
-      return false;
-    int64_t after = getFeatureElements(user->getResult(0).getType());
-    return after > numbers || (after == numbers && isRepeated(user->getResult(0)));
-  });
+  SmallVector<Value> pending{value};
+  DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value at = pending.pop_back_val();
+    if (!seen.insert(at).second)
+      continue;
+    for (Operation *user : at.getUsers()) {
+      if (user->getNumResults() != 1 || isa<mpk::AccumulateOp>(user))
+        continue;
+      int64_t after = getFeatureElements(user->getResult(0).getType());
+      if (after > numbers)
+        return true;
+      if (after == numbers)
+        pending.push_back(user->getResult(0));
+    }
+  }
+  return false;
 }
 
 /// How many numbers at most are made of one of the value's.
-int64_t TilePlan::timesRepeated(Value value) const {
+int64_t TilePlan::timesRepeated(Value value) {
+  if (auto it = repeated.find(value); it != repeated.end())
+    return it->second;
   int64_t numbers = getFeatureElements(value.getType()), most = 1;
   for (Operation *user : value.getUsers()) {
     if (user->getNumResults() != 1 || !isa<UnaryOp, BinaryOp, SelectOp, ReshapeOp>(user))
@@ -177,6 +190,7 @@ int64_t TilePlan::timesRepeated(Value value) const {
     int64_t after = getFeatureElements(result.getType());
     most = std::max(most, after == numbers ? timesRepeated(result) : after / numbers);
   }
+  repeated[value] = most;
   return most;
 }
 
@@ -331,8 +345,11 @@ void TilePlan::delaySums() {
   DenseSet<Value> made;
   auto isReady = [&](const TileStep &step) {
     SmallVector<Value> pending{step.value};
+    DenseSet<Value> seen;
     while (!pending.empty()) {
       Value value = root(pending.pop_back_val());
+      if (!seen.insert(value).second)
+        continue;
       if (rows.contains(value)) {
         if (!made.contains(value))
           return false;
@@ -416,8 +433,11 @@ bool TilePlan::allocate(int64_t count) {
       llvm::append_range(pending, step.contract->getOperands());
     else
       pending.push_back(step.value);
+    DenseSet<Value> seen;
     while (!pending.empty()) {
       Value value = root(pending.pop_back_val());
+      if (!seen.insert(value).second)
+        continue;
       if (auto it = rows.find(value); it != rows.end() && it->second.first < number) {
         int last = number;
         while (joinsSum(last + 1))

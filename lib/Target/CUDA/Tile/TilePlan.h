@@ -86,7 +86,7 @@ private:
   void findSteps();
   void delaySums();
   bool isRepeated(mlir::Value value) const;
-  int64_t timesRepeated(mlir::Value value) const;
+  int64_t timesRepeated(mlir::Value value);
   bool foldsOnce(mlir::Operation *op) const;
   void makeRows(mlir::Value value);
   bool isNarrow() const;
@@ -100,6 +100,7 @@ private:
   llvm::DenseMap<mlir::Value, mpk::Level> levels;
   mpk::Level tileLevel;
   llvm::MapVector<mlir::Value, TileRows> rows;
+  llvm::DenseMap<mlir::Value, int64_t> repeated; ///< timesRepeated
   bool possible = true, joinsSums = true;
   int64_t numArrays = 0, elementBytes = 4;
   int64_t held = 0; ///< numbers of outer sums that a thread keeps
