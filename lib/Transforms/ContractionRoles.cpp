@@ -35,6 +35,15 @@ int64_t ContractionRoles::sizeOf(ArrayRef<int64_t> labels) const {
   return count;
 }
 
+void gnnc::exchangeOperands(ContractOp op) {
+  Value lhs = op.getLhs();
+  SmallVector<int64_t> labels(op.getLhsLabels());
+  op.getLhsMutable().assign(op.getRhs());
+  op.setLhsLabels(op.getRhsLabels());
+  op.getRhsMutable().assign(lhs);
+  op.setRhsLabels(labels);
+}
+
 Value gnnc::inLabelOrder(OpBuilder &b, Location loc, Value value, ArrayRef<int64_t> labels, ArrayRef<int64_t> wanted) {
   if (labels == wanted)
     return value;

@@ -34,6 +34,9 @@ private:
   llvm::SmallDenseMap<int64_t, int64_t> sizes;
 };
 
+/// Makes the left operand the right one and the right one the left.
+void exchangeOperands(mpdfg::ContractOp op);
+
 /// `value` with its features in the order of `wanted`, which permutes `labels`.
 mlir::Value inLabelOrder(mlir::OpBuilder &b, mlir::Location loc, mlir::Value value, llvm::ArrayRef<int64_t> labels,
                          llvm::ArrayRef<int64_t> wanted);

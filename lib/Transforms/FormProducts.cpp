@@ -61,7 +61,7 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
     if (!isWeight(op.getRhs(), op.getLhs())) {
       if (!isWeight(op.getLhs(), op.getRhs()))
         return decline(whyNoWeight(op));
-      swap(op);
+      exchangeOperands(op);
     }
     ContractionRoles roles(op);
     if (roles.n.empty())
@@ -96,15 +96,6 @@ struct FormProducts : public gnnc::impl::FormProductsBase<FormProducts> {
       if (auto move = getMove(operand); move && comesFromStaticSpace(move))
         return ("the weight comes along @" + move.getAlong() + ", which is partial").str();
     return "both operands differ from row to row";
-  }
-
-  void swap(ContractOp op) {
-    Value lhs = op.getLhs();
-    SmallVector<int64_t> labels(op.getLhsLabels());
-    op.getLhsMutable().assign(op.getRhs());
-    op.setLhsLabels(op.getRhsLabels());
-    op.getRhsMutable().assign(lhs);
-    op.setRhsLabels(labels);
   }
 
   void remarkHoist(ContractOp op, BroadcastOp move, bool hoisted, FlatSymbolRefAttr group) {

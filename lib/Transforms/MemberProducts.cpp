@@ -73,14 +73,8 @@ static bool isInMemory(Value weight) { return !isa_and_nonnull<ConstantOp, IotaO
 bool MemberProducts::isRowProduct(ContractOp op) const {
   if (!isOnMembers(op.getResult()))
     return false;
-  if (!getResidency(op.getLhs().getType())) {
-    Value lhs = op.getLhs();
-    SmallVector<int64_t> labels(op.getLhsLabels());
-    op.getLhsMutable().assign(op.getRhs());
-    op.setLhsLabels(op.getRhsLabels());
-    op.getRhsMutable().assign(lhs);
-    op.setRhsLabels(labels);
-  }
+  if (!getResidency(op.getLhs().getType()))
+    exchangeOperands(op);
   // What is moved as it is should be multiplied before it moves.
   if (getResidency(op.getRhs().getType()) || getMove(op.getLhs()) || !isInMemory(op.getRhs()))
     return false;

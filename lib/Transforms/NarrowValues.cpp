@@ -11,11 +11,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "NarrowValues.h"
+#include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 
 using namespace mlir;
 using namespace gnnc;
 using namespace gnnc::mpdfg;
+
+#define DEBUG_TYPE "tile-products"
 
 /// Numbers of a value that is kept, at most: rows that stay in float32 where others are stored in 16 bits
 /// (NarrowStorage).
@@ -82,5 +85,10 @@ void NarrowValues::forget(function_ref<bool(Operation *)> isTile) {
           return isTile(user) || isTiledIn(user->getResult(0));
         }))
       value.getDefiningOp()->removeAttr(kKeepAttr);
+    else
+      remarkPassed(value.getDefiningOp(), DEBUG_TYPE, "keep", [&] {
+        return "a row of " + std::to_string(getFeatureElements(value.getType())) +
+               " is kept for each member, before or after a softmax over the members that no tile knows";
+      });
   }
 }

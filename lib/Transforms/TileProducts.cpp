@@ -206,11 +206,8 @@ int64_t Tiler::operationsOf(Operation *op) {
     return std::max(product.flopsPerRow(), numbers * kOperationsForNumber);
   if (auto fold = dyn_cast<FoldOp>(op))
     numbers = getFeatureElements(fold.getInput().getType());
-  static constexpr UnaryKind kQuick[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,   UnaryKind::Square,
-                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite, UnaryKind::Floor,
-                                         UnaryKind::Ceil, UnaryKind::Round};
   auto unary = dyn_cast<UnaryOp>(op);
-  bool isFunction = unary && !llvm::is_contained(kQuick, unary.getKind());
+  bool isFunction = unary && unary.flopsPerRow() > 2 * numbers;
   return numbers * (isFunction ? kOperationsForFunction : kOperationsForNumber);
 }
 

@@ -183,6 +183,7 @@ mpdfg.map @dst root from @edge to @node
 // CHECK: %[[SCORE:.*]] = mpdfg.fold sum {{.*}} {mpdfg.keep}
 // CHECK: %[[WEIGHT:.*]] = mpdfg.norm %[[SCORE]] along @dst {mpdfg.keep}
 // CHECK: mpdfg.contract {{.*}} [0], %arg2 [0, 1] -> [1] {mpk.tile}
+// REMARK: Function=scores | Remark="a row of 1 is kept for each member, before or after a softmax over the members that no tile knows"
 // ANY-LABEL: func @scores
 // ANY-NOT: mpdfg.keep
 // ANY-COUNT-2: mpk.tile

@@ -198,11 +198,10 @@ int64_t TilePlan::timesRepeated(Value value) {
 static bool isCostly(Operation *op) {
   if (auto binary = dyn_cast<BinaryOp>(op))
     return binary.getKind() == BinaryKind::Div || binary.getKind() == BinaryKind::Pow;
-  static constexpr UnaryKind kCheap[] = {UnaryKind::Neg,  UnaryKind::Abs,       UnaryKind::Sign,   UnaryKind::Square,
-                                         UnaryKind::Relu, UnaryKind::LeakyRelu, UnaryKind::Finite, UnaryKind::Floor,
-                                         UnaryKind::Ceil, UnaryKind::Round};
   auto unary = dyn_cast<UnaryOp>(op);
-  return unary && !llvm::is_contained(kCheap, unary.getKind());
+  static constexpr UnaryKind kRoots[] = {UnaryKind::Sqrt, UnaryKind::Rsqrt, UnaryKind::Recip};
+  return unary &&
+         (llvm::is_contained(kRoots, unary.getKind()) || unary.flopsPerRow() > 2 * getFeatureElements(unary.getType()));
 }
 
 /// Whether a fold reads each number of its operand once, and the operand is quickly made of rows that are there: the
