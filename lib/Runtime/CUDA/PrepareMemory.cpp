@@ -150,13 +150,13 @@ void GraphBuilder::fetchReport() {
   if (isPageOfDevice) {
     int64_t number = *told + 1;
     launch(Tell, 1, report, int64_t(sizeof(Report) / sizeof(int64_t)), page, number, told);
-    numWaits += !status;
     for (int i = 0; i < kLooks && !status && !isPageNew; ++i) {
 #ifdef __x86_64__
       __builtin_ia32_pause();
 #endif
       isPageNew = __atomic_load_n(told, __ATOMIC_ACQUIRE) == number;
     }
+    numWaits += isPageNew; // else it is the fetch that waits
   }
   if (!isPageNew)
     fetch(page, report, sizeof(Report));
