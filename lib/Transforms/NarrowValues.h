@@ -19,16 +19,21 @@ public:
 
   /// Keeps what softmaxes take that products are in, and what is made of softmaxes that wider rows are made of.
   void keepAroundSoftmaxes();
+  /// Keeps what several walks over members, one after the other, would make again of products that are wider.
+  /// `operationsOf`: what an operation takes for a member.
+  void keepForWalks(llvm::function_ref<int64_t(mlir::Operation *)> operationsOf);
   /// Takes back what was kept for products that are no tiles after all.
   void forget(llvm::function_ref<bool(mlir::Operation *)> isTile);
 
 private:
-  void keep(mlir::Value value);
+  void keep(mlir::Value value, std::string reason);
   bool isNarrow(mlir::Value value) const;
+  bool isMadeOfWider(mlir::Value value, int64_t times) const;
+  int64_t walksFor(mlir::Value value) const;
 
   mlir::func::FuncOp function;
   const MemberProducts &members;
-  llvm::SmallVector<mlir::Value> kept;
+  llvm::SmallVector<std::pair<mlir::Value, std::string>> kept; ///< with the reason
 };
 
 } // namespace gnnc

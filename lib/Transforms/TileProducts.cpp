@@ -339,6 +339,7 @@ unsigned Tiler::run() {
   NarrowValues narrow(function, members);
   if (blocks)
     narrow.keepAroundSoftmaxes();
+  narrow.keepForWalks([&](Operation *op) { return operationsOf(op); });
   SmallVector<ContractOp> contractions;
   function.walk([&](ContractOp op) { contractions.push_back(op); });
   SmallVector<std::pair<ContractOp, ReduceOp>> tiled;

@@ -120,7 +120,9 @@ def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
     Marks contractions of members with a weight (`mpk.tile`) if their results are only used by sums over members. They
     then become part of the sweeps that compute these sums, and a target computes them for a few members at a time.
     The same applies to outer products, of values that would have to be stored, that are summed over everything. Does
-    not apply if the operations of all sweeps that need a product outweigh the bytes of a row per member.
+    not apply if the operations of all sweeps that need a product outweigh the bytes of a row per member. Narrow values
+    that are made of wide products are kept (`mpdfg.keep`) if reductions that need one another, such as a deviation's,
+    would make them in several walks, and one walk that only makes them costs less.
 
     With `blocks`, for a target that keeps the rows of a tile in the shared memory of a block: rows have at most a few
     hundred numbers, and no tile knows a softmax or log-sum-exp over all members of an owner. What these take of a
