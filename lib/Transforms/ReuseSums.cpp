@@ -17,7 +17,10 @@
 //
 // The pattern is reduce(mul(p, reshape*(fold_sum(mul(broadcast(g), v))))) where reduce(mul(reshape*(p), v)) exists
 // along the same map. p may be a product itself (weights of which some are dropped): its factors are compared, in
-// whatever order they are multiplied, which changes the last bits.
+// whatever order they are multiplied, which changes the last bits. Either inner product may be a contraction, of
+// features that each member gives to all heads: contract(broadcast(g), v), where reduce(contract(p, v)) exists. In
+// place of one inner product there may be the sum of several, each with a sum of its own, as in an attention over rows
+// and features of edges: <g, O> + <g W, B> = <g, O + B W>, one inner product where that is what the layer gives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,31 +80,86 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     }
   }
 
+  /// An inner product of what an owner has and a row of a member, which a sum is known of.
+  struct Term {
+    Value inner;       ///< a fold or a contraction
+    BroadcastOp owner; ///< what moves the owner's factor to the members
+    Value factor;      ///< the same where it is multiplied
+    ReduceOp known;
+    Value sum; ///< of which the inner product is taken: that of `known`, or more
+  };
+
+  /// What is added up in a value, changes of shape left aside.
+  static void findTerms(Value value, SmallVectorImpl<Value> &terms) {
+    value = skipReshapes(value);
+    auto sum = value.getDefiningOp<BinaryOp>();
+    if (!sum || sum.getKind() != BinaryKind::Add || sum.getLhs().getType() != sum.getType() ||
+        sum.getRhs().getType() != sum.getType()) {
+      terms.push_back(value);
+      return;
+    }
+    findTerms(sum.getLhs(), terms);
+    findTerms(sum.getRhs(), terms);
+  }
+
   bool rewrite(ReduceOp sum) {
     SmallVector<Value> factors;
     findFactors(sum.getInput(), factors);
     for (Value factor : factors) {
-      auto fold = factor.getDefiningOp<FoldOp>();
-      auto inner = fold && fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
-      if (!inner || inner.getKind() != BinaryKind::Mul || factors.size() < 2)
+      SmallVector<Value> values;
+      findTerms(factor, values);
+      if (factors.size() < 2)
         continue;
       SmallVector<Value> weights(factors);
       weights.erase(llvm::find(weights, factor));
-      for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}}) {
-        if (!moveAlong(g, sum.getAlongAttr()) || g.getType() != v.getType())
-          continue;
-        if (ReduceOp known = findSum(weights, v, getFeatureShape(fold.getType()), sum.getAlongAttr())) {
-          remarkPassed(sum, DEBUG_TYPE, "reuse",
-                       [&] { return ("sum along @" + sum.getAlong() + " follows from an earlier one").str(); });
-          replace(sum, moveAlong(g, sum.getAlongAttr()), g, fold, known);
-          return true;
-        }
-        remarkMissed(
-            sum, DEBUG_TYPE, "reuse", [&] { return ("sum along @" + sum.getAlong() + " is made by itself").str(); },
-            [] { return "the sum that would be left does not exist, and is wider"; });
+      SmallVector<Term> terms;
+      bool isInner = true;
+      for (Value value : values) {
+        std::optional<Term> term = findTerm(value, weights, sum.getAlongAttr());
+        isInner &= term.has_value();
+        if (term && term->known)
+          terms.push_back(*term);
       }
+      if (!isInner)
+        continue;
+      if (terms.size() == values.size()) {
+        remarkPassed(sum, DEBUG_TYPE, "reuse", [&] {
+          return ("sum along @" + sum.getAlong() + " follows from " +
+                  (terms.size() == 1 ? "an earlier one" : std::to_string(terms.size()) + " earlier ones"))
+              .str();
+        });
+        replace(sum, terms);
+        return true;
+      }
+      remarkMissed(
+          sum, DEBUG_TYPE, "reuse", [&] { return ("sum along @" + sum.getAlong() + " is made by itself").str(); },
+          [] { return "the sum that would be left does not exist, and is wider"; });
     }
     return false;
+  }
+
+  /// Nothing where the value is no inner product of an owner's factor and another; `known` is null where there is no
+  /// sum of that.
+  std::optional<Term> findTerm(Value value, ArrayRef<Value> weights, FlatSymbolRefAttr along) {
+    std::optional<Term> found;
+    auto consider = [&](Value g, Value v, function_ref<ReduceOp()> findKnown) {
+      BroadcastOp move = moveAlong(g, along);
+      if (!move || (found && found->known))
+        return;
+      ReduceOp known = findKnown();
+      found = Term{value, move, g, known, known ? known.getResult() : Value()};
+    };
+    if (auto fold = value.getDefiningOp<FoldOp>()) {
+      auto inner = fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
+      if (inner && inner.getKind() == BinaryKind::Mul && inner.getLhs().getType() == inner.getRhs().getType())
+        for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}})
+          consider(g, v, [&, v = v] { return findSum(weights, v, getFeatureShape(fold.getType()), along); });
+    }
+    if (auto contract = value.getDefiningOp<ContractOp>())
+      for (bool left : {true, false})
+        consider(left ? contract.getLhs() : contract.getRhs(), left ? contract.getRhs() : contract.getLhs(),
+                 [&, left = left] { return findSum(weights, contract, left, along); });
+    return found;
   }
 
   /// An earlier sum along the map of the product of `weights`, with features `aligned`, times `v`.
@@ -122,19 +180,179 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     return {};
   }
 
-  static void replace(ReduceOp sum, BroadcastOp move, Value g, FoldOp fold, ReduceOp known) {
+  /// An earlier sum of what `weights`, one value, give of the factor of a contraction that is not the owner's: a
+  /// contraction over nothing, in which the weight's axes meet those of the inner products.
+  ReduceOp findSum(ArrayRef<Value> weights, ContractOp inner, bool ownerIsLeft, FlatSymbolRefAttr along) {
+    Value v = ownerIsLeft ? inner.getRhs() : inner.getLhs();
+    for (ReduceOp sum : sums) {
+      auto outer = sum.getInput().getDefiningOp<ContractOp>();
+      if (weights.size() != 1 || sum.getAlongAttr() != along || !outer ||
+          getFeatureShape(weights[0].getType()) != getFeatureShape(inner.getType()))
+        continue;
+      for (bool left : {true, false})
+        if ((left ? outer.getRhs() : outer.getLhs()) == v && (left ? outer.getLhs() : outer.getRhs()) == weights[0] &&
+            findLabels(inner, ownerIsLeft, outer, left))
+          return sum;
+    }
+    return {};
+  }
+
+  /// The labels that the axes of an outer product have in an inner one: the weight's are those of its result, in order,
+  /// and each axis of what both multiply is the same axis. Nothing where axes meet otherwise.
+  static std::optional<SmallVector<int64_t>> findLabels(ContractOp inner, bool ownerIsLeft, ContractOp outer,
+                                                        bool weightIsLeft) {
+    ArrayRef<int64_t> owner = ownerIsLeft ? inner.getLhsLabels() : inner.getRhsLabels();
+    ArrayRef<int64_t> given = ownerIsLeft ? inner.getRhsLabels() : inner.getLhsLabels();
+    ArrayRef<int64_t> weight = weightIsLeft ? outer.getLhsLabels() : outer.getRhsLabels();
+    ArrayRef<int64_t> same = weightIsLeft ? outer.getRhsLabels() : outer.getLhsLabels();
+    ArrayRef<int64_t> result = inner.getOutLabels();
+    if (weight.size() != result.size())
+      return std::nullopt;
+    DenseMap<int64_t, int64_t> names; // of the outer product's labels
+    for (auto [from, to] : llvm::concat<const std::pair<int64_t, int64_t>>(pairs(weight, result), pairs(same, given)))
+      if (auto [it, fresh] = names.try_emplace(from, to); !fresh && it->second != to)
+        return std::nullopt;
+    DenseSet<int64_t> seen;
+    for (auto [from, to] : names)
+      if (!seen.insert(to).second)
+        return std::nullopt;
+    SmallVector<int64_t> labels;
+    for (int64_t label : outer.getOutLabels())
+      labels.push_back(names.lookup(label));
+    // Nothing is summed over in the outer product, and what the inner one sums over both of its factors have.
+    auto isIn = [](ArrayRef<int64_t> list, int64_t label) { return llvm::is_contained(list, label); };
+    bool sound = labels.size() == names.size();
+    for (int64_t label : owner)
+      sound &= seen.contains(label);
+    for (int64_t label : given)
+      sound &= isIn(owner, label) || isIn(result, label);
+    return sound ? std::optional(labels) : std::nullopt;
+  }
+
+  static SmallVector<std::pair<int64_t, int64_t>> pairs(ArrayRef<int64_t> from, ArrayRef<int64_t> to) {
+    return llvm::to_vector(llvm::map_range(llvm::zip_equal(from, to), [](auto pair) {
+      return std::pair<int64_t, int64_t>(std::get<0>(pair), std::get<1>(pair));
+    }));
+  }
+
+  /// The labels that the axes of the known sum have in a contraction.
+  static SmallVector<int64_t> labelsOfKnown(Term term) {
+    auto inner = term.inner.getDefiningOp<ContractOp>(), outer = term.known.getInput().getDefiningOp<ContractOp>();
+    bool ownerIsLeft = inner.getLhs() == term.factor;
+    Value v = ownerIsLeft ? inner.getRhs() : inner.getLhs();
+    for (bool left : {true, false})
+      if ((left ? outer.getRhs() : outer.getLhs()) == v)
+        if (auto labels = findLabels(inner, ownerIsLeft, outer, left))
+          return *labels;
+    llvm_unreachable("the sum was found by its labels");
+  }
+
+  static Value remake(Rules &r, Term term) {
+    Value owner = r.reshape(term.owner.getInput(), getFeatureShape(term.factor.getType()));
+    if (auto fold = term.inner.getDefiningOp<FoldOp>())
+      return r.fold(ReduceKind::Sum, r.mul(owner, term.sum), fold.getAxes());
+    auto inner = term.inner.getDefiningOp<ContractOp>();
+    Type type = Rules::withFeatures(owner.getType(), getFeatureShape(inner.getType()));
+    return ContractOp::create(r.b, r.loc, type, owner,
+                              inner.getLhs() == term.factor ? inner.getLhsLabels() : inner.getRhsLabels(), term.sum,
+                              labelsOfKnown(term), inner.getOutLabels());
+  }
+
+  /// s W, if it exists, for a contraction's term <g W, s> beside a fold's <g, O>, with the axes of O.
+  static Value findProduct(Term one, Term other, Operation *before) {
+    auto fold = one.inner.getDefiningOp<FoldOp>();
+    auto inner = other.inner.getDefiningOp<ContractOp>();
+    auto made = other.owner.getInput().getDefiningOp<ContractOp>();
+    Value g = one.owner.getInput();
+    if (!fold || !inner || !made || g.getType() != one.sum.getType() ||
+        getFeatureShape(made.getType()) != getFeatureShape(other.factor.getType()))
+      return {};
+    bool isLeft = made.getLhs() == g;
+    Value weight = isLeft ? made.getRhs() : made.getLhs();
+    if ((!isLeft && made.getRhs() != g) || getResidency(weight.getType()))
+      return {};
+    // Labels as they are in the inner product; those that g W is summed over are below 0.
+    ArrayRef<int64_t> owner = inner.getLhs() == other.factor ? inner.getLhsLabels() : inner.getRhsLabels();
+    DenseMap<int64_t, int64_t> names;
+    for (auto [from, to] : pairs(made.getOutLabels(), owner))
+      names[from] = to;
+    auto named = [&](ArrayRef<int64_t> labels) {
+      return llvm::map_to_vector(labels, [&](int64_t label) {
+        auto it = names.find(label);
+        return it == names.end() ? -1 - label : it->second;
+      });
+    };
+    SmallVector<int64_t> axes = named(isLeft ? made.getLhsLabels() : made.getRhsLabels());
+    SmallVector<int64_t> ofWeight = named(isLeft ? made.getRhsLabels() : made.getLhsLabels());
+    SmallVector<int64_t> folded;
+    for (auto [axis, label] : llvm::enumerate(axes))
+      if (!llvm::is_contained(inner.getOutLabels(), label))
+        folded.push_back(axis);
+    if (ArrayRef(folded) != fold.getAxes() || axes.size() != folded.size() + inner.getOutLabels().size())
+      return {};
+    for (Operation *user : other.sum.getUsers()) {
+      auto product = dyn_cast<ContractOp>(user);
+      if (!product || !product->isBeforeInBlock(before) || product.getType() != one.sum.getType())
+        continue;
+      bool left = product.getLhs() == other.sum;
+      if ((left ? product.getRhs() : product.getLhs()) != weight)
+        continue;
+      // Each label of the product stands for one of the others.
+      DenseMap<int64_t, int64_t> stands;
+      DenseSet<int64_t> taken;
+      bool sound = true;
+      auto meet = [&](ArrayRef<int64_t> labels, ArrayRef<int64_t> to) {
+        for (auto [from, name] : pairs(labels, to))
+          if (auto [it, fresh] = stands.try_emplace(from, name); fresh)
+            sound &= taken.insert(name).second;
+          else
+            sound &= it->second == name;
+      };
+      meet(left ? product.getLhsLabels() : product.getRhsLabels(), labelsOfKnown(other));
+      meet(left ? product.getRhsLabels() : product.getLhsLabels(), ofWeight);
+      if (sound && axes == llvm::map_to_vector(product.getOutLabels(), [&](int64_t label) { return stands[label]; }))
+        return product.getResult();
+    }
+    return {};
+  }
+
+  /// Takes a contraction's term into a fold's where the sum of both is at hand.
+  static void merge(SmallVectorImpl<Term> &terms, Operation *before) {
+    for (Term &one : terms)
+      for (Term &other : terms) {
+        Value product = one.sum && other.sum && &one != &other ? findProduct(one, other, before) : Value();
+        if (!product)
+          continue;
+        for (Operation *user : product.getUsers())
+          if (auto add = dyn_cast<BinaryOp>(user);
+              add && add.getKind() == BinaryKind::Add && add->isBeforeInBlock(before) &&
+              (add.getLhs() == one.sum || add.getRhs() == one.sum) && add.getType() == one.sum.getType()) {
+            one.sum = add.getResult();
+            other.sum = {};
+            break;
+          }
+      }
+    llvm::erase_if(terms, [](const Term &term) { return !term.sum; });
+  }
+
+  static void replace(ReduceOp sum, SmallVector<Term> terms) {
     OpBuilder b(sum);
     Rules r(b, sum.getLoc());
-    Value owner = r.reshape(move.getInput(), getFeatureShape(g.getType()));
-    Value inner = r.fold(ReduceKind::Sum, r.mul(owner, known.getResult()), fold.getAxes());
-    inner = r.reshape(inner, getFeatureShape(sum.getType()));
-    // The sum over no members is 0, and an infinite g times 0 is not.
-    if (!isFiniteWithoutMembers(move.getInput(), sum.getAlongAttr())) {
-      Value count = DegreeOp::create(b, r.loc, Rules::withFeatures(inner.getType(), {}), sum.getAlongAttr());
-      count = r.reshape(count, SmallVector<int64_t>(getFeatureShape(inner.getType()).size(), 1));
-      inner = r.select(count, inner, r.number(0, inner));
+    Value all;
+    bool isFinite = llvm::all_of(
+        terms, [&](Term term) { return isFiniteWithoutMembers(term.owner.getInput(), sum.getAlongAttr()); });
+    merge(terms, sum);
+    for (Term term : terms) {
+      Value one = r.reshape(remake(r, term), getFeatureShape(sum.getType()));
+      all = all ? r.add(all, one) : one;
     }
-    sum.replaceAllUsesWith(inner);
+    // The sum over no members is 0, and an infinite g times 0 is not.
+    if (!isFinite) {
+      Value count = DegreeOp::create(b, r.loc, Rules::withFeatures(all.getType(), {}), sum.getAlongAttr());
+      count = r.reshape(count, SmallVector<int64_t>(getFeatureShape(all.getType()).size(), 1));
+      all = r.select(count, all, r.number(0, all));
+    }
+    sum.replaceAllUsesWith(all);
     sum.erase();
   }
 

@@ -69,8 +69,10 @@ def ReuseSums : Pass<"reuse-sums", "::mlir::ModuleOp"> {
   let summary = "Reuse a sum that exists by taking factors of the owner out of another one (R6)";
   let description = [{
     The sum over members of p <g, v>, where g belongs to the owner, is <g, O> if O = sum of p v has been computed
-    already. In the backward pass of an attention layer this saves one walk over the neighbours. Does not apply if
-    that sum does not exist: it would be wider than the one that it replaces.
+    already. In the backward pass of an attention layer this saves one walk over the neighbours. In place of <g, v>
+    there may be several inner products that are added up, and contractions with features that all heads share, as in
+    an attention with edge features. Does not apply if one of the sums does not exist: it would be wider than the one
+    that it replaces.
 
     Example: test/Transforms/reuse-sums.mlir
   }];
