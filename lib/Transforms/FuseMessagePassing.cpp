@@ -110,9 +110,10 @@ Value SweepWriter::emit(Value value, FlatSymbolRefAttr member) {
   } else if (!op || isView(op) || mpk::isFormed(op) || grouping.isAtHand(op)) {
     result = leaf(value, direct(value, member));
   } else if (grouping.isAnchor(op)) {
-    // Made by this very sweep: a reduction seen by its owner, the softmax seen by its member, or an owner's value.
+    // Made by this very sweep: a reduction seen by its owner, a softmax or result seen by its member, or an owner's
+    // value.
     bool here = grouping.getGroupOf(op) == std::optional<unsigned>(number) &&
-                (isa<NormOp>(op) ? member == group.along : !member);
+                (isa<NormOp>(op) || group.memberResults.contains(op) ? member == group.along : !member);
     result = here ? compute(op, member) : leaf(value, direct(value, member));
   } else if (Value again = isa<NormOp>(op) ? grouping.getRecomputed(op) : Value();
              again && (getMemberMap(op) != member || grouping.readsStatistics(op, number))) {
@@ -187,7 +188,9 @@ mpk::SweepOp SweepWriter::write(ArrayRef<Operation *> results) {
   SmallVector<Type> types;
   SmallVector<Location> locations;
   for (Operation *anchor : results) {
-    FlatSymbolRefAttr member = isa<NormOp>(anchor) ? getMemberMap(anchor) : FlatSymbolRefAttr();
+    FlatSymbolRefAttr member = group.memberResults.contains(anchor) ? group.along
+                               : isa<NormOp>(anchor)                ? getMemberMap(anchor)
+                                                                    : FlatSymbolRefAttr();
     Value value = anchor->getResult(0);
     yielded.push_back(emit(value, member));
     types.push_back(value.getType());

@@ -78,6 +78,8 @@ Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees, int64_t m
   for (Operation &op : function.getBody().front())
     if (mpk::isFormed(&op) || anchors.contains(&op))
       place(&op, fuse);
+  if (fuse)
+    joinMembers();
 }
 
 bool Grouping::reaches(unsigned from, unsigned to) const {
@@ -93,7 +95,7 @@ bool Grouping::reaches(unsigned from, unsigned to) const {
   return false;
 }
 
-Grouping::Needs Grouping::findNeeds(Operation *op) const {
+Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) const {
   Needs needs;
   needs.late = late.contains(op);
   auto read = [&](Value value, Obstacle obstacle) {
@@ -159,7 +161,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op) const {
   if (BroadcastOp move = getMove(op->getResult(0)))
     read(move.getInput(), Obstacle::Gathered);
   else
-    walk.operands(op, {});
+    walk.operands(op, member);
   return needs;
 }
 
@@ -247,6 +249,26 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
   return statements > mostStatements ? Obstacle::TooLong : Obstacle::None;
 }
 
+/// Makes an anchor a result of an earlier sweep.
+void Grouping::join(Operation *op, const Needs &needs, unsigned candidate) {
+  Group &group = groups[candidate];
+  // A reader of the group through a map must not become part of it by way of an anchor that is already there.
+  if (!group.along)
+    group.along = needs.along;
+  group.anchors.insert(op);
+  group.reads.insert_range(needs.reads);
+  group.statements += statementsOf(op);
+  for (auto [value, member] : needs.computed)
+    if (group.computed.insert({value, member}).second)
+      group.statements += statementsOf(value.getDefiningOp());
+  group.tiled |= needs.tiled;
+  for (unsigned used : needs.uses)
+    if (used != candidate)
+      group.uses.insert(used);
+  groupOf[op] = candidate;
+  useStatistics(needs, candidate);
+}
+
 void Grouping::place(Operation *op, bool fuse) {
   Needs needs = findNeeds(op);
   groupOf[op] = groups.size();
@@ -257,7 +279,7 @@ void Grouping::place(Operation *op, bool fuse) {
   // Join the latest sweep that allows it and shares something; else remember what was in the way of the latest one.
   std::optional<std::pair<unsigned, Obstacle>> declined;
   for (unsigned candidate = groups.size(); fuse && candidate-- > 0;) {
-    Group &group = groups[candidate];
+    const Group &group = groups[candidate];
     if (group.product || group.over != needs.over)
       continue;
     if (Obstacle obstacle = findObstacle(op, needs, candidate); obstacle != Obstacle::None) {
@@ -266,21 +288,7 @@ void Grouping::place(Operation *op, bool fuse) {
       continue;
     }
     remarkPassed(op, DEBUG_TYPE, "fuse", [&] { return "joins " + describe(group); });
-    // A reader of the group through a map must not become part of it by way of an anchor that is already there.
-    if (!group.along)
-      group.along = needs.along;
-    group.anchors.insert(op);
-    group.reads.insert_range(needs.reads);
-    group.statements += statementsOf(op);
-    for (auto [value, member] : needs.computed)
-      if (group.computed.insert({value, member}).second)
-        group.statements += statementsOf(value.getDefiningOp());
-    group.tiled |= needs.tiled;
-    for (unsigned used : needs.uses)
-      if (used != candidate)
-        group.uses.insert(used);
-    groupOf[op] = candidate;
-    useStatistics(needs, candidate);
+    join(op, needs, candidate);
     return;
   }
   if (declined)

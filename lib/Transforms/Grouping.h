@@ -39,7 +39,8 @@ struct Group {
   mlir::FlatSymbolRefAttr over;  ///< owners; null: shared
   mlir::FlatSymbolRefAttr along; ///< members; null: none
   llvm::SetVector<mlir::Operation *> anchors;
-  llvm::SetVector<unsigned> uses; ///< groups whose values it reads
+  llvm::DenseSet<mlir::Operation *> memberResults; ///< anchors that are seen, and written, by members
+  llvm::SetVector<unsigned> uses;                  ///< groups whose values it reads
   llvm::SetVector<mlir::Value> reads;
   llvm::DenseSet<std::pair<mlir::Value, mlir::Attribute>> computed; ///< in its body, by point of view
   int64_t statements = 0;                                           ///< of its body, about (statementsOf)
@@ -109,11 +110,15 @@ private:
     llvm::SetVector<mlir::Operation *> gathered;  ///< what it reads otherwise than by its own row
     llvm::SetVector<mlir::Operation *> softmaxes; ///< those it would compute by itself though statistics are kept
   };
-  Needs findNeeds(mlir::Operation *op) const;
+  /// `member`: from whose point of view, null for the owner's.
+  Needs findNeeds(mlir::Operation *op, mlir::FlatSymbolRefAttr member = {}) const;
   bool needsSecondSweep(mlir::Operation *op, const Needs &needs, const Group &group) const;
   Obstacle findObstacle(mlir::Operation *op, const Needs &needs, unsigned candidate) const;
 
+  void join(mlir::Operation *op, const Needs &needs, unsigned candidate);
   void useStatistics(const Needs &needs, unsigned group);
+  void joinMembers();
+  int64_t savesAsMembers(const Group &members, unsigned candidate, llvm::SmallVectorImpl<Needs> &needs) const;
 
   bool readDegrees;
   int64_t mostStatements;
