@@ -151,9 +151,10 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     };
     if (auto fold = value.getDefiningOp<FoldOp>()) {
       auto inner = fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
-      if (inner && inner.getKind() == BinaryKind::Mul && inner.getLhs().getType() == inner.getRhs().getType())
+      if (inner && inner.getKind() == BinaryKind::Mul)
         for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}})
-          consider(g, v, [&, v = v] { return findSum(weights, v, getFeatureShape(fold.getType()), along); });
+          if (g.getType() == inner.getType())
+            consider(g, v, [&, v = v] { return findSum(weights, v, fold, along); });
     }
     if (auto contract = value.getDefiningOp<ContractOp>())
       for (bool left : {true, false})
@@ -162,12 +163,13 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     return found;
   }
 
-  /// An earlier sum along the map of the product of `weights`, with features `aligned`, times `v`.
-  ReduceOp findSum(ArrayRef<Value> weights, Value v, ArrayRef<int64_t> aligned, FlatSymbolRefAttr along) {
+  /// An earlier sum along the map of the product of `weights`, with the features of the inner products, times `v`.
+  ReduceOp findSum(ArrayRef<Value> weights, Value v, FoldOp inner, FlatSymbolRefAttr along) {
+    ArrayRef<int64_t> aligned = getFeatureShape(inner.getType());
     for (ReduceOp sum : sums) {
       auto product = sum.getInput().getDefiningOp<BinaryOp>();
       if (sum.getAlongAttr() != along || !product || product.getKind() != BinaryKind::Mul ||
-          product.getType() != v.getType())
+          product.getType() != inner.getInput().getType())
         continue;
       for (auto [a, b] : {std::pair(product.getLhs(), product.getRhs()), {product.getRhs(), product.getLhs()}}) {
         SmallVector<Value> factors;
@@ -235,36 +237,48 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     }));
   }
 
-  /// The labels that the axes of the known sum have in a contraction.
-  static SmallVector<int64_t> labelsOfKnown(Term term) {
+  /// The labels of the axes of an inner product's owner, of the known sum, and of the result; a fold's are its axes.
+  struct Labels {
+    SmallVector<int64_t> owner, known, result;
+  };
+  static Labels labelsOf(Term term) {
+    Labels labels;
+    if (auto fold = term.inner.getDefiningOp<FoldOp>()) {
+      for (int64_t axis = 0, rank = getFeatureShape(fold.getInput().getType()).size(); axis < rank; ++axis) {
+        labels.owner.push_back(axis);
+        if (!llvm::is_contained(fold.getAxes(), axis))
+          labels.result.push_back(axis);
+      }
+      labels.known = labels.owner;
+      return labels;
+    }
     auto inner = term.inner.getDefiningOp<ContractOp>(), outer = term.known.getInput().getDefiningOp<ContractOp>();
     bool ownerIsLeft = inner.getLhs() == term.factor;
+    labels.owner = llvm::to_vector(ownerIsLeft ? inner.getLhsLabels() : inner.getRhsLabels());
+    labels.result = llvm::to_vector(inner.getOutLabels());
     Value v = ownerIsLeft ? inner.getRhs() : inner.getLhs();
     for (bool left : {true, false})
-      if ((left ? outer.getRhs() : outer.getLhs()) == v)
-        if (auto labels = findLabels(inner, ownerIsLeft, outer, left))
-          return *labels;
-    llvm_unreachable("the sum was found by its labels");
+      if (labels.known.empty() && (left ? outer.getRhs() : outer.getLhs()) == v)
+        if (auto found = findLabels(inner, ownerIsLeft, outer, left))
+          labels.known = *found;
+    return labels;
   }
 
   static Value remake(Rules &r, Term term) {
     Value owner = r.reshape(term.owner.getInput(), getFeatureShape(term.factor.getType()));
     if (auto fold = term.inner.getDefiningOp<FoldOp>())
       return r.fold(ReduceKind::Sum, r.mul(owner, term.sum), fold.getAxes());
-    auto inner = term.inner.getDefiningOp<ContractOp>();
-    Type type = Rules::withFeatures(owner.getType(), getFeatureShape(inner.getType()));
-    return ContractOp::create(r.b, r.loc, type, owner,
-                              inner.getLhs() == term.factor ? inner.getLhsLabels() : inner.getRhsLabels(), term.sum,
-                              labelsOfKnown(term), inner.getOutLabels());
+    Labels labels = labelsOf(term);
+    Type type = Rules::withFeatures(owner.getType(), getFeatureShape(term.inner.getType()));
+    return ContractOp::create(r.b, r.loc, type, owner, labels.owner, term.sum, labels.known, labels.result);
   }
 
-  /// s W, if it exists, for a contraction's term <g W, s> beside a fold's <g, O>, with the axes of O.
+  /// s W, if it exists, for a term <g W, s> beside a fold's <g, O>, with the axes of O.
   static Value findProduct(Term one, Term other, Operation *before) {
     auto fold = one.inner.getDefiningOp<FoldOp>();
-    auto inner = other.inner.getDefiningOp<ContractOp>();
     auto made = other.owner.getInput().getDefiningOp<ContractOp>();
     Value g = one.owner.getInput();
-    if (!fold || !inner || !made || g.getType() != one.sum.getType() ||
+    if (!fold || !made || g.getType() != one.sum.getType() ||
         getFeatureShape(made.getType()) != getFeatureShape(other.factor.getType()))
       return {};
     bool isLeft = made.getLhs() == g;
@@ -272,9 +286,9 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     if ((!isLeft && made.getRhs() != g) || getResidency(weight.getType()))
       return {};
     // Labels as they are in the inner product; those that g W is summed over are below 0.
-    ArrayRef<int64_t> owner = inner.getLhs() == other.factor ? inner.getLhsLabels() : inner.getRhsLabels();
+    Labels labels = labelsOf(other);
     DenseMap<int64_t, int64_t> names;
-    for (auto [from, to] : pairs(made.getOutLabels(), owner))
+    for (auto [from, to] : pairs(made.getOutLabels(), labels.owner))
       names[from] = to;
     auto named = [&](ArrayRef<int64_t> labels) {
       return llvm::map_to_vector(labels, [&](int64_t label) {
@@ -286,9 +300,9 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     SmallVector<int64_t> ofWeight = named(isLeft ? made.getRhsLabels() : made.getLhsLabels());
     SmallVector<int64_t> folded;
     for (auto [axis, label] : llvm::enumerate(axes))
-      if (!llvm::is_contained(inner.getOutLabels(), label))
+      if (!llvm::is_contained(labels.result, label))
         folded.push_back(axis);
-    if (ArrayRef(folded) != fold.getAxes() || axes.size() != folded.size() + inner.getOutLabels().size())
+    if (ArrayRef(folded) != fold.getAxes() || axes.size() != folded.size() + labels.result.size())
       return {};
     for (Operation *user : other.sum.getUsers()) {
       auto product = dyn_cast<ContractOp>(user);
@@ -308,7 +322,7 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
           else
             sound &= it->second == name;
       };
-      meet(left ? product.getLhsLabels() : product.getRhsLabels(), labelsOfKnown(other));
+      meet(left ? product.getLhsLabels() : product.getRhsLabels(), labels.known);
       meet(left ? product.getRhsLabels() : product.getLhsLabels(), ofWeight);
       if (sound && axes == llvm::map_to_vector(product.getOutLabels(), [&](int64_t label) { return stands[label]; }))
         return product.getResult();
@@ -316,7 +330,7 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     return {};
   }
 
-  /// Takes a contraction's term into a fold's where the sum of both is at hand.
+  /// Takes <g W, s> into <g, O> where O + s W is at hand.
   static void merge(SmallVectorImpl<Term> &terms, Operation *before) {
     for (Term &one : terms)
       for (Term &other : terms) {

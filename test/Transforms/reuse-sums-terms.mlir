@@ -87,6 +87,7 @@ mpdfg.map @dst root from @edge to @node
 !out = tensor<?x2x4xf32, #mpdfg.on<@node>>
 !owner = tensor<?x2x3xf32, #mpdfg.on<@node>>
 !few = tensor<?x2xf32, #mpdfg.on<@node>>
+!flat = tensor<?x1x3xf32, #mpdfg.on<@edge>>
 !w = tensor<3x2x4xf32>
 
 // An attention over rows and features of edges: sum p (<g, v> + <g W, a>) = <g, sum p v + (sum p a) W>, and that is what
@@ -121,6 +122,37 @@ func.func @attention(%p: !heads, %x: !out, %a: !attr, %w: !w, %g: !out) -> (!out
   %t = mpdfg.binary mul %p, %r : !heads, !heads -> !heads
   %d = mpdfg.reduce sum %t along @dst : !heads -> !few
   return %y, %d : !out, !few
+}
+
+// The same by hand: features that repeat for each head are multiplied and folded.
+// CHECK-LABEL: func @by_hand
+// CHECK: %[[Y:.*]] = mpdfg.binary add
+// CHECK: %[[M:.*]] = mpdfg.binary mul %arg4, %[[Y]]
+// CHECK: mpdfg.fold sum %[[M]] [1]
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return %[[Y]]
+func.func @by_hand(%p: !heads, %x: !out, %a: !attr, %w: !w, %g: !out) -> (!out, !few) {
+  %v = mpdfg.broadcast %x along @src : !out -> !row
+  %q = mpdfg.reshape %p : !heads -> !ones
+  %e = mpdfg.reshape %a : !attr -> !flat
+  %m = mpdfg.binary mul %q, %v : !ones, !row -> !row
+  %o = mpdfg.reduce sum %m along @dst : !row -> !out
+  %n = mpdfg.binary mul %q, %e : !ones, !flat -> !pairs
+  %s = mpdfg.reduce sum %n along @dst : !pairs -> !owner
+  %sw = mpdfg.contract %s [0, 2], %w [2, 0, 1] -> [0, 1] : !owner, !w -> !out
+  %y = mpdfg.binary add %o, %sw : !out, !out -> !out
+  %b = mpdfg.broadcast %g along @dst : !out -> !row
+  %gv = mpdfg.binary mul %b, %v : !row, !row -> !row
+  %i = mpdfg.fold sum %gv [1] : !row -> !ones
+  %gw = mpdfg.contract %g [0, 1], %w [2, 0, 1] -> [0, 2] : !out, !w -> !owner
+  %c = mpdfg.broadcast %gw along @dst : !owner -> !pairs
+  %ga = mpdfg.binary mul %c, %e : !pairs, !flat -> !pairs
+  %k = mpdfg.fold sum %ga [1] : !pairs -> !ones
+  %l = mpdfg.binary add %i, %k : !ones, !ones -> !ones
+  %t = mpdfg.binary mul %q, %l : !ones, !ones -> !ones
+  %d = mpdfg.reduce sum %t along @dst : !ones -> tensor<?x2x1xf32, #mpdfg.on<@node>>
+  %f = mpdfg.reshape %d : tensor<?x2x1xf32, #mpdfg.on<@node>> -> !few
+  return %y, %f : !out, !few
 }
 
 // What the layer gives is made with another weight: two inner products.
