@@ -46,13 +46,14 @@ static bool isOnlyReturned(Value value) {
 }
 
 /// The walk in which an anchor's members are known: one more than that of each reduction of the group that it needs.
-static int64_t walkOf(Operation *op, const DenseMap<Operation *, int64_t> &reductions) {
+/// `first`: the earliest of these.
+static int64_t walkOf(Operation *op, const DenseMap<Operation *, int64_t> &reductions, Operation *first) {
   int64_t walk = 0;
   SmallVector<Value> pending(op->getOperands());
   DenseSet<Operation *> seen;
   while (!pending.empty()) {
     Operation *source = pending.pop_back_val().getDefiningOp();
-    if (!source || !seen.insert(source).second)
+    if (!source || source->isBeforeInBlock(first) || !seen.insert(source).second)
       continue;
     if (auto known = reductions.find(source); known != reductions.end())
       walk = std::max(walk, known->second + 1);
@@ -73,16 +74,20 @@ int64_t Grouping::savesAsMembers(const Group &members, unsigned candidate, Small
     return 0;
   DenseMap<Operation *, int64_t> reductions;
   int64_t last = 0;
+  Operation *first = group.anchors.front();
+  for (Operation *anchor : group.anchors)
+    first = anchor->isBeforeInBlock(first) ? anchor : first;
   for (Operation *anchor : group.anchors)
     if (getMemberMap(anchor))
-      last = std::max(last, reductions[anchor] = walkOf(anchor, reductions));
+      last = std::max(last, reductions[anchor] = walkOf(anchor, reductions, first));
   int64_t shared = 0, own = 0, written = 0;
   SetVector<Value> reads;
   for (Operation *result : members.anchors) {
     Needs seen = findNeeds(result, group.along);
     seen.over = group.over;
     seen.along = group.along;
-    if (seen.tiled || findObstacle(result, seen, candidate) != Obstacle::None || walkOf(result, reductions) > last ||
+    if (seen.tiled || findObstacle(result, seen, candidate) != Obstacle::None ||
+        walkOf(result, reductions, first) > last ||
         llvm::any_of(seen.softmaxes, [&](Operation *softmax) { return findMakers(softmax, candidate).empty(); }))
       return 0;
     reads.insert_range(seen.reads);

@@ -170,16 +170,24 @@ void NarrowValues::keepForWalks(function_ref<int64_t(Operation *)> operationsOf)
 }
 
 void NarrowValues::forget(function_ref<bool(Operation *)> isTile) {
-  auto isTiledIn = [&](Value value) { return llvm::any_of(members.computationOf(value), isTile); };
+  DenseMap<Operation *, bool> known;
+  auto isTiledIn = [&](Value value) {
+    auto [it, fresh] = known.try_emplace(value.getDefiningOp(), false);
+    if (fresh)
+      it->second = llvm::any_of(members.computationOf(value), isTile);
+    return it->second;
+  };
   for (auto &[value, reason] : kept) {
     if (!isTiledIn(value) && llvm::none_of(members.usersOf(value), [&](Operation *user) {
           return isTile(user) || isTiledIn(user->getResult(0));
-        }))
+        })) {
       value.getDefiningOp()->removeAttr(kKeepAttr);
-    else
+      known.clear(); // what was made of it is made with it again
+    } else {
       remarkPassed(value.getDefiningOp(), DEBUG_TYPE, "keep", [&] {
         return "a row of " + std::to_string(getFeatureElements(value.getType())) + " is kept for each member, " +
                reason;
       });
+    }
   }
 }

@@ -104,12 +104,17 @@ SmallVector<unsigned, 1> cuda::findReplacing(mpk::SweepOp sweep, Value input) {
         found.push_back(result.getResultNumber());
     return found;
   }
+  if (!isa<BlockArgument>(memory))
+    return found;
   auto function = sweep->getParentOfType<func::FuncOp>();
-  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands())
-    if (std::optional<unsigned> updated = getUpdated(function, returned.getOperandNumber()))
-      if (Value made = getViewed(returned.get());
-          made.getDefiningOp() == sweep && function.getArgument(*updated) == memory)
-        found.push_back(cast<OpResult>(made).getResultNumber());
+  for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
+    Value made = getViewed(returned.get());
+    if (made.getDefiningOp() != sweep) // before the attributes are looked at: there may be a thousand results
+      continue;
+    if (std::optional<unsigned> updated = getUpdated(function, returned.getOperandNumber());
+        updated && function.getArgument(*updated) == memory)
+      found.push_back(cast<OpResult>(made).getResultNumber());
+  }
   return found;
 }
 
