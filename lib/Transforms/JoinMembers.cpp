@@ -9,7 +9,7 @@
 // made of what the sweeps over owners read too: rows of both ends, weights of the softmax, sums of the owner. Such a
 // sweep sees each member once in each walk, knows its number, and can write its row. So results that nothing else reads
 // leave their own sweep for one along a map of their space that makes no further walk for them, where what both read is
-// more than what is written.
+// at least twice what is written and read besides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -110,7 +110,7 @@ void Grouping::joinMembers() {
     SmallVector<Needs, 1> needs;
     unsigned best = 0;
     int64_t most = 0;
-    FlatSymbolRefAttr first; // of the forward pass, in whose order members often are
+    FlatSymbolRefAttr first; // of the program, in whose order members often are
     for (unsigned candidate = 0; candidate < groups.size(); ++candidate) {
       SmallVector<Needs, 1> seen;
       FlatSymbolRefAttr along = groups[candidate].along;

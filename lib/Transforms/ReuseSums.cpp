@@ -52,8 +52,13 @@ BroadcastOp moveAlong(Value value, FlatSymbolRefAttr along) {
   return move && move.getAlongAttr() == along ? move : BroadcastOp();
 }
 
-/// The factors of a product of values of one type, changes of shape left aside.
+/// Products and sums of more are left as they are: what is multiplied with itself again and again has any number.
+constexpr size_t kMostParts = 32;
+
+/// The factors of a product of values of one type, changes of shape left aside; of more than kMostParts some.
 void findFactors(Value value, SmallVectorImpl<Value> &factors) {
+  if (factors.size() > kMostParts)
+    return;
   value = skipReshapes(value);
   auto product = value.getDefiningOp<BinaryOp>();
   if (!product || product.getKind() != BinaryKind::Mul || product.getLhs().getType() != product.getType() ||
@@ -86,11 +91,15 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     BroadcastOp owner; ///< what moves the owner's factor to the members
     Value factor;      ///< the same where it is multiplied
     ReduceOp known;
-    Value sum; ///< of which the inner product is taken: that of `known`, or more
+    Value sum;               ///< of which the inner product is taken: that of `known`, or one that has other terms too
+    bool ownerIsLeft = true; ///< of a contraction
+    SmallVector<int64_t> labels = {}; ///< those that the axes of `known` have in it
   };
 
-  /// What is added up in a value, changes of shape left aside.
+  /// What is added up in a value, changes of shape left aside; of more than kMostParts some.
   static void findTerms(Value value, SmallVectorImpl<Value> &terms) {
+    if (terms.size() > kMostParts)
+      return;
     value = skipReshapes(value);
     auto sum = value.getDefiningOp<BinaryOp>();
     if (!sum || sum.getKind() != BinaryKind::Add || sum.getLhs().getType() != sum.getType() ||
@@ -105,10 +114,12 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
   bool rewrite(ReduceOp sum) {
     SmallVector<Value> factors;
     findFactors(sum.getInput(), factors);
+    if (factors.size() < 2 || factors.size() > kMostParts)
+      return false;
     for (Value factor : factors) {
       SmallVector<Value> values;
       findTerms(factor, values);
-      if (factors.size() < 2)
+      if (values.size() > kMostParts)
         continue;
       SmallVector<Value> weights(factors);
       weights.erase(llvm::find(weights, factor));
@@ -142,24 +153,29 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
   /// sum of that.
   std::optional<Term> findTerm(Value value, ArrayRef<Value> weights, FlatSymbolRefAttr along) {
     std::optional<Term> found;
-    auto consider = [&](Value g, Value v, function_ref<ReduceOp()> findKnown) {
+    auto consider = [&](Value g, function_ref<ReduceOp(Term &)> findKnown) {
       BroadcastOp move = moveAlong(g, along);
       if (!move || (found && found->known))
         return;
-      ReduceOp known = findKnown();
-      found = Term{value, move, g, known, known ? known.getResult() : Value()};
+      Term term{value, move, g, {}, {}};
+      term.known = findKnown(term);
+      if (term.known)
+        term.sum = term.known.getResult();
+      found = term;
     };
     if (auto fold = value.getDefiningOp<FoldOp>()) {
       auto inner = fold.getKind() == ReduceKind::Sum ? fold.getInput().getDefiningOp<BinaryOp>() : BinaryOp();
       if (inner && inner.getKind() == BinaryKind::Mul)
         for (auto [g, v] : {std::pair(inner.getLhs(), inner.getRhs()), {inner.getRhs(), inner.getLhs()}})
           if (g.getType() == inner.getType())
-            consider(g, v, [&, v = v] { return findSum(weights, v, fold, along); });
+            consider(g, [&, v = v](Term &) { return findSum(weights, v, fold, along); });
     }
     if (auto contract = value.getDefiningOp<ContractOp>())
       for (bool left : {true, false})
-        consider(left ? contract.getLhs() : contract.getRhs(), left ? contract.getRhs() : contract.getLhs(),
-                 [&, left = left] { return findSum(weights, contract, left, along); });
+        consider(left ? contract.getLhs() : contract.getRhs(), [&](Term &term) {
+          term.ownerIsLeft = left;
+          return findSum(weights, contract, left, along, term.labels);
+        });
     return found;
   }
 
@@ -184,7 +200,8 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
 
   /// An earlier sum of what `weights`, one value, give of the factor of a contraction that is not the owner's: a
   /// contraction over nothing, in which the weight's axes meet those of the inner products.
-  ReduceOp findSum(ArrayRef<Value> weights, ContractOp inner, bool ownerIsLeft, FlatSymbolRefAttr along) {
+  ReduceOp findSum(ArrayRef<Value> weights, ContractOp inner, bool ownerIsLeft, FlatSymbolRefAttr along,
+                   SmallVectorImpl<int64_t> &labels) {
     Value v = ownerIsLeft ? inner.getRhs() : inner.getLhs();
     for (ReduceOp sum : sums) {
       auto outer = sum.getInput().getDefiningOp<ContractOp>();
@@ -192,9 +209,11 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
           getFeatureShape(weights[0].getType()) != getFeatureShape(inner.getType()))
         continue;
       for (bool left : {true, false})
-        if ((left ? outer.getRhs() : outer.getLhs()) == v && (left ? outer.getLhs() : outer.getRhs()) == weights[0] &&
-            findLabels(inner, ownerIsLeft, outer, left))
-          return sum;
+        if ((left ? outer.getRhs() : outer.getLhs()) == v && (left ? outer.getLhs() : outer.getRhs()) == weights[0])
+          if (auto found = findLabels(inner, ownerIsLeft, outer, left)) {
+            labels.assign(*found);
+            return sum;
+          }
     }
     return {};
   }
@@ -241,7 +260,7 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
   struct Labels {
     SmallVector<int64_t> owner, known, result;
   };
-  static Labels labelsOf(Term term) {
+  static Labels labelsOf(const Term &term) {
     Labels labels;
     if (auto fold = term.inner.getDefiningOp<FoldOp>()) {
       for (int64_t axis = 0, rank = getFeatureShape(fold.getInput().getType()).size(); axis < rank; ++axis) {
@@ -252,15 +271,10 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
       labels.known = labels.owner;
       return labels;
     }
-    auto inner = term.inner.getDefiningOp<ContractOp>(), outer = term.known.getInput().getDefiningOp<ContractOp>();
-    bool ownerIsLeft = inner.getLhs() == term.factor;
-    labels.owner = llvm::to_vector(ownerIsLeft ? inner.getLhsLabels() : inner.getRhsLabels());
+    auto inner = term.inner.getDefiningOp<ContractOp>();
+    labels.owner = llvm::to_vector(term.ownerIsLeft ? inner.getLhsLabels() : inner.getRhsLabels());
+    labels.known = term.labels;
     labels.result = llvm::to_vector(inner.getOutLabels());
-    Value v = ownerIsLeft ? inner.getRhs() : inner.getLhs();
-    for (bool left : {true, false})
-      if (labels.known.empty() && (left ? outer.getRhs() : outer.getLhs()) == v)
-        if (auto found = findLabels(inner, ownerIsLeft, outer, left))
-          labels.known = *found;
     return labels;
   }
 
@@ -298,18 +312,21 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
     };
     SmallVector<int64_t> axes = named(isLeft ? made.getLhsLabels() : made.getRhsLabels());
     SmallVector<int64_t> ofWeight = named(isLeft ? made.getRhsLabels() : made.getLhsLabels());
-    SmallVector<int64_t> folded;
+    SmallVector<int64_t> folded, left;
     for (auto [axis, label] : llvm::enumerate(axes))
-      if (!llvm::is_contained(labels.result, label))
+      if (llvm::is_contained(labels.result, label))
+        left.push_back(label);
+      else
         folded.push_back(axis);
-    if (ArrayRef(folded) != fold.getAxes() || axes.size() != folded.size() + labels.result.size())
+    // Both inner products have the same axes, in the same order.
+    if (ArrayRef(folded) != fold.getAxes() || left != labels.result)
       return {};
     for (Operation *user : other.sum.getUsers()) {
       auto product = dyn_cast<ContractOp>(user);
       if (!product || !product->isBeforeInBlock(before) || product.getType() != one.sum.getType())
         continue;
-      bool left = product.getLhs() == other.sum;
-      if ((left ? product.getRhs() : product.getLhs()) != weight)
+      bool isFirst = product.getLhs() == other.sum;
+      if ((isFirst ? product.getRhs() : product.getLhs()) != weight)
         continue;
       // Each label of the product stands for one of the others.
       DenseMap<int64_t, int64_t> stands;
@@ -322,8 +339,8 @@ struct ReuseSums : public gnnc::impl::ReuseSumsBase<ReuseSums> {
           else
             sound &= it->second == name;
       };
-      meet(left ? product.getLhsLabels() : product.getRhsLabels(), labels.known);
-      meet(left ? product.getRhsLabels() : product.getLhsLabels(), ofWeight);
+      meet(isFirst ? product.getLhsLabels() : product.getRhsLabels(), labels.known);
+      meet(isFirst ? product.getRhsLabels() : product.getLhsLabels(), ofWeight);
       if (sound && axes == llvm::map_to_vector(product.getOutLabels(), [&](int64_t label) { return stands[label]; }))
         return product.getResult();
     }

@@ -207,3 +207,65 @@ func.func @one_is_missing(%p: !heads, %x: !out, %a: !attr, %w: !w, %g: !out) -> 
   %d = mpdfg.reduce sum %t along @dst : !heads -> !few
   return %o, %d : !out, !few
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+!pp = tensor<?x2x2xf32, #mpdfg.on<@edge>>
+!p1 = tensor<?x2x2x1xf32, #mpdfg.on<@edge>>
+!row = tensor<?x2x2x3xf32, #mpdfg.on<@edge>>
+!out = tensor<?x2x2x3xf32, #mpdfg.on<@node>>
+!attr = tensor<?x2xf32, #mpdfg.on<@edge>>
+!pairs = tensor<?x2x2x2xf32, #mpdfg.on<@edge>>
+!owner = tensor<?x2x2x2xf32, #mpdfg.on<@node>>
+!few = tensor<?x2x2xf32, #mpdfg.on<@node>>
+!w = tensor<3x2xf32>
+
+// Two axes of heads, which the second inner product exchanges: what the layer gives has them in one order alone, so the
+// two stay apart.
+// CHECK-LABEL: func @exchanged_axes
+// CHECK: mpdfg.fold sum
+// CHECK: mpdfg.contract %{{.*}} [1, 0, 3], %{{.*}} [0, 1, 3] -> [0, 1]
+// CHECK: mpdfg.binary add
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return
+func.func @exchanged_axes(%p: !pp, %v: !row, %a: !attr, %w: !w, %g: !out) -> (!out, !few) {
+  %q = mpdfg.reshape %p : !pp -> !p1
+  %m = mpdfg.binary mul %q, %v : !p1, !row -> !row
+  %o = mpdfg.reduce sum %m along @dst : !row -> !out
+  %n = mpdfg.contract %p [0, 1], %a [3] -> [0, 1, 3] : !pp, !attr -> !pairs
+  %s = mpdfg.reduce sum %n along @dst : !pairs -> !owner
+  %sw = mpdfg.contract %s [0, 1, 3], %w [2, 3] -> [1, 0, 2] : !owner, !w -> !out
+  %y = mpdfg.binary add %o, %sw : !out, !out -> !out
+  %b = mpdfg.broadcast %g along @dst : !out -> !row
+  %gv = mpdfg.binary mul %b, %v : !row, !row -> !row
+  %i = mpdfg.fold sum %gv [2] : !row -> !p1
+  %gw = mpdfg.contract %g [0, 1, 2], %w [2, 3] -> [0, 1, 3] : !out, !w -> !owner
+  %c = mpdfg.broadcast %gw along @dst : !owner -> !pairs
+  %j = mpdfg.contract %c [1, 0, 3], %a [3] -> [0, 1] : !pairs, !attr -> !pp
+  %k = mpdfg.reshape %j : !pp -> !p1
+  %l = mpdfg.binary add %i, %k : !p1, !p1 -> !p1
+  %r = mpdfg.reshape %l : !p1 -> !pp
+  %t = mpdfg.binary mul %p, %r : !pp, !pp -> !pp
+  %d = mpdfg.reduce sum %t along @dst : !pp -> !few
+  return %y, %d : !out, !few
+}
+
+// Both factors move along the map, and only the second is the owner's.
+// CHECK-LABEL: func @owner_twice
+// CHECK: %[[O:.*]] = mpdfg.reduce sum
+// CHECK: mpdfg.contract %arg1 [2, 1], %[[O]] [0, 1, 2] -> [0, 1]
+// CHECK-NOT: mpdfg.reduce
+// CHECK: return
+func.func @owner_twice(%p: !pp, %g: !few) -> (!owner, !few) {
+  %b = mpdfg.broadcast %g along @dst : !few -> !pp
+  %0 = mpdfg.contract %p [0, 1], %b [0, 2] -> [0, 1, 2] : !pp, !pp -> !pairs
+  %o = mpdfg.reduce sum %0 along @dst : !pairs -> !owner
+  %i = mpdfg.contract %b [0, 2], %b [2, 1] -> [0, 1] : !pp, !pp -> !pp
+  %t = mpdfg.binary mul %p, %i : !pp, !pp -> !pp
+  %d = mpdfg.reduce sum %t along @dst : !pp -> !few
+  return %o, %d : !owner, !few
+}
