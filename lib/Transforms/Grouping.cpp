@@ -249,7 +249,7 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
   return statements > mostStatements ? Obstacle::TooLong : Obstacle::None;
 }
 
-/// Makes an anchor a result of an earlier sweep.
+/// Makes an anchor a result of another sweep.
 void Grouping::join(Operation *op, const Needs &needs, unsigned candidate) {
   Group &group = groups[candidate];
   // A reader of the group through a map must not become part of it by way of an anchor that is already there.

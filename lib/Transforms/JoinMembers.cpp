@@ -22,12 +22,12 @@ using namespace gnnc::mpdfg;
 
 #define DEBUG_TYPE "fuse-message-passing"
 
-/// How many times the bytes that are written the bytes that both read are at least: members are rarely in the order of
-/// their owners, and what is written for them goes to single rows.
+/// What both sweeps read is at least so many times what is written, or read besides.
 static constexpr int64_t kReadForWritten = 2;
-/// What part of what is saved it is worth that rows are written in order.
-static constexpr int64_t kOfMostSaved = 8;
-/// Of a row that is written by itself.
+/// The first map of the program counts an eighth more: members are often in its order, and rows written one after the
+/// other.
+static constexpr int64_t kShareForOrder = 8;
+/// Bytes that writing a row costs at least, as it may stand alone.
 static constexpr int64_t kLeastWritten = 32;
 
 static int64_t getRowBytes(Value value) {
@@ -45,8 +45,8 @@ static bool isOnlyReturned(Value value) {
   });
 }
 
-/// The walk in which an anchor's members are known: one more than that of each reduction of the group that it needs.
-/// `first`: the earliest of these.
+/// The earliest walk that can compute an anchor for its members: one after that of each reduction of the group that it
+/// needs. `first`: the group's first anchor.
 static int64_t walkOf(Operation *op, const DenseMap<Operation *, int64_t> &reductions, Operation *first) {
   int64_t walk = 0;
   SmallVector<Value> pending(op->getOperands());
@@ -80,7 +80,7 @@ int64_t Grouping::savesAsMembers(const Group &members, unsigned candidate, Small
   for (Operation *anchor : group.anchors)
     if (getMemberMap(anchor))
       last = std::max(last, reductions[anchor] = walkOf(anchor, reductions, first));
-  int64_t shared = 0, own = 0, written = 0;
+  int64_t shared = 0, own = 0, written = 0, statements = group.statements;
   SetVector<Value> reads;
   for (Operation *result : members.anchors) {
     Needs seen = findNeeds(result, group.along);
@@ -91,9 +91,12 @@ int64_t Grouping::savesAsMembers(const Group &members, unsigned candidate, Small
         llvm::any_of(seen.softmaxes, [&](Operation *softmax) { return findMakers(softmax, candidate).empty(); }))
       return 0;
     reads.insert_range(seen.reads);
+    statements += seen.statements;
     written += std::max(kLeastWritten, getRowBytes(result->getResult(0)));
     needs.push_back(std::move(seen));
   }
+  if (members.anchors.size() > 1 && statements > mostStatements)
+    return 0;
   for (Value read : reads)
     if (getResidency(read.getType()) && !group.anchors.contains(read.getDefiningOp()))
       (group.reads.contains(read) ? shared : own) += getRowBytes(read);
@@ -119,7 +122,7 @@ void Grouping::joinMembers() {
         first = along;
       int64_t saved = savesAsMembers(members, candidate, seen);
       if (along == first)
-        saved += saved / kOfMostSaved;
+        saved += saved / kShareForOrder;
       if (saved > most) {
         needs = std::move(seen);
         best = candidate;

@@ -26,8 +26,8 @@ using namespace gnnc::mpdfg;
 /// Numbers of a value that is kept, at most: rows that stay in float32 where others are stored in 16 bits
 /// (NarrowStorage).
 static constexpr int64_t kWidestKept = 8;
-/// Numbers of a value that is kept for several walks, at most, and how many times as many a product has at least that
-/// it is made of.
+/// Numbers of a value that is kept for several walks, at most; it is made of a product with more than so many times its
+/// numbers.
 static constexpr int64_t kWidestForWalks = 32, kTimesWider = 3;
 /// Operations for a member that are saved for each byte of such a value and of what it is made of, at least: one more
 /// walk reads that and writes the value.
@@ -148,6 +148,14 @@ void NarrowValues::keepForWalks(function_ref<int64_t(Operation *)> operationsOf)
     if (walks < 2)
       continue;
     llvm::SetVector<Operation *> made = members.computationOf(value);
+    // Else one walk is left that makes it as before, and the products have to be for both.
+    if (llvm::any_of(made, [&](Operation *each) {
+          return each != &op && llvm::any_of(each->getUsers(), [](Operation *user) {
+                   auto reduce = dyn_cast<ReduceOp>(user);
+                   return (reduce && reduce.getAlong() != kAllMap) || isa<NormOp>(user);
+                 });
+        }))
+      continue;
     SmallVector<Operation *> order(made.begin(), made.end());
     llvm::sort(order, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
     DenseSet<Operation *> own;

@@ -71,6 +71,33 @@ func.func @needed_elsewhere(%x: !row, %w: tensor<64x64xf32>, %v: tensor<64x4xf32
   return %0, %1 : !node, tensor<?x64xf32, #mpdfg.on<@node>>
 }
 
+// Both a value and what it is made of are reduced: the first of them is kept, and the products stay in tiles.
+// CHECK-LABEL: func @chain
+// CHECK: mpdfg.contract {{.*}} {mpk.tile}
+// CHECK: mpdfg.contract {{.*}} {mpk.tile}
+// CHECK: mpdfg.unary tanh {{.*}} {mpdfg.keep}
+// CHECK-NOT: mpdfg.keep
+// CHECK: return
+func.func @chain(%x: !row, %w: tensor<64x64xf32>, %v: tensor<64x4xf32>) -> (!node, !node, !node, !node) {
+  %h = mpdfg.contract %x [0], %w [0, 1] -> [1] : !row, tensor<64x64xf32> -> !row
+  %r = mpdfg.unary tanh %h : !row -> !row
+  %n0 = mpdfg.contract %r [0], %v [0, 1] -> [1] : !row, tensor<64x4xf32> -> !few
+  %u0 = mpdfg.unary tanh %n0 : !few -> !few
+  %r0 = mpdfg.reduce sum %u0 along @dst : !few -> !node
+  %b0 = mpdfg.broadcast %r0 along @dst : !node -> !few
+  %n1 = mpdfg.binary mul %u0, %b0 : !few, !few -> !few
+  %u1 = mpdfg.unary tanh %n1 : !few -> !few
+  %r1 = mpdfg.reduce sum %u1 along @dst : !few -> !node
+  %b1 = mpdfg.broadcast %r1 along @dst : !node -> !few
+  %n2 = mpdfg.binary mul %u1, %b1 : !few, !few -> !few
+  %u2 = mpdfg.unary tanh %n2 : !few -> !few
+  %r2 = mpdfg.reduce sum %u2 along @dst : !few -> !node
+  %b2 = mpdfg.broadcast %r2 along @dst : !node -> !few
+  %n3 = mpdfg.binary mul %u2, %b2 : !few, !few -> !few
+  %r3 = mpdfg.reduce sum %n3 along @dst : !few -> !node
+  return %r0, %r1, %r2, %r3 : !node, !node, !node, !node
+}
+
 // Four numbers of four cost less to multiply than to write and read, and rows of 64 are too wide to be kept.
 // CHECK-LABEL: func @cheap_and_wide
 // CHECK-NOT: mpdfg.keep
