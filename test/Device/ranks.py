@@ -5,6 +5,7 @@
     torchrun --nproc-per-node 2 test/Device/ranks.py times gcn3.so --alone --library build/lib/libgnnc_nccl.so
     torchrun --nproc-per-node 2 test/Device/ranks.py times gcn3.so --alone --everywhere …
     torchrun --nproc-per-node 2 test/Device/ranks.py large gcn3.so --nodes 9600000 --edges 100000000 …
+    PYTHONPATH=python:python/tests torchrun --nproc-per-node 2 test/Device/ranks.py modules
     python3 test/Device/ranks.py kill gcn3.so --library … [--engine nccl|gloo]
     python3 test/Device/ranks.py predict gcn3.so times.jsonl --gnnc build/bin/gnnc       # needs no GPU
 
@@ -67,24 +68,24 @@ def engines_of(arguments: argparse.Namespace, rank: int) -> dict[str, Any]:
 
 
 def times(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> int:
-    """All engines, and the whole graph on the first rank; for predictions, a quarter of a rank's share alone."""
+    """All engines, and the whole graph on the first rank; for predictions, a quarter and a half of a rank's share
+    alone."""
     results = {}
     about = {"model": Path(arguments.model).name, "nodes": made.nodes, "edges": made.edges, "mixing": made.mixing}
     about |= {"ranks": size, "device": arguments.device, "threads": arguments.threads}
     if arguments.device == "cuda":
         about["gpu"] = torch.cuda.get_device_name()
-    small = Made(made.nodes // size // 4, made.edges // size // 4, None, made.device)
-    with emptied(made.device):
-        model = gnnc.load(arguments.model, threads=arguments.threads)
-        graph = small.whole(model, 1)
-        dist.barrier()
-        found = train(model, graph, small, (0, small.nodes))
-        del model, graph
-    slowest = torch.tensor([found["seconds"]], dtype=torch.float64, device=made.device)
-    dist.all_reduce(slowest, dist.ReduceOp.MAX)
-    if rank == 0:
-        seconds = {"train_step": float(slowest)}
-        say(arguments, what="calibration", **about, seconds=seconds, extents=found["extents"])
+    for share in (4, 2):
+        small = Made(made.nodes // size // share, made.edges // size // share, None, made.device)
+        with emptied(made.device):
+            model = gnnc.load(arguments.model, threads=arguments.threads)
+            graph = small.whole(model, 1)
+            dist.barrier()
+            found = train(model, graph, small, (0, small.nodes), together=True)
+            del model, graph
+        if rank == 0:
+            seconds = {"train_step": found["seconds"]}
+            say(arguments, what="calibration", **about, share=share, seconds=seconds, extents=found["extents"])
     for name, ranks in engines_of(arguments, rank).items():
         link, latency = measure_link(ranks, made.device)
         if rank == 0:
@@ -156,8 +157,8 @@ def large(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> in
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("command", choices=["times", "large", "kill", "survive", "predict"])
-    parser.add_argument("model")
+    parser.add_argument("command", choices=["times", "large", "modules", "kill", "survive", "predict"])
+    parser.add_argument("model", nargs="?", help="all but modules: an object")
     parser.add_argument("results", nargs="?", help="predict: what `times` wrote with --json")
     parser.add_argument("--nodes", type=int, default=2_450_000)
     parser.add_argument("--edges", type=int, default=124_000_000)
@@ -175,6 +176,8 @@ def main() -> int:
     parser.add_argument("--dies", type=int, default=-1, help=argparse.SUPPRESS)
     parser.add_argument("--gnnc", default="gnnc", help="predict: the tool")
     arguments = parser.parse_args()
+    if arguments.command != "modules" and not arguments.model:
+        parser.error(f"{arguments.command}: expected an object, found none")
     arguments.mixing = None if arguments.everywhere else arguments.mixing
     if arguments.command == "predict":
         return ranks_predicted.predict(arguments)
@@ -192,8 +195,13 @@ def main() -> int:
         torch.set_num_threads(arguments.threads)
         device = torch.device("cpu")
     start_group("nccl" if arguments.device == "cuda" else "gloo")
-    made = Made(arguments.nodes, arguments.edges, arguments.mixing, device)
-    wrong = (times if arguments.command == "times" else large)(arguments, made, rank, size)
+    if arguments.command == "modules":
+        import ranks_modules  # needs the package's tests too
+
+        wrong = ranks_modules.modules(arguments, say, rank, size)
+    else:
+        made = Made(arguments.nodes, arguments.edges, arguments.mixing, device)
+        wrong = (times if arguments.command == "times" else large)(arguments, made, rank, size)
     dist.barrier()
     dist.destroy_process_group()
     return wrong

@@ -131,20 +131,29 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def train(model: gnnc.Model, graph: gnnc.Graph, made: Made, rows: tuple[int, int], steps: int = 5) -> dict[str, Any]:
+def train(
+    model: gnnc.Model, graph: gnnc.Graph, made: Made, rows: tuple[int, int], steps: int = 5, together: bool = False
+) -> dict[str, Any]:
     """Losses of some steps, seconds of one, and memory: what the device has in use at most, in GiB, and what gnnc says
-    that it needs."""
+    that it needs. `together`: ranks that exchange nothing begin each step at once, as they would if they did, and the
+    slowest counts."""
     device = made.device
     x, target = made.rows(*rows)
     start_parameters(model, device)
     losses = [float(model.run("train_step", graph=graph, x=x, target=target)["loss"]) for _ in range(steps)]
     seconds = []
     for _ in range(7):
+        if together:
+            dist.barrier()
         wait(device)
         begin = time.perf_counter()
         model.run("train_step", graph=graph, x=x, target=target)
         wait(device)
         seconds.append(time.perf_counter() - begin)
+    if together:
+        slowest = torch.tensor(seconds, dtype=torch.float64, device=device)
+        dist.all_reduce(slowest, dist.ReduceOp.MAX)
+        seconds = slowest.tolist()
     found: dict[str, Any] = {
         "losses": losses,
         "seconds": sorted(seconds)[len(seconds) // 2],
@@ -188,7 +197,7 @@ def measure_link(ranks: Any, device: torch.device) -> tuple[float, float]:
         return sorted(taken)[len(taken) // 2]
 
     least = seconds_of(1)
-    rows = (1 << 18) // others if device.type == "cuda" else (1 << 14) // others
+    rows = (1 << 18) // others if device.type == "cuda" else (1 << 17) // others
     return rows * others * 1024 / max(seconds_of(rows) - least, 1e-9) / 1e9, least * 1e6
 
 

@@ -272,7 +272,15 @@ INSTANTIATE_TEST_SUITE_P(
                   300, 9},
             Layer{"ElevenGathered",
                   "model M { input x: node[in = 11]\n param W[in, out = 33]\noutput y = sum(tanh(x.src @ W)) }", true,
-                  45, 400}),
+                  45, 400},
+            // Rows that begin at either half of a word, and what is added to whole rows of results.
+            Layer{"ElevenOfHeads",
+                  "model M { input x: node[heads = 3, in = 11], r: node[heads, out = 64]\n"
+                  "param W[heads, in, out]\noutput y = r * (x @ W) + r }",
+                  true, 301, 9},
+            Layer{"ElevenInSteps",
+                  "model M { input x: node[in = 37], r: node[out = 24]\nparam W[in, out]\noutput y = x @ W + r }", true,
+                  301, 9}),
         testing::Values(Storage::BF16, Storage::F16)),
     [](const auto &info) {
       return std::string(std::get<0>(info.param).name) + (std::get<1>(info.param) == Storage::BF16 ? "_bf16" : "_f16");

@@ -11,7 +11,8 @@
 // A kernel takes as long as its operations or its bytes of memory, whichever is longer; a transfer as long as the most
 // that one rank sends or receives; a value that is combined is sent to everybody. Ranks compute each by itself, and
 // wait for the slowest where they exchange something. Where times of one rank were measured, kernels are as much slower
-// or faster than that as they were there.
+// or faster than that as they were there; on graphs of several sizes, as much as a line through these says: what a cache
+// keeps of rows that are read again and again does not grow with the graph, nor what kernels take besides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,6 +54,14 @@ struct PredictedTime {
   double seconds() const { return computes + moves; }
 };
 
+/// Seconds of a function's kernels on one rank, by those that their operations and bytes take.
+struct MeasuredLine {
+  double slope = 1, constant = 0;
+
+  /// How much slower kernels are that take so long together.
+  double factor(double computed) const { return computed > 0 ? std::max(slope + constant / computed, 0.0) : slope; }
+};
+
 class PartsInspector {
 public:
   PartsInspector(const ModelFile &model, const InspectArguments &arguments)
@@ -62,7 +71,7 @@ public:
   llvm::Error read();
   /// Parts that have these extents each.
   llvm::Error assume(llvm::ArrayRef<std::string> extents, int ranks);
-  /// How long functions took on one rank.
+  /// How long functions took on one rank, on graphs of one size or of several.
   llvm::Error calibrate(const std::string &path);
   void printText(llvm::raw_ostream &out) const;
   void printJSON(llvm::raw_ostream &out) const;
@@ -79,6 +88,9 @@ private:
   int64_t evaluate(const SymbolicExpr &expression, const Part &part) const;
   int64_t count(llvm::StringRef function, llvm::StringRef kind) const;
   double secondsOf(const KernelInfo &kernel, const Part &part) const;
+  double computedSeconds(llvm::StringRef function, const Part &part) const;
+  llvm::Error readMeasured(const llvm::json::Value &value,
+                           std::map<std::string, std::vector<std::pair<double, double>>> &times) const;
   double secondsOf(llvm::StringRef function, bool isFree) const;
   PredictedTime timeOf(llvm::StringRef function) const;
 
@@ -87,7 +99,7 @@ private:
   RankMachine machine;
   std::vector<std::string> divided; ///< root spaces that ranks have elements of their own of
   std::vector<Part> parts;
-  std::map<std::string, double> slower; ///< functions: measured seconds of kernels by computed ones
+  std::map<std::string, MeasuredLine> measured; ///< of functions
 };
 
 } // namespace
@@ -210,6 +222,46 @@ llvm::Error PartsInspector::assume(llvm::ArrayRef<std::string> extents, int rank
   return llvm::Error::success();
 }
 
+/// Adds the computed and the measured seconds of functions on a graph.
+llvm::Error
+PartsInspector::readMeasured(const llvm::json::Value &value,
+                             std::map<std::string, std::vector<std::pair<double, double>>> &times) const {
+  const llvm::json::Object *object = value.getAsObject();
+  const llvm::json::Object *extents = object ? object->getObject("extents") : nullptr;
+  const llvm::json::Object *seconds = object ? object->getObject("seconds") : nullptr;
+  if (!extents || !seconds)
+    return llvm::createStringError("expected an object with objects 'extents' and 'seconds', or an array of such");
+  Part part;
+  for (const auto &[space, extent] : *extents)
+    if (llvm::Error error = addExtent(part, space, extent.getAsInteger().value_or(-1)))
+      return error;
+  if (llvm::Error error = completeExtents(part))
+    return error;
+  std::vector<std::string> known = functions();
+  for (const auto &[function, number] : *seconds) {
+    double computed = computedSeconds(function, part), found = number.getAsNumber().value_or(0);
+    if (!llvm::is_contained(known, llvm::StringRef(function)) || !(found > 0) || !(computed > 0))
+      return llvm::createStringError("expected functions of the model and times above 0, found '" +
+                                     llvm::StringRef(function) + "'");
+    times[llvm::StringRef(function).str()].emplace_back(computed, found);
+  }
+  return llvm::Error::success();
+}
+
+/// A line, by least squares where there are more than two times; none where all are of one size.
+static std::optional<MeasuredLine> lineThrough(llvm::ArrayRef<std::pair<double, double>> times) {
+  double x = 0, y = 0, xx = 0, xy = 0;
+  for (auto [computed, found] : times)
+    x += computed / double(times.size()), y += found / double(times.size());
+  for (auto [computed, found] : times)
+    xx += (computed - x) * (computed - x), xy += (computed - x) * (found - y);
+  if (times.size() == 1)
+    return MeasuredLine{y / x, 0};
+  if (!(xx > 0) || !(xy > 0))
+    return std::nullopt;
+  return MeasuredLine{xy / xx, y - xy / xx * x};
+}
+
 llvm::Error PartsInspector::calibrate(const std::string &path) {
   auto wrong = [&](const llvm::Twine &what) { return llvm::createStringError("'" + path + "': " + what); };
   llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(path);
@@ -218,26 +270,20 @@ llvm::Error PartsInspector::calibrate(const std::string &path) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse((*text)->getBuffer());
   if (!value)
     return wrong(llvm::toString(value.takeError()));
-  const llvm::json::Object *object = value->getAsObject();
-  const llvm::json::Object *extents = object ? object->getObject("extents") : nullptr;
-  const llvm::json::Object *seconds = object ? object->getObject("seconds") : nullptr;
-  if (!extents || !seconds)
-    return wrong("expected an object with objects 'extents' and 'seconds'");
-  Part part;
-  for (const auto &[space, extent] : *extents)
-    if (llvm::Error error = addExtent(part, space, extent.getAsInteger().value_or(-1)))
+  const llvm::json::Array *several = value->getAsArray();
+  llvm::ArrayRef<llvm::json::Value> graphs = several ? llvm::ArrayRef(several->data(), several->size()) : *value;
+  if (graphs.empty())
+    return wrong("expected times on one graph or more");
+  std::map<std::string, std::vector<std::pair<double, double>>> times;
+  for (const llvm::json::Value &graph : graphs)
+    if (llvm::Error error = readMeasured(graph, times))
       return wrong(llvm::toString(std::move(error)));
-  if (llvm::Error error = completeExtents(part))
-    return wrong(llvm::toString(std::move(error)));
-  std::vector<std::string> known = functions();
-  for (const auto &[function, measured] : *seconds) {
-    double computed = 0, found = measured.getAsNumber().value_or(0);
-    for (const KernelInfo &kernel : model.info().kernels)
-      if (kernel.function == llvm::StringRef(function) && kernel.kind != "transfer" && kernel.kind != "all_reduce")
-        computed += secondsOf(kernel, part);
-    if (!llvm::is_contained(known, llvm::StringRef(function)) || !(found > 0) || !(computed > 0))
-      return wrong("expected functions of the model and times above 0, found '" + llvm::StringRef(function) + "'");
-    slower[llvm::StringRef(function).str()] = found / computed;
+  for (const auto &[function, found] : times) {
+    std::optional<MeasuredLine> line = lineThrough(found);
+    if (!line)
+      return wrong("expected graphs of several sizes, and times that grow with them, found other times of '" +
+                   function + "'");
+    measured[function] = *line;
   }
   return llvm::Error::success();
 }
@@ -312,6 +358,15 @@ double PartsInspector::secondsOf(const KernelInfo &kernel, const Part &part) con
                   (read + written) / (machine.bandwidth * 1e9));
 }
 
+/// Of a function's kernels on one rank, without what ranks do together.
+double PartsInspector::computedSeconds(llvm::StringRef function, const Part &part) const {
+  double seconds = 0;
+  for (const KernelInfo &kernel : model.info().kernels)
+    if (kernel.function == function && kernel.kind != "transfer" && kernel.kind != "all_reduce")
+      seconds += secondsOf(kernel, part);
+  return seconds;
+}
+
 PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
   PredictedTime time;
   time.computes = secondsOf(function, /*isFree=*/true);
@@ -321,8 +376,10 @@ PredictedTime PartsInspector::timeOf(llvm::StringRef function) const {
 
 /// Of a function, until the last rank is done. `isFree`: if nothing took time between ranks.
 double PartsInspector::secondsOf(llvm::StringRef function, bool isFree) const {
-  auto known = slower.find(function.str());
-  double factor = known == slower.end() ? 1 : known->second;
+  std::vector<double> factors(parts.size(), 1);
+  if (auto known = measured.find(function.str()); known != measured.end())
+    for (auto [factor, part] : llvm::zip(factors, parts))
+      factor = known->second.factor(computedSeconds(function, part));
   std::vector<double> clock(parts.size(), 0);
   double linkIsFree = 0;                 // What ranks do together is one after the other.
   std::map<std::string, double> arrival; // of rows that kernels run meanwhile, by the transfer's name
@@ -345,7 +402,7 @@ double PartsInspector::secondsOf(llvm::StringRef function, bool isFree) const {
       seconds.push_back(secondsOf(kernel, part));
     if (kernel.kind != "transfer" && kernel.kind != "all_reduce") {
       for (auto [rank, own] : llvm::enumerate(seconds))
-        clock[rank] += factor * own;
+        clock[rank] += factors[rank] * own;
       continue;
     }
     // It begins when the last rank is there.

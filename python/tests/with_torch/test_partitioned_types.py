@@ -82,7 +82,7 @@ class Looped(Rows):
     def forward(self, x: Tensor, edge_index: Tensor, node_type: Tensor) -> Tensor:
         h = torch.tanh(self.lin(x))
         edges = edge_index[:, edge_index[0] != edge_index[1]]
-        nodes = torch.arange(x.shape[0])
+        nodes = torch.arange(x.shape[0], device=x.device)
         both = torch.cat([edges, torch.stack([nodes, nodes])], 1)
         degree = x.new_zeros(x.shape[0]).index_add(0, edges[0], x.new_ones(edges.shape[1]))
         weight = torch.cat([-1 / degree[edges[0]], x.new_ones(x.shape[0])])

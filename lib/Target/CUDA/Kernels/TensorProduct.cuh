@@ -100,11 +100,16 @@ GNNC_DEVICE void pipeline(int64 steps, Fetch fetch, Multiply multiply) {
   }
 }
 
-/// Whether results go through shared memory before they are stored. Four lanes of a warp have eight numbers of a row,
-/// eight rows at a time: rows that do not begin with such a piece of 32 bytes would be written in parts of sectors.
-template <class S> constexpr bool kIsStored = S::kN % 8 == 0 || S::kFoldsRows;
-/// Numbers of one store then.
-template <class S> constexpr int kStoredAtOnce = S::kN % 4 == 0 ? 4 : S::kN % 2 == 0 ? 2 : 1;
+/// Whether results are stored as lanes have them, and not by way of shared memory. Four lanes of a warp have eight
+/// numbers of a row, eight rows at a time: rows that do not begin with such a piece of 32 bytes, or have 16 bits a number,
+/// would be written in parts of sectors.
+template <class S> constexpr bool kIsStored = S::kFoldsRows || (S::kN % 8 == 0 && !S::kStoresHalves);
+/// Numbers of one store by way of shared memory.
+template <class S>
+constexpr int kStoredAtOnce = S::kN % 8 == 0 && S::kStoresHalves ? 8
+                              : S::kN % 4 == 0                   ? 4
+                              : S::kN % 2 == 0                   ? 2
+                                                                 : 1;
 /// Length of a row there: pairs of eight lanes' rows lie in different banks.
 template <int Columns> constexpr int kPaddedResult = Columns % 16 == 0 ? Columns + 8 : Columns;
 
@@ -122,8 +127,11 @@ GNNC_DEVICE void takeRows(float *own, const float (*made)[4], Take take) {
   __syncwarp();
   GNNC_FOR_STEP(begin, 16 * kPieces, 32) {
     const int at = begin + lane(), row = at / kPieces, n = at % kPieces * V;
-    if (16 * kPieces % 32 == 0 || row < 16)
-      take(row, n, own + row * kStride + n);
+    if (16 * kPieces % 32 == 0 || row < 16) {
+      float numbers[V];
+      readRow<V>(numbers, own + row * kStride + n);
+      take(row, n, numbers);
+    }
   }
 }
 
@@ -200,21 +208,43 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
       lives[i] = live;
     }
   };
-  const unsigned stagesAt = sharedAddress(stages);
   int64 ahead = begin; // the tile that is fetched, and its next step
+  // Rows of an odd number of 16 bits begin anywhere: they are copied in words, whatever is before a row's first number in
+  // its word too. Where all rows follow one another, a row's number says whether there is such a thing.
+  constexpr bool kInWords = kIsHalf<X> && kVX == 1 && !kAnywhere;
+  auto numbersBefore = [&](int64 source) {
+    const auto at = reinterpret_cast<unsigned long long>(args.lhs + (source * S::kBatch + batch) * S::kK);
+    return kInWords ? int(at / 2 % 2) : 0;
+  };
+  auto fetchWords = [&](unsigned to, int depth) {
+    constexpr int kNumbers = S::kK < kDepth ? S::kK : kDepth, kWords = kNumbers / 2 + 1;
+    GNNC_FOR(i, (kM * kWords + kThreads - 1) / kThreads) {
+      const int at = thread + i * kThreads, m = at / kWords, word = at % kWords;
+      const X *const row = args.lhs + ((ahead + m) * S::kBatch + batch) * S::kK;
+      const int first = word * 2 - numbersBefore(ahead + m), left = S::kK - depth - first;
+      if (kM * kWords % kThreads == 0 || m < kM)
+        copyAsync<4>(to + m * M::kStrideX * 2 + word * 4, row + depth + first,
+                     m >= rowsLeft || left <= 0 ? 0 : left == 1 ? 2 : 4);
+    }
+  };
+  const unsigned stagesAt = sharedAddress(stages);
   int aheadStep = 0;
   auto fetch = [&](int64, int stage) {
     if (aheadStep == 0)
       find(ahead);
     const unsigned xs = stagesAt + stage * (M::kStageX + M::kStageW) * 4, ws = xs + M::kStageX * 4;
     const int depth = aheadStep * kDepth;
-    copyPieces<kCopiesX, kVX>(args.lhs, [&](int i, auto copy) {
-      const int m = ownRow + i * kRowsApart;
-      bool inside = m < rowsLeft && (S::kK % kDepth == 0 || depth + ownColumn < S::kK);
-      const X *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
-      if (kM * kDepth % (kVX * kThreads) == 0 || m < kM)
-        copy(xs + (m * M::kStrideX + ownColumn) * kBytesX, row + depth, inside && lives[kAnywhere ? i : 0]);
-    });
+    if constexpr (kInWords) {
+      fetchWords(xs, depth);
+    } else {
+      copyPieces<kCopiesX, kVX>(args.lhs, [&](int i, auto copy) {
+        const int m = ownRow + i * kRowsApart;
+        bool inside = m < rowsLeft && (S::kK % kDepth == 0 || depth + ownColumn < S::kK);
+        const X *row = kAnywhere ? from[kAnywhere ? i : 0] : from[0] + int64(i * kRowsApart) * S::kBatch * S::kK;
+        if (kM * kDepth % (kVX * kThreads) == 0 || m < kM)
+          copy(xs + (m * M::kStrideX + ownColumn) * kBytesX, row + depth, inside && lives[kAnywhere ? i : 0]);
+      });
+    }
     if constexpr (!S::kResident) { // braces: a pragma is no statement of its own
       GNNC_FOR(i, kCopiesW) {
         int at = (thread + i * kThreads) * kVW, k = at / kN, n = at % kN;
@@ -281,11 +311,23 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
     const float *ws = stages + stage * (M::kStageX + M::kStageW) + M::kStageX;
     const X *xs = reinterpret_cast<const X *>(ws - M::kStageX);
+    int before[kInWords ? W::kRows : 1][2];
+    if constexpr (kInWords) {
+      GNNC_FOR(i, W::kRows) GNNC_FOR(half, 2)
+      before[i][half] = numbersBefore(first + W::top() + i * 16 + half * 8 + lane() / 4);
+    }
     auto multiply = [&](auto depth) {
       GNNC_FOR_STEP(k, depth.value, 8) {
         Parts<W::kRows, 4> left;
         Parts<W::kColumns, 2> right;
-        loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
+        if constexpr (kInWords) {
+          GNNC_FOR(i, W::kRows) GNNC_FOR(n, 4) {
+            const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + lane() % 4 + n / 2 * 4;
+            left.set(i, n, done * kDepth + d < S::kK ? xs[m * M::kStrideX + before[i][n % 2] + d] : X());
+          }
+        } else {
+          loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
+        }
         if constexpr (S::kResident)
           loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
         else

@@ -52,6 +52,10 @@ std::string EpiloguePrinter::number(Value value, const std::string &index) {
     return name;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     unsigned extra = argument.getArgNumber() - 1;
+    if (isRead.contains(value) && index == "f") {
+      out.line("const Real " + name + " = read" + Twine(extra) + "[v];");
+      return name;
+    }
     if (product.getExtras()[extra].getDefiningOp<DegreeOp>()) { // Read off the index of its map.
       std::string pointers = "args.extra" + std::to_string(extra) + " + element";
       out.line("const Real " + name + " = Real(__ldg(" + pointers + " + 1) - __ldg(" + pointers + "));");
@@ -84,6 +88,34 @@ void EpiloguePrinter::fields() {
              " *extra" + Twine(i) + ";");
   for (unsigned i = 0; i < product.getNumResults(); ++i)
     out.line(Twine(heldType(product.getResult(i))) + " *made" + Twine(i) + ";");
+}
+
+/// Reads the numbers of operands of the row's own shape that are side by side, for all that is made of them.
+void EpiloguePrinter::readNumbers() {
+  SmallVector<Value> pending(product.getEpilogue().front().getTerminator()->getOperands());
+  DenseSet<Value> seen;
+  SmallVector<BlockArgument> found;
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (getFeatureElements(value.getType()) != rowElements || !seen.insert(value).second)
+      continue;
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && argument.getArgNumber() > 0)
+      found.push_back(argument);
+    else if (Operation *op = value.getDefiningOp(); op && !isa<FoldOp>(op))
+      llvm::append_range(pending, op->getOperands());
+  }
+  llvm::sort(found, [](BlockArgument a, BlockArgument b) { return a.getArgNumber() < b.getArgNumber(); });
+  for (BlockArgument argument : found) {
+    unsigned extra = argument.getArgNumber() - 1;
+    if (product.getExtras()[extra].getDefiningOp<DegreeOp>())
+      continue;
+    std::string number = std::to_string(extra);
+    bool isOwn = product.getAccessOf(extra).getKind() == mpk::AccessKind::Owner;
+    out.line("Real read" + number + "[V];");
+    out.line("gnnc::readRow<V>(read" + number + ", args.extra" + number + " + " +
+             (isOwn ? "element * " + std::to_string(rowElements) + " + " : "") + "feature);");
+    isRead.insert(argument);
+  }
 }
 
 void EpiloguePrinter::open(const std::string &loop, const std::string &numbers) {
@@ -135,6 +167,7 @@ void EpiloguePrinter::body() {
   auto yield = cast<mpk::YieldOp>(product.getEpilogue().front().getTerminator());
   for (unsigned i = 0; i < yield.getValues().size(); ++i)
     out.line("Real made" + Twine(i) + "[V];");
+  readNumbers();
   open("GNNC_FOR(v, V)", "y[v]");
   out.line("[[maybe_unused]] const int f = feature + v;");
   for (auto [i, value] : llvm::enumerate(yield.getValues())) {
@@ -142,9 +175,10 @@ void EpiloguePrinter::body() {
     out.line("made" + Twine(i) + "[v] = " + text + ";");
   }
   out.close();
+  bool anyNarrow = llvm::any_of(product.getResults(), isNarrow); // so V may be 8
   for (unsigned i = 0; i < yield.getValues().size(); ++i) {
     bool isWhole = getFeatureElements(yield.getValues()[i].getType()) == rowElements;
-    std::string how = isNarrow(product.getResult(i)) ? "gnnc::writeRow<" : "gnnc::store<", number = std::to_string(i);
+    std::string how = anyNarrow ? "gnnc::writeRow<" : "gnnc::store<", number = std::to_string(i);
     out.line((isWhole ? how + "V>(args.made" + number + " + at"
                       : "if (feature == 0) " + how + "1>(args.made" + number + " + element") +
              ", made" + number + ");");

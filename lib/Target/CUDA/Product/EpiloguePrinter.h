@@ -32,6 +32,7 @@ private:
   static std::string indexIn(llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> of, const std::string &index);
   /// The number of a value at an index, computed before if it has to be.
   std::string number(mlir::Value value, const std::string &index);
+  void readNumbers();
   /// Opens a loop over numbers of a row, of which `numbers` is one.
   void open(const std::string &loop, const std::string &numbers);
 
@@ -47,6 +48,7 @@ private:
   std::string rowNumber; ///< the product's own number in the loop that is open
   std::map<std::pair<mlir::Value, std::string>, std::string, Less> names;
   llvm::DenseMap<mlir::Value, std::string> folds; ///< fields of Row
+  llvm::DenseSet<mlir::Value> isRead;             ///< operands whose numbers are side by side in `read`
 };
 
 } // namespace gnnc::cuda

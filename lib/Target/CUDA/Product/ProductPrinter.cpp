@@ -153,6 +153,8 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   else
     out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
   out.close();
+  bool storesHalves = finishes ? llvm::any_of(epilogue.getResults(), isNarrow) : isNarrow(held[2]);
+  out.line(Twine("static constexpr bool kStoresHalves = ") + flag(storesHalves) + ";");
   out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
            ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
   out.line("static constexpr int kTileRows = " + Twine(shape.tileRows) +
@@ -222,8 +224,8 @@ static int64_t paddedRow(int64_t columns) { return columns == 8 ? 8 : columns + 
 
 /// Bytes in which results of so many warps wait to be stored, columns of 16 rows at a time: none where rows of n
 /// numbers are stored as they are.
-static int64_t resultBytes(int64_t n, int64_t columns, int64_t warps, bool folds) {
-  if (n % 8 == 0 || folds)
+static int64_t resultBytes(int64_t n, int64_t columns, int64_t warps, bool folds, bool halves) {
+  if (folds || (n % 8 == 0 && !halves))
     return 0;
   return warps * 16 * (columns % 16 == 0 ? columns + 8 : columns) * 4;
 }
@@ -275,13 +277,14 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
       shape.tileColumns = llvm::alignTo(llvm::divideCeil(shape.n, tiles), 16);
     // A row that is folded lies in four lanes of one warp.
     bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
+    bool halves = llvm::any_of(op.getResults(), isNarrow);
     shape.height = folds ? 16 : 32;
     shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
     // Rows that are copied number by number need a register for each.
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
     int64_t rows = shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) * 4;
-    rows += resultBytes(shape.n, shape.width, shape.threads() / 32, folds);
+    rows += resultBytes(shape.n, shape.width, shape.threads() / 32, folds, halves);
     shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rows <= options.sharedBytes;
     sharedBytes = rows + (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
@@ -290,7 +293,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     bool narrow = isNarrow(op.getLhs());
     auto bytesOf = [&](int64_t columns) {
       return llvm::alignTo(shape.k, narrow ? 32 : 16) * columns * (shape.split ? 8 : 4) / (narrow ? 2 : 1) +
-             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds);
+             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds, halves);
     };
     manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns);
     if (int64_t wider = warpgroupColumns(shape.n, kMostWarpgroupColumns * 2);

@@ -21,8 +21,8 @@ namespace {
 constexpr int64_t kMostTileRows = 128, kLeastTileRows = 32;
 /// Shared memory of a processor, and what the system takes of it for each block.
 constexpr int64_t kProcessor = 221 << 10, kReserved = 1 << 10;
-/// Weights that stay there, in both parts.
-constexpr int64_t kMostResident = 48 << 10;
+/// Weights that stay there, in both parts: all that there is room for beside as many rows of as many blocks, or less.
+constexpr int64_t kMostResident[] = {96 << 10, 48 << 10};
 /// Numbers of outer sums that a thread keeps.
 constexpr int64_t kMostHeld = 64;
 /// The same where a processor has more than two blocks, with 64 or 80 registers a thread.
@@ -82,8 +82,17 @@ TilePlan::TilePlan(mpk::SweepOp sweep, bool onTensorCores, int64_t sharedBytes)
     return;
   auto fits = [&](int64_t count, int64_t rows, bool together) {
     tileRows = rows, blocks = count, joinsSums = together;
-    return (count <= 2 || held <= kMostHeldByMany) && allocate(rows) &&
-           bytesWith(rows) <= std::min(kProcessor / count - kReserved, sharedBytes);
+    if (count > 2 && held > kMostHeldByMany)
+      return false;
+    // Rows of one size take each other's places, which those that are only as long as they must be may not.
+    for (int64_t most : kMostResident)
+      for (bool alike : {false, true}) {
+        mostResident = most, haveOneSize = alike;
+        allocate(rows);
+        if (bytesWith(rows) <= std::min(kProcessor / count - kReserved, sharedBytes))
+          return true;
+      }
+    return false;
   };
   if (isNarrow()) {
     byThreads = true, threads = kMostTileRows;
@@ -421,7 +430,7 @@ TileRows *TilePlan::findReplaced(Value value, const TileRows &made) {
 }
 
 /// Gives everything a place for tiles of `count` rows.
-bool TilePlan::allocate(int64_t count) {
+void TilePlan::allocate(int64_t count) {
   // Who reads rows last: steps compute through everything that has no rows of its own.
   for (auto &[value, made] : rows)
     made.last = made.first;
@@ -473,7 +482,7 @@ bool TilePlan::allocate(int64_t count) {
       int64_t weights = factors.batched ? factors.slices : 1;
       int64_t numbers = weights * (byThreads ? factors.k * llvm::alignTo(factors.n, 4)
                                              : llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 8));
-      if (!byThreads && (resident + numbers) * elementBytes > kMostResident)
+      if (!byThreads && (resident + numbers) * elementBytes > mostResident)
         continue;
       resident += numbers;
       parts[number] = next;
@@ -500,6 +509,9 @@ bool TilePlan::allocate(int64_t count) {
   };
   std::vector<Taken> taken;
   places = next;
+  int64_t size = 0; // of all rows, if they have one
+  for (auto &[value, made] : rows)
+    size = haveOneSize ? std::max(size, count * made.stride) : 0;
   auto place = [&](int64_t size, int64_t stride, int first, int last) {
     size = llvm::alignTo(size, 4);
     int64_t at = llvm::alignTo(next, 4);
@@ -530,7 +542,7 @@ bool TilePlan::allocate(int64_t count) {
           taken.push_back(
               {made.place, int64_t(llvm::alignTo(count * made.stride, 4)), made.stride, made.first, made.last});
         } else {
-          made.place = place(count * made.stride, made.stride, made.first, made.last);
+          made.place = place(std::max(size, count * made.stride), made.stride, made.first, made.last);
         }
       }
     int64_t width = getFeatureElements(step.value.getType());
@@ -548,5 +560,4 @@ bool TilePlan::allocate(int64_t count) {
     if (step.kind == TileStep::Total) // When all is over; see leaveTotals.
       places = std::max(places, threads / std::min<int64_t>(32, llvm::PowerOf2Ceil(width)) * width);
   }
-  return true;
 }

@@ -91,7 +91,7 @@ private:
   void makeRows(mlir::Value value);
   bool isNarrow() const;
   TileRows *findReplaced(mlir::Value value, const TileRows &made);
-  bool allocate(int64_t rows);
+  void allocate(int64_t rows);
   int64_t strideOf(const TileRows &rows, bool isFactor) const;
   int64_t bytesWith(int64_t rows) const;
 
@@ -101,7 +101,8 @@ private:
   mpk::Level tileLevel;
   llvm::MapVector<mlir::Value, TileRows> rows;
   llvm::DenseMap<mlir::Value, int64_t> repeated; ///< timesRepeated
-  bool possible = true, joinsSums = true;
+  bool possible = true, joinsSums = true, haveOneSize = false;
+  int64_t mostResident = 0; ///< bytes of weights that stay in shared memory
   int64_t numArrays = 0, elementBytes = 4;
   int64_t held = 0; ///< numbers of outer sums that a thread keeps
 };
