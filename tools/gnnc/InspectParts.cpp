@@ -11,8 +11,8 @@
 // A kernel takes as long as its operations or its bytes of memory, whichever is longer; a transfer as long as the most
 // that one rank sends or receives; a value that is combined is sent to everybody. Ranks compute each by itself, and
 // wait for the slowest where they exchange something. Where times of one rank were measured, kernels are as much slower
-// or faster than that as they were there; on graphs of several sizes, as much as a line through these says: what a cache
-// keeps of rows that are read again and again does not grow with the graph, nor what kernels take besides.
+// or faster than that as they were there; on graphs of several sizes, as much as a line through these says: what a
+// cache keeps of rows that are read again and again does not grow with the graph, nor what kernels take besides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -223,9 +223,8 @@ llvm::Error PartsInspector::assume(llvm::ArrayRef<std::string> extents, int rank
 }
 
 /// Adds the computed and the measured seconds of functions on a graph.
-llvm::Error
-PartsInspector::readMeasured(const llvm::json::Value &value,
-                             std::map<std::string, std::vector<std::pair<double, double>>> &times) const {
+llvm::Error PartsInspector::readMeasured(const llvm::json::Value &value,
+                                         std::map<std::string, std::vector<std::pair<double, double>>> &times) const {
   const llvm::json::Object *object = value.getAsObject();
   const llvm::json::Object *extents = object ? object->getObject("extents") : nullptr;
   const llvm::json::Object *seconds = object ? object->getObject("seconds") : nullptr;

@@ -33,6 +33,10 @@ inline void storeShared(unsigned to, unsigned short bits) {
 inline void commitCopies() { emulator->commitCopies(); }
 template <int Open> void waitForCopies() { emulator->waitForCopies(Open); }
 
+inline float reciprocalApproximately(float x) {
+  float y = 1 / x;
+  return ::fabsf(y) < 0x1p-126f ? ::copysignf(0.0f, y) : y;
+}
 inline float exp2Approximately(float x) {
   float y = ::exp2f(x);
   return y < 0x1p-126f ? 0.0f : y;

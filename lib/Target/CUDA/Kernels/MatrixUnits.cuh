@@ -6,14 +6,16 @@
 //===----------------------------------------------------------------------===//
 //
 // Tensor cores multiply numbers of 11 bits (TF32) and add them up in 32. A float32 is the sum of two such numbers to
-// its last bit but two: x = high + low. So x y is high high + high low + low high, three products, and what is left out
-// is 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V;
-// CUTLASS calls it 3xTF32). Tensor cores cut sums off instead of rounding them, so the sum of 64 depths is added to its
-// total by an ordinary, rounding addition.
+// its last bit: x = high + low. So x y is high high + high low + low high, three products, and what is left out is
+// 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V; CUTLASS
+// calls it 3xTF32). Tensor cores cut sums off instead of rounding them, so the sum of 64 depths is added to its total
+// by an ordinary, rounding addition.
 //
 // A warp has kRows x 16 by kColumns x 8 results. Fragments are those of mma.m16n8k8 (PTX ISA, "Matrix fragments for
 // mma.m16n8k8"): lane 4 g + t holds rows g and g + 8 and depths t and t + 4 of the left side, depths t and t + 4 and
-// column g of the right side, and columns 2 t and 2 t + 1 of rows g and g + 8 of the result.
+// column g of the right side, and columns 2 t and 2 t + 1 of rows g and g + 8 of the result. Which depth is called t
+// and which t + 4 does not matter if both sides agree: where a right side's parts are kept (RightParts), these are
+// depths 2 t and 2 t + 1, so that a lane has neighbouring numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,10 +31,11 @@ namespace gnnc {
 constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
 
 /// Both parts of a number. An infinity minus itself would be a NaN; with a finite low part, infinities stay what they
-/// are. No true low part is larger than 2^116.
+/// are. No true low part is larger than 2^116. Of its 12 bits the last is cut off: rounding it would take an operation
+/// of five for half a unit of x's last place.
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
   high = (__float_as_uint(x) + kHalf) & ~kCutOff;
-  low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f)) + kHalf;
+  low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f));
 }
 
 /// Two numbers as pairs of 16 bits: what they begin with, and what that leaves out.
@@ -90,14 +93,51 @@ template <int Stride, int Columns, typename T> GNNC_DEVICE void loadRight(Parts<
   const int g = lane() / 4, t = lane() % 4;
   GNNC_FOR(j, Columns) GNNC_FOR(n, 2) right.set(j, n, from[(t + n * 4) * Stride + j * 8 + g]);
 }
-/// The same of both parts side by side: at depth * Stride + 2 * column, and after it.
-template <int Stride, int Columns> GNNC_DEVICE void loadRightParts(Parts<Columns, 2> &right, const float *from) {
-  const int g = lane() / 4, t = lane() % 4;
-  GNNC_FOR(j, Columns) GNNC_FOR(n, 2) {
-    float2 both = *reinterpret_cast<const float2 *>(from + (t + n * 4) * Stride + 2 * (j * 8 + g));
-    right.high[j][n] = __float_as_uint(both.x), right.low[j][n] = __float_as_uint(both.y);
+
+/// A step's left side whose lanes have depths 2 t and 2 t + 1, from the first number that is the lane's.
+template <int RowStride, int Rows, typename T> GNNC_DEVICE void loadLeftPairs(Parts<Rows, 4> &left, const T *own) {
+  GNNC_FOR(i, Rows) GNNC_FOR(half, 2) {
+    const T *const from = own + (i * 16 + half * 8) * RowStride;
+    if constexpr (kIsHalf<T>) {
+      float pair[2];
+      widenPair(pair, *reinterpret_cast<const unsigned *>(from), from);
+      GNNC_FOR(n, 2) left.high[i][half + 2 * n] = __float_as_uint(pair[n]);
+    } else {
+      const float2 pair = *reinterpret_cast<const float2 *>(from);
+      left.set(i, half, pair.x), left.set(i, half + 2, pair.y);
+    }
   }
 }
+
+/// A right side of so many columns, a multiple of 8, in both parts in shared memory: of depths 2 i and 2 i + 1 and a
+/// column the two high parts and the two low ones, as a lane wants them, side by side; in other banks for the next
+/// depths.
+template <int Columns> struct RightParts {
+  static constexpr int kStride = 4 * Columns + 8;
+  GNNC_DEVICE static constexpr int numbers(int depths) { return depths / 2 * kStride; }
+  /// The depth of a step that is the lane's first or second.
+  GNNC_DEVICE static int depth(int n) { return lane() % 4 * 2 + n; }
+  GNNC_DEVICE static void place(float *to, int depth, int column, float x) {
+    Parts<1, 1> both = {};
+    both.set(0, 0, x);
+    float *const at = to + depth / 2 * kStride + column * 4 + depth % 2;
+    at[0] = __uint_as_float(both.high[0][0]), at[2] = __uint_as_float(both.low[0][0]);
+  }
+  /// What is the lane's of a first step, from a column on.
+  GNNC_DEVICE static const float *own(const float *parts, int column) {
+    return parts + lane() % 4 * kStride + (column + lane() / 4) * 4;
+  }
+  /// Of a step, whose columns that are beyond the last are zeros.
+  template <int Count> GNNC_DEVICE static void load(Parts<Count, 2> &right, const float *own, int live = Columns) {
+    GNNC_FOR(j, Count) {
+      float4 both = {0, 0, 0, 0};
+      if (j * 8 < live)
+        both = *reinterpret_cast<const float4 *>(own + j * 32);
+      right.high[j][0] = __float_as_uint(both.x), right.high[j][1] = __float_as_uint(both.y);
+      right.low[j][0] = __float_as_uint(both.z), right.low[j][1] = __float_as_uint(both.w);
+    }
+  }
+};
 
 } // namespace gnnc
 

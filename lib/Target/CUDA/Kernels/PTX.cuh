@@ -62,6 +62,13 @@ template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wa
 // Numbers
 //===----------------------------------------------------------------------===//
 
+/// 1 / x, wrong by at most a unit of the last place; what would be denormal is zero. Unlike a division it has no
+/// branch.
+GNNC_DEVICE float reciprocalApproximately(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 /// 2^x, wrong by at most two units of the last place; what would be denormal is zero.
 GNNC_DEVICE float exp2Approximately(float x) {
   float y;

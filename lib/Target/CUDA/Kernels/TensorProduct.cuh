@@ -36,6 +36,9 @@ template <int Columns> constexpr int kPaddedRow = Columns == 8 ? 8 : Columns + 8
 /// Length of a row of shared memory that is read 4 columns at a time in 8 rows, of copies of 16 bytes.
 template <int Depth, typename T> constexpr int kPaddedDepth = !kIsHalf<T> ? Depth + 4 : Depth == 8 ? 24 : Depth + 8;
 
+/// The same where it is read two columns at a time.
+template <int Depth, typename T> constexpr int kPairedDepth = !kIsHalf<T> ? Depth + 8 : kPaddedDepth<Depth, T>;
+
 /// What a pointer points to, for decltype.
 template <typename T> T typeOf(const T *);
 
@@ -56,11 +59,6 @@ template <int Count, int V, typename T, typename Piece> GNNC_DEVICE void copyPie
     GNNC_FOR(i, Count) piece(i, [&](unsigned to, const T *, bool) { storeShared(to, bits[i]); });
   }
 }
-
-/// A number as a type.
-template <int Value> struct Constant {
-  static constexpr int value = Value;
-};
 
 /// A tile's place among all, neighbours in time having the same rows: they find them in the cache.
 template <int64 TilesOfRows> struct TileNumber {
@@ -101,8 +99,8 @@ GNNC_DEVICE void pipeline(int64 steps, Fetch fetch, Multiply multiply) {
 }
 
 /// Whether results are stored as lanes have them, and not by way of shared memory. Four lanes of a warp have eight
-/// numbers of a row, eight rows at a time: rows that do not begin with such a piece of 32 bytes, or have 16 bits a number,
-/// would be written in parts of sectors.
+/// numbers of a row, eight rows at a time: rows that do not begin with such a piece of 32 bytes, or have 16 bits a
+/// number, would be written in parts of sectors.
 template <class S> constexpr bool kIsStored = S::kFoldsRows || (S::kN % 8 == 0 && !S::kStoresHalves);
 /// Numbers of one store by way of shared memory.
 template <class S>
@@ -139,9 +137,10 @@ GNNC_DEVICE void takeRows(float *own, const float (*made)[4], Take take) {
 template <class S> struct ProductMemory {
   using X = typename S::Args::LhsType;
   static constexpr int kSteps = (S::kK + S::kDepth - 1) / S::kDepth;
-  static constexpr int kStrideX = kPaddedDepth<S::kDepth, X>, kStrideW = kPaddedRow<S::kTileColumns>;
-  static constexpr int kStrideParts = 2 * S::kTileColumns + 8;
-  static constexpr int kParts = S::kResident ? kSteps * S::kDepth * kStrideParts : 0;
+  using Parts = RightParts<S::kTileColumns>;
+  static constexpr int kStrideX = S::kResident ? kPairedDepth<S::kDepth, X> : kPaddedDepth<S::kDepth, X>;
+  static constexpr int kStrideW = kPaddedRow<S::kTileColumns>;
+  static constexpr int kParts = S::kResident ? Parts::numbers(kSteps * S::kDepth) : 0;
   static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4,
                        kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
   static constexpr int kResults = kParts + S::kStages * (kStageX + kStageW); // 16 rows of each warp
@@ -176,10 +175,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   if constexpr (S::kResident) {
     for (int at = thread; at < M::kSteps * kDepth * kN; at += kThreads) {
       int k = at / kN, n = at % kN;
-      Parts<1, 1> both = {};
-      both.set(0, 0, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
-      float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
-      *reinterpret_cast<float2 *>(parts + k * M::kStrideParts + 2 * n) = pair;
+      M::Parts::place(parts, k, n, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
     }
   }
 
@@ -209,9 +205,9 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     }
   };
   int64 ahead = begin; // the tile that is fetched, and its next step
-  // Rows of an odd number of 16 bits begin anywhere: they are copied in words, whatever is before a row's first number in
-  // its word too. Where all rows follow one another, a row's number says whether there is such a thing.
-  constexpr bool kInWords = kIsHalf<X> && kVX == 1 && !kAnywhere;
+  // Rows of an odd number of 16 bits begin anywhere: they are copied in words, whatever is before a row's first number
+  // in its word too. Where all rows follow one another, a row's number says whether there is such a thing.
+  constexpr bool kInWords = kIsHalf<X> && kVX == 1 && !kAnywhere && S::kResident;
   auto numbersBefore = [&](int64 source) {
     const auto at = reinterpret_cast<unsigned long long>(args.lhs + (source * S::kBatch + batch) * S::kK);
     return kInWords ? int(at / 2 % 2) : 0;
@@ -224,7 +220,9 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
       const int first = word * 2 - numbersBefore(ahead + m), left = S::kK - depth - first;
       if (kM * kWords % kThreads == 0 || m < kM)
         copyAsync<4>(to + m * M::kStrideX * 2 + word * 4, row + depth + first,
-                     m >= rowsLeft || left <= 0 ? 0 : left == 1 ? 2 : 4);
+                     m >= rowsLeft || left <= 0 ? 0
+                     : left == 1                ? 2
+                                                : 4);
     }
   };
   const unsigned stagesAt = sharedAddress(stages);
@@ -307,14 +305,16 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     else
       writeStaged(made);
   };
+  const float *const ownParts = M::Parts::own(parts, W::left());
   int64 tiles = begin < end ? (end - begin + stride - 1) / stride : 0;
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
     const float *ws = stages + stage * (M::kStageX + M::kStageW) + M::kStageX;
     const X *xs = reinterpret_cast<const X *>(ws - M::kStageX);
+    const X *const own = xs + (W::top() + lane() / 4) * M::kStrideX + lane() % 4 * 2;
     int before[kInWords ? W::kRows : 1][2];
     if constexpr (kInWords) {
-      GNNC_FOR(i, W::kRows) GNNC_FOR(half, 2)
-      before[i][half] = numbersBefore(first + W::top() + i * 16 + half * 8 + lane() / 4);
+      GNNC_FOR(i, W::kRows)
+      GNNC_FOR(half, 2) before[i][half] = numbersBefore(first + W::top() + i * 16 + half * 8 + lane() / 4);
     }
     auto multiply = [&](auto depth) {
       GNNC_FOR_STEP(k, depth.value, 8) {
@@ -322,14 +322,16 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         Parts<W::kColumns, 2> right;
         if constexpr (kInWords) {
           GNNC_FOR(i, W::kRows) GNNC_FOR(n, 4) {
-            const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + lane() % 4 + n / 2 * 4;
+            const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + M::Parts::depth(n / 2);
             left.set(i, n, done * kDepth + d < S::kK ? xs[m * M::kStrideX + before[i][n % 2] + d] : X());
           }
+        } else if constexpr (S::kResident) {
+          loadLeftPairs<M::kStrideX>(left, own + k);
         } else {
           loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
         }
         if constexpr (S::kResident)
-          loadRightParts<M::kStrideParts>(right, parts + (done * kDepth + k) * M::kStrideParts + 2 * W::left());
+          M::Parts::load(right, ownParts + M::Parts::numbers(done * kDepth + k));
         else
           loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
         multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);

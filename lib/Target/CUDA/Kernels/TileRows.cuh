@@ -207,19 +207,18 @@ template <class M, class B> GNNC_DEVICE void storeRows(const typename B::Args &a
 // as it is, each of its rows at a multiple of four numbers.
 //===----------------------------------------------------------------------===//
 
-template <class P> constexpr int kPartsStride = 2 * ((P::kN + 7) / 8 * 8) + 8;
+template <class P> constexpr int kPartsColumns = (P::kN + 7) / 8 * 8;
 template <class P> constexpr int kPartsDepth = (P::kK + 7) / 8 * 8;
+template <class P> using PartsOf = RightParts<kPartsColumns<P>>;
 
 /// A weight in both parts into shared memory, once for a block.
 template <class P, class B> GNNC_DEVICE void keepWeight(const typename B::Args &args, const Tile<B> &tile) {
-  constexpr int kColumns = (P::kN + 7) / 8 * 8, kDepth = kPartsDepth<P>, kWeights = P::kBatched ? P::kSlices : 1;
+  constexpr int kColumns = kPartsColumns<P>, kDepth = kPartsDepth<P>, kWeights = P::kBatched ? P::kSlices : 1;
   const float *weight = P::weight(args);
   for (int i = threadIdx.x; i < kWeights * kDepth * kColumns; i += B::kThreads) {
     const int n = i % kColumns, k = i / kColumns % kDepth, slice = i / (kColumns * kDepth);
-    Parts<1, 1> both = {};
-    both.set(0, 0, k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n) : 0.0f);
-    float2 pair = {__uint_as_float(both.high[0][0]), __uint_as_float(both.low[0][0])};
-    *reinterpret_cast<float2 *>(tile.rows + P::kParts + (slice * kDepth + k) * kPartsStride<P> + 2 * n) = pair;
+    PartsOf<P>::place(tile.rows + P::kParts + PartsOf<P>::numbers(slice * kDepth), k, n,
+                      k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n) : 0.0f);
   }
 }
 
@@ -232,35 +231,33 @@ GNNC_DEVICE void multiplyRowsOnTensorCores(const typename B::Args &args, const T
   for (int job = threadIdx.x / 32; job < kAcross * kDown * P::kSlices; job += B::kThreads / 32) {
     const int left = job % kAcross * P::kWarpColumns, top = job / kAcross % kDown * P::kWarpRows;
     const int slice = job / (kAcross * kDown), weightSlice = P::kBatched ? slice : 0;
-    const float *x = tile.rows + P::kFrom + top * P::kFromStride + slice * P::kK;
+    // What is the lane's of the first step: all else is at distances that are known.
+    const float *const x = tile.rows + P::kFrom + (top + g) * P::kFromStride + slice * P::kK + 2 * t;
+    const float *const parts =
+        PartsOf<P>::own(tile.rows + P::kParts + PartsOf<P>::numbers(weightSlice * kPartsDepth<P>), left);
+    const float *const weight = P::weight(args) + (weightSlice * P::kK + 2 * t) * P::kN + left + g;
     float sums[kRows][kColumns][4] = {};
     float totals[kFlushes ? kRows : 1][kFlushes ? kColumns : 1][4] = {};
-#pragma unroll 2
-    for (int k = 0; k < P::kK; k += 8) {
+    auto step = [&](int k, auto isWhole) {
+      constexpr bool kIsWhole = isWhole.value;
       Parts<kRows, 4> a;
       Parts<kColumns, 2> b;
-      if constexpr (P::kK % 8 == 0) {
-        loadLeft<P::kFromStride, 1>(a, x + k);
+      if constexpr (kIsWhole && (P::kK % 2 == 0 || P::kSlices == 1)) {
+        loadLeftPairs<P::kFromStride>(a, x + k);
       } else { // What lies beyond is another part of the row.
         GNNC_FOR(i, kRows) GNNC_FOR(n, 4) {
-          int depth = k + t + n / 2 * 4;
-          a.set(i, n, depth < P::kK ? x[(i * 16 + g + n % 2 * 8) * P::kFromStride + depth] : 0.0f);
+          const int depth = k + n / 2;
+          const bool inside = kIsWhole || depth + 2 * t < P::kK;
+          a.set(i, n, inside ? x[(i * 16 + n % 2 * 8) * P::kFromStride + depth] : 0.0f);
         }
       }
       if constexpr (P::kParts >= 0) {
-        const float *parts = tile.rows + P::kParts + (weightSlice * kPartsDepth<P> + k) * kPartsStride<P>;
-        GNNC_FOR(j, kColumns) GNNC_FOR(n, 2) {
-          float2 both = {0, 0};
-          if (P::kN % P::kWarpColumns == 0 || left + j * 8 < P::kN)
-            both = *reinterpret_cast<const float2 *>(parts + (t + n * 4) * kPartsStride<P> + 2 * (left + j * 8 + g));
-          b.high[j][n] = __float_as_uint(both.x), b.low[j][n] = __float_as_uint(both.y);
-        }
+        PartsOf<P>::load(b, parts + PartsOf<P>::numbers(k), kPartsColumns<P> - left);
       } else {
-        const float *weight = P::weight(args) + int64(weightSlice) * P::kK * P::kN;
         GNNC_FOR(j, kColumns) GNNC_FOR(n, 2) {
-          int depth = k + t + n * 4, column = left + j * 8 + g;
-          bool inside = (P::kK % 8 == 0 || depth < P::kK) && (P::kN % P::kWarpColumns == 0 || column < P::kN);
-          b.set(j, n, inside ? __ldg(weight + depth * P::kN + column) : 0.0f);
+          const bool inside =
+              (kIsWhole || k + 2 * t + n < P::kK) && (P::kN % P::kWarpColumns == 0 || left + j * 8 + g < P::kN);
+          b.set(j, n, inside ? __ldg(weight + (k + n) * P::kN + j * 8) : 0.0f);
         }
       }
       multiplyStep<P::kSplit, P::kSplit>(sums, a, b);
@@ -268,17 +265,22 @@ GNNC_DEVICE void multiplyRowsOnTensorCores(const typename B::Args &args, const T
         if ((k + 8) % kDepthOfSums == 0 || k + 8 >= P::kK)
           flush(totals, sums);
       }
-    }
-    float *y = tile.rows + P::kTo + top * P::kToStride + slice * P::kN;
+    };
+    constexpr int kWhole = P::kK / 8 * 8;
+#pragma unroll 2
+    for (int k = 0; k < kWhole; k += 8)
+      step(k, Constant<1>());
+    if constexpr (kWhole < P::kK)
+      step(kWhole, Constant<0>());
+    float *const y = tile.rows + P::kTo + (top + g) * P::kToStride + slice * P::kN + left + 2 * t;
     GNNC_FOR(i, kRows) GNNC_FOR(j, kColumns) GNNC_FOR(n, 4) {
-      const int row = i * 16 + g + n / 2 * 8, column = left + j * 8 + 2 * t + n % 2;
       float made;
       if constexpr (kFlushes)
         made = totals[i][j][n];
       else
         made = sums[i][j][n];
-      if (P::kN % P::kWarpColumns == 0 || column < P::kN)
-        y[row * P::kToStride + column] = made;
+      if (P::kN % P::kWarpColumns == 0 || left + j * 8 + 2 * t + n % 2 < P::kN)
+        y[(i * 16 + n / 2 * 8) * P::kToStride + j * 8 + n % 2] = made;
     }
   }
 }

@@ -407,19 +407,22 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
       if (exists) {
         float sums[Shape::kRows][Shape::kColumns][4] = {};
         const int end = (part + 1) * kDepth;
+        const float *const ownX = x + t * O::kFromStride + slice * O::kK + top + g, *const ownY = y + t * O::kToStride +
+                                                                                                  slice * O::kN + left +
+                                                                                                  g;
 #pragma unroll 2
         for (int depth = part * kDepth; depth < end; depth += 8) {
           Parts<Shape::kRows, 4> a;
           Parts<Shape::kColumns, 2> b;
           GNNC_FOR(r, Shape::kRows) GNNC_FOR(n, 4) {
-            const int k = top + r * 16 + g + n % 2 * 8;
-            const bool inside = O::kK % O::kWarpRows == 0 || k < O::kK;
-            a.set(r, n, inside ? x[(depth + t + n / 2 * 4) * O::kFromStride + slice * O::kK + k] : 0.0f);
+            const bool inside = O::kK % O::kWarpRows == 0 || top + r * 16 + g + n % 2 * 8 < O::kK;
+            const float *const at = ownX + depth * O::kFromStride;
+            a.set(r, n, inside ? at[n / 2 * 4 * O::kFromStride + r * 16 + n % 2 * 8] : 0.0f);
           }
           GNNC_FOR(c, Shape::kColumns) GNNC_FOR(n, 2) {
-            const int column = left + c * 8 + g;
-            const bool inside = O::kN % O::kWarpColumns == 0 || column < O::kN;
-            b.set(c, n, inside ? y[(depth + t + n * 4) * O::kToStride + slice * O::kN + column] : 0.0f);
+            const bool inside = O::kN % O::kWarpColumns == 0 || left + c * 8 + g < O::kN;
+            const float *const at = ownY + depth * O::kToStride;
+            b.set(c, n, inside ? at[n * 4 * O::kToStride + c * 8] : 0.0f);
           }
           multiplyStep<O::kSplit, O::kSplit>(sums, a, b);
           if ((depth + 8) % kDepthOfSums == 0 || depth + 8 == end)

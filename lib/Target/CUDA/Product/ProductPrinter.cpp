@@ -230,9 +230,9 @@ static int64_t resultBytes(int64_t n, int64_t columns, int64_t warps, bool folds
   return warps * 16 * (columns % 16 == 0 ? columns + 8 : columns) * 4;
 }
 
-/// A row of x of a stage, in words.
-static int64_t paddedDepth(int64_t depth, bool narrow) {
-  return !narrow ? depth + 4 : (depth == 8 ? 24 : depth + 8) / 2;
+/// A row of x of a stage, in words; of lanes that have pairs of its numbers.
+static int64_t paddedDepth(int64_t depth, bool narrow, bool paired = false) {
+  return !narrow ? depth + (paired ? 8 : 4) : (depth == 8 ? 24 : depth + 8) / 2;
 }
 
 /// Whether tensor cores can do it; says so in `shape`.
@@ -282,11 +282,14 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
     // Rows that are copied number by number need a register for each.
     shape.depth = powerOfTwo(shape.k, 8, shape.k % 4 == 0 ? 32 : 16);
-    int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 8) * 4;
-    int64_t rows = shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs())) * 4;
-    rows += resultBytes(shape.n, shape.width, shape.threads() / 32, folds, halves);
-    shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rows <= options.sharedBytes;
-    sharedBytes = rows + (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
+    int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 4) * 4;
+    auto rowsOf = [&](bool paired) {
+      return shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs()), paired) * 4 +
+             resultBytes(shape.n, shape.width, shape.threads() / 32, folds, halves);
+    };
+    shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rowsOf(true) <= options.sharedBytes;
+    sharedBytes = rowsOf(shape.resident) +
+                  (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);

@@ -156,7 +156,11 @@ int64_t TilePlan::strideOf(const TileRows &made, bool isFactor) const {
       most /= 2;
     return most * (made.width / most | 1);
   }
-  return isFactor ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
+  if (!onTensorCores)
+    return isFactor ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
+  // Lanes 4 g + t read numbers 2 t and 2 t + 1 of row g (MatrixUnits.cuh), or of a factor number g of row t: from
+  // different banks if a row is 8 longer than a multiple of 16.
+  return llvm::alignTo(std::max<int64_t>(made.width, 8) - 8, 16) + 8;
 }
 
 bool TilePlan::joinsSum(int number) const {
@@ -429,32 +433,73 @@ TileRows *TilePlan::findReplaced(Value value, const TileRows &made) {
   return llvm::is_contained(elsewhere, best) ? nullptr : best;
 }
 
+/// Values whose rows a step reads: it computes through everything that has no rows of its own.
+SmallVector<Value> TilePlan::rowsReadBy(int number) const {
+  const TileStep &step = steps[number];
+  SmallVector<Value> pending, found;
+  if (step.kind == TileStep::Outer || step.kind == TileStep::Product)
+    llvm::append_range(pending, step.contract->getOperands());
+  else
+    pending.push_back(step.value);
+  DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value value = root(pending.pop_back_val());
+    if (!seen.insert(value).second)
+      continue;
+    if (rowsBefore(number, value))
+      found.push_back(value);
+    else if (Operation *op = value.getDefiningOp(); op && !isa<mpk::AccumulateOp>(op))
+      llvm::append_range(pending, op->getOperands());
+  }
+  return found;
+}
+
+/// Before a tile's first step all threads have met. Sums meet by themselves, and hold places of their own; what is
+/// stored may lie where operands do that other threads have yet to read.
+BitVector TilePlan::stepsAfterBarriers() const {
+  BitVector barriers(steps.size());
+  SmallVector<const TileRows *> read, written; // since then
+  auto overlaps = [&](const TileRows &one, ArrayRef<const TileRows *> others) {
+    auto end = [&](const TileRows &of) { return of.place + tileRows * of.stride; };
+    return llvm::any_of(others,
+                        [&](const TileRows *other) { return one.place < end(*other) && other->place < end(one); });
+  };
+  for (int number = 0; number < int(steps.size()); ++number) {
+    auto kind = steps[number].kind;
+    SmallVector<const TileRows *> reads;
+    for (Value value : rowsReadBy(number))
+      reads.push_back(rowsOf(value));
+    const TileRows *writes =
+        kind == TileStep::Make || kind == TileStep::Product ? rowsOf(steps[number].value) : nullptr;
+    bool meets = kind == TileStep::Sum || kind == TileStep::Store ||
+                 (number > 0 && steps[number - 1].kind == TileStep::Sum) ||
+                 (writes && (overlaps(*writes, read) || overlaps(*writes, written))) ||
+                 llvm::any_of(reads, [&](const TileRows *of) { return overlaps(*of, written); });
+    if (byThreads)
+      meets = !followsInThread(number);
+    if (number > 0 && meets) {
+      barriers.set(number);
+      read.clear(), written.clear();
+    }
+    read.append(reads);
+    if (writes)
+      written.push_back(writes);
+  }
+  return barriers;
+}
+
 /// Gives everything a place for tiles of `count` rows.
 void TilePlan::allocate(int64_t count) {
-  // Who reads rows last: steps compute through everything that has no rows of its own.
+  // Who reads rows last.
   for (auto &[value, made] : rows)
     made.last = made.first;
   for (int number = 0; number < int(steps.size()); ++number) {
-    const TileStep &step = steps[number];
-    SmallVector<Value> pending;
-    if (step.kind == TileStep::Outer || step.kind == TileStep::Product)
-      llvm::append_range(pending, step.contract->getOperands());
-    else
-      pending.push_back(step.value);
-    DenseSet<Value> seen;
-    while (!pending.empty()) {
-      Value value = root(pending.pop_back_val());
-      if (!seen.insert(value).second)
-        continue;
-      if (auto it = rows.find(value); it != rows.end() && it->second.first < number) {
-        int last = number;
-        while (joinsSum(last + 1))
-          ++last;
-        it->second.last = std::max(it->second.last, last);
-        continue;
-      }
-      if (Operation *op = value.getDefiningOp(); op && !isa<mpk::AccumulateOp>(op))
-        llvm::append_range(pending, op->getOperands());
+    int last = number;
+    while (joinsSum(last + 1))
+      ++last;
+    for (Value value : rowsReadBy(number)) {
+      TileRows &read = rows[value];
+      read.last = std::max(read.last, last);
     }
   }
   DenseSet<Value> factors;
@@ -481,7 +526,7 @@ void TilePlan::allocate(int64_t count) {
       Factors factors = factorsOf(step.contract);
       int64_t weights = factors.batched ? factors.slices : 1;
       int64_t numbers = weights * (byThreads ? factors.k * llvm::alignTo(factors.n, 4)
-                                             : llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 8));
+                                             : llvm::alignTo(factors.k, 8) * (2 * llvm::alignTo(factors.n, 8) + 4));
       if (!byThreads && (resident + numbers) * elementBytes > mostResident)
         continue;
       resident += numbers;

@@ -15,6 +15,7 @@
 #define GNNC_LIB_TARGET_CUDA_TILEPLAN_H
 
 #include "dialects/mpk/IR/MPK.h"
+#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <vector>
@@ -56,8 +57,8 @@ public:
   /// Threads that make a number of a value's rows together: a sum over a row's numbers.
   int64_t lanesOf(mlir::Value value) const;
 
-  /// Whether a step needs nothing of other threads than the step before.
-  bool followsInThread(int step) const;
+  /// The steps before which all threads meet: they read or write over rows of others.
+  llvm::BitVector stepsAfterBarriers() const;
   /// Whether a step is a sum that is taken together with the step before, a sum of the same width.
   bool joinsSum(int step) const;
 
@@ -85,6 +86,8 @@ private:
   bool isOfTile(mlir::Value value) const { return levels.lookup(value) == tileLevel; }
   void findSteps();
   void delaySums();
+  llvm::SmallVector<mlir::Value> rowsReadBy(int step) const;
+  bool followsInThread(int step) const; ///< needs nothing of other threads than the step before
   bool isRepeated(mlir::Value value) const;
   int64_t timesRepeated(mlir::Value value);
   bool foldsOnce(mlir::Operation *op) const;

@@ -120,12 +120,16 @@ void TileSweepPrinter::product(unsigned number) {
   ContractOp contract = own.contract;
   TilePlan::Factors sizes = TilePlan::factorsOf(contract);
   factors(sizes, contract.getLhs(), contract.getResult(), "rows by a weight");
-  // Rectangles of 32 x 32, but so that all warps have one.
+  // Rectangles of 32 x 32, or smaller ones so that all warps have one: but each splits its operands anew, so not where
+  // those of the weight are not kept, nor for eight columns.
   int64_t columns = std::clamp<int64_t>(llvm::PowerOf2Ceil(sizes.n), 8, 32), rows = 32, warps = plan.threads / 32;
-  auto jobs = [&]() -> int64_t { return plan.tileRows / rows * llvm::divideCeil(sizes.n, columns) * sizes.slices; };
-  if (jobs() < warps)
+  auto lacks = [&] {
+    int64_t jobs = plan.tileRows / rows * llvm::divideCeil(sizes.n, columns) * sizes.slices;
+    return jobs < warps && plan.parts[number] >= 0;
+  };
+  if (lacks())
     rows = 16;
-  while (jobs() < warps && columns > 8)
+  while (lacks() && columns > 16)
     columns /= 2;
   body.line("static constexpr int kWarpRows = " + Twine(rows) + ", kWarpColumns = " + Twine(columns) +
             ", kParts = " + Twine(plan.parts[number]) + ";");
@@ -263,6 +267,7 @@ void TileSweepPrinter::sequence() {
   body.close("};");
   body.open(
       "GNNC_DEVICE static void step(const Args &args, const gnnc::Tile<Body> &tile, [[maybe_unused]] Sums &sums)");
+  BitVector meets = plan.stepsAfterBarriers();
   for (unsigned i = 0; i < plan.steps.size(); ++i) {
     TileStep::Kind kind = plan.steps[i].kind;
     bool adds = kind == TileStep::Outer || kind == TileStep::Total;
@@ -271,7 +276,7 @@ void TileSweepPrinter::sequence() {
       names += ", " + stepName(++i);
     body.line(Twine("gnnc::") + functionOf(kind) + "<" + names + ">(args, tile" +
               (adds ? ", sums.s" + Twine(i) : Twine()) + ");");
-    if (i + 1 < plan.steps.size() && !plan.followsInThread(i + 1))
+    if (i + 1 < plan.steps.size() && meets[i + 1])
       body.line("__syncthreads();");
   }
   body.close();
