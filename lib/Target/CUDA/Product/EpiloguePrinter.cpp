@@ -90,7 +90,8 @@ void EpiloguePrinter::fields() {
     out.line(Twine(heldType(product.getResult(i))) + " *made" + Twine(i) + ";");
 }
 
-/// Reads the numbers of operands of the row's own shape that are side by side, for all that is made of them.
+/// Reads the numbers of an operand of the row's own shape that are side by side, for all that is made of them. Of several
+/// in float32 the compiler would read many more at once than warpgroups have registers for.
 void EpiloguePrinter::readNumbers() {
   SmallVector<Value> pending(product.getEpilogue().front().getTerminator()->getOperands());
   DenseSet<Value> seen;
@@ -104,6 +105,8 @@ void EpiloguePrinter::readNumbers() {
     else if (Operation *op = value.getDefiningOp(); op && !isa<FoldOp>(op))
       llvm::append_range(pending, op->getOperands());
   }
+  if (found.size() > 1 && llvm::none_of(product.getResults(), isNarrow))
+    return;
   llvm::sort(found, [](BlockArgument a, BlockArgument b) { return a.getArgNumber() < b.getArgNumber(); });
   for (BlockArgument argument : found) {
     unsigned extra = argument.getArgNumber() - 1;

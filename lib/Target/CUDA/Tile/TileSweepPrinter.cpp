@@ -120,12 +120,12 @@ void TileSweepPrinter::product(unsigned number) {
   ContractOp contract = own.contract;
   TilePlan::Factors sizes = TilePlan::factorsOf(contract);
   factors(sizes, contract.getLhs(), contract.getResult(), "rows by a weight");
-  // Rectangles of 32 x 32, or smaller ones so that all warps have one: but each splits its operands anew, so not where
-  // those of the weight are not kept, nor for eight columns.
-  int64_t columns = std::clamp<int64_t>(llvm::PowerOf2Ceil(sizes.n), 8, 32), rows = 32, warps = plan.threads / 32;
+  // Rectangles of 32 x 32, or smaller ones so that all warps have one: but each splits its operands anew, so half the
+  // warps will do where those of the weight are not kept, and eight columns are too few.
+  int64_t columns = std::clamp<int64_t>(llvm::PowerOf2Ceil(sizes.n), 8, 32), rows = 32;
+  int64_t wanted = plan.threads / (plan.parts[number] >= 0 ? 32 : 64);
   auto lacks = [&] {
-    int64_t jobs = plan.tileRows / rows * llvm::divideCeil(sizes.n, columns) * sizes.slices;
-    return jobs < warps && plan.parts[number] >= 0;
+    return int64_t(plan.tileRows / rows * llvm::divideCeil(sizes.n, columns) * sizes.slices) < wanted;
   };
   if (lacks())
     rows = 16;
