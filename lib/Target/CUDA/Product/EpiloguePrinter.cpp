@@ -90,8 +90,8 @@ void EpiloguePrinter::fields() {
     out.line(Twine(heldType(product.getResult(i))) + " *made" + Twine(i) + ";");
 }
 
-/// Reads the numbers of an operand of the row's own shape that are side by side, for all that is made of them. Of several
-/// in float32 the compiler would read many more at once than warpgroups have registers for.
+/// Reads the numbers of an operand of the row's own shape that are side by side, for all that is made of them. Of
+/// several in float32 the compiler would read many more at once than warpgroups have registers for.
 void EpiloguePrinter::readNumbers() {
   SmallVector<Value> pending(product.getEpilogue().front().getTerminator()->getOperands());
   DenseSet<Value> seen;
