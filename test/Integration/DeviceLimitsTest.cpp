@@ -89,7 +89,7 @@ TEST_F(DeviceLimits, LargerBlocksForLargerGPUs) {
   EXPECT_EQ(openOn(90, *model), "");
   EXPECT_EQ(openOn(100, *model), "");
   EXPECT_EQ(openOn(120, *model, GNNC_UNSUPPORTED),
-            "kernel gnnc_kernel0 needs 104448 bytes of shared memory in a block, and this GPU (stand-in, sm_120) has "
+            "kernel gnnc_kernel0 needs 102400 bytes of shared memory in a block, and this GPU (stand-in, sm_120) has "
             "101376: try --arch=sm_120");
 }
 

@@ -46,9 +46,10 @@ struct Shape {
   bool gathersLhs = false, gathersRhs = false, grouped = false;
   bool onTensorCores = false, split = false; ///< rectangles of warps then, not of threads
   int64_t stages = 0;
-  bool resident = false; ///< the weight's tile stays in shared memory
-  int64_t fewRows = 0;   ///< elements below which there is a kernel for few; 0: there is none
-  int64_t manyRows = 0;  ///< elements from which on warpgroups do it where there are any; 0: they never do
+  bool resident = false;     ///< the weight's tile stays in shared memory
+  bool storesHalves = false; ///< results of 16 bits go by way of shared memory, eight at a time
+  int64_t fewRows = 0;       ///< elements below which there is a kernel for few; 0: there is none
+  int64_t manyRows = 0;      ///< elements from which on warpgroups do it where there are any; 0: they never do
 
   int64_t threads() const { return tileRows / height * (tileColumns / width) * (onTensorCores ? 32 : 1); }
 };
@@ -153,8 +154,7 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   else
     out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
   out.close();
-  bool storesHalves = finishes ? llvm::any_of(epilogue.getResults(), isNarrow) : isNarrow(held[2]);
-  out.line(Twine("static constexpr bool kStoresHalves = ") + flag(storesHalves) + ";");
+  out.line(Twine("static constexpr bool kStoresHalves = ") + flag(shape.storesHalves) + ";");
   out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +
            ", kK = " + Twine(shape.k) + ", kN = " + Twine(shape.n) + ";");
   out.line("static constexpr int kTileRows = " + Twine(shape.tileRows) +
@@ -277,7 +277,22 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
       shape.tileColumns = llvm::alignTo(llvm::divideCeil(shape.n, tiles), 16);
     // A row that is folded lies in four lanes of one warp.
     bool folds = op.hasEpilogue() && mpk::foldsRows(op.getEpilogue().front());
-    bool halves = llvm::any_of(op.getResults(), isNarrow);
+    bool narrow = isNarrow(op.getLhs());
+    auto bytesOf = [&](int64_t columns, bool halves) {
+      return llvm::alignTo(shape.k, narrow ? 32 : 16) * columns * (shape.split ? 8 : 4) / (narrow ? 2 : 1) +
+             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds, halves);
+    };
+    auto manyColumnsOf = [&](bool halves) {
+      int64_t columns = warpgroupColumns(shape.n, kMostWarpgroupColumns),
+              wider = warpgroupColumns(shape.n, kMostWarpgroupColumns * 2);
+      if (narrow && !folds && shape.k <= kMostDepthsOf16Bits && bytesOf(wider, halves) <= kMostSharedBytes)
+        return wider;
+      return bytesOf(columns, halves) <= kMostSharedBytes ? columns
+                                                          : warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
+    };
+    // Not where there is room for fewer columns then, so that rows would be read more often.
+    manyColumns = manyColumnsOf(false);
+    shape.storesHalves = llvm::any_of(op.getResults(), isNarrow) && manyColumnsOf(true) == manyColumns;
     shape.height = folds ? 16 : 32;
     shape.width = shape.tileColumns / (folds || shape.tileColumns <= 32 ? 1 : 2);
     // Rows that are copied number by number need a register for each.
@@ -285,7 +300,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     int64_t weight = llvm::alignTo(shape.k, shape.depth) * (2 * shape.tileColumns + 4) * 4;
     auto rowsOf = [&](bool paired) {
       return shape.stages * shape.tileRows * paddedDepth(shape.depth, isNarrow(op.getLhs()), paired) * 4 +
-             resultBytes(shape.n, shape.width, shape.threads() / 32, folds, halves);
+             resultBytes(shape.n, shape.width, shape.threads() / 32, folds, shape.storesHalves);
     };
     shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rowsOf(true) <= options.sharedBytes;
     sharedBytes = rowsOf(shape.resident) +
@@ -293,18 +308,7 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
-    bool narrow = isNarrow(op.getLhs());
-    auto bytesOf = [&](int64_t columns) {
-      return llvm::alignTo(shape.k, narrow ? 32 : 16) * columns * (shape.split ? 8 : 4) / (narrow ? 2 : 1) +
-             resultBytes(shape.n, columns % 32 == 0 ? 32 : 16, kWarpgroupThreads / 32, folds, halves);
-    };
-    manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns);
-    if (int64_t wider = warpgroupColumns(shape.n, kMostWarpgroupColumns * 2);
-        narrow && !folds && shape.k <= kMostDepthsOf16Bits && bytesOf(wider) <= kMostSharedBytes)
-      manyColumns = wider;
-    if (bytesOf(manyColumns) > kMostSharedBytes)
-      manyColumns = warpgroupColumns(shape.n, kMostWarpgroupColumns / 2);
-    manyBytes = bytesOf(manyColumns);
+    manyBytes = bytesOf(manyColumns, shape.storesHalves);
     if (useWarpgroups(shape, options) && manyBytes <= kMostSharedBytes && !(folds && manyColumns < shape.n))
       shape.manyRows = std::max<int64_t>(1, kManyBlocks * kWarpgroupThreads / 2 /
                                                 (shape.batch * llvm::divideCeil(shape.n, manyColumns) * shape.rows));
