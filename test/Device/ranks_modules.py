@@ -54,7 +54,8 @@ def modules(arguments: argparse.Namespace, say: Callable[..., None], rank: int, 
             numbers = own["node.global"].long().cpu()
             pairs: list[tuple[Any, Any]] = [(found, expected[numbers]), (own_x.grad, rows.grad[numbers])]
             pairs += [(p.grad, q.grad) for p, q in zip(fast.parameters(), whole.parameters()) if q.grad is not None]
-            off = torch.tensor(max(float((a.detach().cpu() - b).abs().max()) for a, b in pairs), device=device)
+            off = torch.stack([(a.detach().cpu() - b).abs().max() for a, b in pairs]).max()
+            off = torch.nan_to_num(off, nan=torch.inf).to(device)  # what is not a number is no maximum
             dist.all_reduce(off, dist.ReduceOp.MAX)
             wrong |= not float(off) < 1e-10
             if rank == 0:

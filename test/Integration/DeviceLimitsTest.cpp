@@ -29,12 +29,14 @@ protected:
   }
 
   static std::unique_ptr<CompiledModel> compileFor(std::vector<int> architectures, const std::string &text,
-                                                   bool doublePrecision = false) {
+                                                   bool doublePrecision = false,
+                                                   Storage storage = Storage::AsComputed) {
     std::optional<frontend::ModelSpec> spec = loadText(text);
     if (!spec)
       return nullptr;
     spec->doublePrecision = doublePrecision;
     CompileOptions options;
+    options.storage = storage;
     options.gradient = true;
     options.targets = {"cuda"};
     options.architectures = std::move(architectures);
@@ -81,6 +83,20 @@ TEST_F(DeviceLimits, SharedMemoryIsThatOfAllArchitecturesAskedFor) {
       for (int architecture : {80, 86, 89, 90, 100, 120})
         EXPECT_EQ(openOn(architecture, *model), "");
     }
+}
+
+/// Rows of 32 depths beside results that wait to be stored would be 101 KiB.
+TEST_F(DeviceLimits, LessDepthWhereResultsWait) {
+  for (auto [text, storage] :
+       {std::pair("model M { input x: node[a = 128]\n param W[a, b = 60]\n output y = x @ W }", Storage::AsComputed),
+        {"model M { param e: node[a = 128]\n param W[a, b = 64]\n let h = e @ W\n output y = sum(h.src * h.dst) }",
+         Storage::F16}}) {
+    SCOPED_TRACE(text);
+    std::unique_ptr<CompiledModel> model = compileFor({80, 90}, text, false, storage);
+    ASSERT_TRUE(model);
+    for (int architecture : {80, 86, 90, 120})
+      EXPECT_EQ(openOn(architecture, *model), "");
+  }
 }
 
 TEST_F(DeviceLimits, LargerBlocksForLargerGPUs) {

@@ -57,9 +57,14 @@ struct PredictedTime {
 /// Seconds of a function's kernels on one rank, by those that their operations and bytes take.
 struct MeasuredLine {
   double slope = 1, constant = 0;
+  double least = 0; ///< seconds by computed ones, where these were fewest
 
-  /// How much slower kernels are that take so long together.
-  double factor(double computed) const { return computed > 0 ? std::max(slope + constant / computed, 0.0) : slope; }
+  /// How much slower kernels are that take so long together. Where times grow faster than graphs, those of smaller
+  /// graphs than were measured are as much slower as those of the smallest.
+  double factor(double computed) const {
+    double factor = computed > 0 ? slope + constant / computed : slope;
+    return constant < 0 ? std::max(factor, least) : factor;
+  }
 };
 
 class PartsInspector {
@@ -247,6 +252,9 @@ llvm::Error PartsInspector::readMeasured(const llvm::json::Value &value,
   return llvm::Error::success();
 }
 
+/// By how much the largest graph is larger than the smallest: a line needs two sizes.
+constexpr double kLeastGrowth = 1e-6;
+
 /// A line, by least squares where there are more than two times; none where all are of one size.
 static std::optional<MeasuredLine> lineThrough(llvm::ArrayRef<std::pair<double, double>> times) {
   double x = 0, y = 0, xx = 0, xy = 0;
@@ -254,11 +262,13 @@ static std::optional<MeasuredLine> lineThrough(llvm::ArrayRef<std::pair<double, 
     x += computed / double(times.size()), y += found / double(times.size());
   for (auto [computed, found] : times)
     xx += (computed - x) * (computed - x), xy += (computed - x) * (found - y);
+  auto [fewest, most] = std::minmax_element(times.begin(), times.end());
+  double least = fewest->second / fewest->first;
   if (times.size() == 1)
-    return MeasuredLine{y / x, 0};
-  if (!(xx > 0) || !(xy > 0))
+    return MeasuredLine{least, 0, least};
+  if (most->first < fewest->first * (1 + kLeastGrowth) || !(xy > 0))
     return std::nullopt;
-  return MeasuredLine{xy / xx, y - xy / xx * x};
+  return MeasuredLine{xy / xx, y - xy / xx * x, least};
 }
 
 llvm::Error PartsInspector::calibrate(const std::string &path) {

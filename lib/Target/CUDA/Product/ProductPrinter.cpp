@@ -303,8 +303,13 @@ DeviceStep cuda::printProduct(mpk::ProductOp op, StringRef name, const PrintOpti
              resultBytes(shape.n, shape.width, shape.threads() / 32, folds, shape.storesHalves);
     };
     shape.resident = !op.getGroupAttr() && weight <= kMostResident && weight + rowsOf(true) <= options.sharedBytes;
-    sharedBytes = rowsOf(shape.resident) +
-                  (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
+    auto bytes = [&] {
+      return rowsOf(shape.resident) +
+             (shape.resident ? weight : shape.stages * shape.depth * paddedRow(shape.tileColumns) * 4);
+    };
+    if (bytes() > options.sharedBytes) // only what is not resident
+      shape.depth = std::min<int64_t>(shape.depth, 16);
+    sharedBytes = bytes();
     if (shape.k >= kLeastSliced && !op.getGroupAttr() && !folds)
       shape.fewRows =
           kFewTiles * kSlicedRows / (shape.batch * llvm::divideCeil(shape.n, shape.tileColumns) * shape.rows);
