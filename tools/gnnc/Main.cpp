@@ -369,8 +369,9 @@ static void addInspect(CLI::App &app, InspectArguments &arguments) {
   ofParts.push_back(command->add_option("--measured", arguments.measured,
                                         "JSON with 'extents' of a graph on one rank and measured 'seconds' of "
                                         "functions on it: kernels are as much slower "
-                                        "or faster than by --compute and --bandwidth as they were there. An "
-                                        "array of graphs of several sizes: as a line through their times says"));
+                                        "or faster than by --compute and --bandwidth as they were there. With an array "
+                                        "of such objects, of graphs of several sizes, times go along a line through "
+                                        "theirs"));
   command->parse_complete_callback([=] {
     for (CLI::Option *option : ofParts)
       if (*option && !*graph && !*extents)

@@ -17,7 +17,8 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
     groups these into sweeps along one map as far as dependences allow, and recomputes all others in the sweeps that
     need them: values of edges are not stored. A reduction whose result is broadcast along its own map and used by
     another reduction along the same map becomes a further phase of the same sweep. A result with a row for each member
-    that nothing else needs is made by a sweep along a map of its space, if both read mostly the same values. Without `fuse` each operation is a sweep of its own.
+    that nothing else needs is made by a sweep along a map of its space, if both read mostly the same values. Without
+    `fuse` each operation is a sweep of its own.
 
     A degree is not computed: a kernel that needs it has `mpdfg.degree` as an operand and reads two offsets of the
     map's index. Values made of degrees (normalisations) are therefore recomputed where they are used, and GCN is one

@@ -199,8 +199,8 @@ GNNC_DEVICE float sigmoid(float x) { return reciprocalApproximately(1.0f + exp(-
 template <typename T> GNNC_DEVICE T silu(T x) { return x * sigmoid(x); }
 template <typename T> GNNC_DEVICE T gelu(T x) { return T(0.5) * x * (T(1) + erf(x * T(0.70710678118654752440))); }
 template <typename T> GNNC_DEVICE T softplus(T x) { return (x > T(0) ? x : T(0)) + log1p(exp(-abs(x))); }
-/// Without branches, which would keep the loads after them waiting: log(1 + e) / e, for e from 0 to 1, is a polynomial
-/// but for 3e-8 of itself (minimax, by Lawson's iteration).
+/// Without branches, which would keep the loads after them waiting: log(1 + e) / e, for e from 0 to 1, is this
+/// polynomial but for 7e-8 of itself (minimax, by Lawson's iteration, with rounded terms).
 GNNC_DEVICE float softplus(float x) {
   constexpr float kTerms[] = {0.0052326880395412445f, -0.029505213722586632f, 0.07822591066360474f,
                               -0.13663242757320404f,  0.19106005132198334f,   -0.2484298199415207f,

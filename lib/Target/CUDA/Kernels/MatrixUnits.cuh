@@ -7,7 +7,7 @@
 //
 // Tensor cores multiply numbers of 11 bits (TF32) and add them up in 32. A float32 is the sum of two such numbers to
 // its last bit: x = high + low. So x y is high high + high low + low high, three products, and what is left out is
-// 2^-22 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V; CUTLASS
+// 2^-21 of it or less (Markidis et al., NVIDIA Tensor Core Programmability, Performance & Precision, section V; CUTLASS
 // calls it 3xTF32). Tensor cores cut sums off instead of rounding them, so the sum of 64 depths is added to its total
 // by an ordinary, rounding addition.
 //
@@ -31,8 +31,8 @@ namespace gnnc {
 constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
 
 /// Both parts of a number. An infinity minus itself would be a NaN; with a finite low part, infinities stay what they
-/// are. No true low part is larger than 2^116. Of its 12 bits the last is cut off: rounding it would take an operation
-/// of five for half a unit of x's last place.
+/// are. No true low part is larger than 2^116. Of its 12 bits the last is cut off: where there is one, rounding would
+/// be as far off to the other side.
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
   high = (__float_as_uint(x) + kHalf) & ~kCutOff;
   low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f));

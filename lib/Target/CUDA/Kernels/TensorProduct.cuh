@@ -137,10 +137,10 @@ GNNC_DEVICE void takeRows(float *own, const float (*made)[4], Take take) {
 template <class S> struct ProductMemory {
   using X = typename S::Args::LhsType;
   static constexpr int kSteps = (S::kK + S::kDepth - 1) / S::kDepth;
-  using Parts = RightParts<S::kTileColumns>;
+  using Weight = RightParts<S::kTileColumns>;
   static constexpr int kStrideX = S::kResident ? kPairedDepth<S::kDepth, X> : kPaddedDepth<S::kDepth, X>;
   static constexpr int kStrideW = kPaddedRow<S::kTileColumns>;
-  static constexpr int kParts = S::kResident ? Parts::numbers(kSteps * S::kDepth) : 0;
+  static constexpr int kParts = S::kResident ? Weight::numbers(kSteps * S::kDepth) : 0;
   static constexpr int kStageX = S::kTileRows * kStrideX * int(sizeof(X)) / 4,
                        kStageW = S::kResident ? 0 : S::kDepth * kStrideW;
   static constexpr int kResults = kParts + S::kStages * (kStageX + kStageW); // 16 rows of each warp
@@ -175,7 +175,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   if constexpr (S::kResident) {
     for (int at = thread; at < M::kSteps * kDepth * kN; at += kThreads) {
       int k = at / kN, n = at % kN;
-      M::Parts::place(parts, k, n, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
+      M::Weight::place(parts, k, n, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
     }
   }
 
@@ -305,7 +305,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     else
       writeStaged(made);
   };
-  const float *const ownParts = M::Parts::own(parts, W::left());
+  const float *const ownParts = M::Weight::own(parts, W::left());
   int64 tiles = begin < end ? (end - begin + stride - 1) / stride : 0;
   pipeline<S::kStages>(tiles * M::kSteps, fetch, [&](int stage) {
     const float *ws = stages + stage * (M::kStageX + M::kStageW) + M::kStageX;
@@ -322,7 +322,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
         Parts<W::kColumns, 2> right;
         if constexpr (kInWords) {
           GNNC_FOR(i, W::kRows) GNNC_FOR(n, 4) {
-            const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + M::Parts::depth(n / 2);
+            const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + M::Weight::depth(n / 2);
             left.set(i, n, done * kDepth + d < S::kK ? xs[m * M::kStrideX + before[i][n % 2] + d] : X());
           }
         } else if constexpr (S::kResident) {
@@ -331,7 +331,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
           loadLeft<M::kStrideX, 1>(left, xs + W::top() * M::kStrideX + k);
         }
         if constexpr (S::kResident)
-          M::Parts::load(right, ownParts + M::Parts::numbers(done * kDepth + k));
+          M::Weight::load(right, ownParts + M::Weight::numbers(done * kDepth + k));
         else
           loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
         multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);

@@ -554,9 +554,9 @@ void TilePlan::allocate(int64_t count) {
   };
   std::vector<Taken> taken;
   places = next;
-  int64_t size = 0; // of all rows, if they have one
+  int64_t oneSize = 0; // of all rows, if they have one
   for (auto &[value, made] : rows)
-    size = haveOneSize ? std::max(size, count * made.stride) : 0;
+    oneSize = haveOneSize ? std::max(oneSize, count * made.stride) : 0;
   auto place = [&](int64_t size, int64_t stride, int first, int last) {
     size = llvm::alignTo(size, 4);
     int64_t at = llvm::alignTo(next, 4);
@@ -587,7 +587,7 @@ void TilePlan::allocate(int64_t count) {
           taken.push_back(
               {made.place, int64_t(llvm::alignTo(count * made.stride, 4)), made.stride, made.first, made.last});
         } else {
-          made.place = place(std::max(size, count * made.stride), made.stride, made.first, made.last);
+          made.place = place(std::max(oneSize, count * made.stride), made.stride, made.first, made.last);
         }
       }
     int64_t width = getFeatureElements(step.value.getType());
