@@ -163,9 +163,9 @@ TEST(Emulator, CopiesArriveWhenWaitedFor) {
 
 TEST(Emulator, MatrixUnits) {
   // Rows of the left side, then of the right side, then of the result.
-  Emulated kernel("Parts<1, 4> a; Parts<1, 2> b; float sums[1][1][4] = {};\n"
+  Emulated kernel("Parts<1, 4, true> a; Parts<1, 2, true> b; float sums[1][1][4] = {};\n"
                   "loadLeft<8, 1>(a, numbers);\nloadRight<8>(b, numbers + 128);\n"
-                  "multiplyStep<true, true>(sums, a, b);\nconst int g = lane() / 4, t = lane() % 4;\n"
+                  "multiplyStep(sums, a, b);\nconst int g = lane() / 4, t = lane() % 4;\n"
                   "GNNC_FOR(n, 4) numbers[256 + (g + n / 2 * 8) * 8 + 2 * t + n % 2] = sums[0][0][n];");
   std::mt19937 random(1);
   std::uniform_real_distribution<float> uniform(-1, 1);

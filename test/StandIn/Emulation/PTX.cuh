@@ -53,6 +53,11 @@ inline unsigned toBF16Pair(float first, float second) { return toBF16(first) | u
 
 enum class Operands { TF32, BF16, F16 };
 
+/// Ties go away from zero, and all NaNs become one.
+inline unsigned roundToTF32(float x) {
+  return x != x ? 0x7fffffffu : (__float_as_uint(x) + (x - x == 0 ? 0x1000u : 0)) & ~0x1fffu;
+}
+
 /// A number of a register: TF32 is what it begins with, of 16 bits there are two.
 template <Operands Kind> float numberOf(unsigned word, unsigned which) {
   const unsigned short half = static_cast<unsigned short>(which ? word >> 16 : word);

@@ -27,15 +27,24 @@
 
 namespace gnnc {
 
-/// Half a unit of the last of 11 bits: what tensor cores cut off is rounded if this is added before.
-constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
+/// What tensor cores cut off, and half a unit of what they leave.
+constexpr unsigned kCutOff = 0x1fffu, kHalf = 0x1000u;
 
-/// Both parts of a number. An infinity minus itself would be a NaN; with a finite low part, infinities stay what they
-/// are. No true low part is larger than 2^116. Of its 12 bits the last is cut off: where there is one, rounding would
-/// be as far off to the other side.
+/// Both parts of a number, of which the tensor cores cut off what they do not take: a NaN stays one, and nothing finite
+/// becomes infinite. What is left of an infinity is a NaN, as products of it with the parts of a weight, which have
+/// either sign, would be in any case. What low low would be is left out of a product, 2^-20 of it at most and 2^-22 in
+/// the mean.
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
-  high = (__float_as_uint(x) + kHalf) & ~kCutOff;
-  low = __float_as_uint(fminf(x - __uint_as_float(high), 0x1p116f));
+  high = __float_as_uint(x);
+  low = __float_as_uint(x - __uint_as_float(high & ~kCutOff));
+}
+
+/// The same of a number that many products use: with the high part rounded, the low part is half as large, and of
+/// either sign, so that what is left out goes to both sides. What rounding would make something else is cut.
+GNNC_DEVICE void splitRounded(float x, unsigned &high, unsigned &low) {
+  const unsigned bits = __float_as_uint(x);
+  high = ((bits & 0x7fffffffu) < 0x7f7ff000u ? bits + kHalf : bits) & ~kCutOff;
+  low = __float_as_uint(x - __uint_as_float(high));
 }
 
 /// Two numbers as pairs of 16 bits: what they begin with, and what that leaves out.
@@ -49,11 +58,17 @@ template <Operands Kind> GNNC_DEVICE void splitPair(const float (&x)[2], unsigne
   low = narrowPair(rest, H());
 }
 
-/// One side's numbers of a step in both parts. Numbers of 16 bits have no low part: 11 bits are all they have.
-template <int Count, int Numbers> struct Parts {
+/// One side's numbers of a step: in both parts, or rounded to the one. Numbers of 16 bits have no low part: 11 bits are
+/// all they have.
+template <int Count, int Numbers, bool Splits> struct Parts {
   unsigned high[Count][Numbers], low[Count][Numbers];
 
-  GNNC_DEVICE void set(int i, int j, float x) { splitNumber(x, high[i][j], low[i][j]); }
+  GNNC_DEVICE void set(int i, int j, float x) {
+    if constexpr (Splits)
+      splitNumber(x, high[i][j], low[i][j]);
+    else
+      high[i][j] = roundToTF32(x);
+  }
   GNNC_DEVICE void set(int i, int j, bf16 x) { high[i][j] = unsigned(x.bits) << 16; }
   GNNC_DEVICE void set(int i, int j, f16 x) { high[i][j] = __float_as_uint(widen(x)); }
 };
@@ -61,7 +76,8 @@ template <int Count, int Numbers> struct Parts {
 /// Adds the products of 8 depths. A side that is not split has numbers of 11 bits: TF32, or all there is. A sum's
 /// products come far apart, so that none waits for the one before.
 template <bool SplitA, bool SplitB, int Rows, int Columns>
-GNNC_DEVICE void multiplyStep(float (&sums)[Rows][Columns][4], const Parts<Rows, 4> &a, const Parts<Columns, 2> &b) {
+GNNC_DEVICE void multiplyStep(float (&sums)[Rows][Columns][4], const Parts<Rows, 4, SplitA> &a,
+                              const Parts<Columns, 2, SplitB> &b) {
   if constexpr (SplitA) {
     GNNC_FOR(i, Rows) GNNC_FOR(j, Columns) multiplyAdd(sums[i][j], a.low[i], b.high[j]);
   }
@@ -81,21 +97,23 @@ GNNC_DEVICE void flush(float (&totals)[Rows][Columns][4], float (&sums)[Rows][Co
 }
 
 /// A step's left side from shared memory, where number (row, depth) lies at row * RowStride + depth * DepthStride.
-template <int RowStride, int DepthStride, int Rows, typename T>
-GNNC_DEVICE void loadLeft(Parts<Rows, 4> &left, const T *from) {
+template <int RowStride, int DepthStride, int Rows, bool Splits, typename T>
+GNNC_DEVICE void loadLeft(Parts<Rows, 4, Splits> &left, const T *from) {
   const int g = lane() / 4, t = lane() % 4;
   GNNC_FOR(i, Rows) GNNC_FOR(n, 4) {
     left.set(i, n, from[(i * 16 + g + n % 2 * 8) * RowStride + (t + n / 2 * 4) * DepthStride]);
   }
 }
 /// A right side whose number (depth, column) lies at depth * Stride + column.
-template <int Stride, int Columns, typename T> GNNC_DEVICE void loadRight(Parts<Columns, 2> &right, const T *from) {
+template <int Stride, int Columns, bool Splits, typename T>
+GNNC_DEVICE void loadRight(Parts<Columns, 2, Splits> &right, const T *from) {
   const int g = lane() / 4, t = lane() % 4;
   GNNC_FOR(j, Columns) GNNC_FOR(n, 2) right.set(j, n, from[(t + n * 4) * Stride + j * 8 + g]);
 }
 
 /// A step's left side whose lanes have depths 2 t and 2 t + 1, from the first number that is the lane's.
-template <int RowStride, int Rows, typename T> GNNC_DEVICE void loadLeftPairs(Parts<Rows, 4> &left, const T *own) {
+template <int RowStride, int Rows, bool Splits, typename T>
+GNNC_DEVICE void loadLeftPairs(Parts<Rows, 4, Splits> &left, const T *own) {
   GNNC_FOR(i, Rows) GNNC_FOR(half, 2) {
     const T *const from = own + (i * 16 + half * 8) * RowStride;
     if constexpr (kIsHalf<T>) {
@@ -118,17 +136,18 @@ template <int Columns> struct RightParts {
   /// The depth of a step that is the lane's first or second.
   GNNC_DEVICE static int depth(int n) { return lane() % 4 * 2 + n; }
   GNNC_DEVICE static void place(float *to, int depth, int column, float x) {
-    Parts<1, 1> both = {};
-    both.set(0, 0, x);
+    unsigned high, low;
+    splitRounded(x, high, low);
     float *const at = to + depth / 2 * kStride + column * 4 + depth % 2;
-    at[0] = __uint_as_float(both.high[0][0]), at[2] = __uint_as_float(both.low[0][0]);
+    at[0] = __uint_as_float(high), at[2] = __uint_as_float(low);
   }
   /// What is the lane's of a first step, from a column on.
   GNNC_DEVICE static const float *own(const float *parts, int column) {
     return parts + lane() % 4 * kStride + (column + lane() / 4) * 4;
   }
   /// Of a step, whose columns that are beyond the last are zeros.
-  template <int Count> GNNC_DEVICE static void load(Parts<Count, 2> &right, const float *own, int live = Columns) {
+  template <int Count, bool Splits>
+  GNNC_DEVICE static void load(Parts<Count, 2, Splits> &right, const float *own, int live = Columns) {
     GNNC_FOR(j, Count) {
       float4 both = {0, 0, 0, 0};
       if (j * 8 < live)

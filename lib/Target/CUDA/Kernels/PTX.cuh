@@ -120,6 +120,13 @@ GNNC_DEVICE unsigned toF16Pair(float first, float second) {
 /// What matrix units multiply; they add up in float32.
 enum class Operands { TF32, BF16, F16 };
 
+/// The nearest number of 11 bits.
+GNNC_DEVICE unsigned roundToTF32(float x) {
+  unsigned bits;
+  asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(bits) : "f"(x));
+  return bits;
+}
+
 /// Adds a product of matrices of TF32 (MatrixUnits.cuh has their layout) by all lanes of a warp.
 GNNC_DEVICE void multiplyAdd(float (&sum)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "

@@ -76,11 +76,11 @@ template <class S> GNNC_DEVICE void multiplyInSlices(const typename S::Args &arg
       const X *xs = reinterpret_cast<const X *>(ws - kStageX);
       GNNC_FOR_STEP(part, kSlicedDepth, 8 * kSlices) {
         const int k = part + slice * 8;
-        Parts<W::kRows, 4> x;
-        Parts<W::kColumns, 2> w;
+        Parts<W::kRows, 4, S::kSplit && !kIsHalf<X>> x;
+        Parts<W::kColumns, 2, S::kSplit> w;
         loadLeft<kStrideX, 1>(x, xs + k);
         loadRight<kStrideW>(w, ws + k * kStrideW + left);
-        multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, x, w);
+        multiplyStep(sums, x, w);
       }
       if ((since += kSlicedDepth / kSlices) == kDepthOfSums)
         flush(totals, sums), since = 0;

@@ -318,8 +318,8 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     }
     auto multiply = [&](auto depth) {
       GNNC_FOR_STEP(k, depth.value, 8) {
-        Parts<W::kRows, 4> left;
-        Parts<W::kColumns, 2> right;
+        Parts<W::kRows, 4, S::kSplit && !kIsHalf<X>> left;
+        Parts<W::kColumns, 2, S::kSplit> right;
         if constexpr (kInWords) {
           GNNC_FOR(i, W::kRows) GNNC_FOR(n, 4) {
             const int m = W::top() + i * 16 + lane() / 4 + n % 2 * 8, d = k + M::Weight::depth(n / 2);
@@ -334,7 +334,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
           M::Weight::load(right, ownParts + M::Weight::numbers(done * kDepth + k));
         else
           loadRight<M::kStrideW>(right, ws + k * M::kStrideW + W::left());
-        multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit>(sums, left, right);
+        multiplyStep(sums, left, right);
       }
     };
     // Of the last step as much as there is.
@@ -424,11 +424,11 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
   int64 steps = end > begin ? (end - begin + kDepth - 1) / kDepth : 0;
   pipeline<S::kStages>(steps, fetch, [&](int stage) {
     GNNC_FOR_STEP(k, kDepth, 8) {
-      Parts<W::kRows, 4> left;
-      Parts<W::kColumns, 2> right;
+      Parts<W::kRows, 4, S::kSplit && !kIsHalf<X>> left;
+      Parts<W::kColumns, 2, S::kSplit && !kIsHalf<G>> right;
       loadLeft<1, kStrideX>(left, &xs[stage][k * kStrideX + W::top()]);
       loadRight<kStrideG>(right, &gs[stage][k * kStrideG + W::left()]);
-      multiplyStep<S::kSplit && !kIsHalf<X>, S::kSplit && !kIsHalf<G>>(sums, left, right);
+      multiplyStep(sums, left, right);
     }
     if ((since += kDepth) == kDepthOfSums)
       flush(totals, sums), since = 0;

@@ -240,8 +240,8 @@ GNNC_DEVICE void multiplyRowsOnTensorCores(const typename B::Args &args, const T
     float totals[kFlushes ? kRows : 1][kFlushes ? kColumns : 1][4] = {};
     auto step = [&](int k, auto isWhole) {
       constexpr bool kIsWhole = isWhole.value;
-      Parts<kRows, 4> a;
-      Parts<kColumns, 2> b;
+      Parts<kRows, 4, P::kSplit> a;
+      Parts<kColumns, 2, P::kSplit> b;
       if constexpr (kIsWhole && (P::kK % 2 == 0 || P::kSlices == 1)) {
         loadLeftPairs<P::kFromStride>(a, x + k);
       } else { // What lies beyond is another part of the row.
@@ -260,7 +260,7 @@ GNNC_DEVICE void multiplyRowsOnTensorCores(const typename B::Args &args, const T
           b.set(j, n, inside ? __ldg(weight + (k + n) * P::kN + j * 8) : 0.0f);
         }
       }
-      multiplyStep<P::kSplit, P::kSplit>(sums, a, b);
+      multiplyStep(sums, a, b);
       if constexpr (kFlushes) {
         if ((k + 8) % kDepthOfSums == 0 || k + 8 >= P::kK)
           flush(totals, sums);

@@ -412,8 +412,8 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
                                                                                                   g;
 #pragma unroll 2
         for (int depth = part * kDepth; depth < end; depth += 8) {
-          Parts<Shape::kRows, 4> a;
-          Parts<Shape::kColumns, 2> b;
+          Parts<Shape::kRows, 4, O::kSplit> a;
+          Parts<Shape::kColumns, 2, O::kSplit> b;
           GNNC_FOR(r, Shape::kRows) GNNC_FOR(n, 4) {
             const bool inside = O::kK % O::kWarpRows == 0 || top + r * 16 + g + n % 2 * 8 < O::kK;
             const float *const at = ownX + depth * O::kFromStride;
@@ -424,7 +424,7 @@ GNNC_DEVICE void addOuter(const typename B::Args &, const Tile<B> &tile, OuterOf
             const float *const at = ownY + depth * O::kToStride;
             b.set(c, n, inside ? at[n * 4 * O::kToStride + c * 8] : 0.0f);
           }
-          multiplyStep<O::kSplit, O::kSplit>(sums, a, b);
+          multiplyStep(sums, a, b);
           if ((depth + 8) % kDepthOfSums == 0 || depth + 8 == end)
             flush(outer.totals[i], sums);
         }

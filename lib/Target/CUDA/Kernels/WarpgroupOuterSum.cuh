@@ -92,11 +92,11 @@ template <class S> GNNC_DEVICE void warpgroupOuterSumTF32(const typename S::Args
   auto placeRight = [&](float *high) {
     GNNC_FOR(i, kMatrices) {
       const int at = (warp + i * kWarps) * 32 + lane();
-      unsigned parts[2];
-      splitNumber(rights[i], parts[0], parts[1]);
-      high[at] = __uint_as_float(parts[0]);
+      Parts<1, 1, kSplitsG> parts;
+      parts.set(0, 0, rights[i]);
+      high[at] = __uint_as_float(parts.high[0][0]);
       if constexpr (kSplitsG)
-        high[kNumbers + at] = __uint_as_float(parts[1]);
+        high[kNumbers + at] = __uint_as_float(parts.low[0][0]);
     }
   };
   // The left side of a step: rows t and t + 4, columns 2 g and 2 g + 1 of the warp's 16.

@@ -73,7 +73,7 @@ template <Operands Kind, int Steps, bool Splits> struct LeftSteps {
     if constexpr (Splits)
       splitNumber(x, high[step][number], low[step][number]);
     else
-      high[step][number] = __float_as_uint(x) + kHalf;
+      high[step][number] = roundToTF32(x);
   }
   GNNC_DEVICE void set(int step, int number, unsigned pair) {
     static_assert(Kind != Operands::TF32 && !Splits);
