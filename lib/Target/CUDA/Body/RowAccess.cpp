@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// An access takes up to 16 bytes that lie side by side in a row: of the lanes' vectors, or of an innermost axis that
-// each lane holds whole. In registers the numbers of the second kind need not be neighbours. Each lane then fills whole
+// An access takes up to 16 bytes that lie side by side in a row: of the lanes' vectors, or of an innermost axis of
+// which each lane holds all numbers of a tile. In registers the numbers of the second kind need not be neighbours. Each lane then fills whole
 // sectors of memory, where accesses of one number each would touch a sector as often as it has numbers.
 //
 //===----------------------------------------------------------------------===//
@@ -36,7 +36,7 @@ llvm::StringRef cuda::heldType(Value value) {
 /// Of the first of the registers that an access takes: loops step over the others.
 static std::string addressOf(const std::string &registers) { return "&" + registers; }
 
-/// Neighbours in memory are of the innermost atom: of the lanes' vectors, or of what each lane holds all of.
+/// Neighbours in memory are of the innermost atom: of the lanes' vectors, or of what no lanes share.
 BodyPrinter::Access BodyPrinter::accessTo(const AxisList &shape, const RowPart &place) const {
   int atom = innermost(shape);
   if (atom < 0)
@@ -48,7 +48,7 @@ BodyPrinter::Access BodyPrinter::accessTo(const AxisList &shape, const RowPart &
       return {};
   if (atom == layout.vectorAtom)
     return isAligned(place, axes[atom].vector) ? Access{atom, axes[atom].vector} : Access();
-  if (axes[atom].registers != axes[atom].extent)
+  if (axes[atom].lanes > 1 || axes[atom].isPadded())
     return {};
   bool apart = llvm::is_contained(BodyAxes::atomsOf(shape), layout.vectorAtom) || registerOrder(shape).back() != atom;
   for (int64_t numbers = mostNumbers; numbers > 1; numbers /= 2)

@@ -30,13 +30,12 @@ namespace gnnc {
 /// What tensor cores cut off, and half a unit of what they leave.
 constexpr unsigned kCutOff = 0x1fffu, kHalf = 0x1000u;
 
-/// Both parts of a number, of which the tensor cores cut off what they do not take: a NaN stays one, and nothing finite
-/// becomes infinite. What is left of an infinity is a NaN, as products of it with the parts of a weight, which have
-/// either sign, would be in any case. What low low would be is left out of a product, 2^-20 of it at most and 2^-22 in
-/// the mean.
+/// Both parts of a number, the first cut off: a NaN stays one, and nothing finite becomes infinite. What is left of an
+/// infinity is a NaN, as products of it with the parts of a weight, which have either sign, would be in any case. What
+/// low low would be is left out of a product, 2^-20 of it at most and 2^-22 in the mean.
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
-  high = __float_as_uint(x);
-  low = __float_as_uint(x - __uint_as_float(high & ~kCutOff));
+  high = __float_as_uint(x) & ~kCutOff;
+  low = __float_as_uint(x - __uint_as_float(high));
 }
 
 /// The same of a number that many products use: with the high part rounded, the low part is half as large, and of

@@ -264,15 +264,18 @@ template <class S> GNNC_DEVICE void outerSum(const typename S::Args &args) {
 }
 
 /// Sums of `count` partial results of `elements` numbers each: 32 numbers a block, which 8 strips of threads add up in
-/// turn. store(sum) takes number `at` in the end.
+/// turn, several of them on their way at once. store(sum) takes number `at` in the end.
 template <typename Real, typename Store>
 GNNC_DEVICE void addStrips(const Real *partials, int64 count, int64 elements, int64 at, Store store) {
   __shared__ Real strips[8][32];
   const int strip = threadIdx.x / 32;
   Real sum = 0;
   if (at < elements)
-    for (int64 i = strip; i < count; i += 8)
-      sum += partials[i * elements + at];
+    for (int64 i = strip; i < count; i += 8 * kPartialsAtOnce) {
+      Real others[kPartialsAtOnce];
+      GNNC_FOR(u, kPartialsAtOnce) others[u] = i + 8 * u < count ? partials[(i + 8 * u) * elements + at] : Real(0);
+      GNNC_FOR(u, kPartialsAtOnce) sum += others[u];
+    }
   strips[strip][lane()] = sum;
   __syncthreads();
   if (strip == 0 && at < elements) {

@@ -236,10 +236,10 @@ template <class Body> struct Group {
   }
 };
 
-/// One round of a walk: kFlight members of each group. All: none of them is beyond `end`, in no group of the warp.
-template <class Body, int K, bool All>
+/// One round of a walk: so many members of each group. All: none of them is beyond `end`, in no group of the warp.
+template <class Body, int K, bool All, int kFlight = Body::kFlight>
 GNNC_DEVICE void goRound(Body &body, SumsOf<Body, K> &sums, int first, int end, int last) {
-  constexpr int kFlight = Body::kFlight, kGroups = Body::kSplits * Body::kWarps;
+  constexpr int kGroups = Body::kSplits * Body::kWarps;
   MemberOf<Body, K> members[kFlight];
   GNNC_FOR(u, kFlight) {
     int position = first + u * kGroups;
@@ -253,11 +253,13 @@ GNNC_DEVICE void goRound(Body &body, SumsOf<Body, K> &sums, int first, int end, 
 }
 
 /// All groups of a warp go round equally often, so that all lanes meet at every exchange between lanes. As long as all
-/// have members for a whole round, nothing asks which are there; in a light body that is worth less than the registers
-/// of two loops.
+/// have members for a whole round, nothing asks which are there, and a warp with one item goes half rounds at its end;
+/// in a light body both are worth less than the registers of two loops.
 template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &sums, int begin, int end) {
-  constexpr int kStep = Body::kFlight * Body::kSplits * Body::kWarps;
-  int number = end - begin, whole = number / kStep * kStep, all = (number + kStep - 1) / kStep * kStep;
+  constexpr int kGroups = Body::kSplits * Body::kWarps, kStep = Body::kFlight * kGroups;
+  constexpr bool kHasHalves = !Body::kIsLight && Group<Body>::kItemsOfWarp == 1 && Body::kFlight % 2 == 0;
+  constexpr int kLastFlight = kHasHalves ? Body::kFlight / 2 : Body::kFlight, kLastStep = kLastFlight * kGroups;
+  int number = end - begin, whole = number / kStep * kStep, all = (number + kLastStep - 1) / kLastStep * kLastStep;
   if constexpr (Group<Body>::kItemsOfWarp > 1)
     whole = minLanes<1, 32>(whole), all = maxLanes<1, 32>(all);
   int last = number > 0 ? end - 1 : 0, first = begin + Group<Body>::split();
@@ -265,8 +267,8 @@ template <class Body, int K> GNNC_DEVICE void walk(Body &body, SumsOf<Body, K> &
   if constexpr (!Body::kIsLight)
     for (; first < wholeEnd; first += kStep)
       goRound<Body, K, true>(body, sums, first, end, last);
-  for (; first < allEnd; first += kStep)
-    goRound<Body, K, false>(body, sums, first, end, last);
+  for (; first < allEnd; first += kLastStep)
+    goRound<Body, K, false, kLastFlight>(body, sums, first, end, last);
   mergeLanes<typename Body::Real, Body::kLanes, Group<Body>::kItemLanes>(body, sums);
   mergeWarps<Body::kWarps>(body, sums);
 }
@@ -524,6 +526,10 @@ template <SweepBody Body> GNNC_DEVICE void rows(const typename Body::Args &args)
                                 work.partialsAt + blockIdx.x);
 }
 
+/// Partial sums of a thread that are on their way at once: there are hundreds, and one after the other they would take
+/// longer than what made them.
+constexpr int kPartialsAtOnce = 16;
+
 /// Merges partial totals first, first + step, ... before `end` into place `to`, which no other block reads. Groups take
 /// every n-th, then merge in order.
 template <class Body>
@@ -535,10 +541,17 @@ GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, 
   Real *partials = static_cast<Real *>(work.partials);
   typename Body::Totals totals;
   body.reset(totals);
-  for (int64 at = first + threadIdx.x / Body::kLanes * step; at < end; at += kGroups * step) {
-    typename Body::Totals next;
-    loadWords<Real, Body::kLanes>(next, partials + (at * Body::kTiles + tile<Body::kTiles>()) * kWords, G::groupLane());
-    body.merge(totals, next);
+  constexpr int kOwnWords = wordsOf<Real, typename Body::Totals>;
+  constexpr int kAtOnce = kOwnWords <= 2 ? kPartialsAtOnce / 2 : kOwnWords <= 4 ? kPartialsAtOnce / 4 : 1;
+  for (int64 at = first + threadIdx.x / Body::kLanes * step; at < end; at += kAtOnce * kGroups * step) {
+    typename Body::Totals next[kAtOnce];
+    GNNC_FOR(u, kAtOnce) {
+      const int64 from = at + u * kGroups * step;
+      loadWords<Real, Body::kLanes>(next[u],
+                                    partials + ((from < end ? from : at) * Body::kTiles + tile<Body::kTiles>()) * kWords,
+                                    G::groupLane());
+    }
+    GNNC_FOR(u, kAtOnce) if (at + u * kGroups * step < end) body.merge(totals, next[u]);
   }
   __syncthreads(); // Now `to` may be overwritten.
   leaveTotals<Body::kCombineThreads>(body, totals, partials, to);

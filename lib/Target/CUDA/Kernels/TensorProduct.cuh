@@ -361,16 +361,29 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   });
 }
 
+/// How rows of Length numbers lie in shared memory, of which a tile takes Columns. Rows that lie one behind the other,
+/// are taken whole, and could not be copied in pieces of 16 bytes are copied as the one piece of memory that they are:
+/// what a tile has beyond a row's end is the next row then, and becomes results that there are not.
+template <typename T, int Length, int Columns, int Depth, bool AsTheyAre> struct RowStage {
+  static constexpr int kPiece = 16 / int(sizeof(T)); // numbers
+  static constexpr bool kAsOne = AsTheyAre && Length <= Columns && Length % kPiece != 0;
+  static constexpr int kStride = kAsOne ? Length : kPaddedRow<Columns>;
+  static constexpr int kNumbers = kAsOne ? (Depth * Length + Columns + kPiece - 1) / kPiece * kPiece : Depth * kStride;
+  static_assert(Depth % kPiece == 0);
+};
+
 /// The block's tile of the sum over its range of rows: kTileRows of kK, kTileColumns of kN.
 template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args) {
   using W = Warps<S>;
   using X = typename S::Args::LhsType;
   using G = typename S::Args::RhsType;
   constexpr int kM = S::kTileRows, kN = S::kTileColumns, kDepth = S::kDepth, kThreads = W::kThreads;
-  constexpr int kStrideX = kPaddedRow<kM>, kStrideG = kPaddedRow<kN>;
+  constexpr bool kAsTheyAre = S::kBatch == 1 && !S::kGrouped;
+  using StageX = RowStage<X, S::kK, kM, kDepth, kAsTheyAre && !S::kGathersLhs>;
+  using StageG = RowStage<G, S::kN, kN, kDepth, kAsTheyAre && !S::kGathersRhs>;
   constexpr int kTilesAcross = (S::kN + kN - 1) / kN, kTilesDown = (S::kK + kM - 1) / kM;
-  __shared__ __align__(16) X xs[S::kStages][kDepth * kStrideX];
-  __shared__ __align__(16) G gs[S::kStages][kDepth * kStrideG];
+  __shared__ __align__(16) X xs[S::kStages][StageX::kNumbers];
+  __shared__ __align__(16) G gs[S::kStages][StageG::kNumbers];
   constexpr int64 kTiles = int64(kTilesAcross) * kTilesDown;
   const BlockTile<1, S::kBatch * kTiles> block;
   if (!block.exists)
@@ -388,16 +401,29 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
     to = item.slot < 0 ? args.result + item.owner * kElements
                        : static_cast<float *>(args.work.slots) + item.slot * kElements;
   } else {
-    int64 each = (args.rows + gridDim.x - 1) / gridDim.x;
-    begin = tile.rows * each;
+    // A multiple of eight, so that what is copied as one piece begins at a multiple of 16 bytes.
+    int64 each = (args.rows + gridDim.x * 8 - 1) / (gridDim.x * 8) * 8;
+    begin = tile.rows * each < args.rows ? tile.rows * each : args.rows;
     end = begin + each < args.rows ? begin + each : args.rows;
     to = static_cast<float *>(args.work.partials) + tile.rows * kElements;
   }
   // Copies of the rows of an operand, of Length numbers each, from column `first` on: Count columns of Depth rows.
-  auto fetchRows = [&](auto gathers, auto length, auto count, unsigned to, const auto *rows, const int *numbers,
-                       int64 position, int first) {
+  auto fetchRows = [&](auto gathers, auto stage, auto length, auto count, unsigned to, const auto *rows,
+                       const int *numbers, int64 position, int first) {
     constexpr bool kGathers = gathers.value;
     constexpr int kLength = length.value, kCount = count.value, kBytes = sizeof(*rows);
+    if constexpr (stage.kAsOne) {
+      constexpr int kPieces = kDepth * kLength / stage.kPiece;
+      const int64 left = (end - position) * kLength;
+      const auto *from = rows + position * kLength;
+      GNNC_FOR(i, (kPieces + kThreads - 1) / kThreads) {
+        const int piece = thread + i * kThreads, at = piece * stage.kPiece;
+        const int live = left < at ? 0 : left - at < stage.kPiece ? int(left - at) : stage.kPiece;
+        if (kPieces % kThreads == 0 || piece < kPieces)
+          copyAsync<16>(to + at * kBytes, from + at, live * kBytes);
+      }
+      return;
+    }
     constexpr int kV = kCopied<kLength, decltype(typeOf(rows))>;
     copyPieces<(kCount * kDepth / kV + kThreads - 1) / kThreads, kV>(rows, [&](int i, auto copy) {
       int at = (thread + i * kThreads) * kV, r = at / kCount, k = at % kCount;
@@ -414,10 +440,10 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
   const unsigned xsAt = sharedAddress(xs), gsAt = sharedAddress(gs);
   auto fetch = [&](int64 step, int stage) {
     const int64 position = begin + step * kDepth;
-    fetchRows(Constant<S::kGathersLhs>(), Constant<S::kK>(), Constant<kM>(), xsAt + stage * sizeof(xs[0]), args.lhs,
-              args.lhsRows, position, k0);
-    fetchRows(Constant<S::kGathersRhs>(), Constant<S::kN>(), Constant<kN>(), gsAt + stage * sizeof(gs[0]), args.rhs,
-              args.rhsRows, position, n0);
+    fetchRows(Constant<S::kGathersLhs>(), StageX(), Constant<S::kK>(), Constant<kM>(), xsAt + stage * sizeof(xs[0]),
+              args.lhs, args.lhsRows, position, k0);
+    fetchRows(Constant<S::kGathersRhs>(), StageG(), Constant<S::kN>(), Constant<kN>(), gsAt + stage * sizeof(gs[0]),
+              args.rhs, args.rhsRows, position, n0);
   };
   float sums[W::kRows][W::kColumns][4] = {}, totals[W::kRows][W::kColumns][4] = {};
   int since = 0;
@@ -426,8 +452,8 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
     GNNC_FOR_STEP(k, kDepth, 8) {
       Parts<W::kRows, 4, S::kSplit && !kIsHalf<X>> left;
       Parts<W::kColumns, 2, S::kSplit && !kIsHalf<G>> right;
-      loadLeft<1, kStrideX>(left, &xs[stage][k * kStrideX + W::top()]);
-      loadRight<kStrideG>(right, &gs[stage][k * kStrideG + W::left()]);
+      loadLeft<1, StageX::kStride>(left, &xs[stage][k * StageX::kStride + W::top()]);
+      loadRight<StageG::kStride>(right, &gs[stage][k * StageG::kStride + W::left()]);
       multiplyStep(sums, left, right);
     }
     if ((since += kDepth) == kDepthOfSums)

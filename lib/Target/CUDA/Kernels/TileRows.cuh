@@ -108,8 +108,8 @@ constexpr int lanesOfAccesses(int accesses, int numbers) {
 template <int Numbers> constexpr int kPiecesAtOnce = piecesAtOnce(Numbers);
 /// How threads share rows of so many numbers, of which an access takes V: those with neighbouring numbers have one row,
 /// as many of them as leave few idle, each with several accesses. What has to be known of a row is known once for them.
-template <int Width, int V> struct RowShape {
-  static constexpr int kAccesses = Width / V, kLanes = lanesOfAccesses(kAccesses, V);
+template <int Width, int V, int Lanes = lanesOfAccesses(Width / V, V)> struct RowShape {
+  static constexpr int kAccesses = Width / V, kLanes = Lanes;
   static constexpr int kAll = (kAccesses + kLanes - 1) / kLanes;                    ///< of a thread
   static constexpr int kAcross = kAll < kPiecesAtOnce<V> ? kAll : kPiecesAtOnce<V>; ///< at once
   /// The first number of the thread's access a, or of its first one where a is none.

@@ -19,8 +19,9 @@
 namespace gnnc {
 
 //===----------------------------------------------------------------------===//
-// Sums of members. S: kWidth, kV (side by side), kMost, kLeast (neither: a sum), kNames (whose the number is), kParts
-// and kNamesParts (places), kCarry and kNamesCarry (places of two), kWord and kNamesWord (in a slot), make(args, tile,
+// Sums of members. S: kWidth, kV (side by side), kLanes (threads that share a row), kStrip (rows that the same threads
+// add up one after the other), kMost, kLeast (neither: a sum), kNames (whose the number is), kParts and kNamesParts
+// (places), kCarry and kNamesCarry (places of two), kWord and kNamesWord (in a slot), make(args, tile,
 // row, first, numbers), element(tile, row), store(args, owner, first, members, numbers, winners).
 //===----------------------------------------------------------------------===//
 
@@ -86,15 +87,12 @@ template <class S, typename Real> struct Accumulated {
   }
 };
 
-/// Of rows that are added up one after the other. Shorter strips have more threads at work, and more parts to add.
-constexpr int kLeastStrip = 8;
-/// Rows that one after the other are added up by the same threads, which share a row of so many numbers.
+/// Rows that one after the other are added up by the same threads.
 template <class S, class B> struct Strip {
-  using Shape = RowShape<S::kWidth, S::kV>;
-  static constexpr int kAll = B::kTileRows * Shape::kLanes / B::kThreads,
-                       kRows = kAll < kLeastStrip ? kLeastStrip : kAll;
+  using Shape = RowShape<S::kWidth, S::kV, S::kLanes>;
+  static constexpr int kRows = S::kStrip;
   static constexpr int kMost = kPiecesAtOnce<Shape::kAcross * S::kV>, kBatch = kRows < kMost ? kRows : kMost;
-  static_assert(kRows <= 32 && kRows % kBatch == 0);
+  static_assert(kRows <= 32 && B::kTileRows % kRows == 0 && kRows % kBatch == 0);
 };
 
 /// Of each multiple of 32 rows, which are the first of a segment; behind them, which are so of a segment that is all

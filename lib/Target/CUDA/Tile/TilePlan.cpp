@@ -35,8 +35,9 @@ constexpr int64_t kWidestOfThread = 8;
 constexpr int64_t kFewSteps = 4;
 /// Threads for a sum over a row's numbers: neighbours read from different banks.
 constexpr int64_t kLanesOfSum = 8, kLeastTerms = 32;
-/// Rows that are added up one after the other, at least: two parts of each such strip lie in shared memory.
-constexpr int64_t kLeastStrip = 8;
+/// Rows that the same threads add up one after the other, at least: two parts of each such strip lie in shared memory,
+/// and are added up once more. Before strips become as short as that, as many threads as there are numbers share a row.
+constexpr int64_t kLeastStrip = 2, kShortStrip = 4;
 /// Values that are looked at to find whose place rows may take.
 constexpr size_t kMostReads = 256;
 /// A costly number that so many numbers are made of is made once.
@@ -488,6 +489,29 @@ BitVector TilePlan::stepsAfterBarriers() const {
   return barriers;
 }
 
+int64_t TilePlan::vectorOf(int64_t width) const {
+  int64_t most = 16 / elementBytes;
+  while (width % most)
+    most /= 2;
+  return most;
+}
+
+TilePlan::Strips TilePlan::stripsOf(int64_t width) const {
+  // As kernels share rows that they make (lanesOfAccesses of TileRows.cuh), as long as that leaves no thread idle: the
+  // rows of a tile are read by all threads at once, or by few of them one after the other.
+  int64_t vector = vectorOf(width), accesses = width / vector,
+          most = std::min<int64_t>(32, llvm::PowerOf2Ceil(accesses)), lanes = most;
+  auto slots = [&](int64_t lanes) { return llvm::alignTo(accesses, lanes); };
+  constexpr int64_t kNumbersAtOnce = 16;
+  for (int64_t fewer = most / 2;
+       fewer * vector >= 8 && int64_t(llvm::divideCeil(accesses, fewer)) * vector <= kNumbersAtOnce; fewer /= 2)
+    if (slots(fewer) < slots(lanes))
+      lanes = fewer;
+  while (lanes < most && tileRows / kShortStrip * lanes < threads)
+    lanes *= 2;
+  return {vector, lanes, std::clamp<int64_t>(tileRows * lanes / threads, kLeastStrip, 32)};
+}
+
 /// Gives everything a place for tiles of `count` rows.
 void TilePlan::allocate(int64_t count) {
   // Who reads rows last.
@@ -597,7 +621,7 @@ void TilePlan::allocate(int64_t count) {
         --first;
       while (joinsSum(last + 1))
         ++last;
-      int64_t parts = 2 * llvm::divideCeil(count, kLeastStrip);
+      int64_t parts = 2 * llvm::divideCeil(count, stripsOf(width).rows);
       sums[number].parts = place(parts * width, 0, first, last);
       if (step.winner)
         sums[number].names = place(parts * width, 0, first, last);

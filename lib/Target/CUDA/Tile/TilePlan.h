@@ -59,6 +59,15 @@ public:
 
   /// The steps before which all threads meet: they read or write over rows of others.
   llvm::BitVector stepsAfterBarriers() const;
+  /// How numbers of rows are added up: `lanes` threads share a row, of which each access takes `vector` numbers, and add
+  /// up `rows` of them one after the other.
+  struct Strips {
+    int64_t vector, lanes, rows;
+  };
+  Strips stripsOf(int64_t width) const;
+  /// The numbers of one access to rows of so many: 16 bytes, a divisor of `width`.
+  int64_t vectorOf(int64_t width) const;
+
   /// Whether a step is a sum that is taken together with the step before, a sum of the same width.
   bool joinsSum(int step) const;
 

@@ -34,13 +34,6 @@ public:
 
 private:
   bool along() { return bool(sweep.getAlongAttr()); }
-  /// The numbers of one access: 16 bytes, a divisor of `width`.
-  int64_t vectorOf(int64_t width) const {
-    int64_t most = element.isF64() ? 2 : 4;
-    while (width % most)
-      most /= 2;
-    return most;
-  }
   std::string stepName(unsigned number) const;
   void printStep(unsigned number);
   void make(unsigned number);
@@ -79,7 +72,7 @@ std::string TileSweepPrinter::stepName(unsigned number) const {
 void TileSweepPrinter::make(unsigned number) {
   Value value = plan.steps[number].value;
   const TileRows &rows = *plan.rowsOf(value);
-  int64_t lanes = plan.lanesOf(value), vector = lanes > 1 ? 1 : vectorOf(rows.width);
+  int64_t lanes = plan.lanesOf(value), vector = lanes > 1 ? 1 : plan.vectorOf(rows.width);
   body.line("static constexpr int kWidth = " + Twine(rows.width) + ", kV = " + Twine(vector) + ", kLanes = " +
             Twine(lanes) + ", kPlace = " + Twine(rows.place) + ", kStride = " + Twine(rows.stride) + ";");
   body.open("GNNC_DEVICE static void make(const Args &args, const gnnc::Tile<Body> &tile, int row, int first, Real "
@@ -90,7 +83,7 @@ void TileSweepPrinter::make(unsigned number) {
 
 void TileSweepPrinter::store(unsigned number) {
   const TileStep &own = plan.steps[number];
-  int64_t width = getFeatureElements(own.value.getType()), vector = vectorOf(width);
+  int64_t width = getFeatureElements(own.value.getType()), vector = plan.vectorOf(width);
   Value output = sweep.getResults()[own.result];
   body.line("static constexpr int kWidth = " + Twine(width) + ", kV = " + Twine(vector) + ";");
   body.open("GNNC_DEVICE static void make(const Args &args, const gnnc::Tile<Body> &tile, int row, int first, Real "
@@ -171,8 +164,10 @@ void TileSweepPrinter::sum(unsigned number) {
   bool most = one.getKind() == ReduceKind::Max || one.getKind() == ReduceKind::ArgMax,
        least = one.getKind() == ReduceKind::Min || one.getKind() == ReduceKind::ArgMin;
   auto flag = [](bool is) { return is ? "true" : "false"; };
-  int64_t width = getFeatureElements(own.value.getType()), vector = vectorOf(width);
-  body.line("static constexpr int kWidth = " + Twine(width) + ", kV = " + Twine(vector) +
+  int64_t width = getFeatureElements(own.value.getType());
+  TilePlan::Strips strips = plan.stripsOf(width);
+  body.line("static constexpr int kWidth = " + Twine(width) + ", kV = " + Twine(strips.vector) +
+            ", kLanes = " + Twine(strips.lanes) + ", kStrip = " + Twine(strips.rows) +
             ", kParts = " + Twine(places.parts) + ", kNamesParts = " + Twine(places.names) +
             ", kCarry = " + Twine(places.carry) + ", kNamesCarry = " + Twine(places.namesCarry) +
             ", kWord = " + Twine(places.word) + ", kNamesWord = " + Twine(places.namesWord) + ";");
@@ -180,7 +175,7 @@ void TileSweepPrinter::sum(unsigned number) {
             ", kNames = " + flag(bool(winner)) + ";");
   body.open("GNNC_DEVICE static void make(const Args &args, const gnnc::Tile<Body> &tile, int row, int first, Real "
             "(&to)[kV])");
-  numbers.row(number, own.value, vector);
+  numbers.row(number, own.value, strips.vector);
   body.close();
   if (winner)
     body.line("GNNC_DEVICE static int element(const gnnc::Tile<Body> &tile, int row) { return " +
