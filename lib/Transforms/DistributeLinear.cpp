@@ -29,25 +29,6 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-bool isLinearInOne(Operation *op, unsigned operand) {
-  auto linear = dyn_cast_or_null<LinearOpInterface>(op);
-  SmallVector<bool> marked(op->getNumOperands(), false);
-  marked[operand] = true;
-  return linear && linear.isLinearIn(marked);
-}
-
-/// An addition: elementwise and linear in all operands together, but in none alone.
-bool isAddition(Operation *op) {
-  auto linear = dyn_cast_or_null<LinearOpInterface>(op);
-  if (!linear || !linear.isElementwise() || !op->hasTrait<RowFunction>() || op->getNumOperands() < 2)
-    return false;
-  for (unsigned i = 0; i < op->getNumOperands(); ++i)
-    if (isLinearInOne(op, i) ||
-        getFeatureShape(op->getOperand(i).getType()) != getFeatureShape(op->getResult(0).getType()))
-      return false;
-  return linear.isLinearIn(SmallVector<bool>(op->getNumOperands(), true));
-}
-
 struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLinear> {
   void runOnOperation() override {
     SmallVector<Operation *> pending;

@@ -27,6 +27,24 @@ RankedTensorType gnnc::typeWhere(Operation *from, FlatSymbolRefAttr map, Type li
   return getTensorOn(to, extent, getFeatureShape(like), element);
 }
 
+bool gnnc::isLinearInOne(Operation *op, unsigned operand) {
+  auto linear = dyn_cast_or_null<LinearOpInterface>(op);
+  SmallVector<bool> marked(op->getNumOperands(), false);
+  marked[operand] = true;
+  return linear && linear.isLinearIn(marked);
+}
+
+bool gnnc::isAddition(Operation *op) {
+  auto linear = dyn_cast_or_null<LinearOpInterface>(op);
+  if (!linear || !linear.isElementwise() || !op->hasTrait<RowFunction>() || op->getNumOperands() < 2)
+    return false;
+  for (unsigned i = 0; i < op->getNumOperands(); ++i)
+    if (isLinearInOne(op, i) ||
+        getFeatureShape(op->getOperand(i).getType()) != getFeatureShape(op->getResult(0).getType()))
+      return false;
+  return linear.isLinearIn(SmallVector<bool>(op->getNumOperands(), true));
+}
+
 Value gnnc::cloneOn(OpBuilder &builder, Operation *op, ValueRange operands, Type type) {
   OperationState state(op->getLoc(), op->getName(), operands, type, op->getAttrs());
   state.propertiesAttr = op->getPropertiesAsAttribute();

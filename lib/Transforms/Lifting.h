@@ -51,6 +51,11 @@ Unread unreadWhere(mlir::Operation *op, bool gradient);
 /// `value`, on the target of `map`, with 1 where no element leads to; itself if it is known to be finite there.
 mlir::Value guardUnread(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::FlatSymbolRefAttr map);
 
+/// Whether an operation is linear in this operand, all others being the same.
+bool isLinearInOne(mlir::Operation *op, unsigned operand);
+/// An addition: elementwise and linear in all operands together, but in none alone. Null is none.
+bool isAddition(mlir::Operation *op);
+
 /// Values before their movement along one map. Elements whose map is undefined are left out of account, so users that
 /// see those must ask whether the map is partial. Elements of the target without members are computed as well.
 class Lifting {

@@ -7,7 +7,8 @@
 //
 // R4:  [u | v] W  =  u W_top + v W_bottom.  By itself this saves nothing; it lets each part be multiplied where it
 // comes from (R1). So it is done where a part is shared or moves along a map that not all the others move along;
-// neighbours that move alike stay together. ("Understanding GNN computational graph", section 4: GAT's scores cost
+// neighbours that move alike stay together. A part that is a sum of values that move (x.src - x.dst) is one by itself: R5
+// multiplies its terms where they come from. ("Understanding GNN computational graph", section 4: GAT's scores cost
 // 4|V|f + 2|E| instead of 6|E|f + |E|.) A bias is an addition after the product, so it is applied once.
 //
 //===----------------------------------------------------------------------===//
@@ -30,12 +31,12 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
-/// Neighbouring parts of a concat that move along one map (or are shared, or stay where they are), and where they
-/// begin.
+/// Neighbouring parts of a concat that move along one map (or are shared, or stay where they are), or one that is a sum
+/// of values each of which does; and where they begin.
 struct Run {
   SmallVector<Value> parts;
   FlatSymbolRefAttr map;
-  bool shared = false;
+  bool shared = false, isSum = false;
   int64_t begin = 0, size = 0;
 };
 
@@ -59,7 +60,15 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
 
   /// Whether parts come from different spaces, and not all from where they are joined.
   static bool isWorthIt(ArrayRef<Run> runs) {
-    return runs.size() > 1 && llvm::any_of(runs, [](const Run &run) { return run.shared || run.map; });
+    return runs.size() > 1 && llvm::any_of(runs, [](const Run &run) { return run.shared || run.map || run.isSum; });
+  }
+
+  /// Whether a value that does not move is a sum of values that do, or are shared.
+  static bool isSumOfMoved(Operation *op, Value value) {
+    Operation *sum = value.getDefiningOp();
+    return isAddition(sum) && llvm::all_of(sum->getOperands(), [&](Value term) {
+             return !getResidency(term.getType()) || findLift(op, term) || isSumOfMoved(op, term);
+           });
   }
 
   /// A sum over the joined axis of a product is a contraction, whichever way it is written.
@@ -98,9 +107,10 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     for (Value part : concat.getInputs()) {
       bool shared = !getResidency(part.getType());
       FlatSymbolRefAttr map = shared ? FlatSymbolRefAttr() : findLift(op, part);
+      bool isSum = !shared && !map && isSumOfMoved(op, part);
       int64_t size = getFeatureShape(part.getType())[concat.getAxis()];
-      if (runs.empty() || runs.back().shared != shared || runs.back().map != map)
-        runs.push_back({{}, map, shared, begin, 0});
+      if (runs.empty() || runs.back().shared != shared || runs.back().map != map || isSum || runs.back().isSum)
+        runs.push_back({{}, map, shared, isSum, begin, 0});
       runs.back().parts.push_back(part);
       runs.back().size += size;
       begin += size;

@@ -46,6 +46,31 @@ func.func @edge_and_shared(%x: !node, %e: !edge, %s: tensor<2xf32>, %w: tensor<1
   return %2 : !out
 }
 
+// A difference of both ends is a part by itself, whose ends are multiplied where they are (--distribute-linear); one that
+// the edge's own rows are in stays with them.
+// REMARK: [Passed] split | {{.*}}Function=difference {{.*}}"product of joined values becomes 2 products"
+// REMARK: [Missed] split | {{.*}}Function=own_difference | Reason="all parts are made on one space
+// CHECK-LABEL: func @difference
+// CHECK-DAG: mpdfg.contract %arg1 [0], %{{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32>
+// CHECK-DAG: mpdfg.contract %[[D:.*]] [0], %{{.*}} : tensor<?x8xf32, #mpdfg.on<@edge>>, tensor<8x4xf32>
+func.func @difference(%x: !node, %e: !edge, %w: tensor<16x4xf32>) -> !out {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %1 = mpdfg.broadcast %x along @dst : !node -> !edge
+  %2 = mpdfg.binary sub %0, %1 : !edge, !edge -> !edge
+  %3 = mpdfg.concat %e, %2 axis 0 : (!edge, !edge) -> !both
+  %4 = mpdfg.contract %3 [0], %w [0, 1] -> [1] : !both, tensor<16x4xf32> -> !out
+  return %4 : !out
+}
+// CHECK-LABEL: func @own_difference
+// CHECK: mpdfg.concat
+func.func @own_difference(%x: !node, %e: !edge, %w: tensor<16x4xf32>) -> !out {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %1 = mpdfg.binary sub %0, %e : !edge, !edge -> !edge
+  %2 = mpdfg.concat %e, %1 axis 0 : (!edge, !edge) -> !both
+  %3 = mpdfg.contract %2 [0], %w [0, 1] -> [1] : !both, tensor<16x4xf32> -> !out
+  return %3 : !out
+}
+
 // Along one map the joined value moves as a whole, and on one space one product is cheaper than two.
 // REMARK: [Missed] split | {{.*}}Function=one_map | Reason="all parts are made on one space
 // REMARK: [Missed] split | {{.*}}Function=one_space | Reason="all parts are made on one space
