@@ -7,8 +7,10 @@
 //
 // R2 for sums of many terms:  a.dst + b.src - c.dst + d  =  (a - c + d).dst + b.src.  Sums are flattened down to terms
 // that can be lifted along one map; terms of one map, and shared ones with the largest group, are added first, so that
-// the sums can be lifted as well. Terms that belong nowhere stay as they are, and so do sums of such terms alone: the
-// order in which they are written may be meant.
+// the sums can be lifted as well. Of one map's terms, products of the same rows are one product by the sum of their
+// weights:  (x A).dst - (x B).dst = (x (A - B)).dst,  where fewer products are left so. That of (x.src - x.dst) B,
+// which both ends have, is in both sums then. Terms that belong nowhere stay as they are, and so do sums of such terms
+// alone: the order in which they are written may be meant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,6 +37,9 @@ struct Term {
   bool negative;
   FlatSymbolRefAttr map; ///< null: shared, or of no map
 };
+
+/// By map.
+using Groups = llvm::MapVector<Attribute, SmallVector<Term>>;
 
 BinaryOp additionOf(Value value) {
   auto op = value.getDefiningOp<BinaryOp>();
@@ -92,13 +97,87 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
     }
   }
 
+  /// A term that is rows times a shared weight, moved.
+  struct Moved {
+    BroadcastOp movement;
+    ContractOp product;
+    bool weightIsLhs = false;
+    explicit operator bool() const { return bool(product); }
+    Value rows() { return weightIsLhs ? product.getRhs() : product.getLhs(); }
+    Value weight() { return weightIsLhs ? product.getLhs() : product.getRhs(); }
+    /// Whether a weight could make both products.
+    bool isLike(Moved &other) {
+      return other && weightIsLhs == other.weightIsLhs && rows() == other.rows() &&
+             weight().getType() == other.weight().getType() &&
+             product->getAttrDictionary() == other.product->getAttrDictionary();
+    }
+  };
+  static Moved movedProduct(Value term) {
+    auto movement = term.getDefiningOp<BroadcastOp>();
+    auto product = movement ? movement.getInput().getDefiningOp<ContractOp>() : ContractOp();
+    if (!product || bool(getResidency(product.getLhs().getType())) == bool(getResidency(product.getRhs().getType())))
+      return {};
+    return {movement, product, !getResidency(product.getLhs().getType())};
+  }
+
+  /// Whether one product for each group leaves fewer than there are of this one's kind.
+  static bool savesProducts(Moved kind, const Groups &groups) {
+    llvm::SmallDenseMap<Operation *, int64_t> terms; // that are a product and nothing else
+    llvm::SmallDenseSet<Value> weights, readElsewhere;
+    int64_t joined = 0;
+    for (const auto &group : groups) {
+      bool isThere = false;
+      for (const Term &term : group.second)
+        if (Moved moved = movedProduct(term.value); kind.isLike(moved)) {
+          isThere = true;
+          weights.insert(moved.weight());
+          terms[moved.product] += moved.movement->hasOneUse() ? 1 : 0;
+        }
+      joined += isThere;
+    }
+    for (auto [product, number] : terms)
+      if (std::distance(product->use_begin(), product->use_end()) != number)
+        readElsewhere.insert(Moved{{}, cast<ContractOp>(product), kind.weightIsLhs}.weight());
+    return joined + int64_t(readElsewhere.size()) < int64_t(weights.size());
+  }
+
+  /// Joins products of the same rows in each group.
+  void joinProducts(OpBuilder &b, Rules &r, Groups &groups) {
+    llvm::SmallDenseSet<Operation *> kept; // of kinds that stay as they are
+    for (auto &group : groups)
+      for (Term &first : group.second) {
+        Moved one = movedProduct(first.value);
+        if (one && !savesProducts(one, groups))
+          kept.insert(one.product);
+      }
+    for (auto &[map, terms] : groups)
+      for (size_t i = 0; i < terms.size(); ++i)
+        for (size_t j = i + 1; j < terms.size();) {
+          Moved one = movedProduct(terms[i].value), other = movedProduct(terms[j].value);
+          if (!one || !one.isLike(other) || kept.contains(one.product) || kept.contains(other.product) ||
+              one.movement->getAttrDictionary() != other.movement->getAttrDictionary()) {
+            ++j;
+            continue;
+          }
+          Value weight = terms[i].negative == terms[j].negative ? r.add(one.weight(), other.weight())
+                                                                : r.sub(one.weight(), other.weight());
+          Operation *product = b.clone(*one.product), *movement = b.clone(*one.movement);
+          product->setOperand(one.weightIsLhs ? 0 : 1, weight);
+          movement->setOperand(0, product->getResult(0));
+          terms[i].value = movement->getResult(0);
+          terms.erase(terms.begin() + j);
+          remarkPassed(one.product, DEBUG_TYPE, "join",
+                       [] { return "products of the same rows become one by the sum of their weights"; });
+        }
+  }
+
   void regroup(BinaryOp root) {
     SmallVector<Term> terms;
     flatten(root.getResult(), terms);
     if (terms.size() < 3)
       return;
     // The map with most terms takes the shared ones too.
-    llvm::MapVector<Attribute, SmallVector<Term>> groups;
+    Groups groups;
     SmallVector<Term> shared, rest;
     for (const Term &term : terms)
       (term.map ? groups[term.map] : getResidency(term.value.getType()) ? rest : shared).push_back(term);
@@ -127,6 +206,7 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
         sum = sum->negative ? Term{r.sub(term.value, sum->value), false, {}}
                             : Term{r.sub(sum->value, term.value), false, {}};
     };
+    joinProducts(b, r, groups);
     SmallVector<Term> sums;
     for (auto &group : groups) {
       sum.reset();

@@ -7,8 +7,8 @@
 //
 // R4:  [u | v] W  =  u W_top + v W_bottom.  By itself this saves nothing; it lets each part be multiplied where it
 // comes from (R1). So it is done where a part is shared or moves along a map that not all the others move along;
-// neighbours that move alike stay together. A part that is a sum of values that move (x.src - x.dst) is one by itself: R5
-// multiplies its terms where they come from. ("Understanding GNN computational graph", section 4: GAT's scores cost
+// neighbours that move alike stay together. A part that is a sum of values that move (x.src - x.dst) is one by itself:
+// R5 multiplies its terms where they come from. ("Understanding GNN computational graph", section 4: GAT's scores cost
 // 4|V|f + 2|E| instead of 6|E|f + |E|.) A bias is an addition after the product, so it is applied once.
 //
 //===----------------------------------------------------------------------===//

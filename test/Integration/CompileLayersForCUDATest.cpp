@@ -19,8 +19,11 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include "llvm/Object/ObjectFile.h"
+
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 
 using namespace gnnc;
@@ -189,3 +192,42 @@ INSTANTIATE_TEST_SUITE_P(Layers, LayersForCUDA, testing::ValuesIn(kLayers),
                          [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Variants, LayerVariantsForCUDA, testing::ValuesIn(kVariants),
                          [](const auto &info) { return std::string(info.param.layer) + info.param.name; });
+
+/// A kernel that asks for as many blocks as a processor has room for gets fewer where it lacks registers, and no other
+/// kernel of its text does.
+TEST(NVRTC, AsksForFewerBlocksWhereRegistersAreMissing) {
+  if (llvm::Error missing = cuda::findCompiler())
+    GTEST_SKIP() << llvm::toString(std::move(missing));
+  // All numbers are held at once.
+  auto kernel = [](const std::string &name, int numbers, const std::string &blocks) {
+    std::string count = std::to_string(numbers);
+    return "extern \"C\" __global__ void __launch_bounds__(128, " + blocks + ") " + name + "(float *x) {\n  float a[" +
+           count + "];\n  for (int i = 0; i < " + count +
+           "; ++i) a[i] = x[i * 77 + threadIdx.x];\n  for (int k = 0; k < 5; ++k)\n    for (int i = 0; i < " + count +
+           "; ++i) a[i] = a[i] * a[(i + 7) % " + count + "] + 1;\n  for (int i = 0; i < " + count +
+           "; ++i) x[i * 99 + threadIdx.x] = a[i];\n}\n";
+  };
+  // The instructions of both.
+  auto compiled = [](const std::string &text) {
+    cuda::Image image{90, false, {}};
+    std::string whole = "#include \"Lanes.cuh\"\n" + text;
+    if (llvm::Error error = cuda::compileImages(cuda::Unit{whole, image}))
+      ADD_FAILURE() << llvm::toString(std::move(error));
+    std::map<std::string, std::string> code;
+    auto object = llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(image.bytes, "cubin"));
+    if (!object) {
+      ADD_FAILURE() << llvm::toString(object.takeError());
+      return code;
+    }
+    for (const llvm::object::SectionRef &section : (*object)->sections())
+      for (const char *name : {".text.small", ".text.large"})
+        if (llvm::cantFail(section.getName()) == name)
+          code[name] = llvm::cantFail(section.getContents()).str();
+    return code;
+  };
+  const std::string most = "GNNC_MOST_BLOCKS";
+  auto found = compiled(kernel("small", 8, most) + kernel("large", 60, most));
+  EXPECT_EQ(found.size(), 2u);
+  EXPECT_TRUE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "5")));
+  EXPECT_FALSE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "16")));
+}

@@ -31,6 +31,47 @@ func.func @by_map(%x: !node, %y: !node, %b: tensor<8xf32>) -> !edge {
   return %5 : !edge
 }
 
+// The rows of both ends and their difference, each by a weight of its own: three products become two.
+// REMARK: [Passed] join | {{.*}}Function=join_products {{.*}}"products of the same rows become one by the sum of their weights"
+// CHECK-LABEL: func @join_products
+// CHECK: %[[S:.*]] = mpdfg.binary add %arg1, %arg3 : tensor<8x4xf32>
+// CHECK: %[[XS:.*]] = mpdfg.contract %arg0 [0], %[[S]]
+// CHECK: %[[MS:.*]] = mpdfg.broadcast %[[XS]] along @src
+// CHECK: %[[D:.*]] = mpdfg.binary sub %arg2, %arg3 : tensor<8x4xf32>
+// CHECK: %[[XD:.*]] = mpdfg.contract %arg0 [0], %[[D]]
+// CHECK: %[[MD:.*]] = mpdfg.broadcast %[[XD]] along @dst
+// CHECK: %[[R:.*]] = mpdfg.binary add %[[MS]], %[[MD]]
+// CHECK: return %[[R]]
+func.func @join_products(%x: !node, %a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>) -> !out {
+  %0 = mpdfg.contract %x [0], %a [0, 1] -> [1] : !node, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %1 = mpdfg.contract %x [0], %b [0, 1] -> [1] : !node, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.contract %x [0], %c [0, 1] -> [1] : !node, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %3 = mpdfg.broadcast %0 along @src : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %4 = mpdfg.broadcast %1 along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %5 = mpdfg.broadcast %2 along @src : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %6 = mpdfg.broadcast %2 along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %7 = mpdfg.binary sub %5, %6 : !out, !out -> !out
+  %8 = mpdfg.binary add %3, %4 : !out, !out -> !out
+  %9 = mpdfg.binary add %8, %7 : !out, !out -> !out
+  return %9 : !out
+}
+
+// No product less: one end has the difference alone.
+// REMARK-NOT: [Passed] join | {{.*}}Function=keep_products
+// CHECK-LABEL: func @keep_products
+// CHECK-NOT: tensor<8x4xf32>, tensor<8x4xf32>
+// CHECK: return
+func.func @keep_products(%x: !node, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>) -> !out {
+  %1 = mpdfg.contract %x [0], %b [0, 1] -> [1] : !node, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %2 = mpdfg.contract %x [0], %c [0, 1] -> [1] : !node, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@node>>
+  %4 = mpdfg.broadcast %1 along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %5 = mpdfg.broadcast %2 along @src : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %6 = mpdfg.broadcast %2 along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %7 = mpdfg.binary sub %5, %6 : !out, !out -> !out
+  %9 = mpdfg.binary add %4, %7 : !out, !out -> !out
+  return %9 : !out
+}
+
 // A sum that others need as well is a term of its own; what belongs to the edge alone stays.
 // REMARK: [Missed] group | {{.*}}Function=nothing_alike | Reason="no two of them come along one map"
 // CHECK-LABEL: func @nothing_alike

@@ -97,7 +97,8 @@ def SplitConcats : Pass<"split-concats", "::mlir::ModuleOp"> {
   let description = [{
     A contraction over the axis along which its operand was concatenated becomes a sum of contractions with slices of
     the other operand. Applies if one part is shared, or is broadcast along a map that not all parts are broadcast
-    along: `reorder-broadcast` then multiplies that part before it is broadcast.
+    along: `reorder-broadcast` then multiplies that part before it is broadcast. A part that is a sum of values that are
+    broadcast (`x.src - x.dst`) is one by itself, for `distribute-linear`.
 
     ```mlir
     func.func @f(%x: !node8, %e: !edge4, %w: tensor<12x16xf32>) -> !edge16 {
@@ -156,7 +157,9 @@ def GroupTerms : Pass<"group-terms", "::mlir::ModuleOp"> {
   let summary = "Add terms first that are broadcast along the same map (R2)";
   let description = [{
     Reorders the terms of a sum so that those that are broadcast along one map stand side by side, the shared ones
-    beside the largest group. Their sum can then be computed before the broadcast. Changes the last bits of sums.
+    beside the largest group. Their sum can then be computed before the broadcast. Contractions of the same rows with shared
+    weights, broadcast along one map, become one with the sum of the weights where fewer contractions are left. Changes
+    the last bits of sums.
 
     ```mlir
     func.func @f(%a: !node8, %b: !node8, %c: !node8) -> !edge8 {

@@ -52,7 +52,7 @@ constexpr int64_t kMostFlight = 4;
 /// is in between they would take so many registers that few warps fit.
 constexpr int64_t kWalkRegisters = 48;
 /// An atom that the widest row lacks takes lanes only if it is longer than this: of the lanes that are left, or of
-/// those that another has and none needs beside it.
+/// those that another has and none needs beside it, or of either where rows would be cut into tiles for want of them.
 constexpr int64_t kLongestInRegisters = 16, kLongestBesideLanes = 4;
 
 class Chooser {
@@ -76,6 +76,7 @@ private:
   /// `lanes`: how many; 0: as many as it has accesses, of those that are left.
   void giveLanes(int atom, int64_t lanes = 0);
   const Atom *findLanesOf(int atom);
+  bool fillsRows(int atom);
   llvm::BitVector findWhole();
   int64_t widestHeld();
   void cutTiles();
@@ -181,6 +182,21 @@ const Atom *Chooser::findLanesOf(int number) {
       best = &other;
   }
   return best;
+}
+
+/// Whether a lane that had all of an atom would have so much of a row that is written, of an outer product, that it
+/// would be cut into tiles, each of which walks over all members again.
+bool Chooser::fillsRows(int atom) {
+  auto fills = [&](Value value) {
+    const AxisList &shape = axes.of(value);
+    return llvm::is_contained(BodyAxes::atomsOf(shape), atom) &&
+           heldBy(shape, axes) / axes[atom].held() * axes[atom].extent > kWidestHeldTwice;
+  };
+  for (Value result : cast<mpk::YieldOp>(sweep.getBody().front().getTerminator()).getValues())
+    for (auto &[part, place] : writtenParts(result))
+      if (fills(part))
+        return true;
+  return false;
 }
 
 /// Atoms that must not be cut because rows are written over operands: each tile would write what lacks one, and read
@@ -315,7 +331,8 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
   for (unsigned i = 0; i < axes.size(); ++i) {
     if (llvm::is_contained(order, int(i)))
       continue;
-    if (axes[i].extent > kLongestInRegisters || (axes[i].extent > kLongestBesideLanes && findLanesOf(i)))
+    if (axes[i].extent > kLongestInRegisters ||
+        (axes[i].extent > kLongestBesideLanes && (findLanesOf(i) || fillsRows(i))))
       giveLanes(i);
     else
       axes[i].registers = axes[i].extent;

@@ -6,8 +6,9 @@
 //===----------------------------------------------------------------------===//
 //
 // An access takes up to 16 bytes that lie side by side in a row: of the lanes' vectors, or of an innermost axis of
-// which each lane holds all numbers of a tile. In registers the numbers of the second kind need not be neighbours. Each lane then fills whole
-// sectors of memory, where accesses of one number each would touch a sector as often as it has numbers.
+// which each lane holds all numbers of a tile. In registers the numbers of the second kind need not be neighbours. Each
+// lane then fills whole sectors of memory, where accesses of one number each would touch a sector as often as it has
+// numbers.
 //
 //===----------------------------------------------------------------------===//
 

@@ -547,9 +547,9 @@ GNNC_DEVICE void mergePartials(const Body &body, const Work &work, int64 first, 
     typename Body::Totals next[kAtOnce];
     GNNC_FOR(u, kAtOnce) {
       const int64 from = at + u * kGroups * step;
-      loadWords<Real, Body::kLanes>(next[u],
-                                    partials + ((from < end ? from : at) * Body::kTiles + tile<Body::kTiles>()) * kWords,
-                                    G::groupLane());
+      loadWords<Real, Body::kLanes>(
+          next[u], partials + ((from < end ? from : at) * Body::kTiles + tile<Body::kTiles>()) * kWords,
+          G::groupLane());
     }
     GNNC_FOR(u, kAtOnce) if (at + u * kGroups * step < end) body.merge(totals, next[u]);
   }

@@ -170,6 +170,13 @@ llvm::Expected<const Library &> compiler() {
   return *opened.library;
 }
 
+/// Some kernels of 128 threads ask for as many blocks at once as a processor has room for (Kernels/Lanes.cuh). Where
+/// one needs more registers than that leaves it, it asks for so many instead.
+constexpr const char *kMostBlocks = "GNNC_MOST_BLOCKS";
+constexpr int kFewerBlocks[] = {10, 5};
+/// Bytes that a thread may put into memory for want of registers.
+constexpr int kFewSpilled = 16;
+
 /// Quotients and roots may be two units of the last place off, which takes a fifth of the instructions.
 constexpr const char *kOptions[] = {"--std=c++20", "--device-as-default-execution-space", "--prec-div=false",
                                     "--prec-sqrt=false"};
@@ -181,27 +188,62 @@ std::string targetOf(llvm::StringRef text, const Image &image) {
   return (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture) + (isForOne ? "a" : "");
 }
 
+/// Has kernels that ask for many blocks, and lack registers by what the assembler says of all kernels, ask for so many.
+/// Whether there are such.
+bool askForFewer(std::string &text, llvm::StringRef log, int blocks) {
+  bool changes = false;
+  for (llvm::StringRef rest = log.split("Function properties for ").second; !rest.empty();
+       rest = rest.split("Function properties for ").second) {
+    auto [name, properties] = rest.split('\n');
+    int spilled = 0;
+    if (properties.split(" bytes spill stores").first.rsplit(' ').second.getAsInteger(10, spilled) ||
+        spilled <= kFewSpilled)
+      continue;
+    size_t end = text.find(" " + name.trim().str() + "("), begin = text.rfind('\n', end);
+    size_t at = end == std::string::npos ? end : text.find("launch_bounds__(128, ", begin);
+    if (at >= end)
+      continue;
+    at = text.find(", ", at) + 2;
+    text.replace(at, text.find(')', at) - at, std::to_string(blocks));
+    changes = true;
+  }
+  return changes;
+}
+
 /// Compiles for the first image's target. PTX for the same architecture comes along with machine code.
-llvm::Error compileOne(const Library &library, const std::string &text, llvm::ArrayRef<Image *> images) {
+llvm::Error compileOne(const Library &library, std::string text, llvm::ArrayRef<Image *> images) {
   std::vector<const char *> headers, names;
   for (const KernelHeader &header : kernelHeaders()) {
     headers.push_back(header.text.data());
     names.push_back(header.name);
   }
-  std::string target = "--gpu-architecture=" + targetOf(text, *images.front());
-  std::vector<const char *> options(std::begin(kOptions), std::end(kOptions));
-  options.push_back(target.c_str());
+  std::string target = "--gpu-architecture=" + targetOf(text, *images.front()), log;
   Library::Program program = nullptr;
-  int status = library.create(&program, text.c_str(), "model.cu", int(headers.size()), headers.data(), names.data());
-  if (status == 0)
-    status = library.compile(program, int(options.size()), options.data());
-  if (status != 0) {
+  bool asksForMany = !images.front()->isPTX && llvm::StringRef(text).contains(kMostBlocks);
+  auto compile = [&] {
+    std::vector<const char *> options(std::begin(kOptions), std::end(kOptions));
+    options.push_back(target.c_str());
+    if (asksForMany)
+      options.push_back("--ptxas-options=-v");
+    if (program)
+      library.destroy(&program);
+    program = nullptr;
+    int status = library.create(&program, text.c_str(), "model.cu", int(headers.size()), headers.data(), names.data());
+    if (status == 0)
+      status = library.compile(program, int(options.size()), options.data());
     size_t size = 0;
-    std::string log;
+    log.clear();
     if (program && library.logSize(program, &size) == 0 && size > 1) {
       log.resize(size);
       library.log(program, log.data());
     }
+    return status;
+  };
+  int status = compile();
+  for (int blocks : kFewerBlocks)
+    if (status == 0 && asksForMany && askForFewer(text, log, blocks))
+      status = compile();
+  if (status != 0) {
     // The first line with an error says enough.
     llvm::StringRef line = llvm::StringRef(log).split('\n').first;
     for (llvm::StringRef rest = log; !rest.empty(); rest = rest.split('\n').second)
@@ -258,6 +300,8 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
   std::string headers;
   for (const char *option : kOptions)
     headers += option;
+  for (int blocks : kFewerBlocks)
+    headers += " " + std::to_string(blocks);
   for (const KernelHeader &header : kernelHeaders())
     headers += header.text;
   // One compilation for each text and architecture.

@@ -124,17 +124,28 @@ int64_t SweepPrinter::mergingThreads(unsigned walk) {
 int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOrFloatBitWidth() / 8; }
 
 /// Whether that is little, and all that a lane holds: random numbers are made in a dozen registers, a running maximum
-/// scales what was summed before, and rows that are whole in each lane before or after a walk are held there too.
+/// scales what was summed before, and totals, and what an operation before or after a walk takes and gives, are held
+/// too.
 bool SweepPrinter::isLight() {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
+  auto heldBy = [&](Operation &op) {
+    llvm::SmallDenseSet<Value> values;
+    for (Value operand : op.getOperands())
+      if (!operand.getDefiningOp<ConstantOp>())
+        values.insert(operand);
+    values.insert(op.result_begin(), op.result_end());
+    int64_t numbers = 0;
+    for (Value value : values)
+      numbers += cuda::heldBy(axes.of(value), axes);
+    return numbers;
+  };
   auto holdsMore = [&](Operation &op) {
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
     return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())) ||
-           llvm::any_of(op.getOperands(), [&](Value value) {
-             return !value.getDefiningOp<ConstantOp>() && heldBy(axes.of(value), axes) * bytes > kFewBytes;
-           });
+           heldBy(op) * bytes > kFewBytes;
   };
-  return layout.walkNumbers > 0 && walkBytes() <= kFewBytes && llvm::none_of(sweep.getBody().front(), holdsMore);
+  return layout.walkNumbers > 0 && walkBytes() + totalsWords() * bytes <= kFewBytes &&
+         llvm::none_of(sweep.getBody().front(), holdsMore);
 }
 
 /// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one

@@ -59,8 +59,8 @@ public:
 
   /// The steps before which all threads meet: they read or write over rows of others.
   llvm::BitVector stepsAfterBarriers() const;
-  /// How numbers of rows are added up: `lanes` threads share a row, of which each access takes `vector` numbers, and add
-  /// up `rows` of them one after the other.
+  /// How numbers of rows are added up: `lanes` threads share a row, of which each access takes `vector` numbers, and
+  /// add up `rows` of them one after the other.
   struct Strips {
     int64_t vector, lanes, rows;
   };
