@@ -114,7 +114,10 @@ struct GroupTerms : public gnnc::impl::GroupTermsBase<GroupTerms> {
   };
   static Moved movedProduct(Value term) {
     auto movement = term.getDefiningOp<BroadcastOp>();
-    auto product = movement ? movement.getInput().getDefiningOp<ContractOp>() : ContractOp();
+    // Rows that nothing moves to are filled, with more than one product's sum unless with 0.
+    if (!movement || !movement.getFill().isZero())
+      return {};
+    auto product = movement.getInput().getDefiningOp<ContractOp>();
     if (!product || bool(getResidency(product.getLhs().getType())) == bool(getResidency(product.getRhs().getType())))
       return {};
     return {movement, product, !getResidency(product.getLhs().getType())};

@@ -64,11 +64,19 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
   }
 
   /// Whether a value that does not move is a sum of values that do, or are shared.
-  static bool isSumOfMoved(Operation *op, Value value) {
-    Operation *sum = value.getDefiningOp();
-    return isAddition(sum) && llvm::all_of(sum->getOperands(), [&](Value term) {
-             return !getResidency(term.getType()) || findLift(op, term) || isSumOfMoved(op, term);
-           });
+  static bool isSumOfMoved(Operation *op, LiftFinder &lifts, Value whole) {
+    SmallVector<Value> pending{whole};
+    llvm::DenseSet<Value> seen;
+    while (!pending.empty()) {
+      Value value = pending.pop_back_val();
+      if (!seen.insert(value).second || !getResidency(value.getType()) || lifts.find(op, value))
+        continue;
+      Operation *sum = value.getDefiningOp();
+      if (!isAddition(sum))
+        return false;
+      llvm::append_range(pending, sum->getOperands());
+    }
+    return true;
   }
 
   /// A sum over the joined axis of a product is a contraction, whichever way it is written.
@@ -103,11 +111,12 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
 
   static SmallVector<Run> findRuns(Operation *op, ConcatOp concat) {
     SmallVector<Run> runs;
+    LiftFinder lifts;
     int64_t begin = 0;
     for (Value part : concat.getInputs()) {
       bool shared = !getResidency(part.getType());
-      FlatSymbolRefAttr map = shared ? FlatSymbolRefAttr() : findLift(op, part);
-      bool isSum = !shared && !map && isSumOfMoved(op, part);
+      FlatSymbolRefAttr map = shared ? FlatSymbolRefAttr() : lifts.find(op, part);
+      bool isSum = !shared && !map && isSumOfMoved(op, lifts, part);
       int64_t size = getFeatureShape(part.getType())[concat.getAxis()];
       if (runs.empty() || runs.back().shared != shared || runs.back().map != map || isSum || runs.back().isSum)
         runs.push_back({{}, map, shared, isSum, begin, 0});

@@ -18,7 +18,6 @@
 #include "gnnc/Target/CUDA/NVRTC.h"
 
 #include "llvm/ADT/StringExtras.h"
-
 #include "llvm/Object/ObjectFile.h"
 
 #include <gtest/gtest.h>
@@ -207,7 +206,7 @@ TEST(NVRTC, AsksForFewerBlocksWhereRegistersAreMissing) {
            "; ++i) a[i] = a[i] * a[(i + 7) % " + count + "] + 1;\n  for (int i = 0; i < " + count +
            "; ++i) x[i * 99 + threadIdx.x] = a[i];\n}\n";
   };
-  // The instructions of both.
+  // The instructions of all.
   auto compiled = [](const std::string &text) {
     cuda::Image image{90, false, {}};
     std::string whole = "#include \"Lanes.cuh\"\n" + text;
@@ -220,14 +219,14 @@ TEST(NVRTC, AsksForFewerBlocksWhereRegistersAreMissing) {
       return code;
     }
     for (const llvm::object::SectionRef &section : (*object)->sections())
-      for (const char *name : {".text.small", ".text.large"})
+      for (const char *name : {".text.small", ".text.large", ".text.fixed"})
         if (llvm::cantFail(section.getName()) == name)
           code[name] = llvm::cantFail(section.getContents()).str();
     return code;
   };
   const std::string most = "GNNC_MOST_BLOCKS";
-  auto found = compiled(kernel("small", 8, most) + kernel("large", 60, most));
-  EXPECT_EQ(found.size(), 2u);
-  EXPECT_TRUE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "5")));
-  EXPECT_FALSE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "16")));
+  auto found = compiled(kernel("small", 8, most) + kernel("large", 60, most) + kernel("fixed", 60, "12"));
+  EXPECT_EQ(found.size(), 3u);
+  EXPECT_TRUE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "5") + kernel("fixed", 60, "12")));
+  EXPECT_FALSE(found == compiled(kernel("small", 8, "16") + kernel("large", 60, "16") + kernel("fixed", 60, "12")));
 }

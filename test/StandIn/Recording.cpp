@@ -26,6 +26,17 @@ static std::function<int()> launchOf(void *handle, gnnc::emulation::Place blocks
   };
 }
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  int kind, padding, value[16];
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], sharedBytes;
+  void *stream;
+  const LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
 extern "C" {
 
 //===----------------------------------------------------------------------===//
@@ -195,6 +206,16 @@ EXPORTED int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsi
   }
   ++state().kernels;
   return work();
+}
+
+/// As cuLaunchKernel: what is launched comes after all that was launched before.
+EXPORTED int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra) {
+  constexpr int kProgrammaticStreamSerialization = 6;
+  if (!config || config->numAttributes != 1 || !config->attributes ||
+      config->attributes->kind != kProgrammaticStreamSerialization || config->attributes->value[0] != 1)
+    return InvalidValue;
+  return cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1],
+                        config->block[2], config->sharedBytes, config->stream, parameters, extra);
 }
 
 } // extern "C"

@@ -72,6 +72,26 @@ func.func @keep_products(%x: !node, %b: tensor<8x4xf32>, %c: tensor<8x4xf32>) ->
   return %9 : !out
 }
 
+// Where the maps lead nowhere each product's rows are 1, and their sum is not.
+mpdfg.space @up root
+mpdfg.map @parent root from @node to @up {partial}
+mpdfg.map @sp compose from @edge to @up {partial, parts = [@src, @parent]}
+// REMARK-NOT: [Passed] join | {{.*}}Function=fills
+// CHECK-LABEL: func @fills
+// CHECK-COUNT-2: mpdfg.broadcast %{{.*}} along @sp {fill = 1.000000e+00 : f64}
+// CHECK-NOT: tensor<8x4xf32>, tensor<8x4xf32>
+// CHECK: return
+func.func @fills(%x: tensor<?x8xf32, #mpdfg.on<@up>>, %a: tensor<8x4xf32>, %b: tensor<8x4xf32>, %z: tensor<?x4xf32, #mpdfg.on<@node>>) -> !out {
+  %0 = mpdfg.contract %x [0], %a [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@up>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@up>>
+  %1 = mpdfg.contract %x [0], %b [0, 1] -> [1] : tensor<?x8xf32, #mpdfg.on<@up>>, tensor<8x4xf32> -> tensor<?x4xf32, #mpdfg.on<@up>>
+  %2 = mpdfg.broadcast %0 along @sp {fill = 1.0 : f64} : tensor<?x4xf32, #mpdfg.on<@up>> -> !out
+  %3 = mpdfg.broadcast %1 along @sp {fill = 1.0 : f64} : tensor<?x4xf32, #mpdfg.on<@up>> -> !out
+  %4 = mpdfg.broadcast %z along @dst : tensor<?x4xf32, #mpdfg.on<@node>> -> !out
+  %5 = mpdfg.binary add %2, %4 : !out, !out -> !out
+  %6 = mpdfg.binary sub %5, %3 : !out, !out -> !out
+  return %6 : !out
+}
+
 // A sum that others need as well is a term of its own; what belongs to the edge alone stays.
 // REMARK: [Missed] group | {{.*}}Function=nothing_alike | Reason="no two of them come along one map"
 // CHECK-LABEL: func @nothing_alike

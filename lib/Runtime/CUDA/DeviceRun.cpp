@@ -97,10 +97,24 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   size_t size = static_cast<size_t>(record.numWords) * sizeof(int64_t);
   void *extra[] = {reinterpret_cast<void *>(1), words, reinterpret_cast<void *>(2), &size, nullptr};
   // What has nothing to do now is recorded too: it may have when its graph was updated.
-  int code =
-      driver.launch(functions[number], static_cast<unsigned>(blocks ? blocks : 1), static_cast<unsigned>(record.gridY),
-                    static_cast<unsigned>(record.gridZ), static_cast<unsigned>(record.threads), 1, 1,
-                    static_cast<unsigned>(record.sharedBytes), stream, nullptr, extra);
+  LaunchConfig config = {{static_cast<unsigned>(blocks ? blocks : 1), static_cast<unsigned>(record.gridY),
+                          static_cast<unsigned>(record.gridZ)},
+                         {static_cast<unsigned>(record.threads), 1, 1},
+                         static_cast<unsigned>(record.sharedBytes),
+                         stream,
+                         nullptr,
+                         0};
+  // Kernels for sm_90 and later wait for the one before by themselves (followLaunch in PTX.cuh), so they may be started
+  // while it ends. Nodes of a recorded graph may be switched off, and stay as they were.
+  LaunchAttribute overlaps = {LaunchAttribute::ProgrammaticStreamSerialization, {}, {1}};
+  int code = 0;
+  if (driver.launchWith && codeFor >= 90 && !call.recorder) {
+    config.attributes = &overlaps, config.numAttributes = 1;
+    code = driver.launchWith(&config, functions[number], nullptr, extra);
+  } else {
+    code = driver.launch(functions[number], config.grid[0], config.grid[1], config.grid[2], config.block[0], 1, 1,
+                         config.sharedBytes, stream, nullptr, extra);
+  }
   if (code)
     return driverError(driver, code, model.name(record.kernel), call.error);
   return call.recorder ? call.recorder->note(driver, call, step, number, words) : GNNC_OK;

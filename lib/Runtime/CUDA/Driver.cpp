@@ -83,6 +83,7 @@ void loadOnce() {
       GNNC_ENTRY(launch, "cuLaunchKernel"),
   };
 #undef GNNC_ENTRY
+  *reinterpret_cast<void **>(&loaded.launchWith) = dlsym(library, "cuLaunchKernelEx");
   *reinterpret_cast<void **>(&loaded.updateExecutable) = dlsym(library, "cuGraphExecUpdate_v2");
   *reinterpret_cast<void **>(&loaded.setKernelNode) = dlsym(library, "cuGraphExecKernelNodeSetParams");
   *reinterpret_cast<void **>(&loaded.enableNode) = dlsym(library, "cuGraphNodeSetEnabled");

@@ -21,6 +21,19 @@ namespace gnnc::runtime::cuda {
 using Address = unsigned long long;
 using Handle = void *; ///< of a context, module, function, stream or graph
 
+/// CUlaunchAttribute and CUlaunchConfig.
+struct LaunchAttribute {
+  enum Kind : int { ProgrammaticStreamSerialization = 6 } kind;
+  char padding[4];
+  int value[16]; ///< of 64 bytes
+};
+struct LaunchConfig {
+  unsigned grid[3], block[3], sharedBytes;
+  Handle stream;
+  const LaunchAttribute *attributes;
+  unsigned numAttributes;
+};
+
 struct Driver {
   int (*init)(unsigned flags);
   int (*errorName)(int error, const char **name);
@@ -69,6 +82,7 @@ struct Driver {
   int (*launch)(Handle function, unsigned gridX, unsigned gridY, unsigned gridZ, unsigned blockX, unsigned blockY,
                 unsigned blockZ, unsigned sharedBytes, Handle stream, void **parameters, void **extra);
   // Null where the driver has them not.
+  int (*launchWith)(const LaunchConfig *config, Handle function, void **parameters, void **extra);
   int (*captureInfo)(Handle stream, int *status, unsigned long long *id, Handle *graph, const Handle **nodes,
                      size_t *count);
   int (*setDependencies)(Handle stream, Handle *nodes, size_t count, unsigned flags);

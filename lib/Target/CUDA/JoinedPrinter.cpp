@@ -87,11 +87,12 @@ FailureOr<std::vector<DeviceStep>> cuda::printJoined(ArrayRef<Operation *> sweep
     DeviceStep &step = steps[join.step];
     Launch &last = step.launches.back();
     int64_t threads = last.threads;
-    KernelTexts::Place place = texts.add(("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " +
-                                          kNoName + "(const __grid_constant__ gnnc::JoinedArgs<" + join.bodies +
-                                          "> args) { gnnc::joinedRows<" + join.bodies + ">(args, blockIdx.x); }\n")
-                                             .str(),
-                                         step.name, join.texts);
+    KernelTexts::Place place =
+        texts.add(("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ") " + kNoName +
+                   "(const __grid_constant__ gnnc::JoinedArgs<" + join.bodies +
+                   "> args) { gnnc::followLaunch(); gnnc::joinedRows<" + join.bodies + ">(args, blockIdx.x); }\n")
+                      .str(),
+                  step.name, join.texts);
     for (Launch &launch : step.launches) {
       launch.kernel = place.name;
       launch.part = place.number;

@@ -53,6 +53,9 @@ inline unsigned toBF16Pair(float first, float second) { return toBF16(first) | u
 
 enum class Operands { TF32, BF16, F16 };
 
+/// Launches come one after the other.
+inline void followLaunch() {}
+
 /// Ties go away from zero, and all NaNs become one.
 inline unsigned roundToTF32(float x) {
   return x != x ? 0x7fffffffu : (__float_as_uint(x) + (x - x == 0 ? 0x1000u : 0)) & ~0x1fffu;

@@ -27,22 +27,14 @@
 
 namespace gnnc {
 
-/// What tensor cores cut off, and half a unit of what they leave.
-constexpr unsigned kCutOff = 0x1fffu, kHalf = 0x1000u;
+/// Half a unit of the last of 11 bits, and what tensor cores cut off.
+constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
 
-/// Both parts of a number, the first cut off: a NaN stays one, and nothing finite becomes infinite. What is left of an
-/// infinity is a NaN, as products of it with the parts of a weight, which have either sign, would be in any case. What
-/// low low would be is left out of a product, 2^-20 of it at most and 2^-22 in the mean.
+/// Both parts of a number: what it is rounded to, and what that leaves out; of the 12 bits of that, tensor cores cut
+/// off the last. A NaN with all bits set, as GPUs make it, is rounded to a zero, but what that leaves out is a NaN
+/// still. So is what an infinity leaves out, or a number that is rounded to one (from 3.4028e38 on).
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
-  high = __float_as_uint(x) & ~kCutOff;
-  low = __float_as_uint(x - __uint_as_float(high));
-}
-
-/// The same of a number that many products use: with the high part rounded, the low part is half as large, and of
-/// either sign, so that what is left out goes to both sides. What rounding would make something else is cut.
-GNNC_DEVICE void splitRounded(float x, unsigned &high, unsigned &low) {
-  const unsigned bits = __float_as_uint(x);
-  high = ((bits & 0x7fffffffu) < 0x7f7ff000u ? bits + kHalf : bits) & ~kCutOff;
+  high = (__float_as_uint(x) + kHalf) & ~kCutOff;
   low = __float_as_uint(x - __uint_as_float(high));
 }
 
@@ -136,7 +128,7 @@ template <int Columns> struct RightParts {
   GNNC_DEVICE static int depth(int n) { return lane() % 4 * 2 + n; }
   GNNC_DEVICE static void place(float *to, int depth, int column, float x) {
     unsigned high, low;
-    splitRounded(x, high, low);
+    splitNumber(x, high, low);
     float *const at = to + depth / 2 * kStride + column * 4 + depth % 2;
     at[0] = __uint_as_float(high), at[2] = __uint_as_float(low);
   }

@@ -59,6 +59,19 @@ GNNC_DEVICE void commitCopies() { asm volatile("cp.async.commit_group;" ::: "mem
 template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wait_group %0;" ::"n"(Open) : "memory"); }
 
 //===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+/// Begins every kernel: it may have been started when all blocks of the one launched before had ended (DeviceRun.cpp),
+/// and waits for what they wrote. No kernel lets the next one start before that: its blocks would be on the processors
+/// that are idle first, and not evenly on all.
+GNNC_DEVICE void followLaunch() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+//===----------------------------------------------------------------------===//
 // Numbers
 //===----------------------------------------------------------------------===//
 

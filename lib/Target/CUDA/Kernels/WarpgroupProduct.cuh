@@ -52,7 +52,7 @@ GNNC_DEVICE float placeWeight(float *memory, Weight weight) {
       const int k = at / Columns, n = at % Columns;
       const int to = Tile::placeOf(k / 16 * 2 + k % 4 / 2, k % 16 / 4 + k % 2 * 4, n);
       unsigned parts[2];
-      splitRounded(weight(k, n), parts[0], parts[1]);
+      splitNumber(weight(k, n), parts[0], parts[1]);
       high[to] = __uint_as_float(parts[0]);
       if constexpr (Splits)
         low[to] = __uint_as_float(parts[1]);

@@ -173,7 +173,7 @@ llvm::Expected<const Library &> compiler() {
 /// Some kernels of 128 threads ask for as many blocks at once as a processor has room for (Kernels/Lanes.cuh). Where
 /// one needs more registers than that leaves it, it asks for so many instead.
 constexpr const char *kMostBlocks = "GNNC_MOST_BLOCKS";
-constexpr int kFewerBlocks[] = {10, 5};
+constexpr const char *kFewerBlocks[] = {"GNNC_MOST_BLOCKS * 5 / 8", "GNNC_MOST_BLOCKS * 5 / 16"};
 /// Bytes that a thread may put into memory for want of registers.
 constexpr int kFewSpilled = 16;
 
@@ -190,7 +190,7 @@ std::string targetOf(llvm::StringRef text, const Image &image) {
 
 /// Has kernels that ask for many blocks, and lack registers by what the assembler says of all kernels, ask for so many.
 /// Whether there are such.
-bool askForFewer(std::string &text, llvm::StringRef log, int blocks) {
+bool askForFewer(std::string &text, llvm::StringRef log, llvm::StringRef blocks) {
   bool changes = false;
   for (llvm::StringRef rest = log.split("Function properties for ").second; !rest.empty();
        rest = rest.split("Function properties for ").second) {
@@ -200,11 +200,10 @@ bool askForFewer(std::string &text, llvm::StringRef log, int blocks) {
         spilled <= kFewSpilled)
       continue;
     size_t end = text.find(" " + name.trim().str() + "("), begin = text.rfind('\n', end);
-    size_t at = end == std::string::npos ? end : text.find("launch_bounds__(128, ", begin);
+    size_t at = end == std::string::npos ? end : text.find(kMostBlocks, begin);
     if (at >= end)
       continue;
-    at = text.find(", ", at) + 2;
-    text.replace(at, text.find(')', at) - at, std::to_string(blocks));
+    text.replace(at, text.find(')', at) - at, blocks.str());
     changes = true;
   }
   return changes;
@@ -240,7 +239,7 @@ llvm::Error compileOne(const Library &library, std::string text, llvm::ArrayRef<
     return status;
   };
   int status = compile();
-  for (int blocks : kFewerBlocks)
+  for (llvm::StringRef blocks : kFewerBlocks)
     if (status == 0 && asksForMany && askForFewer(text, log, blocks))
       status = compile();
   if (status != 0) {
@@ -300,8 +299,9 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
   std::string headers;
   for (const char *option : kOptions)
     headers += option;
-  for (int blocks : kFewerBlocks)
-    headers += " " + std::to_string(blocks);
+  for (const char *blocks : kFewerBlocks)
+    headers += blocks;
+  headers += " " + std::to_string(kFewSpilled);
   for (const KernelHeader &header : kernelHeaders())
     headers += header.text;
   // One compilation for each text and architecture.
@@ -332,7 +332,9 @@ llvm::Error cuda::compileImages(llvm::ArrayRef<Unit> units, Timings *timings) {
     std::vector<ContentCache> caches;
     bool isCached = true;
     for (Image *image : job.images) {
-      caches.emplace_back(library->identity + " " + targetOf(job.text, *image) + "\n" + job.text.str() + headers);
+      // What is compiled with machine code may ask for fewer blocks than PTX alone.
+      caches.emplace_back(library->identity + " " + targetOf(job.text, *image) +
+                          (job.images.size() > 1 ? " together" : "") + "\n" + job.text.str() + headers);
       isCached &= caches.back().read(image->bytes);
     }
     job.step.isCached = isCached;

@@ -180,7 +180,7 @@ Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows,
   int64_t threads = tileRows * 2;
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
            Twine(kWarpgroupThreads / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
-           "_shape::Args args) { gnnc::" + code + "<" + step.name + "_many_shape>(args); }");
+           "_shape::Args args) { gnnc::followLaunch(); gnnc::" + code + "<" + step.name + "_many_shape>(args); }");
   out.line("#endif");
   Launch &record = add(step.name + "_many", threads);
   record.architecture = 90;
@@ -190,8 +190,8 @@ Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows,
 Launch &ProductStep::launch(const std::string &suffix, const std::string &code, int64_t threads) {
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) +
            (shape.onTensorCores && threads == 256 ? ", 2" : "") + ") " + step.name + suffix +
-           "(const __grid_constant__ " + step.name + "_shape::Args args) { gnnc::" + code + "<" + step.name +
-           "_shape>(args); }");
+           "(const __grid_constant__ " + step.name + "_shape::Args args) { gnnc::followLaunch(); gnnc::" + code + "<" +
+           step.name + "_shape>(args); }");
   return add(step.name + suffix, threads);
 }
 

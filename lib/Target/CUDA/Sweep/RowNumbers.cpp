@@ -189,7 +189,8 @@ DeviceStep RowNumbers::print(CodeWriter &text) {
   text.close("};");
   text.close("} // namespace " + kernel + "_");
   text.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(kThreads) + ") " + kernel +
-            "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::rowNumbers<" + kernel + "_::Body>(args); }");
+            "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::followLaunch(); gnnc::rowNumbers<" + kernel +
+            "_::Body>(args); }");
 
   Launch launch;
   launch.kernel = kernel;

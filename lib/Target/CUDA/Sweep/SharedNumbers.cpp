@@ -184,8 +184,8 @@ DeviceStep SharedNumbers::print(bool isPart, CodeWriter &text) {
   text.close("} // namespace " + kernel + "_");
   if (!isPart)
     text.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(kThreads) + ") " + kernel +
-              "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::rowsOfBlock<" + kernel +
-              "_::Body>(args, blockIdx.x); }");
+              "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::followLaunch(); gnnc::rowsOfBlock<" +
+              kernel + "_::Body>(args, blockIdx.x); }");
 
   Launch launch;
   launch.kernel = kernel;

@@ -241,7 +241,8 @@ void SweepPrinter::launches() {
     if (suffix.empty() && isLight() && threads == 128)
       bounds += walkBytes() <= kLeastBytes ? ", GNNC_MOST_BLOCKS" : ", GNNC_MOST_BLOCKS * 3 / 4";
     out.line("extern \"C\" __global__ void __launch_bounds__(" + bounds + ") " + kernel + suffix +
-             "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::" + code + "(args); }");
+             "(const __grid_constant__ " + kernel + "_::Args args) { gnnc::followLaunch(); gnnc::" + code +
+             "(args); }");
   };
   auto launch = [&](const std::string &suffix, const std::string &code, GridKind grid, int64_t perBlock, bool isCounted,
                     int64_t threads) -> Launch & {

@@ -36,7 +36,7 @@ constexpr int64_t kFewSteps = 4;
 /// Threads for a sum over a row's numbers: neighbours read from different banks.
 constexpr int64_t kLanesOfSum = 8, kLeastTerms = 32;
 /// Rows that the same threads add up one after the other, at least: two parts of each such strip lie in shared memory,
-/// and are added up once more. Before strips become as short as that, as many threads as there are numbers share a row.
+/// and are added up once more. Before strips become as short as that, each access to a row has a thread of its own.
 constexpr int64_t kLeastStrip = 2, kShortStrip = 4;
 /// Values that are looked at to find whose place rows may take.
 constexpr size_t kMostReads = 256;

@@ -387,7 +387,8 @@ void TileSweepPrinter::launches() {
   auto launch = [&](const Twine &suffix, const Twine &code, int64_t threads, int64_t least) -> Launch & {
     std::string kernel = (name + suffix).str();
     out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " + Twine(least) + ") " + kernel +
-             "(const __grid_constant__ " + name + "_::Args args) { gnnc::" + code + "<" + name + "_::Body>(args); }");
+             "(const __grid_constant__ " + name + "_::Args args) { gnnc::followLaunch(); gnnc::" + code + "<" + name +
+             "_::Body>(args); }");
     Launch record;
     record.kernel = kernel;
     record.threads = threads;
