@@ -228,8 +228,8 @@ TEST_F(DeviceRuntime, RunningLaunchesAndDoesNothingElse) {
     int64_t before = device.host.calls;
     ASSERT_EQ(device.run(program.name), GNNC_OK) << device.error.message;
     EXPECT_EQ(device.host.calls, before);
-    EXPECT_EQ(callsBesides({"cuLaunchKernel", "cuMemsetD8Async", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2",
-                            "cuStreamGetCaptureInfo_v2"}),
+    EXPECT_EQ(callsBesides({"cuLaunchKernel", "cuLaunchKernelEx", "cuMemsetD8Async", "cuCtxPushCurrent_v2",
+                            "cuCtxPopCurrent_v2", "cuStreamGetCaptureInfo_v2"}),
               0);
     EXPECT_GT(standInKernels(), 0);
     EXPECT_EQ(standInKernels(), standInCalls("cuLaunchKernel"));
@@ -483,7 +483,8 @@ TEST_F(DeviceRuntime, AnyCallThatFailsIsOneStatus) {
                              "cuStreamEndCapture",
                              "cuGraphInstantiateWithFlags",
                              "cuGraphLaunch",
-                             "cuLaunchKernel"};
+                             "cuLaunchKernel",
+                             "cuLaunchKernelEx"};
   std::set<std::string> tried;
   // The large one is prepared on the device. What comes of that means nothing, as kernels do nothing, but it goes on.
   for (const Graph &graph : {makeGraph(40, 160, 3), makeGraph(3000, 20000, 3)}) {
@@ -512,6 +513,19 @@ TEST_F(DeviceRuntime, AnyCallThatFailsIsOneStatus) {
       }
   }
   EXPECT_EQ(tried.size(), std::size(functions));
+}
+
+/// Only kernels that wait for the one before may be started while it ends: those for sm_90, and no recorded ones.
+TEST_F(DeviceRuntime, KernelsForSM90BeginWhileOthersEnd) {
+  for (int architecture : {80, 90, 100}) {
+    std::string message;
+    standInReset();
+    standInSetFill(0);
+    standInSetArchitecture(architecture);
+    ASSERT_EQ(useAll(file(), makeGraph(40, 160, 3), message), GNNC_OK) << message;
+    EXPECT_GT(standInCalls("cuLaunchKernel"), 0);
+    EXPECT_EQ(standInCalls("cuLaunchKernelEx") > 0, architecture == 90) << architecture;
+  }
 }
 
 TEST_F(DeviceRuntime, TheImageFitsTheDevice) {

@@ -208,9 +208,17 @@ EXPORTED int cuLaunchKernel(void *function, unsigned gridX, unsigned gridY, unsi
   return work();
 }
 
+EXPORTED int cuDriverGetVersion(int *version) {
+  *version = 13000;
+  return Success;
+}
+
 /// As cuLaunchKernel: what is launched comes after all that was launched before.
 EXPORTED int cuLaunchKernelEx(const LaunchConfig *config, void *function, void **parameters, void **extra) {
+  Call call("cuLaunchKernelEx");
   constexpr int kProgrammaticStreamSerialization = 6;
+  if (call.code)
+    return call.code;
   if (!config || config->numAttributes != 1 || !config->attributes ||
       config->attributes->kind != kProgrammaticStreamSerialization || config->attributes->value[0] != 1)
     return InvalidValue;

@@ -83,7 +83,12 @@ void loadOnce() {
       GNNC_ENTRY(launch, "cuLaunchKernel"),
   };
 #undef GNNC_ENTRY
-  *reinterpret_cast<void **>(&loaded.launchWith) = dlsym(library, "cuLaunchKernelEx");
+  // Before CUDA 12.3 what is launched so cannot be captured.
+  constexpr int kLeastVersion = 12030;
+  int (*versionOf)(int *) = nullptr, version = 0;
+  *reinterpret_cast<void **>(&versionOf) = dlsym(library, "cuDriverGetVersion");
+  if (versionOf && versionOf(&version) == 0 && version >= kLeastVersion)
+    *reinterpret_cast<void **>(&loaded.launchWith) = dlsym(library, "cuLaunchKernelEx");
   *reinterpret_cast<void **>(&loaded.updateExecutable) = dlsym(library, "cuGraphExecUpdate_v2");
   *reinterpret_cast<void **>(&loaded.setKernelNode) = dlsym(library, "cuGraphExecKernelNodeSetParams");
   *reinterpret_cast<void **>(&loaded.enableNode) = dlsym(library, "cuGraphNodeSetEnabled");
