@@ -32,7 +32,7 @@ constexpr unsigned kHalf = 0x1000u, kCutOff = 0x1fffu;
 
 /// Both parts of a number: what it is rounded to, and what that leaves out; of the 12 bits of that, tensor cores cut
 /// off the last. A NaN with all bits set, as GPUs make it, is rounded to a zero, but what that leaves out is a NaN
-/// still. So is what an infinity leaves out, or a number that is rounded to one (from 3.4028e38 on).
+/// still. So is what an infinity leaves out, or a number that is rounded to one (from 3.4020e38 on).
 GNNC_DEVICE void splitNumber(float x, unsigned &high, unsigned &low) {
   high = (__float_as_uint(x) + kHalf) & ~kCutOff;
   low = __float_as_uint(x - __uint_as_float(high));
@@ -126,9 +126,13 @@ template <int Columns> struct RightParts {
   GNNC_DEVICE static constexpr int numbers(int depths) { return depths / 2 * kStride; }
   /// The depth of a step that is the lane's first or second.
   GNNC_DEVICE static int depth(int n) { return lane() % 4 * 2 + n; }
-  GNNC_DEVICE static void place(float *to, int depth, int column, float x) {
-    unsigned high, low;
-    splitNumber(x, high, low);
+  /// Without Splits only the high part is used, and has to keep a NaN by itself.
+  template <bool Splits> GNNC_DEVICE static void place(float *to, int depth, int column, float x) {
+    unsigned high, low = 0;
+    if constexpr (Splits)
+      splitNumber(x, high, low);
+    else
+      high = roundToTF32(x);
     float *const at = to + depth / 2 * kStride + column * 4 + depth % 2;
     at[0] = __uint_as_float(high), at[2] = __uint_as_float(low);
   }

@@ -175,7 +175,8 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   if constexpr (S::kResident) {
     for (int at = thread; at < M::kSteps * kDepth * kN; at += kThreads) {
       int k = at / kN, n = at % kN;
-      M::Weight::place(parts, k, n, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
+      M::Weight::template place<S::kSplit>(
+          parts, k, n, k < S::kK && column + n < S::kN ? __ldg(weight + int64(k) * S::kN + n) : 0.0f);
     }
   }
 

@@ -217,8 +217,9 @@ template <class P, class B> GNNC_DEVICE void keepWeight(const typename B::Args &
   const float *weight = P::weight(args);
   for (int i = threadIdx.x; i < kWeights * kDepth * kColumns; i += B::kThreads) {
     const int n = i % kColumns, k = i / kColumns % kDepth, slice = i / (kColumns * kDepth);
-    PartsOf<P>::place(tile.rows + P::kParts + PartsOf<P>::numbers(slice * kDepth), k, n,
-                      k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n) : 0.0f);
+    PartsOf<P>::template place<P::kSplit>(tile.rows + P::kParts + PartsOf<P>::numbers(slice * kDepth), k, n,
+                                          k < P::kK && n < P::kN ? __ldg(weight + (slice * P::kK + k) * P::kN + n)
+                                                                 : 0.0f);
   }
 }
 

@@ -51,11 +51,11 @@ GNNC_DEVICE float placeWeight(float *memory, Weight weight) {
       // Depth 4 t + 2 s + h of a chunk is number t + 4 h of its step s.
       const int k = at / Columns, n = at % Columns;
       const int to = Tile::placeOf(k / 16 * 2 + k % 4 / 2, k % 16 / 4 + k % 2 * 4, n);
-      unsigned parts[2];
-      splitNumber(weight(k, n), parts[0], parts[1]);
-      high[to] = __uint_as_float(parts[0]);
+      Parts<1, 1, Splits> parts;
+      parts.set(0, 0, weight(k, n));
+      high[to] = __uint_as_float(parts.high[0][0]);
       if constexpr (Splits)
-        low[to] = __uint_as_float(parts[1]);
+        low[to] = __uint_as_float(parts.low[0][0]);
     }
     return 1;
   } else {
