@@ -54,22 +54,6 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
     return bool(lifts.find(op, together));
   }
 
-  /// Whether each term of a sum of sums may be had before a movement together with `others`.
-  bool hasTerms(Operation *op, ArrayRef<Value> others, Value whole) {
-    SmallVector<Value> pending{whole};
-    DenseSet<Value> seen;
-    while (!pending.empty()) {
-      Value value = pending.pop_back_val();
-      if (!seen.insert(value).second || !getResidency(value.getType()) || movesWith(op, others, value))
-        continue;
-      Operation *sum = value.getDefiningOp();
-      if (!sum || !isAddition(sum))
-        return false;
-      llvm::append_range(pending, sum->getOperands());
-    }
-    return true;
-  }
-
   bool distribute(Operation *op, unsigned operand) {
     SmallVector<Value> others;
     for (unsigned i = 0; i < op->getNumOperands(); ++i)
@@ -79,7 +63,7 @@ struct DistributeLinear : public gnnc::impl::DistributeLinearBase<DistributeLine
     SmallVector<Value> whole(op->getOperands());
     if (!getResidency(sum.getType()) || lifts.find(op, whole))
       return false; // It moves as a whole.
-    if (!hasTerms(op, others, sum)) {
+    if (!isSumOfLifted(lifts, op, sum, others)) {
       remarkMissed(
           op, DEBUG_TYPE, "distribute", [&] { return op->getName().getStringRef().str() + " of a sum stays whole"; },
           [] { return "a term, or what it meets, does not come from another space"; });

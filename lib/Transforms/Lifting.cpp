@@ -238,3 +238,22 @@ void LiftFinder::forget(Operation *op) {
 }
 
 FlatSymbolRefAttr gnnc::findLift(Operation *from, ValueRange values) { return LiftFinder().find(from, values); }
+
+bool gnnc::isSumOfLifted(LiftFinder &lifts, Operation *from, Value whole, ArrayRef<Value> others) {
+  SmallVector<Value> pending{whole};
+  DenseSet<Value> seen;
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (!seen.insert(value).second || !getResidency(value.getType()))
+      continue;
+    SmallVector<Value> together(others);
+    together.push_back(value);
+    if (lifts.find(from, together))
+      continue;
+    Operation *sum = value.getDefiningOp();
+    if (!isAddition(sum))
+      return false;
+    llvm::append_range(pending, sum->getOperands());
+  }
+  return true;
+}

@@ -109,6 +109,10 @@ private:
 /// Whether rows of the map's domain may have no image.
 bool isPartial(mlir::Operation *from, mlir::FlatSymbolRefAttr map);
 
+/// Whether a value is made of values by additions alone, each of which can be lifted along a map of its own together
+/// with `others`, or is shared.
+bool isSumOfLifted(LiftFinder &lifts, mlir::Operation *from, mlir::Value whole, llvm::ArrayRef<mlir::Value> others);
+
 } // namespace gnnc
 
 #endif // GNNC_LIB_TRANSFORMS_LIFTING_H

@@ -63,22 +63,6 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     return runs.size() > 1 && llvm::any_of(runs, [](const Run &run) { return run.shared || run.map || run.isSum; });
   }
 
-  /// Whether a value that does not move is a sum of values that do, or are shared.
-  static bool isSumOfMoved(Operation *op, LiftFinder &lifts, Value whole) {
-    SmallVector<Value> pending{whole};
-    llvm::DenseSet<Value> seen;
-    while (!pending.empty()) {
-      Value value = pending.pop_back_val();
-      if (!seen.insert(value).second || !getResidency(value.getType()) || lifts.find(op, value))
-        continue;
-      Operation *sum = value.getDefiningOp();
-      if (!isAddition(sum))
-        return false;
-      llvm::append_range(pending, sum->getOperands());
-    }
-    return true;
-  }
-
   /// A sum over the joined axis of a product is a contraction, whichever way it is written.
   static void contract(FoldOp op) {
     auto product = op.getInput().getDefiningOp<BinaryOp>();
@@ -87,7 +71,8 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     ArrayRef<int64_t> shape = getFeatureShape(product.getType());
     auto isJoined = [&](Value operand) {
       auto concat = operand.getDefiningOp<ConcatOp>();
-      return concat && llvm::is_contained(op.getAxes(), concat.getAxis()) && isWorthIt(findRuns(op, concat));
+      return concat && llvm::is_contained(op.getAxes(), concat.getAxis()) &&
+             isWorthIt(findRuns(op, concat, operand == product.getLhs() ? product.getRhs() : product.getLhs()));
     };
     if (getFeatureShape(product.getLhs().getType()) != shape || getFeatureShape(product.getRhs().getType()) != shape ||
         !llvm::any_of(product->getOperands(), isJoined))
@@ -109,14 +94,15 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     product.erase();
   }
 
-  static SmallVector<Run> findRuns(Operation *op, ConcatOp concat) {
+  /// `other`: what the joined value is multiplied with.
+  static SmallVector<Run> findRuns(Operation *op, ConcatOp concat, Value other) {
     SmallVector<Run> runs;
     LiftFinder lifts;
     int64_t begin = 0;
     for (Value part : concat.getInputs()) {
       bool shared = !getResidency(part.getType());
       FlatSymbolRefAttr map = shared ? FlatSymbolRefAttr() : lifts.find(op, part);
-      bool isSum = !shared && !map && isSumOfMoved(op, lifts, part);
+      bool isSum = !shared && !map && isSumOfLifted(lifts, op, part, other);
       int64_t size = getFeatureShape(part.getType())[concat.getAxis()];
       if (runs.empty() || runs.back().shared != shared || runs.back().map != map || isSum || runs.back().isSum)
         runs.push_back({{}, map, shared, isSum, begin, 0});
@@ -139,7 +125,7 @@ struct SplitConcats : public gnnc::impl::SplitConcatsBase<SplitConcats> {
     };
     if (llvm::is_contained(op.getOutLabels(), label) || otherAxis == otherLabels.end())
       return decline("the joined axis is not summed over in the product");
-    SmallVector<Run> runs = findRuns(op, concat);
+    SmallVector<Run> runs = findRuns(op, concat, left ? op.getRhs() : op.getLhs());
     if (!isWorthIt(runs))
       return decline("all parts are made on one space, where one product costs less than several");
 

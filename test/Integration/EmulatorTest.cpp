@@ -181,6 +181,37 @@ TEST(Emulator, MatrixUnits) {
     }
 }
 
+/// A NaN with all bits set, of a row, of a weight, and of a weight whose parts lie in shared memory, in both parts and
+/// in one.
+TEST(Emulator, MatrixUnitsKeepNaNs) {
+  for (const char *splits : {"true", "false"})
+    for (int place : {5 * 8 + 3, 128 + 3 * 8 + 2}) {
+      std::string type = std::string(", ") + splits + "> ";
+      Emulated kernel(
+          "__shared__ __align__(16) float parts[4 * RightParts<8>::kStride];\nParts<1, 4" + type + "a; Parts<1, 2" +
+          type +
+          "b, c; float sums[2][1][1][4] = {};\nloadLeft<8, 1>(a, numbers);\nloadRight<8>(b, numbers + 128);\n"
+          "multiplyStep(sums[0], a, b);\n"
+          "for (int i = threadIdx.x; i < 64; i += 32) RightParts<8>::place<" +
+          splits +
+          ">(parts, i / 8, i % 8, numbers[128 + i]);\n__syncwarp();\n"
+          "RightParts<8>::load(c, RightParts<8>::own(parts, 0));\nloadLeftPairs<8>(a, numbers + lane() / 4 * 8 + "
+          "lane() % 4 * 2);\nmultiplyStep(sums[1], a, c);\nconst int g = lane() / 4, t = lane() % 4;\n"
+          "GNNC_FOR(i, 2) GNNC_FOR(n, 4) numbers[256 + i * 128 + (g + n / 2 * 8) * 8 + 2 * t + n % 2] = "
+          "sums[i][0][0][n];");
+      for (int i = 0; i < 192; ++i)
+        kernel.numbers[i] = 1;
+      const unsigned bits = 0x7fffffff;
+      std::memcpy(&kernel.numbers[place], &bits, sizeof bits);
+      ASSERT_EQ(kernel.run(32), 0) << standInFault();
+      for (int i = 0; i < 256; ++i) {
+        int row = i % 128 / 8, column = i % 8;
+        EXPECT_EQ(std::isnan(kernel.numbers[256 + i]), place < 128 ? row == 5 : column == 2)
+            << splits << ", " << place << ", result " << i;
+      }
+    }
+}
+
 /// 64 rows and 16 depths of bf16 by 8 columns: what is wrong with a kernel of these steps.
 std::string warpgroup(const std::string &left, const std::string &then) {
   return "unsigned a[4]; float sums[4] = {}; char *all = reinterpret_cast<char *>(dynamicMemory());\n"

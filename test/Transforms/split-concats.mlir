@@ -71,6 +71,20 @@ func.func @own_difference(%x: !node, %e: !edge, %w: tensor<16x4xf32>) -> !out {
   return %3 : !out
 }
 
+// Multiplied with rows that only one end has, the other end's would stay: the difference stays with what it is joined to.
+// REMARK: [Missed] split | {{.*}}Function=difference_with_rows | Reason="all parts are made on one space
+// CHECK-LABEL: func @difference_with_rows
+// CHECK: mpdfg.concat
+func.func @difference_with_rows(%x: !node, %e: !edge, %q: tensor<?x16xf32, #mpdfg.on<@node>>) -> tensor<?xf32, #mpdfg.on<@edge>> {
+  %0 = mpdfg.broadcast %x along @src : !node -> !edge
+  %1 = mpdfg.broadcast %x along @dst : !node -> !edge
+  %2 = mpdfg.binary sub %0, %1 : !edge, !edge -> !edge
+  %3 = mpdfg.concat %e, %2 axis 0 : (!edge, !edge) -> !both
+  %4 = mpdfg.broadcast %q along @src : tensor<?x16xf32, #mpdfg.on<@node>> -> !both
+  %5 = mpdfg.contract %3 [0], %4 [0] -> [] : !both, !both -> tensor<?xf32, #mpdfg.on<@edge>>
+  return %5 : tensor<?xf32, #mpdfg.on<@edge>>
+}
+
 // Along one map the joined value moves as a whole, and on one space one product is cheaper than two.
 // REMARK: [Missed] split | {{.*}}Function=one_map | Reason="all parts are made on one space
 // REMARK: [Missed] split | {{.*}}Function=one_space | Reason="all parts are made on one space

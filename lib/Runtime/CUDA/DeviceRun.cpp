@@ -105,7 +105,7 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
                          nullptr,
                          0};
   // Kernels for sm_90 and later wait for the one before by themselves (followLaunch in PTX.cuh), so they may be started
-  // while it ends. Nodes of a recorded graph may be switched off, and stay as they were.
+  // while it ends. What a recorder notes is launched as ever: its nodes may be switched off.
   LaunchAttribute overlaps = {LaunchAttribute::ProgrammaticStreamSerialization, {}, {1}};
   int code = 0;
   if (driver.launchWith && codeFor >= 90 && !call.recorder) {

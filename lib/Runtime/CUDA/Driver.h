@@ -22,7 +22,7 @@ using Address = unsigned long long;
 using Handle = void *; ///< of a context, module, function, stream or graph
 
 /// CUlaunchAttribute and CUlaunchConfig.
-struct LaunchAttribute {
+struct alignas(8) LaunchAttribute {
   enum Kind : int { ProgrammaticStreamSerialization = 6 } kind;
   char padding[4];
   int value[16]; ///< of 64 bytes

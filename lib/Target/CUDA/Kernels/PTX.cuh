@@ -62,9 +62,9 @@ template <int Open> GNNC_DEVICE void waitForCopies() { asm volatile("cp.async.wa
 // Launches
 //===----------------------------------------------------------------------===//
 
-/// Begins every kernel: it may have been started when all blocks of the one launched before had ended (DeviceRun.cpp),
-/// and waits for what they wrote. No kernel lets the next one start before that: its blocks would be on the processors
-/// that are idle first, and not evenly on all.
+/// Begins every kernel of a model: it may have been started when all blocks of the one launched before had ended
+/// (DeviceRun.cpp), and waits for what they wrote. No kernel lets the next one start before that: its blocks would be
+/// on the processors that are idle first, and not evenly on all.
 GNNC_DEVICE void followLaunch() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

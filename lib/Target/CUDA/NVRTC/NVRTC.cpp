@@ -171,7 +171,7 @@ llvm::Expected<const Library &> compiler() {
 }
 
 /// Some kernels of 128 threads ask for as many blocks at once as a processor has room for (Kernels/Lanes.cuh). Where
-/// one needs more registers than that leaves it, it asks for so many instead.
+/// that leaves one too few registers, it asks for the first of these instead, and then for the second.
 constexpr const char *kMostBlocks = "GNNC_MOST_BLOCKS";
 constexpr const char *kFewerBlocks[] = {"GNNC_MOST_BLOCKS * 5 / 8", "GNNC_MOST_BLOCKS * 5 / 16"};
 /// Bytes that a thread may put into memory for want of registers.
@@ -188,8 +188,8 @@ std::string targetOf(llvm::StringRef text, const Image &image) {
   return (image.isPTX ? "compute_" : "sm_") + std::to_string(image.architecture) + (isForOne ? "a" : "");
 }
 
-/// Has kernels that ask for many blocks, and lack registers by what the assembler says of all kernels, ask for so many.
-/// Whether there are such.
+/// Changes the text so that kernels that ask for many blocks, and lack registers by the assembler's log, ask for
+/// `blocks`. Returns whether there are such.
 bool askForFewer(std::string &text, llvm::StringRef log, llvm::StringRef blocks) {
   bool changes = false;
   for (llvm::StringRef rest = log.split("Function properties for ").second; !rest.empty();

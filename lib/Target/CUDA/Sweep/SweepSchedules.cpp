@@ -128,7 +128,7 @@ int64_t SweepPrinter::walkBytes() { return layout.walkNumbers * element.getIntOr
 /// too.
 bool SweepPrinter::isLight() {
   int64_t bytes = element.getIntOrFloatBitWidth() / 8;
-  auto heldBy = [&](Operation &op) {
+  auto numbersOf = [&](Operation &op) {
     llvm::SmallDenseSet<Value> values;
     for (Value operand : op.getOperands())
       if (!operand.getDefiningOp<ConstantOp>())
@@ -136,13 +136,13 @@ bool SweepPrinter::isLight() {
     values.insert(op.result_begin(), op.result_end());
     int64_t numbers = 0;
     for (Value value : values)
-      numbers += cuda::heldBy(axes.of(value), axes);
+      numbers += heldBy(axes.of(value), axes);
     return numbers;
   };
   auto holdsMore = [&](Operation &op) {
     auto accumulate = dyn_cast<mpk::AccumulateOp>(op);
     return isa<RandomOp, mpk::SoftmaxOp>(op) || (accumulate && isStatistic(accumulate.getKind())) ||
-           heldBy(op) * bytes > kFewBytes;
+           numbersOf(op) * bytes > kFewBytes;
   };
   return layout.walkNumbers > 0 && walkBytes() + totalsWords() * bytes <= kFewBytes &&
          llvm::none_of(sweep.getBody().front(), holdsMore);

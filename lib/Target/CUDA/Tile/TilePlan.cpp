@@ -152,10 +152,8 @@ bool TilePlan::followsInThread(int number) const {
 /// Strides whose rows lie in different banks for those who read them.
 int64_t TilePlan::strideOf(const TileRows &made, bool isFactor) const {
   if (byThreads) { // Accesses of 16 bytes, if the row consists of such.
-    int64_t most = 16 / elementBytes;
-    while (made.width % most)
-      most /= 2;
-    return most * (made.width / most | 1);
+    int64_t vector = vectorOf(made.width);
+    return vector * (made.width / vector | 1);
   }
   if (!onTensorCores)
     return isFactor ? llvm::alignTo(made.width, 16) + 8 : llvm::alignTo(made.width, 8) + 4;
