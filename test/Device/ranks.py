@@ -31,10 +31,16 @@ import ranks_killed
 import ranks_predicted
 import torch
 import torch.distributed as dist
-from ranks_parts import LibraryRanks, Made, measure_link, start_group, train
+from ranks_parts import LibraryRanks, Made, Training, measure_link, start_group, timed
 
 import gnnc
 from gnnc.ranks import TorchRanks
+
+
+#: Steps of training whose losses are compared.
+STEPS = 5
+#: Calibrations have one in so many of a rank's nodes and edges.
+SHARES = (4, 2)
 
 
 def say(arguments: argparse.Namespace, **result: Any) -> None:
@@ -67,44 +73,57 @@ def engines_of(arguments: argparse.Namespace, rank: int) -> dict[str, Any]:
     return {"libgnnc_nccl": library, "torch.distributed": hosts}
 
 
+def on_part(arguments: argparse.Namespace, made: Made, ranks: Any) -> Training:
+    """Of this rank; all ranks call this at once."""
+    model = gnnc.load(arguments.model, threads=arguments.threads)
+    training = Training(model, made.part(model, ranks), made, made.range_of(ranks.rank, ranks.size))
+    dist.barrier()
+    return training
+
+
+def on_whole(arguments: argparse.Namespace, made: Made, ranks: int) -> Training:
+    model = gnnc.load(arguments.model, threads=arguments.threads)
+    return Training(model, made.whole(model, ranks), made, (0, made.nodes))
+
+
 def times(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> int:
-    """All engines, and the whole graph on the first rank; for predictions, a quarter and a half of a rank's share
-    alone."""
+    """All engines, and the whole graph on the first rank; for predictions, a quarter and a half of a rank's share with
+    nothing to exchange."""
     results = {}
     about = {"model": Path(arguments.model).name, "nodes": made.nodes, "edges": made.edges, "mixing": made.mixing}
     about |= {"ranks": size, "device": arguments.device, "threads": arguments.threads}
     if arguments.device == "cuda":
         about["gpu"] = torch.cuda.get_device_name()
-    for share in (4, 2):
-        small = Made(made.nodes // size // share, made.edges // size // share, None, made.device)
-        with emptied(made.device):
-            model = gnnc.load(arguments.model, threads=arguments.threads)
-            graph = small.whole(model, 1)
-            dist.barrier()
-            found = train(model, graph, small, (0, small.nodes), together=True)
-            del model, graph
-        if rank == 0:
-            seconds = {"train_step": found["seconds"]}
-            say(arguments, what="calibration", **about, share=share, seconds=seconds, extents=found["extents"])
     for name, ranks in engines_of(arguments, rank).items():
         link, latency = measure_link(ranks, made.device)
         if rank == 0:
             say(arguments, what="link", **about, engine=name, link_gb_per_s=link, latency_us=latency)
         with emptied(made.device):
-            model = gnnc.load(arguments.model, threads=arguments.threads)
-            graph = made.part(model, ranks)
-            dist.barrier()
-            results[name] = train(model, graph, made, made.range_of(rank, size))
-            del model, graph
-        if rank == 0:
-            say(arguments, what="ranks", **about, engine=name, **results[name])
+            training = on_part(arguments, made, ranks)
+            losses = [training.step() for _ in range(STEPS)]
+            memory = training.memory()
+            # Each rank has a graph of its own there, and waits for the others as it would with rows to exchange.
+            smaller = {
+                share: on_part(arguments, Made(made.nodes // share, made.edges // share, 0.0, made.device), ranks)
+                for share in SHARES
+            }
+            for each in smaller.values():
+                each.step()
+            found, *calibration = timed([training, *smaller.values()])
+            results[name] = {"losses": losses, **found, **memory, "extents": training.extents}
+            if rank == 0:
+                for (share, each), took in zip(smaller.items(), calibration):
+                    seconds = {"train_step": took["seconds"]}
+                    say(arguments, what="calibration", **about, share=share, seconds=seconds, extents=each.extents)
+                say(arguments, what="ranks", **about, engine=name, **results[name])
+            del training, smaller
     wrong = 0
     if arguments.alone and rank == 0:
         with emptied(made.device):
-            model = gnnc.load(arguments.model, threads=arguments.threads)
-            graph = made.whole(model, size)
-            alone = train(model, graph, made, (0, made.nodes))
-            del model, graph
+            training = on_whole(arguments, made, size)
+            losses = [training.step() for _ in range(STEPS)]
+            alone = {"losses": losses, **timed([training])[0], **training.memory(), "extents": training.extents}
+            del training
         say(arguments, what="alone", **about, **alone)
         for name, found in results.items():
             off = difference(alone["losses"], found["losses"])
@@ -131,7 +150,7 @@ def large(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> in
                     needs_gib=(graph.workspace_bytes("train_step") + graph.nbytes) / 2**30
                     + made.nodes * 147 * 4 / 2**30,
                 )
-                train(model, graph, made, (0, made.nodes), steps=1)
+                Training(model, graph, made, (0, made.nodes)).step()
         except (gnnc.Error, torch.OutOfMemoryError) as error:
             refused = str(error).splitlines()[0]
         # What the failed call held goes with its exception.
@@ -143,13 +162,13 @@ def large(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> in
     wrong = 0 if refused or rank else 1
     for name, ranks in engines_of(arguments, rank).items():
         with emptied(made.device):
-            model = gnnc.load(arguments.model)
-            graph = made.part(model, ranks)
-            found = train(model, graph, made, made.range_of(rank, size))
-            del model, graph
+            training = on_part(arguments, made, ranks)
+            losses = [training.step() for _ in range(STEPS)]
+            found = timed([training])[0] | training.memory()
+            del training
         if rank == 0:
-            falls = found["losses"][-1] < found["losses"][0]
-            say(arguments, **about, ranks=size, engine=name, trains=falls, **found)
+            falls = losses[-1] < losses[0]
+            say(arguments, **about, ranks=size, engine=name, trains=falls, losses=losses, **found)
             wrong |= not falls
         break  # one engine will do
     return wrong

@@ -131,43 +131,49 @@ def wait(device: torch.device) -> None:
         torch.cuda.synchronize()
 
 
-def train(
-    model: gnnc.Model, graph: gnnc.Graph, made: Made, rows: tuple[int, int], steps: int = 5, together: bool = False
-) -> dict[str, Any]:
-    """Losses of some steps, seconds of one, and memory: what the device has in use at most, in GiB, and what gnnc says
-    that it needs. `together`: ranks that exchange nothing begin each step at once, as they would if they did, and the
-    slowest counts."""
-    device = made.device
-    x, target = made.rows(*rows)
-    start_parameters(model, device)
-    losses = [float(model.run("train_step", graph=graph, x=x, target=target)["loss"]) for _ in range(steps)]
-    seconds = []
-    for _ in range(7):
-        if together:
-            dist.barrier()
-        wait(device)
+class Training:
+    """A model that is trained on what a rank has of a graph: a part, or all of it. `rows`: which nodes those are."""
+
+    def __init__(self, model: gnnc.Model, graph: gnnc.Graph, made: Made, rows: tuple[int, int]) -> None:
+        self.model, self.graph, self.device = model, graph, made.device
+        self.x, self.target = made.rows(*rows)
+        start_parameters(model, made.device)
+
+    def step(self) -> float:
+        """The loss before it."""
+        return float(self.model.run("train_step", graph=self.graph, x=self.x, target=self.target)["loss"])
+
+    def seconds(self) -> float:
+        """Of one step."""
+        wait(self.device)
         begin = time.perf_counter()
-        model.run("train_step", graph=graph, x=x, target=target)
-        wait(device)
-        seconds.append(time.perf_counter() - begin)
-    if together:
-        slowest = torch.tensor(seconds, dtype=torch.float64, device=device)
-        dist.all_reduce(slowest, dist.ReduceOp.MAX)
-        seconds = slowest.tolist()
-    found: dict[str, Any] = {
-        "losses": losses,
-        "seconds": sorted(seconds)[len(seconds) // 2],
-        "fastest": min(seconds),
-        "workspace_gib": graph.workspace_bytes("train_step") / 2**30,
-        "graph_gib": graph.nbytes / 2**30,
-        "extents": {
-            space["name"]: graph.extent(space["name"]) for space in model.description["spaces"] if space["name"]
-        },
-    }
-    if device.type == "cuda":
-        free, total = torch.cuda.mem_get_info()
-        found["gib"] = (total - free) / 2**30
-    return found
+        self.model.run("train_step", graph=self.graph, x=self.x, target=self.target)
+        wait(self.device)
+        return time.perf_counter() - begin
+
+    @property
+    def extents(self) -> dict[str, int]:
+        names = [space["name"] for space in self.model.description["spaces"] if space["name"]]
+        return {name: self.graph.extent(name) for name in names}
+
+    def memory(self) -> dict[str, float]:
+        """In GiB: what gnnc says that it needs, and what the device has in use at most."""
+        workspace = self.graph.workspace_bytes("train_step")
+        found = {"workspace_gib": workspace / 2**30, "graph_gib": self.graph.nbytes / 2**30}
+        if self.device.type == "cuda":
+            free, total = torch.cuda.mem_get_info()
+            found["gib"] = (total - free) / 2**30
+        return found
+
+
+def timed(trainings: list[Training], rounds: int = 9) -> list[dict[str, float]]:
+    """Seconds of a step of each, in turn, so that what else the machine does disturbs all alike: the median, and the
+    fastest."""
+    taken: list[list[float]] = [[] for _ in trainings]
+    for _ in range(rounds):
+        for seconds, training in zip(taken, trainings):
+            seconds.append(training.seconds())
+    return [{"seconds": sorted(seconds)[rounds // 2], "fastest": min(seconds)} for seconds in taken]
 
 
 def measure_link(ranks: Any, device: torch.device) -> tuple[float, float]:

@@ -1,7 +1,8 @@
 """What `gnnc inspect` predicts beside what `ranks.py times` measured.
 
-Kernels' speed comes from the calibration: a quarter and a half of a rank's share of the graph, on all ranks at once and
-without exchanges. That of the links from a measured exchange. Nothing of the runs that are predicted.
+Kernels' speed, and how long ranks wait for the slowest of them, come from the calibration: a quarter and a half of a
+rank's share of the graph, on all ranks at once, with exchanges of nothing. That of the links comes from a measured
+exchange. Nothing of the runs that are predicted.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def predict(arguments: argparse.Namespace) -> int:
             json.dump(calibration, file)
             file.flush()
             link = links.get(line.get("engine", ""))
-            more = ["--link", str(link["link_gb_per_s"]), "--latency", str(link["latency_us"])] if link else []
+            # How long an exchange of nothing takes is in the calibration.
+            more = ["--link", str(link["link_gb_per_s"]), "--latency", "0"] if link else []
             # What a GPU does beside what it reads: the calibration scales both.
             more += ["--compute", "80000", "--bandwidth", "4000"] if line["device"] == "cuda" else []
             seconds = _predicted(arguments, Path(file.name), ranks, line["extents"], more)
