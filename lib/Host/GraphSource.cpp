@@ -216,6 +216,8 @@ Result extremum(StringRef name, Arguments a, Binary better) {
   return number(best);
 }
 
+bool isTrue(int64_t value) { return value != 0; }
+
 const std::map<StringRef, Function> &functions() {
   static const std::map<StringRef, Function> table = {
       {"length", {"l", [](Arguments a) { return number(int64_t(a[0]->numbers.size())); }}},
@@ -244,6 +246,8 @@ const std::map<StringRef, Function> &functions() {
         [](Arguments a) { return elementwise("where", a, [](auto &row) { return row[0] ? row[1] : row[2]; }); }}},
       {"max", {"l", [](Arguments a) { return extremum("max", a, binaries().at("maximum")); }}},
       {"min", {"l", [](Arguments a) { return extremum("min", a, binaries().at("minimum")); }}},
+      {"any", {"l", [](Arguments a) { return number(llvm::any_of(a[0]->numbers, isTrue)); }}},
+      {"all", {"l", [](Arguments a) { return number(llvm::all_of(a[0]->numbers, isTrue)); }}},
       {"sum",
        {"l",
         [](Arguments a) {

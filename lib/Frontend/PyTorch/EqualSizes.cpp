@@ -8,6 +8,9 @@
 #include "PyTorch/EqualSizes.h"
 #include "PyTorch/Normalise.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 
@@ -18,61 +21,106 @@ const std::string &EqualSizes::rootOf(const std::string &symbol) const {
   return *root;
 }
 
-/// The symbol that a size is; null: it is something else.
-static const std::string *symbolOf(const SymbolicExpr &size) {
-  if (size.getNumber() != 0 || size.getFactors().size() != 1 || size.getFactors().begin()->second != 1)
-    return nullptr;
-  return &size.getFactors().begin()->first;
-}
-
 void EqualSizes::unite(const SymbolicExpr &size, const SymbolicExpr &other) {
-  const std::string *from = symbolOf(size), *to = symbolOf(other);
-  if (!from || !to)
+  std::map<std::string, int64_t> factors; // of size - other
+  for (auto &[symbol, factor] : size.getFactors())
+    factors[rootOf(symbol)] += factor;
+  for (auto &[symbol, factor] : other.getFactors())
+    factors[rootOf(symbol)] -= factor;
+  std::vector<std::pair<std::string, int64_t>> left;
+  for (auto &[symbol, factor] : factors)
+    if (factor != 0)
+      left.push_back({symbol, factor});
+  if (size.getNumber() != other.getNumber() || left.size() != 2 || left[0].second != -left[1].second)
     return;
-  std::string begin = rootOf(*from), end = rootOf(*to);
-  if (begin != end)
-    others.emplace(begin, end);
+  // The one that `other` has stands for both, if it is the only one there.
+  bool isFirst = other.getFactors().size() == 1 && rootOf(other.getFactors().begin()->first) == left[0].first;
+  others.emplace(left[isFirst].first, left[!isFirst].first);
 }
 
-void gnnc::frontend::pytorch::uniteListsOfPlaces(NormalProgram &program) {
-  for (const NormalNode &node : program.nodes) {
-    if (node.op != "index" && node.op != "index_put")
+static const TensorMeta *metaOf(const NormalProgram &program, const std::string &name) {
+  auto found = program.tensors.find(name);
+  return found == program.tensors.end() ? nullptr : &found->second;
+}
+
+static const TensorMeta *metaOf(const NormalProgram &program, const NormalNode &node, const char *argument) {
+  auto found = node.arguments.find(argument);
+  auto *name = found == node.arguments.end() ? nullptr : std::get_if<ValueName>(&found->second);
+  return name ? metaOf(program, name->name) : nullptr;
+}
+
+static void unite(NormalProgram &program, const Size &size, const Size &other) {
+  if (size.linear && other.linear)
+    program.equalSizes.unite(*size.linear, *other.linear);
+}
+
+/// Lists of places along several axes, and the rows that are written there.
+static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
+  auto indices = node.arguments.find("indices");
+  const auto *names = indices == node.arguments.end() ? nullptr : std::get_if<ValueNames>(&indices->second);
+  if (!names || names->names.size() < 2)
+    return;
+  for (const std::string &name : names->names) {
+    const TensorMeta *meta = metaOf(program, name);
+    if (!meta || meta->sizes.size() != 1 || meta->type == ScalarType::Bool)
+      return;
+  }
+  const Size &first = metaOf(program, names->names[0])->sizes[0];
+  for (const std::string &name : names->names)
+    unite(program, metaOf(program, name)->sizes[0], first);
+  // Numbers with fewer axes than the rows have are the same for all of them.
+  const TensorMeta *base = metaOf(program, node, "self"), *rows = metaOf(program, node, "values");
+  if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1)
+    unite(program, rows->sizes[0], first);
+}
+
+/// Whether all symbols are sizes of inputs, which torch calls s0, s1, ..., and which are not 1. Those of what is
+/// computed (u0, u1, ...) may be 1, and one operand the same for all of another then.
+static bool isOfInputs(const Size &size) {
+  return size.linear && llvm::all_of(size.linear->getFactors(),
+                                     [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
+}
+
+/// PyTorch takes a list of places that is shorter than the rows, and leaves the other rows out: here that is an error
+/// when a graph is prepared.
+static void unitePlacesAndRows(NormalProgram &program, const NormalNode &node) {
+  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "src");
+  auto found = node.arguments.find("dim");
+  const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  if (!index || !rows || !dim || index->sizes.size() != rows->sizes.size())
+    return;
+  size_t axis = size_t(*dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim);
+  if (axis < rows->sizes.size() && isOfInputs(index->sizes[axis]) && isOfInputs(rows->sizes[axis]))
+    unite(program, index->sizes[axis], rows->sizes[axis]);
+}
+
+static void uniteOperands(NormalProgram &program, const NormalNode &node) {
+  const TensorMeta *result = node.outputs.size() == 1 ? metaOf(program, node.outputs[0]) : nullptr;
+  if (!result)
+    return;
+  for (auto &[argument, value] : node.arguments) {
+    auto *name = std::get_if<ValueName>(&value);
+    const TensorMeta *operand = name ? metaOf(program, name->name) : nullptr;
+    if (!operand || operand->sizes.size() > result->sizes.size())
       continue;
-    auto metaOf = [&](const std::string &name) -> const TensorMeta * {
-      auto found = program.tensors.find(name);
-      return found == program.tensors.end() ? nullptr : &found->second;
-    };
-    auto argument = [&](const char *name) -> const Argument * {
-      auto found = node.arguments.find(name);
-      return found == node.arguments.end() ? nullptr : &found->second;
-    };
-    const Argument *indices = argument("indices");
-    const auto *names = indices ? std::get_if<ValueNames>(indices) : nullptr;
-    if (!names || names->names.size() < 2)
-      continue;
-    const Size *first = nullptr;
-    bool areLists = true;
-    for (const std::string &name : names->names) {
-      const TensorMeta *meta = metaOf(name);
-      areLists &= meta && meta->sizes.size() == 1 && meta->type != ScalarType::Bool;
-      first = areLists && !first ? &meta->sizes[0] : first;
+    for (size_t i = 0; i < operand->sizes.size(); ++i) {
+      const Size &own = operand->sizes[i], &all = result->sizes[i + result->sizes.size() - operand->sizes.size()];
+      if (isOfInputs(own) && isOfInputs(all))
+        unite(program, own, all);
     }
-    if (!areLists || !first->linear)
-      continue;
-    auto unite = [&](const Size &size) {
-      if (size.linear)
-        program.equalSizes.unite(*size.linear, *first->linear);
-    };
-    for (const std::string &name : names->names)
-      unite(metaOf(name)->sizes[0]);
-    auto nameOf = [&](const char *each) {
-      const Argument *found = argument(each);
-      return found ? std::get_if<ValueName>(found) : nullptr;
-    };
-    const auto *self = nameOf("self"), *values = nameOf("values");
-    const TensorMeta *base = self ? metaOf(self->name) : nullptr, *rows = values ? metaOf(values->name) : nullptr;
-    // Numbers with fewer axes than the rows have are the same for all of them.
-    if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1)
-      unite(rows->sizes[0]);
+  }
+}
+
+void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
+  static const llvm::StringSet<> scatters = {"scatter_add", "scatter_reduce", "scatter"};
+  static const llvm::StringSet<> elementwise = {"add", "sub",   "rsub",    "mul",     "div",
+                                                "pow", "where", "maximum", "minimum", "masked_fill"};
+  for (const NormalNode &node : program.nodes) {
+    if (node.op == "index" || node.op == "index_put")
+      uniteListsOfPlaces(program, node);
+    else if (scatters.contains(node.op))
+      unitePlacesAndRows(program, node);
+    else if (elementwise.contains(node.op))
+      uniteOperands(program, node);
   }
 }

@@ -28,15 +28,18 @@ class EqualSizes {
 public:
   /// The symbol that stands for all that are equal to this one.
   const std::string &rootOf(const std::string &symbol) const;
-  /// From now on `size` is `other`, if both are a symbol each.
+  /// From now on `size` is `other`, if that says of two symbols that they are equal: n and m, or n + 1 and m + 1, or
+  /// n and 2 m - n.
   void unite(const SymbolicExpr &size, const SymbolicExpr &other);
 
 private:
   std::map<std::string, std::string> others; ///< no way from symbol to symbol comes back to one
 };
 
-/// Lists of places along several axes, and the rows that are written there, are as long as one another.
-void uniteListsOfPlaces(NormalProgram &program);
+/// Sizes that are equal because an operation would be an error otherwise, although the file has other symbols for them:
+/// lists of places along several axes, and the rows that are written there; a list of places and the rows that go
+/// there; operands of one size, where the symbols are sizes of inputs.
+void uniteSizesOfOperands(NormalProgram &program);
 
 } // namespace gnnc::frontend::pytorch
 

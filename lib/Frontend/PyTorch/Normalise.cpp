@@ -8,6 +8,7 @@
 #include "PyTorch/MergeEqual.h"
 #include "PyTorch/Program.h"
 #include "PyTorch/Spelling.h"
+#include "PyTorch/Stacks.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringRef.h"
@@ -36,7 +37,8 @@ public:
       program.outputRefusals.push_back(name ? refusalOf(name->name) : "");
     }
     mergeEqual(program);
-    uniteListsOfPlaces(program);
+    restoreStacks(program);
+    uniteSizesOfOperands(program);
     return std::move(program);
   }
 
@@ -135,8 +137,8 @@ private:
     if (inPlace || op == "batch_norm")
       if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
         changed = self->name;
-    static const llvm::StringSet<> reshaping = {"squeeze",  "unsqueeze", "transpose", "t",      "swapaxes",
-                                                "swapdims", "resize",    "set",       "detach", "resize_as"};
+    static const llvm::StringSet<> reshaping = {"squeeze",  "unsqueeze", "transpose", "t",        "swapaxes",
+                                                "swapdims", "resize",    "set",       "resize_as"};
     if (!changed.empty() && changed != rootOf(changed) && !wholes.count(changed) && reshaping.contains(normal.op))
       normal.refusal = "it changes the shape of a tensor in place; use '" + normal.op + "' without the underscore";
     noteView(normal);

@@ -153,13 +153,18 @@ void Recover::intList(const NormalNode &node) {
     return define(node, {{{Kind::Long, length}}, {call("diff", {list}, length)}});
   }
   if (op == "_unique2" || op == "unique_dim") {
-    if (flag(node, "return_counts", false) || !flag(node, "sorted", true))
+    if (!flag(node, "sorted", true))
       throw none;
     Index unique = call("unique", {list}, length);
     learnSymbol(length, "length(" + unique->text + ")");
     define(node, IndexTensor{{{Kind::Long, length}}, {unique}}, 0);
-    if (node.outputs.size() > 1 && !node.outputs[1].empty() && sizes(node, 1).size() == 1)
+    if (node.outputs.size() > 1 && !node.outputs[1].empty() && flag(node, "return_inverse", op == "unique_dim"))
       define(node, IndexTensor{x.dims, {call("inverse", {list}, list->length)}}, 1);
+    if (node.outputs.size() > 2 && !node.outputs[2].empty() && flag(node, "return_counts", false)) {
+      Index inverse = call("inverse", {list}, list->length);
+      Index counts = call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length);
+      define(node, IndexTensor{{{Kind::Long, length}}, {counts}}, 2);
+    }
     return;
   }
   if (op == "cumsum")
@@ -171,10 +176,11 @@ void Recover::intList(const NormalNode &node) {
   Index order = call("argsort", {list}, list->length);
   if (op == "argsort")
     return define(node, {{{Kind::Long, length}}, {order}});
-  if (!isStable && node.outputs.size() > 1 && !node.outputs[1].empty() && node.overload != "stable")
+  bool hasPlaces = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
+  if (!isStable && hasPlaces && node.overload != "stable")
     throw Refusal{"the order of equal elements is not defined; sort with stable=True"};
   define(node, IndexTensor{{{Kind::Long, length}}, {call("take", {list, order}, list->length)}}, 0);
-  if (node.outputs.size() > 1 && !node.outputs[1].empty())
+  if (hasPlaces)
     define(node, IndexTensor{{{Kind::Long, length}}, {order}}, 1);
 }
 
@@ -187,7 +193,9 @@ void Recover::intReduce(const NormalNode &node) {
                                                                  : node.op;
   bool asTruth = node.op == "any" || node.op == "all" || node.op == "count_nonzero";
   bool isTruth = node.op == "any" || node.op == "all";
-  if (x.components.empty() || (has(node, "other") && node.overload != "dim"))
+  if (has(node, "other"))
+    return define(node, elementwise(function + "imum", {x, indexArgument(node, "other")}, false, sizes(node)));
+  if (x.components.empty())
     throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
   if (asTruth && !x.components[0]->isTruth)
     x = elementwise("ne", {x, {{}, {constant(0)}}}, true, sizesOfIndex(x));
@@ -213,8 +221,10 @@ void Recover::intReduce(const NormalNode &node) {
   for (const IndexDim &dim : x.dims)
     if (dim.kind == Kind::Repeat && function == "sum")
       throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
+  // Unlike extrema, these are there of an empty list.
+  std::string ofList = isTruth ? node.op : function;
   for (const Index &each : x.components) {
-    Index own = each->isList ? callScalar(function, {each}) : each;
+    Index own = each->isList ? callScalar(ofList, {each}) : each;
     whole = whole ? callScalar(joiner, {*whole, own}) : own;
   }
   IndexExpr number = **whole;

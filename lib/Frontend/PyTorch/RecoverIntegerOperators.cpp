@@ -48,10 +48,10 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
                       "_unsafe_view", "ravel"});
     add(&R::intExpand, {"expand", "expand_as"});
     add(&R::intTranspose, {"t", "transpose", "permute", "numpy_T"});
-    add(&R::intRepeat, {"repeat"});
+    add(&R::intRepeat, {"repeat", "tile"});
     add(&R::intCat, {"cat", "concat", "stack", "hstack", "vstack"});
     add(&R::intIndex, {"index", "index_select", "gather", "take", "masked_select"});
-    add(&R::intNonzero, {"nonzero", "argwhere"});
+    add(&R::intNonzero, {"nonzero", "nonzero_numpy", "argwhere"});
     add(&R::intSlice, {"slice", "narrow"});
     add(&R::intFlip, {"flip", "roll"});
     add(&R::intList, {"cumsum", "diff", "argsort", "sort", "_unique2", "unique_dim"});

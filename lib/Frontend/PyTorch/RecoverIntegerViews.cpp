@@ -109,7 +109,7 @@ void Recover::intTranspose(const NormalNode &node) {
 
 void Recover::intRepeat(const NormalNode &node) {
   IndexTensor x = index(node, "self");
-  const Argument *repeats = find(node, "repeats");
+  const Argument *repeats = find(node, node.op == "tile" ? "dims" : "repeats");
   auto *list = repeats ? std::get_if<Integers>(repeats) : nullptr;
   std::vector<SymbolicExpr> wanted = sizes(node);
   if (!list)
@@ -149,10 +149,19 @@ void Recover::intCat(const NormalNode &node) {
   for (const std::string &name : names(node, "tensors"))
     parts.push_back(indexOf(name));
   std::vector<SymbolicExpr> wanted = sizes(node);
-  size_t dim = axisNumber(node, "dim", 0, wanted.size());
-  if (op == "stack")
-    for (IndexTensor &part : parts)
-      part.dims.insert(part.dims.begin() + ptrdiff_t(dim), IndexDim());
+  size_t dim = op == "hstack" && wanted.size() > 1 ? 1 : op == "vstack" ? 0 : axisNumber(node, "dim", 0, wanted.size());
+  for (IndexTensor &part : parts)
+    if (op == "stack" || part.dims.size() < wanted.size()) // lists, which vstack takes for rows
+      part.dims.insert(part.dims.begin() + ptrdiff_t(op == "stack" ? dim : 0), IndexDim());
+  // Where one part has components along another axis, all have.
+  for (IndexTensor &part : parts)
+    for (size_t i = 0; i < part.dims.size(); ++i)
+      for (const IndexTensor &other : parts)
+        if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Small)
+          part = withComponents(part, i);
+  for (const IndexTensor &part : parts)
+    if (part.dims.size() != wanted.size())
+      throw Refusal{"it joins integers with different numbers of axes"};
   IndexTensor result;
   auto asList = [&](IndexTensor &part) { // repetitions and single numbers as lists
     IndexDim &own = part.dims.at(dim);
@@ -185,6 +194,9 @@ void Recover::intCat(const NormalNode &node) {
       asList(part);
     result.dims = parts[0].dims;
     result.dims[dim] = {Kind::Long, wanted[dim]};
+    for (const IndexTensor &part : parts)
+      if (part.components.size() != parts[0].components.size())
+        throw Refusal{"it joins integers of different layouts"};
     for (size_t i = 0; i < parts[0].components.size(); ++i) {
       std::vector<Index> pieces;
       for (IndexTensor &part : parts)
@@ -194,14 +206,8 @@ void Recover::intCat(const NormalNode &node) {
     }
     return define(node, result);
   }
-  // Where one part has components, or a list, all have.
-  for (IndexTensor &part : parts) {
+  for (IndexTensor &part : parts)
     part = withComponents(part, dim);
-    for (size_t i = 0; i < part.dims.size(); ++i)
-      for (const IndexTensor &other : parts)
-        if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims[i].kind == Kind::Small)
-          part = withComponents(part, i);
-  }
   for (const IndexTensor &part : parts)
     for (size_t i = 0; i < part.dims.size(); ++i)
       if (i != dim && part.dims[i].kind != parts[0].dims[i].kind)
@@ -227,6 +233,8 @@ void Recover::intSlice(const NormalNode &node) {
   int64_t step = integer(node, "step", 1);
   if (x.dims[dim].kind == Kind::Long) {
     SymbolicExpr begin = has(node, "start") ? expression(*find(node, "start")) : SymbolicExpr(0);
+    if (step == 1 && begin == SymbolicExpr(0) && wanted[dim] == x.dims[dim].size)
+      return define(node, x);
     Index last = constant(int64_t(1) << 40);
     if (node.op == "narrow")
       last = sizeIndex(begin + expression(*find(node, "length")));

@@ -87,6 +87,11 @@ TEST(GraphSourceTest, SumsSortsAndWrites) {
   EXPECT_EQ(evaluate("max(t)"), "2");
   EXPECT_EQ(evaluate("min(t)"), "0");
   EXPECT_EQ(evaluate("sum(t)"), "3");
+  EXPECT_EQ(evaluate("any(t)"), "1");
+  EXPECT_EQ(evaluate("any(full(2, 0))"), "0");
+  EXPECT_EQ(evaluate("any(arange(0, 0, 1))"), "0");
+  EXPECT_EQ(evaluate("all(t)"), "0");
+  EXPECT_EQ(evaluate("all(arange(0, 0, 1))"), "1");
   EXPECT_EQ(evaluate("length(t)"), "4");
   EXPECT_EQ(evaluate("cumsum(t)"), "[2 2 3 3]");
   EXPECT_EQ(evaluate("diff(t)"), "[-2 1 -1]");

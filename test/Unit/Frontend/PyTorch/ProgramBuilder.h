@@ -82,9 +82,10 @@ public:
     return *this;
   }
   /// Another result of the last node.
-  ProgramBuilder &second(const std::string &name, const std::vector<std::string> &sizes) {
+  ProgramBuilder &second(const std::string &name, const std::vector<std::string> &sizes,
+                         ScalarType type = ScalarType::Float32) {
     program.graph.nodes.back().outputs.push_back(name);
-    program.graph.tensors[name] = meta(sizes);
+    program.graph.tensors[name] = meta(sizes, type);
     return *this;
   }
   /// A parameter's numbers are in an entry of the archive.

@@ -261,6 +261,47 @@ TEST(RecoverTest, SumsOverMembersAreMeans) {
   EXPECT_EQ(other.output("y").missing({"  output y = sum(x.src, along: dst) / maximum(degree(dst), 2)"}), "");
 }
 
+/// Rows of x summed along a map of which `places`, of as many elements as `size` says, is the list.
+std::string summedBy(ProgramBuilder b, const char *places, const std::string &size) {
+  b.input("rows", {size, "4"}).node("zeros", "zeros.default", {}, {"N", "4"});
+  b.node("y", "index_add.default", {arg("self", "zeros"), arg("dim", 0), arg("index", places), arg("source", "rows")},
+         {"N", "4"});
+  return b.output("y").text();
+}
+
+TEST(RecoverTest, IntegersAreJoinedInAnyForm) {
+  ProgramBuilder b = graph();
+  b.integerNode("loop", "arange.default", {arg("end", "N")}, {"N"}).integer("N", "N");
+  b.integerNode("wide", "expand.default", {arg("self", "loop"), ints("size", {2, -1})}, {"2", "N"});
+  b.integerNode("rows2", "vstack.default", {list("tensors", {"loop", "loop"})}, {"2", "N"});
+  ProgramBuilder expanded = b, piled = b, beside = b;
+  expanded.integerNode("all", "cat.default", {list("tensors", {"edge_index", "wide"}), arg("dim", 1)}, {"2", "E+N"});
+  piled.integerNode("all", "cat.default", {list("tensors", {"edge_index", "rows2"}), arg("dim", 1)}, {"2", "E+N"});
+  beside.integerNode("all", "hstack.default", {list("tensors", {"edge_index", "wide"})}, {"2", "E+N"});
+  std::vector<std::string> texts;
+  for (ProgramBuilder *each : {&expanded, &piled, &beside}) {
+    each->integerNode("places", "select.int", {arg("self", "all"), arg("dim", 0), arg("index", 1)}, {"E+N"});
+    texts.push_back(summedBy(*each, "places", "E+N"));
+    EXPECT_EQ(texts.back().find("refused"), std::string::npos) << texts.back();
+    EXPECT_EQ(texts.back(), texts.front());
+  }
+}
+
+TEST(RecoverTest, ListsAreComparedSortedAndCounted) {
+  ProgramBuilder least = graph(), sorted = graph(), unique = graph(), places = graph();
+  least.integerNode("c", "min.other", {arg("self", "s"), arg("other", "d")}, {"E"});
+  EXPECT_NE(summedBy(least, "c", "E").find("minimum(edge_index[0], edge_index[1])"), std::string::npos);
+  // The order of equal elements is left open: it matters to who reads it.
+  sorted.integerNode("c", "sort.default", {arg("self", "d")}, {"E"}).second("order", {"E"}, ScalarType::Int64);
+  EXPECT_EQ(summedBy(sorted, "c", "E").find("refused"), std::string::npos) << summedBy(sorted, "c", "E");
+  places.integerNode("c", "sort.default", {arg("self", "d")}, {"E"}).second("order", {"E"}, ScalarType::Int64);
+  EXPECT_EQ(summedBy(places, "order", "E"),
+            "refused: the order of equal elements is not defined; sort with stable=True");
+  unique.integerNode("c", "_unique2.default", {arg("self", "d"), arg("return_counts", true)}, {"u0"});
+  unique.second("inverse", {"0"}, ScalarType::Int64).second("counts", {"u0"}, ScalarType::Int64);
+  EXPECT_EQ(summedBy(unique, "c", "u0").find("refused"), std::string::npos) << summedBy(unique, "c", "u0");
+}
+
 TEST(RecoverTest, IntegersAsNumbersHaveNoGradient) {
   ProgramBuilder b;
   b.input("x", {"N", "4"}).input("keep", {"N"}, ScalarType::Bool);

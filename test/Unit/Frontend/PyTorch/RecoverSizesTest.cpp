@@ -1,0 +1,103 @@
+//===- RecoverSizesTest.cpp - Sizes that are equal, and stacks ------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ProgramBuilder.h"
+#include "gtest/gtest.h"
+
+using namespace gnnc::frontend::pytorch;
+using namespace gnnc::frontend::pytorch::test;
+
+namespace {
+
+/// Nodes and the graphs that they are of, whose number the file calls `batch`.
+ProgramBuilder batched(const std::string &batch) {
+  ProgramBuilder b;
+  return b.input("x", {"s0", "4"}).integers("batch", {batch}).input("base", {"s1", "4"});
+}
+
+ProgramBuilder scattered(const std::string &batch) {
+  ProgramBuilder b = batched(batch);
+  b.integerNode("c", "view.default", {arg("self", "batch")}, {batch, "1"});
+  b.integerNode("w", "expand.default", {arg("self", "c"), ints("size", {-1, 4})}, {batch, "4"});
+  b.node("y", "scatter_add.default", {arg("self", "base"), arg("dim", 0), arg("index", "w"), arg("src", "x")},
+         {"s1", "4"});
+  return b.output("y");
+}
+
+TEST(RecoverSizesTest, AListOfPlacesIsAsLongAsTheRows) {
+  EXPECT_EQ(scattered("s0").text().find("refused"), std::string::npos);
+  EXPECT_EQ(scattered("s7").text(), scattered("s0").text());
+}
+
+TEST(RecoverSizesTest, AListWhoseLengthIsComputedMayBeShorter) {
+  EXPECT_EQ(scattered("u7").text().substr(0, 33), "refused: the index has length u7,");
+}
+
+TEST(RecoverSizesTest, OperandsAreOfOneSize) {
+  ProgramBuilder b = batched("s0");
+  b.input("z", {"s9", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "z")}, {"s0", "4"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+}
+
+TEST(RecoverSizesTest, SizesSayThatTwoSymbolsAreEqual) {
+  auto of = [](const char *symbol, int64_t factor) { return gnnc::SymbolicExpr::of(symbol, factor); };
+  EqualSizes sizes;
+  sizes.unite(of("a", 2) + of("b", -1), of("b", 1)); // the halves of 2 a rows
+  EXPECT_EQ(sizes.rootOf("a"), sizes.rootOf("b"));
+  sizes.unite(of("c", 1) + gnnc::SymbolicExpr(1), of("d", 1) + gnnc::SymbolicExpr(1));
+  EXPECT_EQ(sizes.rootOf("c"), sizes.rootOf("d"));
+  sizes.unite(of("d", 1), of("c", 1)); // again
+  sizes.unite(of("a", 2), of("c", 1));
+  sizes.unite(of("a", 1) + gnnc::SymbolicExpr(1), of("c", 1));
+  sizes.unite(of("a", 1) + of("e", 1), of("c", 1));
+  EXPECT_NE(sizes.rootOf("a"), sizes.rootOf("c"));
+}
+
+TEST(RecoverSizesTest, ComputedSizesAreNotTakenForOne) {
+  // One of them may be 1, and its row go with all of the others.
+  ProgramBuilder b = batched("s0");
+  b.input("left", {"u0+1", "4"}).input("right", {"u1+1", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "left"), arg("other", "right")}, {"u0+1", "4"});
+  EXPECT_EQ(b.output("y").text().substr(0, 9), "refused: ");
+}
+
+TEST(RecoverSizesTest, WholeSlicesOfAListAreTheList) {
+  ProgramBuilder b;
+  b.input("x", {"s0", "4"}).integers("batch", {"s0"}).input("base", {"s1", "4"});
+  ProgramBuilder sliced = b;
+  sliced.integerNode("all", "slice.Tensor", {arg("self", "batch")}, {"s0"});
+  sliced.node("y", "index_add.default", {arg("self", "base"), arg("dim", 0), arg("index", "all"), arg("source", "x")},
+              {"s1", "4"});
+  b.node("y", "index_add.default", {arg("self", "base"), arg("dim", 0), arg("index", "batch"), arg("source", "x")},
+         {"s1", "4"});
+  EXPECT_EQ(sliced.output("y").text(), b.output("y").text());
+}
+
+/// The largest of rows and their doubles, stacked in front: as `stack`, or as decompositions leave it.
+std::string stacked(bool decomposed, const char *count) {
+  ProgramBuilder b;
+  b.input("x", {"s0", "4"});
+  b.node("twice", "mul.Tensor", {arg("self", "x"), arg("other", 2)}, {"s0", "4"});
+  if (decomposed) {
+    b.node("joined", "cat.default", {list("tensors", {"x", "twice"})}, {"s0+s0", "4"});
+    b.node("both", "view.default", {arg("self", "joined"), ints("size", {2, -1, 4})}, {count, "s0", "4"});
+  } else {
+    b.node("both", "stack.default", {list("tensors", {"x", "twice"}), arg("dim", 0)}, {"2", "s0", "4"});
+  }
+  b.node("y", "amax.default", {arg("self", "both"), ints("dim", {0})}, {"s0", "4"});
+  return b.output("y").text();
+}
+
+TEST(RecoverSizesTest, WhatDecompositionsLeaveOfAStackIsOne) {
+  EXPECT_EQ(stacked(false, "2").find("refused"), std::string::npos);
+  EXPECT_EQ(stacked(true, "2"), stacked(false, "2"));
+}
+
+TEST(RecoverSizesTest, OtherViewsOfJoinedRowsAreNoStack) { EXPECT_EQ(stacked(true, "3").substr(0, 9), "refused: "); }
+
+} // namespace
