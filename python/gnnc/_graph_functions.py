@@ -154,6 +154,14 @@ def _extremum(name: str) -> Callable[[Any], int]:
     return apply
 
 
+def _any(values: Any) -> int:
+    return int((values != 0).any())
+
+
+def _all(values: Any) -> int:
+    return int((values != 0).all())
+
+
 def _scatter_sum(at: Any, values: Any, length: int) -> Any:
     _check_lengths("scatter_sum", at, values)
     _check_length("scatter_sum", length)
@@ -264,6 +272,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "nonzero": _nonzero,
     "max": _extremum("max"),
     "min": _extremum("min"),
+    "any": _any,
+    "all": _all,
     "sum": lambda values: int(_wide(values).sum()),
     "scatter_sum": _scatter_sum,
     "put": _put,

@@ -30,6 +30,8 @@ class Call(torch.autograd.Function):
             ctx.save_for_backward(*operands, *[outputs[names.index(name)] for name in again])
         else:
             ctx.save_for_backward(*operands)
+        if halves.constant:
+            ctx.mark_non_differentiable(*[outputs[i] for i in halves.constant])
         ctx.set_materialize_grads(False)
         return tuple(outputs)
 

@@ -130,7 +130,7 @@ _is_capturing: Any = getattr(torch._C, "_cuda_isCurrentStreamCapturing", None)
 class Halves:
     """The two halves of a gradient that is asked for with respect to some operands alone."""
 
-    __slots__ = ("first", "gradient", "places", "second", "targets", "wanted", "workspace_bytes", "zeros")
+    __slots__ = ("constant", "first", "gradient", "places", "second", "targets", "wanted", "workspace_bytes", "zeros")
 
     def __init__(self, executor: Executor, bound: Bound, mask: Sequence[bool]) -> None:
         names = [name if want else None for name, want in zip(executor.gradient_names, mask)]
@@ -139,6 +139,8 @@ class Halves:
         self.zeros = [i for i, name in enumerate(names) if name is not None and half and name not in half.outputs]
         for i in self.zeros:
             names[i] = None
+        #: Outputs that depend on none of the operands.
+        self.constant = executor.constant_outputs(mask)
         self.wanted = [name for name in names if name is not None]
         #: Of each operand, the number of its gradient among those that are computed.
         self.places = [None if name is None else self.wanted.index(name) for name in names]
@@ -184,6 +186,8 @@ class Bound:
     halves: dict[tuple[bool, ...], Halves]
     #: The CUDA streams that it was run on.
     lanes: dict[int, Lane]
+    #: Those of the leaves and dimensions that batch norm takes the variance along which have no elements.
+    empty: frozenset[tuple[int, int]]
     forward: Site = field(init=False)
     masks: Masks | None = None
 
@@ -269,8 +273,10 @@ class Executor:
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
-        #: Leaves and dimensions of which batch norm in training mode needs two elements.
-        self.pairs: list[tuple[int, int]] = []
+        #: Of each output that may have a gradient with respect to some operands alone, these by their names.
+        self.reached: list[frozenset[str]] = []
+        #: Leaves and dimensions that batch norm in training mode takes the variance along.
+        self.batches: list[tuple[int, int]] = []
         self._last: Bound | None = None
         self._checks = _cache.checks_contents()
         self._lanes: dict[tuple[int, int], Lane] = {}
@@ -282,6 +288,11 @@ class Executor:
     def _gradient_name(self, name: str) -> str | None:
         found = {} if self.gradient is None else self.gradient.outputs
         return f"grad.{name}" if f"grad.{name}" in found else None
+
+    def constant_outputs(self, mask: Sequence[bool]) -> list[int]:
+        """The outputs without a gradient with respect to the operands that `mask` says."""
+        names = {name for name, want in zip(self.operand_names, mask) if want}
+        return [i for i, reached in enumerate(self.reached) if names.isdisjoint(reached)]
 
     def _needed_again(self) -> list[str]:
         """The outputs that the second half of the gradient reads."""
@@ -305,9 +316,9 @@ class Executor:
 
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
-        for i, dim in self.pairs:
-            if leaves[i].shape[dim] < 2:
-                raise Error("batch norm in training mode: expected two elements or more, whose variance it takes", 2)
+        for i, dim in self.batches:
+            if leaves[i].shape[dim] == 1:
+                raise Error("batch norm in training mode: expected more than one element, whose variance it takes", 2)
         arguments = {
             name: leaf for name, leaf in zip(self.leaf_names, leaves) if name is not None and isinstance(leaf, Tensor)
         }
@@ -343,6 +354,7 @@ class Executor:
             numbers=[-1 if device[0] == _abi.CPU else device[1]] * self.num_given,
             halves={},
             lanes={},
+            empty=frozenset((i, dim) for i, dim in self.batches if leaves[i].shape[dim] == 0),
         )
         if self.masks:
             bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)

@@ -34,7 +34,8 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
-from ._integers import give_floats
+from ._integers import give_floats, leave_out_arguments
+from ._reach import reached_by_gradients
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -52,9 +53,11 @@ class Artifact:
     leaf_names: list[str | None]  #: of each leaf of (args, kwargs), the name in the program
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
     bounds: list[tuple[int, int, int, float]]  #: of sizes that a branch depends on: leaf, dimension, least, largest
-    outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: None
+    outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: it has none
     output_types: dict[int, torch.dtype]  #: of leaves of the result that are integers or truth values
     output_tree: Any  #: torch's TreeSpec of the result
+    given_back: dict[int, int]  #: leaves of the result that are leaves of the arguments; others without an output: None
+    reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
     training: Training = field(default_factory=Training)  #: what a call does besides computing
 
@@ -302,6 +305,7 @@ def build(
             raise
         try:
             program = export_program(model, args, kwargs, moves=True, inner=True)
+            leave_out_arguments(program)
             give_floats(program)
             check_arrangement(program)
         except Arrangement as found:
@@ -323,6 +327,7 @@ def _build(
     arranges: bool,
 ) -> Artifact:
     program = export_program(model, args, kwargs, moves=arranges)
+    given_back = leave_out_arguments(program) if trains else {}
     dtypes = give_floats(program)
     if arranges:
         check_arrangement(program)
@@ -351,7 +356,7 @@ def _build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path, training, dtypes)
+    return describe(program, path, training, dtypes, given_back)
 
 
 @contextlib.contextmanager
@@ -442,14 +447,21 @@ def _name_of_input(program: ExportedProgram, name: str) -> str:
 
 
 def describe(
-    program: ExportedProgram, path: Path, training: Training, dtypes: Sequence[torch.dtype | None] = ()
+    program: ExportedProgram,
+    path: Path,
+    training: Training,
+    dtypes: Sequence[torch.dtype | None],
+    given_back: dict[int, int],
 ) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
     bounds: list[tuple[int, int, int, float]] = []
+    names: dict[str, str] = {}  # of what the program is given, as the model has them
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     for spec in program.graph_signature.input_specs:
+        if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+            names[spec.arg.name] = str(spec.target)
         if spec.kind is not InputKind.USER_INPUT or spec.arg.name in training.masks:
             continue
         if isinstance(spec.arg, TensorArgument):
@@ -459,7 +471,8 @@ def describe(
                     fixed.append((len(leaf_names), d, size))
                 elif (bound := _bound(program, size)) is not None:
                     bounds.append((len(leaf_names), d, *bound))
-            leaf_names.append(_name_of_input(program, spec.arg.name))
+            names[spec.arg.name] = _name_of_input(program, spec.arg.name)
+            leaf_names.append(names[spec.arg.name])
         else:
             leaf_names.append(None)
     outputs: list[int | None] = []
@@ -471,7 +484,24 @@ def describe(
             count += is_tensor
         else:
             raise CompileError(f"the module changes '{output.target}': return it instead")
-    del outputs[len(outputs) - len(training.statistics) :]
+    del outputs[len(outputs) - training.num_outputs :]
     tree = program.call_spec.out_spec
     integers = {i: dtype for i, dtype in enumerate(dtypes) if dtype is not None}
-    return Artifact(path, leaf_names, fixed, bounds, outputs, integers, tree, _integers(program), training)
+    reached = [
+        frozenset() if i in integers else frozenset(names[each] for each in found if each in names)
+        for i, found in enumerate(reached_by_gradients(program)[: len(outputs)])
+        if outputs[i] is not None
+    ]
+    return Artifact(
+        path,
+        leaf_names,
+        fixed,
+        bounds,
+        outputs,
+        integers,
+        tree,
+        given_back,
+        reached,
+        _integers(program),
+        training,
+    )

@@ -1,8 +1,8 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results of integers and truth values. Compiled code gives floats, which are turned back after a call: that is exact for
-truth values, for places along an axis whose size is compiled in, and for what was rounded from floats. Others may be
-larger than floats hold exactly, and are refused."""
+truth values, for places along an axis whose size is compiled in, and for what was rounded from floats. Arguments that are
+returned as they are need no code. Others may be larger than floats hold exactly, and are refused."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import operator
 import torch
 from torch import fx
 from torch.export import ExportedProgram
-from torch.export.graph_signature import TensorArgument
+from torch.export.graph_signature import ConstantArgument, InputKind, TensorArgument
 
 from .._errors import CompileError
 
@@ -27,6 +27,27 @@ _VIEWS = {
     *(aten.flatten, aten.unflatten),
 }
 _CONVERSIONS = {aten.to, aten._to_copy}
+
+
+def leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
+    """Replaces a program's results that are arguments of integers or truth values by None. Returns which they were:
+    numbers of leaves of the result, and of leaves of the arguments."""
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    specs = program.graph_signature.input_specs
+    leaves = {spec.arg.name: i for i, spec in enumerate(spec for spec in specs if spec.kind is InputKind.USER_INPUT)}
+    results = list(output.args[0])
+    found: dict[int, int] = {}
+    for i, (node, spec) in enumerate(zip(results, program.graph_signature.output_specs, strict=True)):
+        if not isinstance(node, fx.Node) or node.op != "placeholder" or node.name not in leaves:
+            continue
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and not value.is_floating_point() and not value.is_complex():
+            found[i] = leaves[node.name]
+            results[i], spec.arg = None, ConstantArgument(name="", value=None)
+    if found:
+        output.args = (tuple(results),)
+        program.graph_module.recompile()
+    return found
 
 
 def give_floats(program: ExportedProgram) -> list[torch.dtype | None]:

@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from ..ranks import PartFile
 
 
+#: What a module can do so that a size is compiled in, and what it should do.
+_FIXES_SIZES = (
+    "sizes are fixed by Python code such as `len(x)`, `math.sqrt(x.size(0))` or `float(x.size(0))` (`x.shape[0]` and "
+    "`x.size(0) ** 0.5` leave them free), and where one argument has a row more than another, as row pointers have"
+)
+
+
 @dataclass
 class Options:
     """How a module is compiled."""
@@ -104,7 +111,7 @@ class Specialization:
         self.device_type = example.device.type
         training = artifact.training
         #: The only output is the result; nothing else comes of a call.
-        self.single = len(artifact.outputs) == 1 and artifact.output_tree.is_leaf()
+        self.single = artifact.outputs == [0] and artifact.output_tree.is_leaf()
         self.single = self.single and not training and not artifact.output_types
         #: The number of arguments, where all are positional and none is a list or a dict; else -1.
         args, kwargs = pytree.tree_unflatten(list(range(len(example.types))), example.tree)
@@ -128,10 +135,9 @@ class Specialization:
         #: The same, as columns: `map` is quick with them.
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
         self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
+        self.executor.reached = artifact.reached
         if options.part is None:  # else they are of all ranks together
-            self.executor.pairs = [
-                (artifact.leaf_names.index(name), dim) for name, dim in training.pairs if name in artifact.leaf_names
-            ]
+            self.executor.batches = training.batches
         self.buffers: Buffers | None = None
         if training.statistics or training.counters:
             changed = [each.buffer for each in training.statistics] + training.counters
@@ -174,15 +180,18 @@ class Specialization:
         except (AttributeError, KeyError, TypeError):  # something else where a tensor was
             return None
 
-    def result(self, outputs: Sequence[Tensor]) -> Any:
-        """Outputs as the module returns them. Brings its buffers up to date."""
+    def result(self, outputs: Sequence[Tensor], given: Sequence[Any], bound: Bound | None) -> Any:
+        """Outputs as the module returns them. Brings its buffers up to date. `given`: the leaves of the call; `bound`: its
+        graph, which is not known in a trace."""
         if self.single:
             return outputs[0]
-        if self.buffers is not None:
-            self.buffers.update(outputs)
+        if self.buffers is not None and bound is not None:
+            self.buffers.update(outputs, bound.empty)
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
         for i, dtype in self.artifact.output_types.items():
-            leaves[i] = leaves[i].detach().to(dtype)
+            leaves[i] = leaves[i].to(dtype)
+        for i, argument in self.artifact.given_back.items():
+            leaves[i] = given[argument]
         return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
 
@@ -214,6 +223,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_refused"] = set()
         self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
         self.__dict__["_unmoved"] = set()  # where that is refused
+        self.__dict__["_warned"] = False  # that sizes are compiled in
         self.__dict__["_lock"] = threading.RLock()
         self.__dict__["_handle"] = _operator.register(self)
 
@@ -225,7 +235,7 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_refused", "_others", "_unmoved", "_lock", "_handle")
+        left_out = ("_specializations", "_last", "_refused", "_others", "_unmoved", "_warned", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -275,7 +285,7 @@ class CompiledModule(nn.Module):
                 known = last.known(args)
                 if known is not None:
                     outputs = _autograd.call(last.executor, *known)
-                    return outputs[0] if last.single else last.result(outputs)
+                    return outputs[0] if last.single else last.result(outputs, args, known[0])
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -309,7 +319,7 @@ class CompiledModule(nn.Module):
             self.__dict__["_last"] = last
         bound = last.executor.bind(leaves)
         operands = last.executor.operands(bound, leaves, last.parameters())
-        return last.result(_autograd.call(last.executor, bound, operands))
+        return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
 
     def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | CompiledModule:
         """What runs arguments like these, compiled now if need be: a specialization, or, where the axis of nodes is not the
@@ -376,8 +386,30 @@ class CompiledModule(nn.Module):
             found = next((each for each in known if each.is_for(leaves, tree)), None)
             if found is None:
                 found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
+                self._warn_of_fixed_sizes(known, found, leaves)
                 known[:] = [*(each for each in known if each.state.is_current()), found]
             return found
+
+    def _warn_of_fixed_sizes(self, known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any]) -> None:
+        """Says once that a size that may differ otherwise is compiled in, when that has cost another compilation."""
+        if self.__dict__["_warned"]:
+            return
+        for each in known:
+            if each.example.modes != new.example.modes or each.example.tree != new.example.tree:
+                continue
+            before = {(leaf, dim): size for leaf, dim, size in each.artifact.fixed if size > 1}
+            for leaf, dim, size in new.artifact.fixed:
+                # torch itself takes sizes of 0 and 1 for constants.
+                is_other = size > 1 and before.get((leaf, dim), size) != size
+                if is_other and _export.dynamic_dimension(leaves[leaf]) == dim:
+                    self.__dict__["_warned"] = True
+                    name = type(self.__dict__["_module"]).__name__
+                    warnings.warn(
+                        f"gnnc compiles {name} for each size of argument '{new.artifact.leaf_names[leaf]}' in dimension "
+                        f"{dim} ({before[leaf, dim]} before, now {size}): {_FIXES_SIZES}",
+                        stacklevel=2,
+                    )
+                    return
 
     def _compile(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
@@ -406,7 +438,17 @@ class CompiledModule(nn.Module):
         leaves, tree = pytree.tree_flatten((args, kwargs))
         progress = self.__dict__["_options"].progress
         arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
-        return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
+        try:
+            return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
+        except CompileError as error:
+            if "the sizes of all inputs are fixed" not in str(error):
+                raise
+            found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
+            message = (
+                f"all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for constants, "
+                f"and {_FIXES_SIZES}"
+            )
+            raise CompileError(message, error.details) from error
 
     def partitioned(self, part: PartFile) -> CompiledModule:
         """The module on this rank's part of a graph; all ranks call this at once, and make the same calls then.
@@ -444,7 +486,7 @@ class CompiledModule(nn.Module):
         options = compiler_options(module, pytree.tree_leaves((args, kwargs)), self.__dict__["_options"])
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "model.so"
-            _export.build(module, args, kwargs, [*options, "--report", str(page)], output=output)
+            _export.build(module, args, kwargs, [*options, "--report", str(page)], output=output, trains=True)
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page

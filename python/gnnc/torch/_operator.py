@@ -128,6 +128,9 @@ def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.number, ctx.place, tensors = inputs
     ctx.save_for_backward(*tensors)
     ctx.shapes = [(tensor.shape, tensor.dtype, tensor.device) for tensor in output]
+    known = _find(ctx.number, ctx.place)
+    wanted = [tensors[place].requires_grad for place in _operand_places(known)]
+    ctx.mark_non_differentiable(*[output[i] for i in known.executor.constant_outputs(wanted)])
 
 
 def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
@@ -152,7 +155,7 @@ def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     if known.artifact.training:
         raise Error("dropout and running statistics in training mode cannot be traced: call eval() first, or do not trace")
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
-    return known.result(call(module.__dict__["_handle"], known.place, tensors))
+    return known.result(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
 
 
 def find(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Specialization:

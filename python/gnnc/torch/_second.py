@@ -25,7 +25,7 @@ from torch.utils import _pytree as pytree
 from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
-from ._integers import give_floats
+from ._integers import give_floats, leave_out_arguments
 
 if TYPE_CHECKING:
     from ._executor import Bound, Executor
@@ -111,7 +111,9 @@ class _Compiled:
         args, kwargs = example.arguments()
         with _mode(pull_back.module, example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
-        give_floats(program)  # as calls do, whose cotangents of integers and truth values are floats
+        # As calls do, whose cotangents of integers and truth values are floats.
+        leave_out_arguments(program)
+        give_floats(program)
         leaves, cotangents = _examples(program, example)
         graph, self.used, self.names = _trace(program, example, of, leaves, cotangents)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
@@ -134,7 +136,8 @@ class _Compiled:
         names = executor.operand_names[len(executor.value_leaves) :]
         own = [params.get((name or "").removeprefix("module."), tensor) for name, tensor in zip(names, now)]
         bound = executor.bind(tensors)
-        found = self.known.result(_autograd.call(executor, bound, executor.operands(bound, tensors, own)))
+        outputs = _autograd.call(executor, bound, executor.operands(bound, tensors, own))
+        found = self.known.result(outputs, tensors, bound)
         gradients: list[Tensor | None] = [None] * self.count
         for i, gradient in zip(self.used, found):
             gradients[i] = gradient

@@ -32,6 +32,8 @@ class Statistics:
     buffer: str
     output: int  #: the number of the model's output
     momentum: float
+    batch: tuple[int, int] | None  #: the leaf and the dimension that it is taken along, if they say how many elements
+    count: int | None  #: else the output that says how many there were
 
 
 @dataclass
@@ -41,8 +43,10 @@ class Training:
     masks: dict[str, float] = field(default_factory=dict)  #: names of arguments, and probabilities
     statistics: list[Statistics] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)  #: buffers that are counted up
-    #: Arguments and dimensions of which batch norm needs two elements or more: variances of one are not numbers.
-    pairs: list[tuple[str, int]] = field(default_factory=list)
+    num_outputs: int = 0  #: the last outputs of the model, which are not the module's
+    #: Leaves and dimensions that batch norm takes the variance along. That of one element is no number; of none it takes no
+    #: statistics.
+    batches: list[tuple[int, int]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
         return bool(self.masks or self.statistics or self.counters)
@@ -98,8 +102,9 @@ class _Maker:
         if not isinstance(momentum, (int, float)):
             raise CompileError("batch norm in training mode without a momentum, which averages over all batches")
         dims = [dim for dim in range(x.meta["val"].dim()) if dim != 1]
-        if x.meta["val"].dim() == 2:
-            self._needs_two(str(x.meta["val"].shape[0]))
+        batch = self._batch(x.meta["val"].shape[0]) if len(dims) == 1 else None
+        if batch is not None and batch not in self.training.batches:
+            self.training.batches.append(batch)
         # As the importer computes what is normalised, so that it is done once.
         batch_mean = self._add(node, aten.mean.dim, x, dims, True)
         centred = self._add(node, aten.sub.Tensor, x, batch_mean)
@@ -107,19 +112,29 @@ class _Maker:
         total = self._add(node, aten.sum.dim_IntList, squares, dims, True)
         count = self._add(node, aten.sum.dim_IntList, self._add(node, aten.ones_like.default, centred), dims, True)
         unbiased = self._add(node, aten.div.Tensor, total, self._add(node, aten.sub.Tensor, count, 1))
+        shape = [x.meta["val"].shape[1]]
+        counted = None if batch is not None else self._result(node, self._add(node, aten.view.default, count, shape))
         for name, value in zip(names, (batch_mean, unbiased)):
-            flat = self._add(node, aten.view.default, value, [x.meta["val"].shape[1]])
-            self.training.statistics.append(Statistics(str(name), len(self.results), float(momentum)))
-            self.results.append(self._add(node, aten.detach.default, flat))
+            result = self._result(node, self._add(node, aten.view.default, value, shape))
+            self.training.statistics.append(Statistics(str(name), result, float(momentum), batch, counted))
         new = self._add(node, aten.batch_norm.default, x, weight, bias, None, None, True, momentum, eps, cudnn)
         self._replace(node, new)
 
-    def _needs_two(self, size: str) -> None:
-        for spec in self.program.graph_signature.input_specs:
-            node = next(each for each in self.graph.nodes if each.name == spec.arg.name)
-            if spec.kind is InputKind.USER_INPUT and isinstance(node.meta.get("val"), Tensor):
-                found = [(node.name, dim) for dim, each in enumerate(node.meta["val"].shape) if str(each) == size]
-                self.training.pairs += found[:1]
+    def _result(self, before: fx.Node, value: fx.Node) -> int:
+        """One more result, and its number among these."""
+        self.results.append(self._add(before, aten.detach.default, value))
+        return len(self.results) - 1
+
+    def _batch(self, size: Any) -> tuple[int, int] | None:
+        """A leaf of the arguments, and the dimension of it that has this size."""
+        values = {node.name: node.meta.get("val") for node in self.graph.nodes if node.op == "placeholder"}
+        specs = self.program.graph_signature.input_specs
+        leaves = [spec.arg.name for spec in specs if spec.kind is InputKind.USER_INPUT]
+        for leaf, name in enumerate(leaves):
+            for dim, each in enumerate(getattr(values.get(name), "shape", ())):
+                if str(each) == str(size):
+                    return leaf, dim
+        return None
 
     def counter(self, node: fx.Node) -> None:
         target = node.args[0]
@@ -137,6 +152,8 @@ class _Maker:
         )
         for each in self.training.statistics:
             each.output += first
+            each.count = None if each.count is None else each.count + first
+        self.training.num_outputs = len(self.results)
         output.args = ((*output.args[0], *self.results),)
         signature.output_specs += [
             OutputSpec(OutputKind.USER_OUTPUT, TensorArgument(node.name), None) for node in self.results
@@ -186,19 +203,33 @@ class Masks:
 
 
 class Buffers:
-    """Brings the buffers of a module up to date."""
+    """Brings the buffers of a module up to date. Statistics of no elements leave them as they are."""
 
     def __init__(self, training: Training, owners: dict[str, tuple[dict[str, Any], str]]) -> None:
-        #: By momentum: where the buffers are, and the numbers of outputs.
-        self._statistics: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
-        for each in training.statistics:
-            self._statistics.setdefault(each.momentum, []).append((*owners[each.buffer], each.output))
+        self._statistics, self._owners = training.statistics, owners
+        self._known = self._by_momentum()
+        #: Those of batches whose size only the compiled code knows.
+        self._counted = [each for each in training.statistics if each.count is not None]
         self._counters = [owners[name] for name in training.counters]
 
-    def update(self, outputs: Sequence[Tensor]) -> None:
+    def _by_momentum(
+        self, empty: frozenset[tuple[int, int]] = frozenset()
+    ) -> dict[float, list[tuple[dict[str, Any], str, int]]]:
+        """Of batches whose size is known and that are not empty: where the buffers are, and the numbers of outputs."""
+        found: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
+        for each in self._statistics:
+            if each.count is None and each.batch not in empty:
+                found.setdefault(each.momentum, []).append((*self._owners[each.buffer], each.output))
+        return found
+
+    def update(self, outputs: Sequence[Tensor], empty: frozenset[tuple[int, int]]) -> None:
         with torch.no_grad():
-            for momentum, entries in self._statistics.items():
+            for momentum, entries in (self._by_momentum(empty) if empty else self._known).items():
                 buffers = [owner[name] for owner, name, _ in entries]
                 torch._foreach_lerp_(buffers, [outputs[number] for *_, number in entries], momentum)
+            for each in self._counted:
+                owner, name = self._owners[each.buffer]
+                several = outputs[each.count] > 1  # the variance of one element is no number
+                owner[name].lerp_(torch.where(several, outputs[each.output], owner[name]), each.momentum)
             if self._counters:
                 torch._foreach_add_([owner[name] for owner, name in self._counters], 1)

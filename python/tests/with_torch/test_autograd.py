@@ -4,12 +4,14 @@
 
 from __future__ import annotations
 
+import itertools
 import unittest
 import warnings
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from torch.utils import _pytree as pytree
 
 import gnnc
 from torch_modules import Conv, Pair, TorchTest, graph
@@ -105,6 +107,52 @@ class AutogradTest(TorchTest):
             expected = torch.autograd.grad(module(self.x, self.edges)[name].sum(), self.x)
             self.assertClose(torch.autograd.grad(fast(self.x, self.edges)[name].sum(), self.x), expected)
 
+    def test_outputs_without_a_gradient(self) -> None:
+        """As many require one as in eager mode, whatever operands do."""
+
+        class Measured(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor, labels: Tensor) -> dict[str, object]:
+                y = super().forward(x, edge_index)
+                written = torch.zeros(x.shape[0], 2)
+                written[:, 0] = x[:, 1]
+                added = torch.zeros_like(x).index_add_(0, edge_index[1], x[edge_index[0]])
+                with torch.no_grad():
+                    degree = torch.zeros(x.shape[0]).index_add_(0, edge_index[1], torch.ones(edge_index.shape[1]))
+                    scaled = y * 2
+                return {
+                    "y": y,
+                    "accuracy": (y.argmax(-1) == labels).float().mean(),
+                    "best": y.argmax(-1),
+                    "detached": (y.detach(), added.detach() * 2, y.detach() + self.bias),
+                    "constant": (degree, scaled, torch.ones_like(y) * degree[:, None]),
+                    "of x": (x * 2, written, added, x.round(), x.max(1).values),
+                    "bias": self.bias * 2,
+                }
+
+        module = Measured()
+        labels = torch.randint(0, 2, (5,))
+        fast = gnnc.compile(module, (self.x, self.edges, labels))
+        tensors = [self.x, *module.parameters()]
+        for mask in itertools.product((False, True), repeat=len(tensors)):
+            for tensor, want in zip(tensors, mask):
+                tensor.requires_grad_(want)
+            for _ in range(2):
+                found, expected = [run(self.x, self.edges, labels) for run in (fast, module)]
+                self.assertClose(found, expected)
+                requires = [[leaf.requires_grad for leaf in pytree.tree_leaves(result)] for result in (found, expected)]
+                self.assertEqual(*requires)
+        self.x.requires_grad_()
+        found, expected = [run(self.x, self.edges, labels) for run in (fast, module)]
+        found["accuracy"].numpy()
+        wanted = [self.x, *module.parameters()]
+        gradients = [
+            torch.autograd.grad(result["y"].sum() + sum(part.square().sum() for part in result["of x"]), wanted)
+            for result in (found, expected)
+        ]
+        self.assertClose(*gradients)
+        with self.assertRaisesRegex(RuntimeError, "does not require grad"):
+            found["detached"][0].sum().backward()
+
     def test_gradcheck(self) -> None:
         module = Conv(dtype=torch.float64)
         x, edges = graph(4, 7, dtype=torch.float64)
@@ -129,7 +177,8 @@ class AutogradTest(TorchTest):
             def forward(self, sources: Tensor, targets: Tensor, edge_index: Tensor) -> Tensor:
                 messages = sources.index_select(0, edge_index[0])
                 sums = messages.new_zeros(targets.shape[0], 8).index_add(0, edge_index[1], messages)
-                counts = messages.new_zeros(targets.shape[0]).index_add(0, edge_index[1], messages.new_ones(len(messages)))
+                ones = messages.new_ones(messages.shape[0])
+                counts = messages.new_zeros(targets.shape[0]).index_add(0, edge_index[1], ones)
                 return self.left(sums / counts.clamp(min=1).view(-1, 1)) + self.right(targets)
 
         module = Bipartite()

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import copy
 import gc
+import math
 import os
 import pickle
+import tempfile
 import unittest
+import warnings
 import weakref
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -262,6 +266,71 @@ class StructureTest(TorchTest):
         other, edges = graph(9, 30)
         self.assertClose(fast(other, edges, torch.ones(9, dtype=torch.int64)), other[edges[0]])
 
+    def test_arguments_of_integers_and_truth_values_that_are_returned(self) -> None:
+        class Returned(nn.Module):
+            """As attention weights of PyTorch Geometric come: with the edges that they are of."""
+
+            def forward(self, x: Tensor, edge_index: Tensor, more: dict[str, Tensor]) -> dict[str, object]:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
+                weights = x.index_select(0, edge_index[0]).sum(1)
+                edges = (edge_index, [weights, more["batch"]])
+                return {"sums": sums, "edges": edges, "mask": more["mask"], "none": None}
+
+        class Alone(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                return x.index_select(0, edge_index[0]), edge_index
+
+        fast, alone = None, gnnc.compile(Alone(), graph(6, 12))
+        for nodes, edges in ((6, 12), (9, 30), (5, 0)):
+            x, index = graph(nodes, edges)
+            more = {"batch": torch.arange(nodes), "mask": torch.arange(edges) % 2 > 0}
+            fast = gnnc.compile(Returned(), (x, index, more)) if fast is None else fast
+            for _ in range(2):
+                found, expected = fast(x, index, more), Returned()(x, index, more)
+                self.assertClose(found, expected)
+                self.assertIs(found["edges"][0], index)
+                self.assertIs(found["edges"][1][1], more["batch"])
+                self.assertIs(found["mask"], more["mask"])
+                self.assertIs(alone(x, index)[1], index)
+            other = index.clone()
+            self.assertIs(alone(x, other)[1], other)
+        with tempfile.TemporaryDirectory() as folder:
+            fast.report(Path(folder) / "page.html", open_page=False)
+            with self.assertRaisesRegex(gnnc.CompileError, "output 'edge_index' has integers"):
+                gnnc.export(Alone(), graph(6, 12), Path(folder) / "never.so")
+
+    def test_returned_arguments_beside_an_axis_that_is_moved(self) -> None:
+        class Transposed(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, ...]:
+                return super().forward(x.t(), edge_index).t(), edge_index, x.detach() * 2
+
+        module = Transposed()
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x.t().contiguous(), edges))
+        x, edges = graph(9, 30)
+        x = x.t().contiguous().requires_grad_()
+        found, expected = fast(x, edges), module(x, edges)
+        self.assertClose(found, expected)
+        self.assertIs(found[1], edges)
+        self.assertEqual(*[[each.requires_grad for each in result] for result in (found, expected)])
+
+    def test_second_derivatives_beside_returned_arguments(self) -> None:
+        class Returned(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                return edge_index, super().forward(x, edge_index)
+
+        module = Returned()
+        x, edges = graph(6, 12)
+        fast = gnnc.compile(module, (x, edges))
+        x.requires_grad_()
+        found = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            for run in (fast, module):
+                (first,) = torch.autograd.grad(run(x, edges)[1].square().sum(), x, create_graph=True)
+                found.append(torch.autograd.grad(first.square().sum(), x)[0])
+        self.assertClose(*found)
+
     def test_optional_arguments_and_dicts(self) -> None:
         module = Pair()
         x, edges = graph(5, 9)
@@ -334,6 +403,32 @@ class StructureTest(TorchTest):
         fast = gnnc.compile(module, (x, edges, True))
         for flag in (True, 1, True, 1.0, None, 1):
             self.assertClose(fast(x, edges, flag), module(x, edges, flag))
+
+    def test_sizes_that_the_module_fixes(self) -> None:
+        class Fixed(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
+                return sums / math.sqrt(x.size(0))
+
+        class Free(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
+                return sums / x.size(0) ** 0.5
+
+        fixed, free = gnnc.compile(Fixed(), graph(5, 9)), gnnc.compile(Free(), graph(5, 9))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            fixed(*graph(5, 12))
+            for nodes, edges in ((8, 9), (1, 1), (0, 0), (40, 50)):
+                self.assertClose(free(*graph(nodes, edges)), Free()(*graph(nodes, edges)))
+        message = r"Fixed for each size of argument 'x' in dimension 0 \(5 before, now 8\)"
+        with self.assertWarnsRegex(UserWarning, message):
+            self.assertClose(fixed(*graph(8, 9)), Fixed()(*graph(8, 9)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            fixed(*graph(7, 9))
+            with self.assertRaisesRegex(gnnc.CompileError, r"\[6, 3\], \[2, 0\] would be compiled in: .*math.sqrt"):
+                fixed(*graph(6, 0))
 
     def test_a_branch_on_a_size_is_compiled_on_both_sides(self) -> None:
         class Branch(nn.Module):

@@ -49,6 +49,23 @@ class OperatorTest(TorchTest):
             wanted = [x, *eager.parameters()]
             self.assertClose(torch.autograd.grad(found.sum(), wanted), torch.autograd.grad(expected.sum(), wanted))
 
+    def test_outputs_without_a_gradient(self) -> None:
+        class Measured(Conv):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, ...]:
+                y = super().forward(x, edge_index)
+                return y, (y > 0.5).float().mean(), y.detach(), x * 2, edge_index
+
+        module = Measured()
+        fast = gnnc.compile(module, (self.x, self.edges))
+        compiled = torch.compile(fast, backend="aot_eager", fullgraph=True, dynamic=True)
+        for want in (False, True):
+            self.x.requires_grad_(want)
+            found, expected = compiled(self.x, self.edges), module(self.x, self.edges)
+            self.assertClose(found, expected)
+            self.assertEqual(*[[each.requires_grad for each in result] for result in (found, expected)])
+            wanted = [self.x, *module.parameters()][not want :]
+            self.assertClose(*[torch.autograd.grad(result[0].sum(), wanted) for result in (found, expected)])
+
     def test_exported_with_the_operator(self) -> None:
         program = torch.export.export(self.fast, (self.x, self.edges))
         self.assertIn("gnnc.call", program.graph_module.code)

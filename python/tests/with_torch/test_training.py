@@ -80,6 +80,39 @@ class TrainingTest(TorchTest):
                 run(x, edges)
             self.assertFalse(run.norm.running_var.isnan().any())
 
+    def test_no_rows_leave_running_statistics_as_they_are(self) -> None:
+        class Edges(nn.Module):
+            """Normalises features of nodes, of edges, and of edges in both directions."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.nodes, self.once = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+                self.twice = nn.BatchNorm1d(3, momentum=0.7)
+
+            def forward(self, x: Tensor, edge_index: Tensor, edge_attr: Tensor) -> Tensor:
+                x = self.nodes(x)
+                once = self.once(edge_attr) * x.index_select(0, edge_index[0])
+                edges = torch.cat([edge_index, edge_index.flip(0)], 1)
+                twice = self.twice(torch.cat([edge_attr, edge_attr.sin()])) * x.index_select(0, edges[0])
+                return torch.zeros_like(x).index_add(0, edge_index[1], once).index_add(0, edges[1], twice)
+
+        module = Edges()
+        fast = gnnc.compile(copy.deepcopy(module), (*graph(6, 14), torch.randn(14, 3)))
+        for nodes, count in ((6, 14), (5, 0), (9, 20), (5, 0)):
+            x, edges = graph(nodes, count, seed=count)
+            x, features = x.requires_grad_(), torch.randn(count, 3, requires_grad=True)
+            found = []
+            for run in (fast, module):
+                output = run(x, edges, features)
+                wanted = [x, features, *run.parameters()]
+                found.append([output, *torch.autograd.grad(output.square().sum(), wanted)])
+            self.assertClose(*found, 1e-4)
+            self.assertSameBuffers(fast, module)
+        self.assertEqual(int(fast.once.num_batches_tracked), 4)
+        with self.assertRaisesRegex(gnnc.Error, "expected more than one element"):
+            fast(*graph(5, 1), torch.randn(1, 3))
+        self.assertSameBuffers(fast, module)
+
     def test_a_copy_has_statistics_of_its_own(self) -> None:
         _, fast = self.pair()
         x, edges = graph(6, 14)
