@@ -34,34 +34,43 @@ ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least
   return {0, isOwn ? list.numItems : 0};
 }
 
-/// Which sizes the schedules of a step take.
-static void decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, const Tuning &tuning) {
+/// Warps for each processor that are few: it has room for as many at once.
+constexpr int64_t kFewWarps = 64;
+/// Where there are few, owners have more groups of lanes each, from so many times fewer members on: these would wait
+/// for the longest of them, and what a group has no member for costs no more than an idle warp.
+constexpr int64_t kFiner = 4;
+
+/// Which sizes the schedules of a step take, `finer` times smaller ones than by default. Returns the warps of all.
+static int64_t decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, const Tuning &tuning, int64_t finer) {
   const Model &model = graph.model;
   DeviceGraph &result = *graph.device;
   Schedules schedules = schedulesOf(model, step);
-  int64_t below = -1;
+  int64_t below = -1, warps = 0;
   for (int64_t i = schedules.first; i < schedules.first + schedules.count; ++i) {
     const LaunchRec &launch = model.launch(i);
-    bool bySize = result.worklists[launch.symbol].bySize;
-    bool isTuned = tuning.least && tuning.least[i] >= 0 && tuning.bySize[i] == bySize;
+    const DeviceWorklist &list = result.worklists[launch.symbol];
+    bool isTuned = tuning.least && tuning.least[i] >= 0 && tuning.bySize[i] == list.bySize;
     int64_t least = isTuned ? tuning.least[i] : launch.leastMembers;
+    if (!isTuned && !launch.wholeBlocks && least > finer)
+      least /= finer;
     // By owner, items are of much the same size: they keep the GPU busy with a warp each, unless they are few.
-    if (launch.wholeBlocks && !isTuned && !bySize && result.worklists[launch.symbol].numItems >= kFewItems * processors)
+    if (launch.wholeBlocks && !isTuned && !list.bySize && list.numItems >= kFewItems * processors)
       least = INT32_MAX;
-    result.items[i] =
-        chooseItems(result.worklists[launch.symbol], graph.extents[model.map(launch.symbol).from], least, below);
+    result.items[i] = chooseItems(list, graph.extents[model.map(launch.symbol).from], least, below);
     result.sizes[i] = {least, below, isTuned};
     below = least;
     if (launch.isRuns && result.items[i].count > 0) {
       // By size, those with a slot are never among the smaller ones.
-      int64_t slots = result.worklists[launch.symbol].numSlots, &first = result.items[i].first;
+      int64_t slots = list.numSlots, &first = result.items[i].first;
       if (first < slots) {
         result.items[schedules.first] = {0, slots};
         result.items[i].count -= slots - first;
         first = slots;
       }
     }
+    warps += result.items[i].count * launch.threads / (32 * launch.perBlock);
   }
+  return warps;
 }
 
 gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &tuning, gnnc_error *error) {
@@ -71,7 +80,8 @@ gnnc_status decideGrids(gnnc_graph &graph, const Device &device, const Tuning &t
   for (int64_t i = 0; i < header.numLaunches; ++i)
     result.items[i] = {}, result.sizes[i] = {};
   for (int64_t i = 0; i < header.numSteps; ++i)
-    decideSizes(graph, i, device.processors(), tuning);
+    if (decideSizes(graph, i, device.processors(), tuning, 1) < kFewWarps * device.processors())
+      decideSizes(graph, i, device.processors(), tuning, kFiner);
   for (int64_t i = 0; i < header.numLaunches; ++i) {
     const LaunchRec &launch = model.launch(i);
     int64_t count = 1, mostCount = 1;
