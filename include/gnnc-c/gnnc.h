@@ -340,7 +340,8 @@ typedef struct gnnc_api {
                            size_t *workspace_bytes, gnnc_error *error);
   /** As `run`, with the addresses of the inputs and then of the outputs that the call was made for, in that order. Of
       these tensors the caller knows that they are dense and have the right shapes, types and device; null, alignment
-      and overlap are checked. */
+      and overlap are checked. What is run with the same addresses again and again on a GPU is recorded, which takes
+      memory of the driver's, and launched as a whole from then on. */
   gnnc_status (*run_call)(gnnc_context *context, const gnnc_call *call, void *const *data, void *workspace,
                           size_t workspace_bytes, void *stream, gnnc_error *error);
   /** Before or after its graph is freed. Null does nothing. */

@@ -292,6 +292,8 @@ gnnc_status makeCall(const gnnc_graph &graph, const ProgramRec &program, const g
     destroy(made, gnnc_allocator(allocator));
     return status;
   }
+  if (graph.device) // without it, launches are as they are the first time
+    made->repeats = create<cuda::Repeats>(allocator, allocator);
   call = made;
   return GNNC_OK;
 }

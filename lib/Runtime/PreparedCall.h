@@ -17,6 +17,7 @@
 #ifndef GNNC_RUNTIME_PREPAREDCALL_H
 #define GNNC_RUNTIME_PREPAREDCALL_H
 
+#include "CUDA/Repeats.h"
 #include "Context.h"
 
 namespace gnnc::runtime {
@@ -46,6 +47,7 @@ struct gnnc_call {
   int64_t numData = 0;        ///< of the caller's list
   uint64_t *needed = nullptr; ///< a bit for each step of the program; null: all are needed
   int64_t workspaceBytes = 0;
+  gnnc::runtime::cuda::Repeats *repeats = nullptr; ///< on a device
 };
 
 namespace gnnc::runtime {

@@ -12,6 +12,7 @@
 #define GNNC_RUNTIME_PARTS
 #include "CUDA/Branches.cpp"
 #include "CUDA/DeviceRun.cpp"
+#include "CUDA/Repeats.cpp"
 
 // What waits for a driver runs once for a graph: made for size, and kept apart from what runs often.
 #pragma clang attribute push(__attribute__((cold)), apply_to = function)

@@ -144,8 +144,39 @@ public:
     return status ? status : ended;
   }
 
+  /// A prepared call of a program. Runs of it are by runCall.
+  gnnc_status make(const std::string &program) {
+    std::vector<const char *> given, wanted;
+    data.clear();
+    auto add = [&](const std::vector<gnnc_binding> &bindings, std::vector<const char *> &names) {
+      for (const gnnc_binding &binding : bindings) {
+        names.push_back(binding.name);
+        data.push_back(binding.tensor.data);
+      }
+    };
+    add(inputs, given);
+    add(outputs.at(program), wanted);
+    gnnc_call_desc desc = {};
+    desc.struct_size = sizeof desc;
+    desc.num_inputs = int32_t(given.size());
+    desc.program = program.c_str();
+    desc.inputs = given.data();
+    desc.outputs = wanted.data();
+    desc.num_outputs = int32_t(wanted.size());
+    size_t bytes = 0;
+    gnnc_status status = api.make_call(graph, &desc, &call, &bytes, &error);
+    for (void *&workspace : callWorkspaces)
+      workspace = take(bytes + 1);
+    callBytes = bytes;
+    return status ? status : error.status;
+  }
+  gnnc_status runCall(int workspace = 0) {
+    return api.run_call(context, call, data.data(), callWorkspaces[workspace], callBytes, stream, &error);
+  }
+
   const gnnc_api &api;
   HostMemory host;
+  gnnc_call *call = nullptr;
   gnnc_error error = {};
   gnnc_context *context = nullptr;
   gnnc_graph *graph = nullptr;
@@ -165,6 +196,9 @@ private:
   std::map<std::string, std::vector<gnnc_binding>> outputs;
   std::map<std::string, void *> workspaces;
   std::map<std::string, size_t> workspaceBytes;
+  std::vector<void *> data; ///< of the prepared call
+  void *callWorkspaces[8] = {};
+  size_t callBytes = 0;
 };
 
 class DeviceRuntime : public testing::Test {
@@ -359,6 +393,77 @@ TEST_F(DeviceRuntime, ARecordingIsOneLaunch) {
   EXPECT_EQ(standInLive("graphs"), 0);
   EXPECT_EQ(standInLive("executables"), 1);
   api().free_recording(device.context, recording);
+}
+
+/// A loop gives a prepared call the same addresses again and again.
+TEST_F(DeviceRuntime, CallsWithTheSameAddressesBecomeOneLaunch) {
+  DeviceRun device(api());
+  ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
+  ASSERT_EQ(device.allocate(file().info()), GNNC_OK) << device.error.message;
+  ASSERT_EQ(device.make("forward"), GNNC_OK) << device.error.message;
+  standInReset();
+  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  int64_t kernels = standInKernels();
+  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  EXPECT_EQ(standInKernels(), 2 * kernels);
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 0);
+
+  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 1);
+  EXPECT_EQ(standInRecordedKernels(), kernels);
+  EXPECT_EQ(standInLive("graphs"), 0);
+  standInReset();
+  int64_t before = device.host.calls;
+  for (int i = 0; i < 5; ++i)
+    ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  EXPECT_EQ(device.host.calls, before);
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 5);
+  EXPECT_EQ(standInKernels(), 5 * kernels);
+  EXPECT_EQ(callsBesides({"cuGraphLaunch", "cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuStreamGetCaptureInfo_v2"}),
+            0);
+
+  // Other addresses are launched kernel by kernel, and do not drive out those that come again.
+  standInReset();
+  for (int workspace = 1; workspace < 8; ++workspace)
+    ASSERT_EQ(device.runCall(workspace), GNNC_OK) << device.error.message;
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 0);
+  EXPECT_EQ(standInKernels(), 7 * kernels);
+  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 1);
+
+  // A recording of the caller's has the kernels themselves.
+  standInReset();
+  gnnc_recording *recording = nullptr;
+  ASSERT_EQ(api().begin_recording(device.context, device.stream, &device.error), GNNC_OK) << device.error.message;
+  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+  ASSERT_EQ(api().end_recording(device.context, device.stream, &recording, &device.error), GNNC_OK);
+  EXPECT_EQ(standInRecordedKernels(), kernels);
+  EXPECT_EQ(standInCalls("cuGraphLaunch"), 0);
+  api().free_recording(device.context, recording);
+  EXPECT_EQ(standInLive("executables"), 1);
+  api().free_call(device.call);
+  EXPECT_EQ(standInLive("executables"), 0);
+}
+
+TEST_F(DeviceRuntime, CallsThatCannotBeRecordedAreLaunchedKernelByKernel) {
+  for (const char *function : {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags"}) {
+    SCOPED_TRACE(function);
+    DeviceRun device(api());
+    ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
+    ASSERT_EQ(device.allocate(file().info()), GNNC_OK) << device.error.message;
+    ASSERT_EQ(device.make("forward"), GNNC_OK) << device.error.message;
+    standInReset();
+    ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+    int64_t kernels = standInKernels();
+    standInReset();
+    standInFail(function, 0, 700);
+    for (int i = 0; i < 5; ++i)
+      ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+    EXPECT_EQ(standInCalls(function), 1);
+    EXPECT_EQ(standInCalls("cuGraphLaunch"), 0);
+    EXPECT_EQ(standInKernels(), 5 * kernels);
+    api().free_call(device.call);
+  }
 }
 
 TEST_F(DeviceRuntime, UpdatedGraphsAreReplayedWithoutLaunchingAnew) {

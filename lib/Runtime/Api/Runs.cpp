@@ -61,10 +61,11 @@ gnnc_status workspaceSize(const gnnc_graph *graph, const char *name, size_t *byt
   return GNNC_OK;
 }
 
-/// Runs what `bind` gives addresses to. `needed`: bytes of its workspace, of which the caller has `workspaceBytes`.
-template <typename Bind>
+/// Runs what `bind` gives addresses to, on a device by `launch`. `needed`: bytes of its workspace, of which the caller
+/// has `workspaceBytes`.
+template <typename Bind, typename Launch>
 static gnnc_status runWith(gnnc_context &context, Call &call, int64_t needed, size_t workspaceBytes, void *stream,
-                           const Bind &bind) {
+                           const Bind &bind, const Launch &launch) {
   Memory own(context.allocator);
   gnnc_error *error = call.error;
   size_t wanted = static_cast<size_t>(needed);
@@ -93,7 +94,7 @@ static gnnc_status runWith(gnnc_context &context, Call &call, int64_t needed, si
     if (call.graph.capacities && stream)
       call.recorder = context.device->recorderOf(stream);
     gnnc_status status = bind();
-    return status ? status : context.device->run(call, stream);
+    return status ? status : launch(*context.device);
   }
   // The table of addresses is at the start of the workspace.
   call.pointers = reinterpret_cast<void **>(call.workspace);
@@ -115,8 +116,9 @@ gnnc_status run(gnnc_context *context, const gnnc_graph *graph, const char *name
   if (gnnc_status status = findProgram(*graph, name, program, error))
     return status;
   Call call{*graph, *program, inputs, numInputs, outputs, numOutputs, static_cast<char *>(workspace), nullptr, error};
-  return runWith(*context, call, graph->functions[program->function].workspaceBytes, workspaceBytes, stream,
-                 [&] { return bindBuffers(call); });
+  return runWith(
+      *context, call, graph->functions[program->function].workspaceBytes, workspaceBytes, stream,
+      [&] { return bindBuffers(call); }, [&](const cuda::Device &device) { return device.run(call, stream); });
 }
 
 gnnc_status makeCallOf(const gnnc_graph *graph, const gnnc_call_desc *desc, gnnc_call **call, size_t *workspaceBytes,
@@ -152,13 +154,20 @@ gnnc_status runCall(gnnc_context *context, const gnnc_call *made, void *const *d
     return status;
   Call call{made->graph, made->program, nullptr, 0,           nullptr, 0, static_cast<char *>(workspace),
             nullptr,     error,         nullptr, made->needed};
-  return runWith(*context, call, made->workspaceBytes, workspaceBytes, stream,
-                 [&] { return placeBuffers(*made, call, data); });
+  return runWith(
+      *context, call, made->workspaceBytes, workspaceBytes, stream, [&] { return placeBuffers(*made, call, data); },
+      [&](const cuda::Device &device) {
+        return made->repeats ? device.runAgain(call, *made, data, stream) : device.run(call, stream);
+      });
 }
 
 void freeCall(gnnc_call *call) {
-  if (call)
-    destroy(call, gnnc_allocator(call->memory.getAllocator()));
+  if (!call)
+    return;
+  gnnc_allocator allocator(call->memory.getAllocator());
+  if (call->repeats)
+    destroy(call->repeats, allocator);
+  destroy(call, allocator);
 }
 
 } // namespace gnnc::runtime::api

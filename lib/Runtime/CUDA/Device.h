@@ -19,6 +19,7 @@
 #include "gnnc/ModelFormat/DeviceData.h"
 #include <pthread.h>
 
+struct gnnc_call;
 struct gnnc_graph;
 struct gnnc_recording;
 
@@ -114,6 +115,8 @@ public:
 
   /// Launches all steps of a call whose buffers are bound.
   GNNC_OF_PART gnnc_status run(const Call &call, Handle stream) const;
+  /// The same of a prepared call, with the caller's addresses: as one launch where these come again and again.
+  GNNC_OF_PART gnnc_status runAgain(const Call &call, const gnnc_call &made, void *const *data, Handle stream) const;
 
   int64_t processors() const { return numProcessors; }
   /// The object's own values of parameters and states, on the device.
@@ -146,6 +149,7 @@ private:
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;
   gnnc_status runBranched(const Call &call, Handle stream) const;
+  Handle recordCall(const Call &call) const;
   gnnc_status launch(const Call &call, int64_t step, int64_t number, Handle stream) const;
 
   int64_t owners = 1;
