@@ -212,8 +212,8 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _refined(
     message: str, dimensions: list[dict[int, Any] | None], moving: Sequence[Any] | None
 ) -> list[dict[int, Any] | None] | None:
-    """Sizes as torch suggests: `size_1 = size_0`, `size_2 = 16` for a size that is fixed, or bounds, as of row pointers, of
-    which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
+    """Sizes as torch suggests: `size_1 = size_0`, `size_1 = size_0 + 1`, `size_2 = 16` for a size that is fixed, or bounds,
+    as of row pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
     None: no suggestion."""
     _, found, suggestions = message.partition("Suggested fixes:")
     changes: dict[str, str] = {}
@@ -257,8 +257,14 @@ def _refined(
                 new[dimension] = known[dim.__name__]
                 continue
             changed = True
+            related = re.fullmatch(r"(?:(\d+) ?\* ?)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?", value)
             if value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
+            elif related:  # the row pointers of size_0 rows: size_0 + 1
+                factor, name, sign, number = related.groups()
+                new[dimension] = int(factor or 1) * known.setdefault(name, Dim(name, min=2))
+                if number:
+                    new[dimension] += int(sign + number)
             elif value.isdigit():
                 new |= {d: Dim(f"size_{i}", min=2) for d in later(i, dimension)}
             # Otherwise it is a number: no name, so the example's size is compiled in.

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 #: What a module can do so that a size is compiled in, and what it should do.
 _FIXES_SIZES = (
-    "sizes are fixed by Python code such as `len(x)`, `math.sqrt(x.size(0))` or `float(x.size(0))` (`x.shape[0]` and "
-    "`x.size(0) ** 0.5` leave them free), and where one argument has a row more than another, as row pointers have"
+    "sizes are fixed by Python code such as `len(x)`, `math.sqrt(x.size(0))` or `float(x.size(0))`; `x.shape[0]` and "
+    "`x.size(0) ** 0.5` leave them free"
 )
 
 
