@@ -104,6 +104,25 @@ static FailureOr<DeviceStep> printKernel(Operation *op, const PrintOptions &opti
   return FailureOr<DeviceStep>(printOuterSum(cast<mpk::OuterSumOp>(op), kNoName, options, out));
 }
 
+/// A kernel's text: what all of its functions need, those for any architecture, and those for sm_90a alone (empty:
+/// there are none). What is compiled for sm_90a has no PTX for later GPUs, so the others are not compiled with it.
+struct SplitText {
+  std::string shape, any, warpgroups;
+  explicit SplitText(StringRef text) {
+    constexpr StringLiteral begin = "#ifdef __CUDA_ARCH_FEAT_SM90_ALL\n", end = "#endif\n";
+    auto [before, rest] = text.split(begin);
+    if (rest.empty()) {
+      any = text.str();
+      return;
+    }
+    auto [inside, after] = rest.split(end);
+    size_t first = before.find("extern \"C\"");
+    shape = before.take_front(first).str();
+    any = before.drop_front(shape.size()).str() + after.str();
+    warpgroups = (begin + inside + end).str();
+  }
+};
+
 /// One kernel of a program. The parts of launches are the texts' numbers until all are there.
 static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &options, StringRef stepName,
                                        KernelTexts &texts) {
@@ -111,11 +130,20 @@ static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &option
   FailureOr<DeviceStep> step = printKernel(op, options, out);
   if (failed(step))
     return failure();
-  KernelTexts::Place place = texts.add(out.text(), stepName);
+  SplitText text(out.text());
+  KernelTexts::Place place, warpgroups;
+  if (text.warpgroups.empty()) {
+    place = texts.add(text.any, stepName);
+  } else {
+    KernelTexts::Place shape = texts.add(text.shape, stepName);
+    place = texts.add(text.any, shape.name, {shape.number});
+    warpgroups = texts.add(text.warpgroups, shape.name, {shape.number}, /*isForOne=*/true);
+  }
   step->name = stepName.str();
   for (Launch &launch : step->launches) {
+    bool isOfWarpgroups = StringRef(text.warpgroups).contains(" " + launch.kernel + "(");
     launch.kernel = place.name + launch.kernel.substr(kNoName.size());
-    launch.part = place.number;
+    launch.part = isOfWarpgroups ? warpgroups.number : place.number;
   }
   step->written.assign(op->result_begin(), op->result_end());
   return step;

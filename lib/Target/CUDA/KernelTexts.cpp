@@ -18,12 +18,17 @@ static constexpr size_t kPartSize = 6000;
 /// Parts of a model: the driver loads each by itself.
 static constexpr size_t kMostParts = 12;
 
-KernelTexts::Place KernelTexts::add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses) {
-  auto [known, fresh] = places.try_emplace(text, Place{unsigned(pieces.size()), name.str()});
+KernelTexts::Place KernelTexts::add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses,
+                                    bool isForOne) {
+  // Equal texts that need others are not the same.
+  std::string key;
+  for (unsigned used : uses)
+    key += std::to_string(used) + " ";
+  auto [known, fresh] = places.try_emplace(key + text.str(), Place{unsigned(pieces.size()), name.str()});
   if (fresh) {
     llvm::SmallVector<llvm::StringRef> split;
     text.split(split, kNoName);
-    Piece piece{llvm::join(split, name), llvm::SmallVector<unsigned>(uses), false};
+    Piece piece{llvm::join(split, name), llvm::SmallVector<unsigned>(uses), false, isForOne};
     for (unsigned used : uses)
       pieces[used].isUsed = true;
     pieces.push_back(std::move(piece));
@@ -65,15 +70,17 @@ KernelTexts::Parts KernelTexts::cut() const {
     part.clear();
     has.reset();
   };
-  for (auto [number, piece] : llvm::enumerate(pieces)) {
-    if (piece.isUsed)
-      continue;
-    for (unsigned used : piece.uses)
-      add(used);
-    add(number);
-    if (part.size() >= size)
-      finish();
+  for (bool isForOne : {false, true}) {
+    for (auto [number, piece] : llvm::enumerate(pieces)) {
+      if (piece.isUsed || piece.isForOne != isForOne)
+        continue;
+      for (unsigned used : piece.uses)
+        add(used);
+      add(number);
+      if (part.size() >= size)
+        finish();
+    }
+    finish();
   }
-  finish();
   return parts;
 }

@@ -27,12 +27,13 @@ public:
   explicit KernelTexts(llvm::StringRef head) : head(head) {}
 
   /// Adds a text under `name`, unless it is there. Returns the number and the name that it has. `uses`: numbers of
-  /// texts that it needs in its translation unit. Those hold no kernel themselves and may be in several.
+  /// texts that it needs in its translation unit. Those hold no kernel themselves and may be in several. `isForOne`:
+  /// its kernels are there on one architecture alone, for which their units are compiled alone.
   struct Place {
     unsigned number;
     std::string name;
   };
-  Place add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses = {});
+  Place add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses = {}, bool isForOne = false);
 
   /// All texts in the order they were added.
   std::string whole() const;
@@ -48,7 +49,7 @@ private:
   struct Piece {
     std::string text;
     llvm::SmallVector<unsigned> uses;
-    bool isUsed = false;
+    bool isUsed = false, isForOne = false;
   };
   llvm::StringMap<Place> places;
   std::vector<Piece> pieces;
