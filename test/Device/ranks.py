@@ -116,7 +116,7 @@ def times(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> in
                     seconds = {"train_step": took["seconds"]}
                     say(arguments, what="calibration", **about, share=share, seconds=seconds, extents=each.extents)
                 say(arguments, what="ranks", **about, engine=name, **results[name])
-            del training, smaller
+            del training, smaller, each
     wrong = 0
     if arguments.alone and rank == 0:
         with emptied(made.device):

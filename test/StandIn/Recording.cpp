@@ -147,6 +147,8 @@ EXPORTED int cuGraphExecKernelNodeSetParams(void *, void *node, const void *give
   return call.code;
 }
 
+EXPORTED int cuThreadExchangeStreamCaptureMode(int *) { return Call("cuThreadExchangeStreamCaptureMode").code; }
+
 EXPORTED int cuGraphNodeSetEnabled(void *executable, void *node, unsigned enabled) {
   Call call("cuGraphNodeSetEnabled");
   auto &disabled = static_cast<Executable *>(executable)->disabled;

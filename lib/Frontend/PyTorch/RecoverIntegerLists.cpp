@@ -219,7 +219,7 @@ void Recover::intReduce(const NormalNode &node) {
   }
   std::optional<Index> whole;
   for (const IndexDim &dim : x.dims)
-    if (dim.kind == Kind::Repeat && function == "sum")
+    if (dim.kind == Kind::Repeat && (function == "sum" || isTruth))
       throw Refusal{"it reduces integers in a way that has no meaning in gnnc"};
   // Unlike extrema, these are there of an empty list.
   std::string ofList = isTruth ? node.op : function;

@@ -116,8 +116,10 @@ void Recover::intRepeat(const NormalNode &node) {
     throw Refusal{"argument 'repeats': expected integers"};
   while (x.dims.size() < wanted.size())
     x.dims.insert(x.dims.begin(), IndexDim());
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    auto *times = std::get_if<int64_t>(&list->numbers.at(i));
+  // `tile` may say nothing of the first axes.
+  size_t unsaid = wanted.size() - std::min(wanted.size(), list->numbers.size());
+  for (size_t i = unsaid; i < wanted.size(); ++i) {
+    auto *times = std::get_if<int64_t>(&list->numbers.at(i - unsaid));
     if (times && *times == 1)
       continue;
     if (x.dims[i].kind == Kind::Unit) {
@@ -153,15 +155,15 @@ void Recover::intCat(const NormalNode &node) {
   for (IndexTensor &part : parts)
     if (op == "stack" || part.dims.size() < wanted.size()) // lists, which vstack takes for rows
       part.dims.insert(part.dims.begin() + ptrdiff_t(op == "stack" ? dim : 0), IndexDim());
+  for (const IndexTensor &part : parts)
+    if (part.dims.size() != wanted.size())
+      throw Refusal{"it joins integers with different numbers of axes"};
   // Where one part has components along another axis, all have.
   for (IndexTensor &part : parts)
     for (size_t i = 0; i < part.dims.size(); ++i)
       for (const IndexTensor &other : parts)
         if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Small)
           part = withComponents(part, i);
-  for (const IndexTensor &part : parts)
-    if (part.dims.size() != wanted.size())
-      throw Refusal{"it joins integers with different numbers of axes"};
   IndexTensor result;
   auto asList = [&](IndexTensor &part) { // repetitions and single numbers as lists
     IndexDim &own = part.dims.at(dim);

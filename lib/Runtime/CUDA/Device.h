@@ -118,6 +118,8 @@ public:
   /// The same of a prepared call, with the caller's addresses: as one launch where these come again and again.
   GNNC_OF_PART gnnc_status runAgain(const Call &call, const gnnc_call &made, void *const *data, Handle stream) const;
 
+  /// Adds to the number of calls that are recorded here (Repeats.h), and returns it.
+  int64_t countRecorded(int64_t more) const { return __atomic_add_fetch(&numRecorded, more, __ATOMIC_RELAXED); }
   int64_t processors() const { return numProcessors; }
   /// The object's own values of parameters and states, on the device.
   Address values() const { return modelValues; }
@@ -176,6 +178,7 @@ private:
   int architecture = 0; ///< 90 for compute capability 9.0
   int64_t codeFor = 0;  ///< the architecture of the machine code that is loaded; 0: PTX, or none
   int64_t numProcessors = 0;
+  mutable int64_t numRecorded = 0;
   char name[96] = "";
 
   friend class Current;

@@ -92,6 +92,7 @@ void loadOnce() {
   *reinterpret_cast<void **>(&loaded.updateExecutable) = dlsym(library, "cuGraphExecUpdate_v2");
   *reinterpret_cast<void **>(&loaded.setKernelNode) = dlsym(library, "cuGraphExecKernelNodeSetParams");
   *reinterpret_cast<void **>(&loaded.enableNode) = dlsym(library, "cuGraphNodeSetEnabled");
+  *reinterpret_cast<void **>(&loaded.exchangeCaptureMode) = dlsym(library, "cuThreadExchangeStreamCaptureMode");
   *reinterpret_cast<void **>(&loaded.captureInfo) = dlsym(library, "cuStreamGetCaptureInfo_v2");
   *reinterpret_cast<void **>(&loaded.setDependencies) = dlsym(library, "cuStreamUpdateCaptureDependencies");
   for (const Entry &entry : entries) {

@@ -89,6 +89,7 @@ struct Driver {
   int (*updateExecutable)(Handle executable, Handle graph, void *resultInfo);
   int (*setKernelNode)(Handle executable, Handle node, const void *parameters);
   int (*enableNode)(Handle executable, Handle node, unsigned enabled);
+  int (*exchangeCaptureMode)(int *mode); ///< of the calling thread
 };
 
 // gnnc_load_cuda_driver (ModelTable.h) loads and initialises it, once for the process, and gives a `const Driver *`;

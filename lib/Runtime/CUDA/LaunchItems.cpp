@@ -26,8 +26,8 @@ ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least
         ++k;
       return list.largest[k];
     };
-    int64_t first = below < 0 ? 0 : atLeast(below);
-    return {first, atLeast(least) - first};
+    int64_t first = below < 0 ? 0 : atLeast(below), end = atLeast(least);
+    return {first, end > first ? end - first : 0};
   }
   int64_t items = list.numItems > 0 ? list.numItems : 1;
   bool isOwn = members >= least * items && (below < 0 || members < below * items);
@@ -36,8 +36,8 @@ ItemRange chooseItems(const DeviceWorklist &list, int64_t members, int64_t least
 
 /// Warps for each processor that are few: it has room for as many at once.
 constexpr int64_t kFewWarps = 64;
-/// Where there are few, owners have more groups of lanes each, from so many times fewer members on: these would wait
-/// for the longest of them, and what a group has no member for costs no more than an idle warp.
+/// Where there are few, owners have more groups of lanes each, from so many times fewer members on: the GPU would
+/// otherwise wait for the longest owners, and a group without a member costs no more than an idle warp.
 constexpr int64_t kFiner = 4;
 
 /// Which sizes the schedules of a step take, `finer` times smaller ones than by default. Returns the warps of all.
@@ -51,8 +51,8 @@ static int64_t decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, 
     const DeviceWorklist &list = result.worklists[launch.symbol];
     bool isTuned = tuning.least && tuning.least[i] >= 0 && tuning.bySize[i] == list.bySize;
     int64_t least = isTuned ? tuning.least[i] : launch.leastMembers;
-    if (!isTuned && !launch.wholeBlocks && least > finer)
-      least /= finer;
+    if (!isTuned && !launch.wholeBlocks && least > 0) // all alike, so that they keep falling
+      least = least > finer ? least / finer : 1;
     // By owner, items are of much the same size: they keep the GPU busy with a warp each, unless they are few.
     if (launch.wholeBlocks && !isTuned && !list.bySize && list.numItems >= kFewItems * processors)
       least = INT32_MAX;

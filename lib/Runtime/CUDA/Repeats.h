@@ -7,7 +7,7 @@
 //
 // A loop runs a prepared call with the same addresses again and again: an allocator that caches gives back what it had.
 // From the third time on such a run is recorded, and launched as a whole, which takes the host as long as one kernel;
-// steps that need not wait for each other run side by side. Addresses that change are launched kernel by kernel.
+// steps that need not wait for each other run side by side. Calls with other addresses are launched kernel by kernel.
 //
 //===----------------------------------------------------------------------===//
 

@@ -131,19 +131,16 @@ static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &option
   if (failed(step))
     return failure();
   SplitText text(out.text());
-  KernelTexts::Place place, warpgroups;
-  if (text.warpgroups.empty()) {
-    place = texts.add(text.any, stepName);
-  } else {
-    KernelTexts::Place shape = texts.add(text.shape, stepName);
-    place = texts.add(text.any, shape.name, {shape.number});
-    warpgroups = texts.add(text.warpgroups, shape.name, {shape.number}, /*isForOne=*/true);
-  }
+  KernelTexts::SplitPlace places;
+  if (text.warpgroups.empty())
+    places.any = texts.add(text.any, stepName);
+  else
+    places = texts.addSplit(text.shape, text.any, text.warpgroups, stepName);
   step->name = stepName.str();
   for (Launch &launch : step->launches) {
     bool isOfWarpgroups = StringRef(text.warpgroups).contains(" " + launch.kernel + "(");
-    launch.kernel = place.name + launch.kernel.substr(kNoName.size());
-    launch.part = isOfWarpgroups ? warpgroups.number : place.number;
+    launch.kernel = places.any.name + launch.kernel.substr(kNoName.size());
+    launch.part = isOfWarpgroups ? places.one.number : places.any.number;
   }
   step->written.assign(op->result_begin(), op->result_end());
   return step;

@@ -18,20 +18,30 @@ static constexpr size_t kPartSize = 6000;
 /// Parts of a model: the driver loads each by itself.
 static constexpr size_t kMostParts = 12;
 
-KernelTexts::Place KernelTexts::add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses,
-                                    bool isForOne) {
-  // Equal texts that need others are not the same.
-  std::string key;
+unsigned KernelTexts::addPiece(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses,
+                               bool isForOne) {
+  llvm::SmallVector<llvm::StringRef> split;
+  text.split(split, kNoName);
   for (unsigned used : uses)
-    key += std::to_string(used) + " ";
-  auto [known, fresh] = places.try_emplace(key + text.str(), Place{unsigned(pieces.size()), name.str()});
+    pieces[used].isUsed = true;
+  pieces.push_back({llvm::join(split, name), llvm::SmallVector<unsigned>(uses), false, isForOne});
+  return pieces.size() - 1;
+}
+
+KernelTexts::Place KernelTexts::add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses) {
+  auto [known, fresh] = places.try_emplace(text, Place{unsigned(pieces.size()), name.str()});
+  if (fresh)
+    addPiece(text, name, uses, /*isForOne=*/false);
+  return known->second;
+}
+
+KernelTexts::SplitPlace KernelTexts::addSplit(llvm::StringRef shared, llvm::StringRef any, llvm::StringRef one,
+                                              llvm::StringRef name) {
+  auto [known, fresh] = splits.try_emplace((shared + any + one).str());
   if (fresh) {
-    llvm::SmallVector<llvm::StringRef> split;
-    text.split(split, kNoName);
-    Piece piece{llvm::join(split, name), llvm::SmallVector<unsigned>(uses), false, isForOne};
-    for (unsigned used : uses)
-      pieces[used].isUsed = true;
-    pieces.push_back(std::move(piece));
+    unsigned used = addPiece(shared, name, {}, false);
+    unsigned forAny = addPiece(any, name, {used}, false);
+    known->second = {{forAny, name.str()}, {addPiece(one, name, {used}, true), name.str()}};
   }
   return known->second;
 }

@@ -27,13 +27,19 @@ public:
   explicit KernelTexts(llvm::StringRef head) : head(head) {}
 
   /// Adds a text under `name`, unless it is there. Returns the number and the name that it has. `uses`: numbers of
-  /// texts that it needs in its translation unit. Those hold no kernel themselves and may be in several. `isForOne`:
-  /// its kernels are there on one architecture alone, for which their units are compiled alone.
+  /// texts that it needs in its translation unit. Those hold no kernel themselves and may be in several.
   struct Place {
     unsigned number;
     std::string name;
   };
-  Place add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses = {}, bool isForOne = false);
+  Place add(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses = {});
+  /// A kernel of which a part is there on one architecture alone, for which the units of these parts are compiled
+  /// alone: what both parts need, which holds no kernel itself, the part for any architecture, and that for one. They
+  /// are there if all three are.
+  struct SplitPlace {
+    Place any, one;
+  };
+  SplitPlace addSplit(llvm::StringRef shared, llvm::StringRef any, llvm::StringRef one, llvm::StringRef name);
 
   /// All texts in the order they were added.
   std::string whole() const;
@@ -51,7 +57,10 @@ private:
     llvm::SmallVector<unsigned> uses;
     bool isUsed = false, isForOne = false;
   };
+  unsigned addPiece(llvm::StringRef text, llvm::StringRef name, llvm::ArrayRef<unsigned> uses, bool isForOne);
+
   llvm::StringMap<Place> places;
+  llvm::StringMap<SplitPlace> splits;
   std::vector<Piece> pieces;
   std::string head;
 };

@@ -292,7 +292,9 @@ class Executor:
     def constant_outputs(self, mask: Sequence[bool]) -> list[int]:
         """The outputs without a gradient with respect to the operands that `mask` says."""
         names = {name for name, want in zip(self.operand_names, mask) if want}
-        return [i for i, reached in enumerate(self.reached) if names.isdisjoint(reached)]
+        # A parameter with several names has one here, and torch.export may call it by another.
+        known = set(self.operand_names)
+        return [i for i, reached in enumerate(self.reached) if names.isdisjoint(reached) and reached <= known]
 
     def _needed_again(self) -> list[str]:
         """The outputs that the second half of the gradient reads."""

@@ -213,8 +213,8 @@ def _refined(
     message: str, dimensions: list[dict[int, Any] | None], moving: Sequence[Any] | None
 ) -> list[dict[int, Any] | None] | None:
     """Sizes as torch suggests: `size_1 = size_0`, `size_1 = size_0 + 1`, `size_2 = 16` for a size that is fixed, or bounds,
-    as of row pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may differ then.
-    None: no suggestion."""
+    as of row pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may
+    differ then. None: no suggestion."""
     _, found, suggestions = message.partition("Suggested fixes:")
     changes: dict[str, str] = {}
     for line in suggestions.splitlines():

@@ -17,6 +17,9 @@ from torch.export import ExportedProgram
 
 aten = torch.ops.aten
 
+#: These may give back the very tensor that they are given.
+_SAME = {aten.to, aten.contiguous, aten.dropout, aten.feature_dropout, aten.type_as, aten.expand_as, aten.reshape}
+_SAME |= {aten.lift_fresh, aten.alias, aten.clone}
 #: Of their arguments these take no more than shapes, types and devices.
 _NEW = {
     *(aten.zeros_like, aten.ones_like, aten.empty_like, aten.full_like, aten.rand_like, aten.randn_like),
@@ -57,6 +60,10 @@ class _Reach:
         if packet is aten.detach or packet in _NEW:
             return
         if node.target is torch.ops.higher_order.wrap_with_set_grad_enabled and node.args[0] is False:
+            # `no_grad` cuts off what is computed within it, and not a tensor that is given back as it was.
+            body = node.graph.owning_module.get_submodule(node.args[1].target)
+            given = [node.args[2:][i] for i in _given_back(body.graph)]
+            self.found[node] = frozenset[str]().union(*[self.of(each) for each in given if isinstance(each, fx.Node)])
             return
         if schema is not None:
             aliased = [
@@ -79,6 +86,24 @@ class _Reach:
     def write(self, node: fx.Node, what: frozenset[str]) -> None:
         base = self.base(node)
         self.written[base] = self.written.get(base, frozenset()) | what
+
+
+def _given_back(graph: fx.Graph) -> set[int]:
+    """The numbers of the arguments that a body may give back, whole or in part."""
+    sources: dict[fx.Node, set[int]] = {}
+    count = 0
+    for node in graph.nodes:
+        every = set[int]().union(*[sources.get(each, set()) for each in node.all_input_nodes])
+        if node.op == "placeholder":
+            sources[node], count = {count}, count + 1
+        elif node.op == "output":
+            return every
+        elif node.op == "call_function":
+            schema = getattr(node.target, "_schema", None)
+            packet = getattr(node.target, "overloadpacket", None)
+            views = schema is None or packet in _SAME or any(each.alias_info is not None for each in schema.returns)
+            sources[node] = every if views else set()
+    return set()
 
 
 def _has_floats(node: fx.Node) -> bool:

@@ -107,6 +107,33 @@ class AutogradTest(TorchTest):
             expected = torch.autograd.grad(module(self.x, self.edges)[name].sum(), self.x)
             self.assertClose(torch.autograd.grad(fast(self.x, self.edges)[name].sum(), self.x), expected)
 
+    def test_outputs_that_keep_their_gradient(self) -> None:
+        class Tied(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first, self.second = nn.Linear(3, 3, bias=False), nn.Linear(3, 3, bias=False)
+                self.second.weight = self.first.weight
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+                return self.second(sums), sums * 2
+
+        class Same(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+                with torch.no_grad():
+                    same, mean = sums.float(), sums.mean(0)  # the tensor itself, and another one
+                return same * 1.0, sums, mean * 2
+
+        edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+        for module, wanted in ((Tied(), False), (Same(), True)):
+            x = torch.randn(5, 3, requires_grad=wanted)
+            expected = [output.requires_grad for output in module(x, edges)]
+            found = [output.requires_grad for output in gnnc.compile(module, (x, edges))(x, edges)]
+            with self.subTest(type(module).__name__):
+                # What has none in PyTorch may claim one here, and not the other way round.
+                self.assertTrue(all(own or not theirs for own, theirs in zip(found, expected)), (found, expected))
+
     def test_outputs_without_a_gradient(self) -> None:
         """As many require one as in eager mode, whatever operands do."""
 
