@@ -32,8 +32,10 @@ static gnnc_status prepareOnDevice(gnnc_graph &graph, const gnnc_graph_desc &des
   return Preparation(graph, with.device, stream, &builder, before, error).run(desc, with, status);
 }
 
-static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator, const gnnc_graph_desc &desc,
-                             gnnc_graph *&graph, const gnnc_graph *before, gnnc_error *error, const PrepareFor &with) {
+// Once for a graph: made for size.
+[[gnu::cold]] static gnnc_status prepareAs(const Model &model, const gnnc_allocator &allocator,
+                                           const gnnc_graph_desc &desc, gnnc_graph *&graph, const gnnc_graph *before,
+                                           gnnc_error *error, const PrepareFor &with) {
   cuda::Device *device = with.device;
   gnnc_graph *result = create<gnnc_graph>(allocator, model, allocator);
   if (!result)

@@ -69,7 +69,8 @@ static int64_t largestSum(const Lifetime *items, const int64_t *order, int64_t c
   return most;
 }
 
-void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total) {
+// Once for a graph: made for size.
+[[gnu::cold]] void planMemory(Lifetime *items, int64_t count, int64_t *scratch, int64_t &total) {
   int64_t *order = scratch, *byOffset = scratch + count, *bestOrder = scratch + 2 * count;
   int64_t wanted = 0;
   total = 0;

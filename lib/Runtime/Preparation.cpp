@@ -78,7 +78,8 @@ gnnc_status Preparation::findCapacities(const gnnc_graph_desc &desc) {
   return checkCapacities(model, graph.extents, own, error);
 }
 
-gnnc_status Preparation::makeIndices() {
+// Once for a graph: made for size.
+[[gnu::cold]] gnnc_status Preparation::makeIndices() {
   if (gnnc_status status = indices.start())
     return status;
   int64_t count = header.numIndices;

@@ -74,7 +74,8 @@ gnnc_status Preparation::fillDefaults() {
   return GNNC_OK;
 }
 
-gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
+// Once for a graph: made for size.
+[[gnu::cold]] gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
   int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0;
   auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
   auto stepAt = [&](int64_t i) -> const StepRec & { return model.step(function.firstStep + i); };

@@ -75,12 +75,13 @@ private:
   }
   int64_t &place(int64_t buffer) { return places[buffer - function.firstBuffer]; }
   bool &isWanted(int64_t buffer) { return wanted[buffer - function.firstBuffer]; }
-  gnnc_status take(const char *const *names, int32_t count, bool areOutputs, int64_t firstNumber);
-  gnnc_status wantLater();
-  bool wants(int64_t step);
-  gnnc_status findNeeded();
-  gnnc_status findPlaces();
-  bool isMadeHere(int64_t buffer);
+  // Once for a call that is run many times: made for size.
+  [[gnu::cold]] gnnc_status take(const char *const *names, int32_t count, bool areOutputs, int64_t firstNumber);
+  [[gnu::cold]] gnnc_status wantLater();
+  [[gnu::cold]] bool wants(int64_t step);
+  [[gnu::cold]] gnnc_status findNeeded();
+  [[gnu::cold]] gnnc_status findPlaces();
+  [[gnu::cold]] bool isMadeHere(int64_t buffer);
   int64_t behind(int64_t buffer) const;
 
   gnnc_call &call;

@@ -10,12 +10,12 @@
 //===----------------------------------------------------------------------===//
 
 #define GNNC_RUNTIME_PARTS
-#include "CUDA/Branches.cpp"
 #include "CUDA/DeviceRun.cpp"
-#include "CUDA/Repeats.cpp"
 
-// What waits for a driver runs once for a graph: made for size, and kept apart from what runs often.
+// What waits for a driver or records runs once for a graph or a call: made for size, and kept apart from what runs
+// often.
 #pragma clang attribute push(__attribute__((cold)), apply_to = function)
+#include "CUDA/Branches.cpp"
 #include "CUDA/Device.cpp"
 #include "CUDA/DeviceGraph.cpp"
 #include "CUDA/DeviceTopology.cpp"
@@ -26,5 +26,6 @@
 #include "CUDA/PrepareSort.cpp"
 #include "CUDA/PrepareWorklist.cpp"
 #include "CUDA/Recording.cpp"
+#include "CUDA/Repeats.cpp"
 #include "CUDA/Worklist.cpp"
 #pragma clang attribute pop

@@ -238,6 +238,16 @@ protected:
     return count;
   }
 
+  /// The first run of a prepared call of `forward`, and its kernels.
+  static void runFirst(DeviceRun &device, int64_t &kernels) {
+    ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
+    ASSERT_EQ(device.allocate(file().info()), GNNC_OK) << device.error.message;
+    ASSERT_EQ(device.make("forward"), GNNC_OK) << device.error.message;
+    standInReset();
+    ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
+    kernels = standInKernels();
+  }
+
   static int64_t launchesOf(const std::string &function) {
     for (const PhaseInfo &phase : phasesOf(file().info()))
       if (phase.program == function && phase.half.empty())
@@ -398,12 +408,8 @@ TEST_F(DeviceRuntime, ARecordingIsOneLaunch) {
 /// A loop gives a prepared call the same addresses again and again.
 TEST_F(DeviceRuntime, CallsWithTheSameAddressesBecomeOneLaunch) {
   DeviceRun device(api());
-  ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
-  ASSERT_EQ(device.allocate(file().info()), GNNC_OK) << device.error.message;
-  ASSERT_EQ(device.make("forward"), GNNC_OK) << device.error.message;
-  standInReset();
-  ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
-  int64_t kernels = standInKernels();
+  int64_t kernels = 0;
+  ASSERT_NO_FATAL_FAILURE(runFirst(device, kernels));
   ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
   EXPECT_EQ(standInKernels(), 2 * kernels);
   EXPECT_EQ(standInCalls("cuGraphLaunch"), 0);
@@ -450,12 +456,8 @@ TEST_F(DeviceRuntime, CallsThatCannotBeRecordedAreLaunchedKernelByKernel) {
        {"cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphInstantiateWithFlags", "cuGraphLaunch"}) {
     SCOPED_TRACE(function);
     DeviceRun device(api());
-    ASSERT_EQ(device.open(makeGraph(40, 160, 3)), GNNC_OK) << device.error.message;
-    ASSERT_EQ(device.allocate(file().info()), GNNC_OK) << device.error.message;
-    ASSERT_EQ(device.make("forward"), GNNC_OK) << device.error.message;
-    standInReset();
-    ASSERT_EQ(device.runCall(), GNNC_OK) << device.error.message;
-    int64_t kernels = standInKernels();
+    int64_t kernels = 0;
+    ASSERT_NO_FATAL_FAILURE(runFirst(device, kernels));
     standInReset();
     standInFail(function, 0, 700);
     for (int i = 0; i < 5; ++i)

@@ -42,7 +42,9 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc
   return context.device->open(context.model, ordinal, allocator, error);
 }
 
-gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context, gnnc_error *error) {
+// Once for a context: made for size.
+[[gnu::cold]] gnnc_status openModel(const Model &model, const gnnc_options *options, gnnc_context **context,
+                                    gnnc_error *error) {
   if (!context)
     return fail(error, GNNC_INVALID_ARGUMENT, "open: context is null");
   *context = nullptr;

@@ -156,8 +156,8 @@ bool Device::isIdle(const Call &call, int64_t number) const {
   return true;
 }
 
-/// Each step is recorded behind those that it must wait for.
-gnnc_status Device::runBranched(const Call &call, Handle stream) const {
+/// Each step is recorded behind those that it must wait for. Only recordings come here, so it is made for size.
+[[gnu::cold]] gnnc_status Device::runBranched(const Call &call, Handle stream) const {
   constexpr unsigned kSet = 1; // CU_STREAM_SET_CAPTURE_DEPENDENCIES
   int64_t count = call.program.numSteps, first = call.record().firstStep + call.program.firstStep;
   int captured;
