@@ -65,7 +65,7 @@ def add_formulas(action: argparse.ArgumentParser) -> None:
     action.add_argument("--layers", nargs="*", default=[], help="of these layers alone")
     action.add_argument("--limit", type=int, default=60, help="seconds of processor time for each")
     action.add_argument("--jobs", type=int, default=1)
-    action.add_argument("--options", nargs="*", default=[], help="of gnnc compile, such as --cpu=v3")
+    action.add_argument("--options", nargs="*", action="extend", default=[], help="of gnnc compile, such as --cpu=v3")
 
 
 def chosen(arguments: argparse.Namespace) -> list[Formula]:

@@ -40,7 +40,7 @@ from gnnc.ranks import TorchRanks
 #: Steps of training whose losses are compared.
 STEPS = 5
 #: Calibrations have one in so many of a rank's nodes and edges.
-SHARES = (4, 2)
+SHARES = (2, 1)
 
 
 def say(arguments: argparse.Namespace, **result: Any) -> None:

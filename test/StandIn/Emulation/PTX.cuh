@@ -20,6 +20,8 @@ template <int Elements, typename T> T *rowAt(T *rows, int row) { return rows + s
 
 inline int elementAt(const int *numbers, int position) { return numbers ? numbers[position] : position; }
 
+template <typename T, typename Together> void storeTogether(T *to, Together all) { ::memcpy(to, &all, sizeof all); }
+
 /// Shared memory has addresses of 32 bits.
 inline unsigned sharedAddress(const void *at) {
   return unsigned(static_cast<const char *>(at) - reinterpret_cast<const char *>(memory));

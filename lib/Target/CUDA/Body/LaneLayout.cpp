@@ -45,6 +45,8 @@ constexpr int64_t kMostWalkRegisters = 192;
 constexpr double kSpillCost = 4;
 /// What memory moves at least.
 constexpr int64_t kSectorBits = 256;
+/// What the lanes of an axis that they sum up read side by side at least.
+constexpr int64_t kLeastTogetherBits = 512;
 /// Registers for rows of members in flight.
 constexpr int64_t kFlightRegisters = 32;
 constexpr int64_t kMostFlight = 4;
@@ -71,7 +73,10 @@ public:
 private:
   Value widest();
   int64_t heldBits(Value value);
-  void cut(ArrayRef<int> order, int64_t accessBits);
+  /// Cuts the atoms for accesses of so many bits. `ownLanes`: of the innermost one of the widest row; 0: as many as it
+  /// has accesses.
+  void cut(ArrayRef<int> order, int64_t accessBits, int64_t ownLanes = 0);
+  void sumOverFewerLanes(ArrayRef<int> order, int64_t accessBits);
   int64_t lanesOfRow(const Atom &atom, int64_t numberBits);
   /// `lanes`: how many; 0: as many as it has accesses, of those that are left.
   void giveLanes(int atom, int64_t lanes = 0);
@@ -82,6 +87,7 @@ private:
   void cutTiles();
   double readAgain(int atom);
   int64_t memberRegisters();
+  int64_t memberBits();
   int64_t walkRegisters();
   bool isMember(Value value) const { return plan.levels.lookup(value) == mpk::Level::Member; }
 
@@ -288,6 +294,15 @@ int64_t Chooser::memberRegisters() {
   return std::max<int64_t>(total, 1);
 }
 
+/// The same in bits of memory: numbers of 16 bits are two a register on their way.
+int64_t Chooser::memberBits() {
+  int64_t total = 0;
+  for (Value operand : operandsOf(sweep))
+    if (isMember(operand))
+      total += heldBy(axes.of(operand), axes) * std::min<int64_t>(heldBits(operand), 32);
+  return std::max<int64_t>(total, 32);
+}
+
 /// Numbers that a lane holds throughout a walk: members in flight, what members meet, and what they are added up to.
 int64_t Chooser::walkRegisters() {
   llvm::SmallDenseSet<Value> met;
@@ -307,8 +322,7 @@ int64_t Chooser::walkRegisters() {
   return total;
 }
 
-/// Cuts the atoms for accesses of so many bits.
-void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
+void Chooser::cut(ArrayRef<int> order, int64_t accessBits, int64_t ownLanes) {
   layout = LaneLayout();
   hasSharedLanes = false;
   for (unsigned i = 0; i < axes.size(); ++i) {
@@ -323,11 +337,10 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
       inner.vector *= 2;
     layout.vectorAtom = inner.vector > 1 ? order.front() : -1;
   }
-  int64_t own = 0;
-  if (leavesLanes && !order.empty())
-    own = lanesOfRow(axes[order.front()], heldBits(widest()));
+  if (ownLanes == 0 && leavesLanes && !order.empty())
+    ownLanes = lanesOfRow(axes[order.front()], heldBits(widest()));
   for (int atom : order)
-    giveLanes(atom, atom == order.front() ? own : 0);
+    giveLanes(atom, atom == order.front() ? ownLanes : 0);
   for (unsigned i = 0; i < axes.size(); ++i) {
     if (llvm::is_contained(order, int(i)))
       continue;
@@ -344,6 +357,24 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits) {
     layout.flight = std::clamp<int64_t>(kFlightRegisters / memberRegisters(), 1, kMostFlight);
 }
 
+/// Gives lanes of the innermost atom to those around it, where lanes add it up: heads that 16 lanes have two of, of 64
+/// numbers, are eight lanes' own, and a sum over the lanes takes three exchanges instead of twice four. So does what is
+/// computed of a head's number. A lane holds as much as before.
+void Chooser::sumOverFewerLanes(ArrayRef<int> order, int64_t accessBits) {
+  if (order.empty() || plan.walks == 0 || axes[order.front()].isParallel)
+    return;
+  int64_t bits = heldBits(widest());
+  const Atom &inner = axes[order.front()];
+  while (inner.lanes / 2 * inner.vector * bits >= kLeastTogetherBits) {
+    int64_t own = inner.lanes, tiles = layout.tiles, lanes = layout.lanes, held = widestHeld(), walk = walkRegisters();
+    cut(order, accessBits, own / 2);
+    bool holdsMore = widestHeld() > held || walkRegisters() > walk + kLongestBesideLanes;
+    bool leavesIdle = llvm::any_of(order, [&](int atom) { return axes[atom].lanes > 1 && axes[atom].isPadded(); });
+    if (layout.tiles > tiles || layout.lanes < lanes || holdsMore || leavesIdle)
+      return cut(order, accessBits, own);
+  }
+}
+
 LaneLayout Chooser::run() {
   SmallVector<int> order; // innermost first
   if (Value value = widest())
@@ -351,17 +382,21 @@ LaneLayout Chooser::run() {
       for (int atom : llvm::reverse(axis))
         if (!llvm::is_contained(order, atom))
           order.push_back(atom);
-  cut(order, 128);
+  int64_t accessBits = 128;
+  cut(order, accessBits);
   if (!fits()) { // with several accesses a lane
     leavesLanes = false;
-    cut(order, 128);
+    cut(order, accessBits);
   }
   // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits.
   if (!order.empty() && plan.walks > 0 && heldBits(widest()) < 32 &&
       (layout.flight < 2 || walkRegisters() > kWalkRegisters))
-    cut(order, 64);
-  if (plan.walks > 0)
+    cut(order, accessBits = 64);
+  sumOverFewerLanes(order, accessBits);
+  if (plan.walks > 0) {
+    layout.flight = std::clamp<int64_t>(32 * kFlightRegisters / memberBits(), 1, kMostFlight);
     layout.walkNumbers = walkRegisters();
+  }
   return layout;
 }
 

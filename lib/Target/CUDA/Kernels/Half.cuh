@@ -130,7 +130,7 @@ template <int V, typename T> GNNC_DEVICE void writeHalf(T *to, const float *from
     words.x = narrowPair(from, T()), words.y = narrowPair(from + 2, T());
     if constexpr (V == 8)
       words.z = narrowPair(from + 4, T()), words.w = narrowPair(from + 6, T());
-    *reinterpret_cast<typename PackedWords<V / 2>::Type *>(to) = words;
+    storeTogether(to, words);
   }
 }
 /// As `store`, to memory of any type.

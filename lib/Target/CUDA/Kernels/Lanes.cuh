@@ -92,16 +92,27 @@ template <int V, typename T, typename From> GNNC_DEVICE void load(T *to, From *f
       to[2] = all.z, to[3] = all.w;
   }
 }
-template <int V, typename T> GNNC_DEVICE void store(T *to, const T *from) {
-  if constexpr (V == 1) {
+/// V numbers as one value.
+template <int V, typename T> GNNC_DEVICE typename Packed<T, V>::Type pack(const T *from) {
+  typename Packed<T, V>::Type all;
+  all.x = from[0], all.y = from[1];
+  if constexpr (V == 4)
+    all.z = from[2], all.w = from[3];
+  return all;
+}
+/// To any memory.
+template <int V, typename T> GNNC_DEVICE void storeAnywhere(T *to, const T *from) {
+  if constexpr (V == 1)
     to[0] = from[0];
-  } else {
-    typename Packed<T, V>::Type all;
-    all.x = from[0], all.y = from[1];
-    if constexpr (V == 4)
-      all.z = from[2], all.w = from[3];
-    *reinterpret_cast<typename Packed<T, V>::Type *>(to) = all;
-  }
+  else
+    *reinterpret_cast<typename Packed<T, V>::Type *>(to) = pack<V>(from);
+}
+/// To global memory. What stores pairs has many, and reads much before: tensor cores' results.
+template <int V, typename T> GNNC_DEVICE void store(T *to, const T *from) {
+  if constexpr (V == 4)
+    storeTogether(to, pack<V>(from));
+  else
+    storeAnywhere<V>(to, from);
 }
 template <int V, typename T> GNNC_DEVICE void fill(T *to, T number) { GNNC_FOR(v, V) to[v] = number; }
 

@@ -39,6 +39,23 @@ GNNC_DEVICE int elementAt(const int *numbers, int position) {
   return element;
 }
 
+/// 8 or 16 bytes to global memory in one instruction: left to itself the compiler often stores one number of an array
+/// after the other. Reads are not moved before it.
+GNNC_DEVICE void storeTogether(void *to, float4 all) {
+  asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(all.x), "f"(all.y),
+               "f"(all.z), "f"(all.w)
+               : "memory");
+}
+GNNC_DEVICE void storeTogether(void *to, uint2 all) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "r"(all.x), "r"(all.y)
+               : "memory");
+}
+GNNC_DEVICE void storeTogether(void *to, uint4 all) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(all.x), "r"(all.y),
+               "r"(all.z), "r"(all.w)
+               : "memory");
+}
+
 /// A copy from global to shared memory that runs beside computation. Width: 4, 8 or 16 bytes, of which both addresses
 /// are multiples. The first `bytes` of them are copied, the others are zeros; of 0 bytes the address is not looked at.
 template <int Width> GNNC_DEVICE void copyAsync(unsigned to, const void *from, int bytes) {

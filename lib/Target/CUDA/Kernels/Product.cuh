@@ -13,11 +13,12 @@
 //
 // A Shape (printed by the compiler) has Real, Args (ProductArgs and what the epilogue wants), kBatch, kRows (matrix
 // rows of an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a
-// product, finish<V>(args, row, element, at, feature, y) takes V numbers of a row of the result that lie side by side,
-// the first at `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes of
-// them. `row` is what it knows of all of the row, where it folds rows (kFoldsRows; these have one tile):
-// rowOf<Lanes>(args, element, y, feature) makes it of a thread's numbers of it, number c being feature(c) of the row,
-// in so many neighbouring lanes. All lanes of a warp take part.
+// product, finish<V>(args, row, element, at, feature, y, live) takes V numbers of a row of the result that lie side by
+// side, the first at `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes
+// of them if they are live; other rows are read all the same, so that reads need not wait for each other. `row` is what
+// it knows of all of the row, where it folds rows (kFoldsRows; these have one tile): rowOf<Lanes>(args, element, y,
+// feature) makes it of a thread's numbers of it, number c being feature(c) of the row, in so many neighbouring lanes.
+// All lanes of a warp take part.
 //
 //===----------------------------------------------------------------------===//
 
@@ -143,7 +144,7 @@ template <class S> GNNC_DEVICE void product(const typename S::Args &args) {
       GNNC_FOR(i, kLoadsW) {
         int at = (thread + i * kThreads) * kVW;
         if (at < kN * kDepth)
-          store<kVW>(&ws[half][at / kN][at % kN], nextW[i]);
+          storeAnywhere<kVW>(&ws[half][at / kN][at % kN], nextW[i]);
       }
     };
 

@@ -262,13 +262,13 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
   float totals[kFlushes ? W::kRows : 1][kFlushes ? W::kColumns : 1][4] = {};
   int64 first = begin;
   int done = 0;
-  auto finish = [&](auto numbers, const typename S::Row &row, int64 source, int n, const float *made) {
+  auto finish = [&](auto numbers, const typename S::Row &row, int64 source, int n, const float *made, bool live) {
     int64 position = source / S::kRows, part = source % S::kRows, target = position;
     if constexpr (S::kGrouped)
       target = __ldg(args.members + position);
     int64 at = ((target * S::kRows + part) * S::kBatch + batch) * S::kN + column;
     if (S::kN % kN == 0 || column + n < S::kN)
-      S::template finish<numbers.value>(args, row, target, at + n, batch * S::kN + column + n, made);
+      S::template finish<numbers.value>(args, row, target, at + n, batch * S::kN + column + n, made, live);
   };
   auto write = [&](const float (&made)[W::kRows][W::kColumns][4]) {
     constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
@@ -285,7 +285,7 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
       }
       if (live) {
         GNNC_FOR_STEP(c, W::kColumns * 2, kVOut)
-        finish(Constant<kVOut>(), row, source, columnOf(c), &made[i][c / 2][half * 2 + c % 2]);
+        finish(Constant<kVOut>(), row, source, columnOf(c), &made[i][c / 2][half * 2 + c % 2], true);
       }
     }
   };
@@ -296,8 +296,11 @@ template <class S> GNNC_DEVICE void tensorProduct(const typename S::Args &args) 
     GNNC_FOR(i, W::kRows)
     takeRows<S::kWarpColumns, kLive, kVOut>(own, made[i], [&](int row, int n, const float *numbers) {
       const int64 source = first + W::top() + i * 16 + row;
-      if (source < end)
-        finish(Constant<kVOut>(), typename S::Row(), source, W::left() + n, numbers);
+      const bool live = source < end;
+      // Without a branch reads need not wait for each other. Of a tile that ends before its last column most would be
+      // for nothing.
+      if (S::kN % kN == 0 || live)
+        finish(Constant<kVOut>(), typename S::Row(), live ? source : first, W::left() + n, numbers, live);
     });
   };
   auto put = [&](const float (&made)[W::kRows][W::kColumns][4]) {
@@ -461,10 +464,11 @@ template <class S> GNNC_DEVICE void tensorOuterSum(const typename S::Args &args)
       flush(totals, sums), since = 0;
   });
   flush(totals, sums);
-  GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR(n, 4) {
+  constexpr int kVOut = S::kN % 2 == 0 ? 2 : 1;
+  GNNC_FOR(i, W::kRows) GNNC_FOR(j, W::kColumns) GNNC_FOR_STEP(n, 4, kVOut) {
     int row = k0 + W::top() + i * 16 + n / 2 * 8 + lane() / 4, at = n0 + W::left() + j * 8 + lane() % 4 * 2 + n % 2;
     if (row < S::kK && at < S::kN)
-      to[(int64(batch) * S::kK + row) * S::kN + at] = totals[i][j][n];
+      store<kVOut>(to + (int64(batch) * S::kK + row) * S::kN + at, &totals[i][j][n]);
   }
 }
 

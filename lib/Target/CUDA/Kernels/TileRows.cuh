@@ -133,7 +133,8 @@ template <class M, class B> GNNC_DEVICE void makeOwnRow(const typename B::Args &
   } else {
     fill<M::kWidth>(made, typename B::Real(0));
   }
-  GNNC_FOR(i, M::kWidth / M::kV) store<M::kV>(tile.rows + M::kPlace + row * M::kStride + i * M::kV, made + i * M::kV);
+  GNNC_FOR(i, M::kWidth / M::kV)
+  storeAnywhere<M::kV>(tile.rows + M::kPlace + row * M::kStride + i * M::kV, made + i * M::kV);
 }
 
 /// What neighbouring threads have of a sum.
@@ -184,7 +185,7 @@ template <class M, class B> GNNC_DEVICE void makeRows(const typename B::Args &ar
         if (row >= tile.live)
           fill<M::kV>(made[u][i], typename B::Real(0));
         if (Shape::has(a + i))
-          store<M::kV>(tile.rows + M::kPlace + row * M::kStride + Shape::first(a + i), made[u][i]);
+          storeAnywhere<M::kV>(tile.rows + M::kPlace + row * M::kStride + Shape::first(a + i), made[u][i]);
       }
     }
 }
@@ -342,7 +343,7 @@ template <class P, class B> GNNC_DEVICE void multiplyOwnRow(const Tile<B> &tile)
     }
     Real *const y = tile.rows + P::kTo + threadIdx.x * P::kToStride + slice * P::kN;
     if constexpr (P::kN % kV == 0 && P::kToStride % kV == 0) {
-      GNNC_FOR(j, P::kN / kV) store<kV>(y + j * kV, sums + j * kV);
+      GNNC_FOR(j, P::kN / kV) storeAnywhere<kV>(y + j * kV, sums + j * kV);
     } else {
       GNNC_FOR(n, P::kN) y[n] = sums[n];
     }

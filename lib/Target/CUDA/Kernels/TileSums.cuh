@@ -62,9 +62,9 @@ template <class S, typename Real> struct Accumulated {
   /// `W`: numbers of an access. Those of slots, which begin anywhere, are read and written one by one.
   template <int W = kV> GNNC_DEVICE void save(const Place<Real> &place, int at) const {
     GNNC_FOR(i, kV / W) {
-      store<W>(place.numbers + at + i * W, numbers + i * W);
+      storeAnywhere<W>(place.numbers + at + i * W, numbers + i * W);
       if constexpr (S::kNames)
-        store<W>(place.winners + at + i * W, winners + i * W);
+        storeAnywhere<W>(place.winners + at + i * W, winners + i * W);
     }
   }
   template <int W = kV> GNNC_DEVICE void addFrom(const Place<Real> &place, int at) {

@@ -214,11 +214,14 @@ template <class S> GNNC_DEVICE void warpgroupProduct(const typename S::Args &arg
       GNNC_FOR_STEP(c, kN, kColumns)
       takeRows<kColumns, kColumns, kVStaged>(
           own, reinterpret_cast<const float (*)[4]>(made + c / 2), [&](int row, int n, const float *numbers) {
-            const int64 source = first + threadIdx.x / 32 * 16 + row;
-            if (source < end && (S::kN % kN == 0 || column + c + n < S::kN))
+            const int64 wanted = first + threadIdx.x / 32 * 16 + row;
+            const bool live = wanted < end;
+            if (S::kN % kN == 0 || (live && column + c + n < S::kN)) {
+              const int64 source = live ? wanted : first;
               S::template finish<kVStaged>(args, typename S::Row(), source / S::kRows,
                                            (source * S::kBatch + batch) * S::kN + column + c + n,
-                                           batch * S::kN + column + c + n, numbers);
+                                           batch * S::kN + column + c + n, numbers, live);
+            }
           });
       continue;
     }

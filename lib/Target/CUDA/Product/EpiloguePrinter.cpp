@@ -182,8 +182,8 @@ void EpiloguePrinter::body() {
   for (unsigned i = 0; i < yield.getValues().size(); ++i) {
     bool isWhole = getFeatureElements(yield.getValues()[i].getType()) == rowElements;
     std::string how = anyNarrow ? "gnnc::writeRow<" : "gnnc::store<", number = std::to_string(i);
-    out.line((isWhole ? how + "V>(args.made" + number + " + at"
-                      : "if (feature == 0) " + how + "1>(args.made" + number + " + element") +
+    out.line((isWhole ? "if (live) " + how + "V>(args.made" + number + " + at"
+                      : "if (live && feature == 0) " + how + "1>(args.made" + number + " + element") +
              ", made" + number + ");");
   }
 }

@@ -148,11 +148,11 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   else
     out.line("static constexpr bool kFoldsRows = false; struct Row {};");
   out.open("template <int V> GNNC_DEVICE static void finish(const Args &args, const Row &row, gnnc::int64 element, "
-           "gnnc::int64 at, int feature, const Real *y)");
+           "gnnc::int64 at, int feature, const Real *y, bool live = true)");
   if (finishes)
     printer->body();
   else
-    out.line(isNarrow(held[2]) ? "gnnc::writeRow<V>(args.result + at, y);" : "gnnc::store<V>(args.result + at, y);");
+    out.line(Twine("if (live) gnnc::") + (isNarrow(held[2]) ? "writeRow" : "store") + "<V>(args.result + at, y);");
   out.close();
   out.line(Twine("static constexpr bool kStoresHalves = ") + flag(shape.storesHalves) + ";");
   out.line("static constexpr int kBatch = " + Twine(shape.batch) + ", kRows = " + Twine(shape.rows) +

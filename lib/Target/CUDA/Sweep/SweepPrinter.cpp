@@ -121,6 +121,7 @@ FailureOr<DeviceStep> SweepPrinter::run() {
   }
 
   deferFolds();
+  joinFolds();
   members.open("");
   for (unsigned walk = 0; walk < plan.walks; ++walk)
     walkTypes(walk);

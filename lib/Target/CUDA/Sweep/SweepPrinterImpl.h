@@ -79,6 +79,7 @@ private:
   int64_t sumsWords(unsigned walk);
   int64_t totalsWords();
   void deferFolds();
+  void joinFolds();
   /// How an item is shared out.
   struct Way {
     int64_t warps, splits; ///< warps: 1 or all of a block
@@ -115,6 +116,8 @@ private:
   llvm::SmallVector<LanePointer> lanePointers;
   /// Folds over lanes that are done once for an owner, after its members' parts are summed.
   llvm::DenseSet<mlir::Operation *> deferred;
+  /// Sums and differences of what each lane has of sums over the same lanes, with one of those sums.
+  llvm::DenseMap<mlir::Operation *, mlir::Operation *> joined;
 };
 
 inline bool namesWinner(mpdfg::ReduceKind kind) {

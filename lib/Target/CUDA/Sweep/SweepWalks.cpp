@@ -102,11 +102,43 @@ void SweepPrinter::deferFolds() {
   }
 }
 
+/// Sums over the same lanes that are only added to each other, or subtracted, are one exchange: each lane adds its own
+/// parts first.
+void SweepPrinter::joinFolds() {
+  auto partOf = [&](Value value) -> Operation * { // the sum whose part in a lane the value could be; null: of none
+    Operation *op = value.getDefiningOp();
+    if (!op || !op->hasOneUse() || !isMember(value))
+      return nullptr;
+    if (Operation *sum = joined.lookup(op))
+      return sum;
+    auto fold = dyn_cast<FoldOp>(op);
+    return (isa<ContractOp>(op) || (fold && fold.getKind() == ReduceKind::Sum)) && print.sumsLanes(op) ? op : nullptr;
+  };
+  for (Operation &op : sweep.getBody().front()) {
+    auto binary = dyn_cast<BinaryOp>(op);
+    if (!binary || (binary.getKind() != BinaryKind::Add && binary.getKind() != BinaryKind::Sub) ||
+        binary.getLhs() == binary.getRhs() || axes.isStaged(op.getOpOperand(0)) || axes.isStaged(op.getOpOperand(1)))
+      continue;
+    Operation *lhs = partOf(binary.getLhs()), *rhs = partOf(binary.getRhs());
+    if (!lhs || !rhs || axes.of(binary.getLhs()) != axes.of(binary.getRhs()) ||
+        print.acrossLanes(lhs, "") != print.acrossLanes(rhs, ""))
+      continue;
+    for (Value part : {binary.getLhs(), binary.getRhs()})
+      deferred.insert(part.getDefiningOp());
+    joined[&op] = lhs;
+  }
+}
+
 void SweepPrinter::memberOperation(Operation *op) {
   auto softmax = dyn_cast<mpk::SoftmaxOp>(op);
   Value result = op->getResult(0);
   if (print.root(result) == result && !print.heldFields.contains(result) && !BodyPrinter::isWrittenWhereUsed(result))
     members.line(print.declaration(result) + ";");
+  if (Operation *sum = joined.lookup(op)) {
+    std::string value = elementwise(op, {print.element(op->getOperand(0)), print.element(op->getOperand(1))});
+    return print.forEach(axes.of(result), print.element(result) + " = " +
+                                              (deferred.contains(op) ? value : print.acrossLanes(sum, value)) + ";");
+  }
   if (deferred.contains(op))
     return print.withinLanes(op);
   if (!softmax)
