@@ -87,8 +87,8 @@ def on_whole(arguments: argparse.Namespace, made: Made, ranks: int) -> Training:
 
 
 def times(arguments: argparse.Namespace, made: Made, rank: int, size: int) -> int:
-    """All engines, and the whole graph on the first rank; for predictions, a quarter and a half of a rank's share with
-    nothing to exchange."""
+    """All engines, and the whole graph on the first rank; for predictions, half of a rank's share and all of it
+    with nothing to exchange."""
     results = {}
     about = {"model": Path(arguments.model).name, "nodes": made.nodes, "edges": made.edges, "mixing": made.mixing}
     about |= {"ranks": size, "device": arguments.device, "threads": arguments.threads}

@@ -1,7 +1,7 @@
 """What `gnnc inspect` predicts beside what `ranks.py times` measured.
 
-Kernels' speed, and how long ranks wait for the slowest of them, come from the calibration: a quarter and a half of a
-rank's share of the graph, on all ranks at once, with exchanges of nothing. That of the links comes from a measured
+Kernels' speed, and how long ranks wait for the slowest of them, come from the calibration: half of a rank's share of
+the graph and all of it, on all ranks at once, with exchanges of nothing. That of the links comes from a measured
 exchange. Nothing of the runs that are predicted.
 """
 
