@@ -29,6 +29,8 @@ constexpr int64_t kWideTotal = 128;
 constexpr int64_t kLeastBytes = 20 * 4, kFewBytes = 24 * 4;
 /// Threads that add up an owner's parts: one owner may have all members.
 constexpr int64_t kMergingThreads = 512;
+/// Of a body that is compiled once more for runs of owners.
+constexpr int64_t kMostLinesOfRuns = 128;
 /// Owners of a run, more or less.
 constexpr int64_t kOwnersOfRun = 16;
 
@@ -149,9 +151,11 @@ bool SweepPrinter::isLight() {
 }
 
 /// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one
-/// after the other.
-/// With totals, as in most backward sweeps, it would be one more large kernel to compile.
-bool SweepPrinter::hasRuns() { return plan.walks == 1 && !hasTotals(); }
+/// after the other. With totals, as in most backward sweeps, or a long body, it would be one more large kernel to
+/// compile, for tunings alone.
+bool SweepPrinter::hasRuns() {
+  return plan.walks == 1 && !hasTotals() && members.text().count('\n') <= kMostLinesOfRuns;
+}
 
 /// How items may be shared out, most groups first. Where owners have few members, fewer groups leave fewer idle, and a
 /// warp has several owners.
