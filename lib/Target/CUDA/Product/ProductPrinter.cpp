@@ -11,6 +11,7 @@
 
 #include "Product/ProductPrinter.h"
 #include "Product/EpiloguePrinter.h"
+#include "Product/OuterSumTile.h"
 #include "StepMemory.h"
 #include "dialects/mpk/IR/SpreadRows.h"
 #include "llvm/Support/MathExtras.h"
@@ -371,10 +372,9 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
   shape.grouped = bool(op.getAlongAttr());
   shape.depth = 16;
   if (useTensorCores(op, options, shape)) {
-    shape.tileColumns = powerOfTwo(shape.n, 8, 128);
-    shape.tileRows = powerOfTwo(shape.k, 16, shape.tileColumns > 64 ? 64 : 128);
-    shape.height = std::min<int64_t>(shape.tileRows, 32);
-    shape.width = std::min<int64_t>(shape.tileColumns, 32);
+    OuterSumTile tile = tileOuterSum(shape.k, shape.n, shape.depth, shape.stages);
+    shape.tileRows = tile.rows, shape.tileColumns = tile.columns;
+    shape.height = tile.height, shape.width = tile.width;
   } else {
     shape.tileRows = powerOfTwo(shape.k, 16, 64);
     shape.tileColumns = powerOfTwo(shape.n, 16, 64);
