@@ -312,7 +312,6 @@ RecoveredProgram Recover::run() {
       throw Refusal{normal.outputRefusals[i]};
     // Integers and truth values are given as numbers, which have no gradient.
     Tensor tensor = tensorOf(name->name);
-    std::vector<int> order;
     for (size_t dim = 0; dim < tensor.dims.size(); ++dim) {
       Dim &each = tensor.dims[dim];
       if (each.kind == Dim::Kind::Group)
@@ -328,8 +327,12 @@ RecoveredProgram Recover::run() {
         continue;
       }
       tensor = withAxis(tensor, dim);
-      order.push_back(tensor.dims[dim].id);
     }
+    // An axis of size 1 may have taken the place of the one that it was split from.
+    std::vector<int> order;
+    for (const Dim &each : tensor.dims)
+      if (each.kind == Dim::Kind::Axis)
+        order.push_back(each.id);
     program.outputs.push_back({name->name, program.permute(tensor.value, order)});
     ++number;
   }

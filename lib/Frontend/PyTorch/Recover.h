@@ -157,6 +157,7 @@ private:
                   const std::vector<std::pair<size_t, size_t>> &batched);
   Tensor matmul(Tensor a, Tensor b);
   Tensor linear(Tensor x, Tensor weight, std::optional<Tensor> bias);
+  Tensor diagonal(const Tensor &x, size_t a, size_t b);
   Tensor einsum(const std::string &equation, std::vector<Tensor> operands);
   Tensor unary(const std::string &function, Tensor x, double number = 0);
   Tensor binary(const std::string &function, Tensor a, Tensor b);

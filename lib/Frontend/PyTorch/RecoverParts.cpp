@@ -312,6 +312,18 @@ void Recover::opRepeatInterleave(const NormalNode &node) {
 }
 
 /// The diagonal of two axes of fixed size.
+/// The diagonal of two axes, as the last one.
+Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
+  size_t rank = x.dims.size();
+  int64_t rows = sizeOf(x.dims[a]).getNumber(), columns = sizeOf(x.dims[b]).getNumber();
+  if (!sizeOf(x.dims[a]).getFactors().empty() || !sizeOf(x.dims[b]).getFactors().empty())
+    throw Refusal{"a diagonal of a matrix whose size is not fixed: all pairs"};
+  std::vector<Tensor> elements;
+  for (int64_t i = 0; i < std::min(rows, columns); ++i)
+    elements.push_back(unsqueezed(pick(pick(x, std::max(a, b), i), std::min(a, b), i), rank - 2));
+  return concat(elements, rank - 2);
+}
+
 void Recover::opDiagonal(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t rank = x.dims.size();
@@ -319,12 +331,6 @@ void Recover::opDiagonal(const NormalNode &node) {
   size_t a = isTrace ? 0 : axisNumber(node, "dim1", 0, rank), b = isTrace ? 1 : axisNumber(node, "dim2", 1, rank);
   if (integer(node, "offset", 0) != 0 || rank < 2 || a == b)
     throw Refusal{"a diagonal beside the main one"};
-  int64_t rows = sizeOf(x.dims[a]).getNumber(), columns = sizeOf(x.dims[b]).getNumber();
-  if (!sizeOf(x.dims[a]).getFactors().empty() || !sizeOf(x.dims[b]).getFactors().empty())
-    throw Refusal{"a diagonal of a matrix whose size is not fixed: all pairs"};
-  std::vector<Tensor> elements;
-  for (int64_t i = 0; i < std::min(rows, columns); ++i)
-    elements.push_back(unsqueezed(pick(pick(x, std::max(a, b), i), std::min(a, b), i), rank - 2));
-  Tensor diagonal = concat(elements, rank - 2);
-  define(node, isTrace ? fold("sum", diagonal, {rank - 2}, false) : diagonal);
+  Tensor found = diagonal(x, a, b);
+  define(node, isTrace ? fold("sum", found, {rank - 2}, false) : found);
 }

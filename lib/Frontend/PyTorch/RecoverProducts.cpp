@@ -146,9 +146,19 @@ Tensor Recover::einsum(const std::string &equation, std::vector<Tensor> operands
       labels.back() += c;
   if (labels.size() != operands.size())
     throw Refusal{"einsum '" + equation + "': expected " + std::to_string(labels.size()) + " operands"};
-  for (auto [label, operand] : llvm::zip(labels, operands))
-    if (label.size() != operand.dims.size() || std::set<char>(label.begin(), label.end()).size() != label.size())
+  for (auto [label, operand] : llvm::zip(labels, operands)) {
+    if (label.size() != operand.dims.size())
       throw Refusal{"einsum '" + equation + "' does not fit its operands"};
+    for (size_t i = 0; i < label.size();) { // an axis that is named twice is a diagonal
+      size_t again = label.find(label[i], i + 1);
+      if (again == std::string::npos) {
+        ++i;
+        continue;
+      }
+      operand = diagonal(operand, i, again);
+      label = label.substr(0, i) + label.substr(i + 1, again - i - 1) + label.substr(again + 1) + label[i];
+    }
+  }
   Tensor whole = operands[0];
   std::string own = labels[0];
   for (size_t k = 1; k < operands.size(); ++k) {

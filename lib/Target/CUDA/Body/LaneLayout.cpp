@@ -6,12 +6,11 @@
 //===----------------------------------------------------------------------===//
 //
 // The widest row that a member brings (without members: the widest value) decides: its innermost atom gets accesses of
-// 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Short atoms that it
-// lacks stay in registers, where folding them costs no exchange. Long ones get what lanes are left, or the lanes of
-// atoms that no operation sees together with them (the values' of an attention for its keys, if these are narrower);
-// the latter cost nothing, so all but the shortest get them.
-// What does not fit the registers then is cut into tiles, if its indices have nothing to do with each other; else it
-// spills, which is slow and right.
+// 16 bytes and lanes until the atom or the warp is used up, the next atom what lanes are left. Where lanes add it up it
+// has fewer, if the next one can have them. Short atoms that it lacks stay in registers, where folding them costs no
+// exchange. Long ones get what lanes are left, or the lanes of atoms that no operation sees together with them (the
+// values' of an attention for its keys, if these are narrower); the latter cost nothing, so all but the shortest get
+// them.
 //
 // Every tile walks over the members again. That costs little where all rows that a walk reads are cut (the heads of an
 // attention): each tile reads a part of its own. Where some rows are not, every tile reads those as a whole (the keys,
@@ -294,7 +293,7 @@ int64_t Chooser::memberRegisters() {
   return std::max<int64_t>(total, 1);
 }
 
-/// The same in bits of memory: numbers of 16 bits are two a register on their way.
+/// The same in bits of registers on the way from memory: numbers of 16 bits are two a register.
 int64_t Chooser::memberBits() {
   int64_t total = 0;
   for (Value operand : operandsOf(sweep))
@@ -359,7 +358,7 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits, int64_t ownLanes) {
 
 /// Gives lanes of the innermost atom to those around it, where lanes add it up: heads that 16 lanes have two of, of 64
 /// numbers, are eight lanes' own, and a sum over the lanes takes three exchanges instead of twice four. So does what is
-/// computed of a head's number. A lane holds as much as before.
+/// computed of a head's number. A lane holds hardly more than before.
 void Chooser::sumOverFewerLanes(ArrayRef<int> order, int64_t accessBits) {
   if (order.empty() || plan.walks == 0 || axes[order.front()].isParallel)
     return;

@@ -40,7 +40,7 @@ GNNC_DEVICE int elementAt(const int *numbers, int position) {
 }
 
 /// 8 or 16 bytes to global memory in one instruction: left to itself the compiler often stores one number of an array
-/// after the other. Reads are not moved before it.
+/// after the other. Only reads of what no kernel writes are moved before it.
 GNNC_DEVICE void storeTogether(void *to, float4 all) {
   asm volatile("st.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "f"(all.x), "f"(all.y),
                "f"(all.z), "f"(all.w)

@@ -15,10 +15,10 @@
 // rows of an element), kK, kN, the tiles, and what the operands go through: kGathersLhs, kGathersRhs, kGrouped. For a
 // product, finish<V>(args, row, element, at, feature, y, live) takes V numbers of a row of the result that lie side by
 // side, the first at `at` in the whole tensor and number `feature` of its element, and stores what the epilogue makes
-// of them if they are live; other rows are read all the same, so that reads need not wait for each other. `row` is what
-// it knows of all of the row, where it folds rows (kFoldsRows; these have one tile): rowOf<Lanes>(args, element, y,
-// feature) makes it of a thread's numbers of it, number c being feature(c) of the row, in so many neighbouring lanes.
-// All lanes of a warp take part.
+// of them if they are live. If not, `element` names another one that there is, and is read for nothing, so that reads
+// need not wait for each other. `row` is what it knows of all of the row, where it folds rows (kFoldsRows; these have
+// one tile): rowOf<Lanes>(args, element, y, feature) makes it of a thread's numbers of it, number c being feature(c) of
+// the row, in so many neighbouring lanes. All lanes of a warp take part.
 //
 //===----------------------------------------------------------------------===//
 

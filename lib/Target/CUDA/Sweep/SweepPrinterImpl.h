@@ -114,7 +114,8 @@ private:
     std::string name, declaration, value;
   };
   llvm::SmallVector<LanePointer> lanePointers;
-  /// Folds over lanes that are done once for an owner, after its members' parts are summed.
+  /// Sums over lanes of which lanes have their own parts at first: those that are added up for an owner, and those that
+  /// a joined sum makes whole.
   llvm::DenseSet<mlir::Operation *> deferred;
   /// Sums and differences of what each lane has of sums over the same lanes, with one of those sums.
   llvm::DenseMap<mlir::Operation *, mlir::Operation *> joined;

@@ -519,6 +519,30 @@ TEST(RecoverTest, DotsOfAnEinsumAreTheFirstAxes) {
   EXPECT_EQ(dots.find("refused"), std::string::npos) << dots;
 }
 
+TEST(RecoverTest, AnAxisThatEinsumNamesTwiceIsADiagonal) {
+  ProgramBuilder b;
+  b.input("x", {"N", "3", "3"});
+  b.node("y", "einsum.default", {text("equation", "nii->ni"), list("tensors", {"x"})}, {"N", "3"});
+  std::string named = b.output("y").text();
+  ProgramBuilder c;
+  c.input("x", {"N", "3", "3"});
+  c.node("y", "diagonal.default", {arg("self", "x"), arg("dim1", 1), arg("dim2", 2)}, {"N", "3"});
+  EXPECT_EQ(named, c.output("y").text());
+  EXPECT_EQ(named.find("refused"), std::string::npos) << named;
+}
+
+TEST(RecoverTest, ResultsMayHaveSeveralAxesOfSizeOne) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"});
+  b.node("s", "sum.dim_IntList", {arg("self", "x"), ints("dim", {0, 1}), arg("keepdim", true)}, {"1", "1"});
+  std::string both = b.output("s").text();
+  EXPECT_EQ(both.find("refused"), std::string::npos) << both;
+  // What is split off is named as in what puts the axes in order.
+  size_t at = both.find("permute(");
+  if (at != std::string::npos)
+    EXPECT_EQ(both.find("(one, one"), std::string::npos) << both;
+}
+
 TEST(RecoverTest, CrossProductsAreSlices) {
   ProgramBuilder b;
   b.input("x", {"N", "3"}).input("z", {"N", "3"});
