@@ -145,6 +145,7 @@ private:
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
   bool splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first);
   Tensor reshape(Tensor x, const std::vector<SymbolicExpr> &sizes);
+  Tensor rowsInTurn(const Tensor &x, size_t dim, const SymbolicExpr &count, int64_t size);
   Tensor broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes);
   Tensor concat(std::vector<Tensor> parts, size_t dim);
   Tensor concatSpace(std::vector<Tensor> parts, size_t dim);
@@ -189,6 +190,8 @@ private:
   Index sizeIndex(const SymbolicExpr &size) const;
   Index nonzero(const Index &mask, const SymbolicExpr &length);
   Index takeFrom(const Index &list, const Index &at);
+  Index inTurn(const std::vector<Index> &lists);
+  std::vector<Index> listsInTurn(const Index &list);
   Index elementOf(const Index &list, int64_t at);
   Index listOf(const std::vector<Index> &numbers);
   IndexTensor unrolled(const IndexTensor &tensor, size_t dim);
@@ -314,7 +317,7 @@ private:
   void opPair(const NormalNode &node);
   void opDivision(const NormalNode &node);
   void opAngle(const NormalNode &node);
-  Tensor angle(const Tensor &y, const Tensor &x);
+  Tensor angle(const Tensor &y, const Tensor &x, bool isDouble);
   Tensor side(const Tensor &x);
   Tensor corrected(const Tensor &rough, const Tensor &exact);
   Tensor log1p(const Tensor &x);

@@ -361,8 +361,8 @@ void Recover::opNot(const NormalNode &node) {
 }
 
 /// The angle of the point (x, y). The smaller of |x| and |y| is divided by the larger; above tan(pi/8) the angle is
-/// counted from pi/4. The polynomial, of Cephes, is as exact as numbers of 32 bits.
-Tensor Recover::angle(const Tensor &y, const Tensor &x) {
+/// counted from pi/4. The polynomials, of Cephes, are as exact as numbers of 32 bits, or of 64.
+Tensor Recover::angle(const Tensor &y, const Tensor &x, bool isDouble) {
   const double pi = 3.14159265358979323846;
   // By comparisons, not by abs, maximum and minimum: those have no derivative where numbers are 0 or equal.
   Tensor sign = side(y), across = binary("*", x, side(x)), up = binary("*", y, sign), isUp = binary(">", up, across);
@@ -371,10 +371,20 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x) {
   Tensor ratio = binary("/", smaller, where(isZero, scalar(1), larger));
   Tensor isSteep = binary(">", ratio, 0.41421356237309503);
   Tensor t = where(isSteep, binary("/", binary("-", ratio, 1), binary("+", ratio, 1)), ratio), z = unary("square", t);
-  Tensor sum = scalar(8.05374449538e-2);
-  for (double each : {-1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1})
-    sum = binary("+", binary("*", sum, z), each);
-  Tensor base = binary("+", t, binary("*", binary("*", sum, z), t));
+  auto polynomial = [&](std::initializer_list<double> factors) {
+    Tensor sum = scalar(*factors.begin());
+    for (double each : llvm::drop_begin(factors))
+      sum = binary("+", binary("*", sum, z), each);
+    return sum;
+  };
+  Tensor beyond =
+      isDouble ? binary("/",
+                        polynomial({-8.750608600031904122785e-1, -1.615753718733365076637e1, -7.500855792314704667340e1,
+                                    -1.228866684490136173410e2, -6.485021904942025371773e1}),
+                        polynomial({1, 2.485846490142306297962e1, 1.650270098316988542046e2, 4.328810604912902668951e2,
+                                    4.853903996359136964868e2, 1.945506571482613964425e2}))
+               : polynomial({8.05374449538e-2, -1.38776856032e-1, 1.99777106478e-1, -3.33329491539e-1});
+  Tensor base = binary("+", t, binary("*", binary("*", beyond, z), t));
   base = binary("+", base, binary("*", isSteep, pi / 4));
   base = where(isUp, binary("-", scalar(pi / 2), base), base);
   base = where(binary("<", x, 0), binary("-", scalar(pi), base), base);
@@ -385,12 +395,13 @@ Tensor Recover::angle(const Tensor &y, const Tensor &x) {
 void Recover::opAngle(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   const std::string &op = node.op;
+  bool isDouble = typeOf(node.outputs.at(0)) == ScalarType::Float64;
   if (op == "atan2" || op == "arctan2")
-    return define(node, angle(x, tensor(node, "other")));
+    return define(node, angle(x, tensor(node, "other"), isDouble));
   if (op == "atan")
-    return define(node, angle(x, scalar(1)));
+    return define(node, angle(x, scalar(1), isDouble));
   Tensor other = unary("sqrt", binary("*", binary("-", scalar(1), x), binary("+", x, 1)));
-  define(node, op == "asin" ? angle(x, other) : angle(other, x));
+  define(node, op == "asin" ? angle(x, other, isDouble) : angle(other, x, isDouble));
 }
 
 /// Functions of two numbers that are made of others.

@@ -96,7 +96,7 @@ IndexTensor Recover::shaped(const IndexTensor &given, const std::vector<Symbolic
   for (const SymbolicExpr &size : sizes)
     if (!(size == SymbolicExpr(1)))
       wanted.push_back(size);
-  // [k, n] as [k n]: one list after the other. [n, k] as [n k], all the same: each element k times.
+  // [k, n] as [k n]: one list after the other. [n, k] as [n k]: lists in turn, or, all the same, each element k times.
   if (tensor.dims.size() == 2 && wanted.size() == 1 && place < 2) {
     const IndexDim other = tensor.dims[1 - place];
     if (!other.size.getFactors().empty() || !(tensor.dims[place].size * other.size.getNumber() == wanted[0]))
@@ -108,7 +108,7 @@ IndexTensor Recover::shaped(const IndexTensor &given, const std::vector<Symbolic
     }
     tensor = withoutCopies(tensor);
     if (tensor.components.size() != 1)
-      throw misfit;
+      return inShape({{{Kind::Long, wanted[0]}}, {inTurn(tensor.components)}});
     const SymbolicExpr &length = tensor.dims[0].size;
     Index counts = call("full", {sizeIndex(length), constant(other.size.getNumber())}, length);
     return inShape({{{Kind::Long, wanted[0]}},

@@ -80,6 +80,14 @@ bool Recover::splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t f
   return true;
 }
 
+/// How many times `size` the other one is; 0: no number of times.
+static int64_t timesOf(const SymbolicExpr &whole, const SymbolicExpr &size) {
+  auto &[symbol, factor] = *size.getFactors().begin();
+  auto found = whole.getFactors().find(symbol);
+  int64_t times = found == whole.getFactors().end() ? 0 : found->second / factor;
+  return times > 0 && size * times == whole ? times : 0;
+}
+
 /// Axes of size 1 come and go; the others fall into groups of equal products. Fixed sizes are merged and split; an axis
 /// that holds a space and others stays a group of them.
 Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
@@ -111,6 +119,15 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
       out.push_back(in[i++]);
       ++o;
       continue;
+    }
+    // [n k, ...] as [n, k, ...]: the other axes are those of k tensors, joined.
+    if (i == 0 && in[i].kind == Kind::Space && resides(x, in[i]) && !size.getFactors().empty()) {
+      int64_t times = timesOf(sizeOf(in[i]), size);
+      if (times > 1 && times <= 64) {
+        x.dims = in;
+        x = rowsInTurn(x, i, size, times);
+        in = x.dims;
+      }
     }
     if (!size.getFactors().empty() || in[i].kind == Kind::Space) {
       // A space, perhaps with axes before and after it.

@@ -280,6 +280,12 @@ def _reason(error: BaseException) -> str:
         text += ", from {}:{}: {}".format(*place.groups())
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
+    elif "fake tensor in the exported program" in text or "TensorWrapper" in text:
+        text = (
+            "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
+            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
+            + text
+        )
     return text
 
 
@@ -350,7 +356,7 @@ def _build(
                     torch.export.save(program, source)
             except Exception as error:
                 name = type(model).__name__
-                raise Error(f"torch.export cannot save {name}: {_first_line(error)}") from error
+                raise Error(f"torch.export cannot save {name}: {_reason(error)}") from error
         if output is None:
             path = _compiler.compile_cached(source, options, numbers=_numbers(program), progress=progress)
         else:

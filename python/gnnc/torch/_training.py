@@ -11,6 +11,7 @@ What a module draws and what it changes are taken out of its program, which then
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -139,9 +140,13 @@ class _Maker:
     def counter(self, node: fx.Node) -> None:
         target = node.args[0]
         name = self.buffers.get(target.name) if isinstance(target, fx.Node) else None
-        if name is None or node.users or node.args[1] != 1 or target.meta["val"].dim() or len(target.users) != 1:
+        if name is None or node.args[1] != 1 or target.meta["val"].dim():
+            return
+        # A module that is called again counts on from what the first call made.
+        if any(user.target is not aten.add_.Tensor for user in [*target.users, *node.users]):
             return
         self.training.counters.append(name)
+        node.replace_all_uses_with(target)
         self.graph.erase_node(node)
 
     def finish(self) -> Training:
@@ -202,34 +207,55 @@ class Masks:
             return [torch.dropout(ones, p, True) for ones, p in self._drawn]
 
 
+class _Round:
+    """Statistics of which no two are of one buffer."""
+
+    def __init__(self) -> None:
+        #: Of batches whose size is known: where the buffers are, and the numbers of outputs, by momentum.
+        self.known: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
+        #: Those of batches whose size only the compiled code knows.
+        self.counted: list[Statistics] = []
+
+
 class Buffers:
     """Brings the buffers of a module up to date. Statistics of no elements leave them as they are."""
 
     def __init__(self, training: Training, owners: dict[str, tuple[dict[str, Any], str]]) -> None:
         self._statistics, self._owners = training.statistics, owners
-        self._known = self._by_momentum()
-        #: Those of batches whose size only the compiled code knows.
-        self._counted = [each for each in training.statistics if each.count is not None]
-        self._counters = [owners[name] for name in training.counters]
+        self._rounds = self._in_rounds()
+        #: By how many are added in a call: a module may be called several times.
+        self._counters: dict[int, list[tuple[dict[str, Any], str]]] = {}
+        for name, times in Counter(training.counters).items():
+            self._counters.setdefault(times, []).append(owners[name])
 
-    def _by_momentum(
-        self, empty: frozenset[tuple[int, int]] = frozenset()
-    ) -> dict[float, list[tuple[dict[str, Any], str, int]]]:
-        """Of batches whose size is known and that are not empty: where the buffers are, and the numbers of outputs."""
-        found: dict[float, list[tuple[dict[str, Any], str, int]]] = {}
+    def _in_rounds(self, empty: frozenset[tuple[int, int]] = frozenset()) -> list[_Round]:
+        """Of batches that are not known to be empty, in the order that a buffer moves towards them."""
+        rounds: list[_Round] = []
+        uses: Counter[str] = Counter()
         for each in self._statistics:
-            if each.count is None and each.batch not in empty:
-                found.setdefault(each.momentum, []).append((*self._owners[each.buffer], each.output))
-        return found
+            if each.count is None and each.batch in empty:
+                continue
+            number = uses[each.buffer]
+            uses[each.buffer] += 1
+            if number == len(rounds):
+                rounds.append(_Round())
+            if each.count is None:
+                entry = (*self._owners[each.buffer], each.output)
+                rounds[number].known.setdefault(each.momentum, []).append(entry)
+            else:
+                rounds[number].counted.append(each)
+        return rounds
 
     def update(self, outputs: Sequence[Tensor], empty: frozenset[tuple[int, int]]) -> None:
         with torch.no_grad():
-            for momentum, entries in (self._by_momentum(empty) if empty else self._known).items():
-                buffers = [owner[name] for owner, name, _ in entries]
-                torch._foreach_lerp_(buffers, [outputs[number] for *_, number in entries], momentum)
-            for each in self._counted:
-                owner, name = self._owners[each.buffer]
-                several = outputs[each.count] > 1  # the variance of one element is no number
-                owner[name].lerp_(torch.where(several, outputs[each.output], owner[name]), each.momentum)
-            if self._counters:
-                torch._foreach_add_([owner[name] for owner, name in self._counters], 1)
+            for each_round in self._in_rounds(empty) if empty else self._rounds:
+                for momentum, entries in each_round.known.items():
+                    buffers = [owner[name] for owner, name, _ in entries]
+                    torch._foreach_lerp_(buffers, [outputs[number] for *_, number in entries], momentum)
+                for each in each_round.counted:
+                    owner, name = self._owners[each.buffer]
+                    assert each.count is not None
+                    several = outputs[each.count] > 1  # the variance of one element is no number
+                    owner[name].lerp_(torch.where(several, outputs[each.output], owner[name]), each.momentum)
+            for times, places in self._counters.items():
+                torch._foreach_add_([owner[name] for owner, name in places], times)

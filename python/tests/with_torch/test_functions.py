@@ -58,6 +58,18 @@ class FunctionsTest(TorchTest):
                         found.append([y, torch.autograd.grad(y.sin().sum() + sums.sum(), leaf)[0].nan_to_num()])
                     self.assertClose(*found)
 
+    def test_angles_have_the_digits_of_their_type(self) -> None:
+        module = Summed(lambda x: torch.atan2(x[:, :2], x[:, 1:]))
+        for dtype, tolerance in ((torch.float32, 1e-6), (torch.float64, 1e-14)):
+            with self.subTest(dtype):
+                x, edges = graph(40, 60)
+                leaf = (x * 10.0 ** torch.arange(-2, 1)).to(dtype).requires_grad_()
+                found = []
+                for run in (gnnc.compile(module, (leaf, edges)), module):
+                    y, _ = run(leaf, edges)
+                    found.append([y, torch.autograd.grad(y.sin().sum(), leaf)[0]])
+                self.assertClose(*found, tolerance)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -30,6 +30,12 @@ class Dense(nn.Module):
         return matrix @ x
 
 
+class Forces(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        energy = (x[edge_index[0]] - x[edge_index[1]]).tanh().sum()
+        return torch.autograd.grad(energy, x.requires_grad_(), create_graph=True)[0]
+
+
 class RefusalsTest(TorchTest):
     def refusal(self, module: nn.Module) -> str:
         with self.assertRaises(gnnc.Error) as caught:
@@ -47,6 +53,16 @@ class RefusalsTest(TorchTest):
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Nearest()), "cdist.*keep it out of what is compiled")
+
+    def test_gradients_that_forward_takes(self) -> None:
+        """Versions of torch that can export them are welcome."""
+        x, edges = graph(5, 9)
+        try:
+            forces = gnnc.compile(Forces(), (x.requires_grad_(), edges))(x, edges)
+        except gnnc.Error as refused:
+            self.assertRegex(str(refused), "take the gradient of the compiled module")
+        else:
+            self.assertClose([forces], [Forces()(x, edges)], 1e-5)
 
     def test_matrices_of_all_pairs(self) -> None:
         self.assertRegex(self.refusal(Dense()), "two axes at once.*along edges")

@@ -113,6 +113,27 @@ class TrainingTest(TorchTest):
             fast(*graph(5, 1), torch.randn(1, 3))
         self.assertSameBuffers(fast, module)
 
+    def test_a_norm_that_is_called_twice_moves_twice(self) -> None:
+        class Twice(nn.Module):
+            """Of nodes, whose number is known, and of edges in both directions."""
+
+            def __init__(self) -> None:
+                super().__init__()
+                self.norm, self.other = nn.BatchNorm1d(3, momentum=0.4), nn.BatchNorm1d(3, momentum=0.4)
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                source, target = torch.cat([edge_index, edge_index.flip(0)], 1)
+                messages = self.norm(self.other(x[source]).tanh())
+                return self.norm(self.norm(x).sin()) + torch.zeros_like(x).index_add(0, target, messages)
+
+        module = Twice()
+        fast = gnnc.compile(copy.deepcopy(module), graph(6, 14))
+        for nodes, count in ((6, 14), (9, 20), (5, 0), (7, 30)):
+            x, edges = graph(nodes, count, seed=count)
+            self.assertClose([fast(x, edges)], [module(x, edges)], 1e-5)
+            self.assertSameBuffers(fast, module)
+        self.assertEqual(int(fast.norm.num_batches_tracked), 12)
+
     def test_a_copy_has_statistics_of_its_own(self) -> None:
         _, fast = self.pair()
         x, edges = graph(6, 14)

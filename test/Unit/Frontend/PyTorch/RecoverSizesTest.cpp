@@ -66,6 +66,28 @@ TEST(RecoverSizesTest, ComputedSizesAreNotTakenForOne) {
   EXPECT_EQ(b.output("y").text().substr(0, 9), "refused: ");
 }
 
+TEST(RecoverSizesTest, ATableAsOneListIsTheTable) {
+  ProgramBuilder b;
+  b.input("x", {"s0", "3"}).integers("table", {"s0", "4"});
+  ProgramBuilder flat = b;
+  flat.integerNode("list", "view.default", {arg("self", "table")}, {"s0+s0+s0+s0"});
+  flat.node("rows", "index.Tensor", {arg("self", "x"), list("indices", {"list"})}, {"s0+s0+s0+s0", "3"});
+  ProgramBuilder edges = flat;
+  flat.node("y", "view.default", {arg("self", "rows")}, {"s0", "4", "3"});
+  b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"table"})}, {"s0", "4", "3"});
+  EXPECT_EQ(flat.output("y").text(), b.output("y").text());
+  EXPECT_EQ(b.text().find("refused"), std::string::npos) << b.text();
+
+  // What is made of the rows of the list is a row for each of its elements, and then the node's.
+  edges.node("h", "tanh.default", {arg("self", "rows")}, {"s0+s0+s0+s0", "3"});
+  edges.node("y", "view.default", {arg("self", "h")}, {"s0", "4", "3"});
+  std::string text = edges.output("y").text();
+  EXPECT_EQ(text.find("refused"), std::string::npos) << text;
+  EXPECT_NE(text.find("take(cat(column(table, 0), column(table, 1), column(table, 2), column(table, 3)), "),
+            std::string::npos)
+      << text;
+}
+
 TEST(RecoverSizesTest, WholeSlicesOfAListAreTheList) {
   ProgramBuilder b;
   b.input("x", {"s0", "4"}).integers("batch", {"s0"}).input("base", {"s1", "4"});
