@@ -6,10 +6,10 @@
 
 The random models of RandomModelsTest are checked by the interpreter, so their graphs and rows are small: schedules that
 only large graphs or wide rows have are not met there. Here each formula of `cpu.formulas compile` runs forward and with
-all gradients on the same numbers twice. Results are compared by root mean squares: where a rounding makes another
+all gradients on the same numbers twice. Results are compared by their root mean squares: where a rounding makes another
 element a maximum, or takes a number across the kink of a relu, a few numbers differ by more than rounding, and a
 gradient that is zero but for rounding (of a bias before a softmax) has no digits to compare. An owner of ten thousand
-that is left out is seen. Exits with 1 where a result differs by more than `--within` of its own mean square.
+that is left out is seen. Exits with 1 where a result differs by more than `--within` of its own root mean square.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ def prepared(model: Model, kind: kinds.Kind) -> Graph:
     return model.prepare(extents, {name: array for name, array in kind.maps.items() if name in roots})
 
 
-def mean_square(array: np.ndarray) -> float:
+def root_mean_square(array: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(array, dtype="f8")))) if array.size else 0.0
 
 
 def differences(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> dict[str, float]:
     """Of each result, as a share of its numbers; infinite where only one has a number that is none."""
-    sizes = {name: mean_square(array) for name, array in wanted.items()}
+    sizes = {name: root_mean_square(array) for name, array in wanted.items()}
     least = NO_DIGITS * max((size for size in sizes.values() if np.isfinite(size)), default=0.0)
     off = {}
     for name, array in wanted.items():
@@ -64,8 +64,8 @@ def differences(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray]) -> 
         if not np.array_equal(np.isfinite(found[name]), finite):
             off[name] = float("inf")
             continue
-        size = mean_square(array[finite])
-        off[name] = mean_square(found[name][finite] - array[finite]) / max(size, least, 1e-30)
+        size = root_mean_square(array[finite])
+        off[name] = root_mean_square(found[name][finite] - array[finite]) / max(size, least, 1e-30)
     return off
 
 

@@ -46,6 +46,8 @@ constexpr double kSpillCost = 4;
 constexpr int64_t kSectorBits = 256;
 /// What the lanes of an axis that they sum up read side by side at least.
 constexpr int64_t kLeastTogetherBits = 512;
+/// And how many more numbers a lane may hold for that throughout a walk.
+constexpr int64_t kMoreNumbers = 4;
 /// Registers for rows of members in flight.
 constexpr int64_t kFlightRegisters = 32;
 constexpr int64_t kMostFlight = 4;
@@ -367,7 +369,7 @@ void Chooser::sumOverFewerLanes(ArrayRef<int> order, int64_t accessBits) {
   while (inner.lanes / 2 * inner.vector * bits >= kLeastTogetherBits) {
     int64_t own = inner.lanes, tiles = layout.tiles, lanes = layout.lanes, held = widestHeld(), walk = walkRegisters();
     cut(order, accessBits, own / 2);
-    bool holdsMore = widestHeld() > held || walkRegisters() > walk + kLongestBesideLanes;
+    bool holdsMore = widestHeld() > held || walkRegisters() > walk + kMoreNumbers;
     bool leavesIdle = llvm::any_of(order, [&](int atom) { return axes[atom].lanes > 1 && axes[atom].isPadded(); });
     if (layout.tiles > tiles || layout.lanes < lanes || holdsMore || leavesIdle)
       return cut(order, accessBits, own);

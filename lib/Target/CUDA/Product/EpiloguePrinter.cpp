@@ -11,8 +11,8 @@
 // share the row exchange what they have. What a fold is made of is computed again where it is needed once more.
 //
 // A result may lie where an operand does (plan-memory). That is still read through the read-only cache, so that a
-// thread's reads need not wait for its writes: of what is made of a number only the thread keeps something that writes
-// it, and it reads it before, so it does not matter whether the cache has the neighbours as they were or as they are.
+// thread's reads need not wait for its writes: the thread that writes a number has read it before, and what others read
+// of it they throw away, so it does not matter whether the cache has it as it was or as it is.
 //
 //===----------------------------------------------------------------------===//
 

@@ -30,10 +30,6 @@ constexpr int64_t kMostNumbers = 32 * 32;
 /// have; and what copies of the tile's rows take all warps, for two numbers.
 constexpr int64_t kProducts = 3 * 2, kOperand = 5, kCopies = 3;
 
-int64_t powerOfTwo(int64_t size, int64_t least, int64_t most) {
-  return std::clamp<int64_t>(llvm::PowerOf2Ceil(size), least, most);
-}
-
 /// Numbers that all tiles have.
 int64_t area(const OuterSumTile &tile, int64_t k, int64_t n) {
   return llvm::alignTo(k, tile.rows) * llvm::alignTo(n, tile.columns);
@@ -51,8 +47,8 @@ int64_t cost(const OuterSumTile &tile, int64_t k, int64_t n) {
 
 OuterSumTile cuda::tileOuterSum(int64_t k, int64_t n, int64_t depth, int64_t stages) {
   OuterSumTile usual;
-  usual.columns = powerOfTwo(n, 8, 128);
-  usual.rows = powerOfTwo(k, 16, usual.columns > 64 ? 64 : 128);
+  usual.columns = std::clamp<int64_t>(llvm::PowerOf2Ceil(n), 8, 128);
+  usual.rows = std::clamp<int64_t>(llvm::PowerOf2Ceil(k), 16, usual.columns > 64 ? 64 : 128);
   usual.height = std::min<int64_t>(usual.rows, 32);
   usual.width = std::min<int64_t>(usual.columns, 32);
   OuterSumTile best = usual;
