@@ -5,8 +5,7 @@
     python3 benchmarks gpu.schedules table schedules.json                            # Markdown
 
 Schedules, as `gnnc tune` has them: a *block* for each owner (its warps share the members), a *warp*, two groups of lanes
-(*pair*), one group for each owner, and *runs*: each group of lanes has a run of owners with as many members as the next
-group's, and loads members whoever owns them (balanced by members). `x2`, `x4`: the rule, with blocks from twice, four times as many members on.
+(*pair*), one *group* for each owner, and *few*: the same with one member in flight. `x2`, `x4`: the rule, with blocks from twice, four times as many members on.
 Times are medians of captured calls; `prepare` is that of the graph from int32 edges on the GPU, of what the program
 needs and nothing else. Results of all schedules must be the same to 1e-5, and each the same bits twice.
 Graphs: those of gpu/grid.py, power laws of one size and different exponents, and one whose edges go to one owner (hub)."""
@@ -113,13 +112,13 @@ def tunings(model, plain, program: str) -> dict[str, str]:
     own = [sweep for sweep in info["sweeps"] if sweep["function"].split(".")[0] == program]
 
     def title(schedule: dict) -> str:
-        if schedule.get("runs"):
-            return "runs"
+        if schedule.get("few"):
+            return "few"
         each = schedule["lanes"] * schedule["groups"]
         return "block" if each > 32 else {32: "warp"}.get(each, "pair" if schedule["groups"] == 2 else "group")
 
     found: dict[str, str] = {}
-    for wanted in ("block", "warp", "pair", "group", "runs"):
+    for wanted in ("block", "warp", "pair", "group", "few"):
         text = ""
         for sweep in own:
             titles = [title(schedule) for schedule in schedules[sweep["kernel"]]]
@@ -201,7 +200,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def table(arguments: argparse.Namespace) -> None:
-    titles = ["rule", "block", "warp", "pair", "group", "runs", "x2", "x4"]
+    titles = ["rule", "block", "warp", "pair", "group", "few", "x2", "x4"]
     print("| graph | program | " + " | ".join(titles) + " | prepare |\n|---|---|" + "---:|" * (len(titles) + 1))
     for path in arguments.results:
         for cell in json.loads(path.read_text())["cells"]:

@@ -240,7 +240,6 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
       way.readIfThere("groups", schedule.groups);
       way.readIfThere("flight", schedule.flight);
       way.readIfThere("threads", schedule.threads);
-      way.readIfThere("runs", schedule.runs);
       way.readIfThere("least", schedule.least);
     });
     readFormula(item, "flops", kernel.flops);

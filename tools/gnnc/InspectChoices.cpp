@@ -55,8 +55,7 @@ static std::string describe(const ScheduleInfo &schedule) {
   };
   int64_t lanes = std::max<int64_t>(schedule.lanes * schedule.groups, 1);
   int64_t owners = std::max<int64_t>(32 / lanes, 1);
-  std::string each = schedule.runs ? "runs of owners, " + std::to_string(owners) : count(owners, "owner");
-  return each + (lanes > 32 ? " a block, " : " a warp, ") + count(schedule.groups, "group") + " of " +
+  return count(owners, "owner") + (lanes > 32 ? " a block, " : " a warp, ") + count(schedule.groups, "group") + " of " +
          count(schedule.lanes, "lane") + " each, " + count(schedule.flight, "member") + " in flight";
 }
 

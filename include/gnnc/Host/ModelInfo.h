@@ -67,7 +67,6 @@ struct SparseInfo {
 struct ScheduleInfo {
   std::string kernel;
   int64_t lanes = 0, groups = 0, flight = 0, threads = 0, least = 0;
-  bool runs = false; ///< a lane group takes many owners, one after the other
 };
 
 /// One kernel: a sweep, a matrix product or an outer sum. Kernels are listed in the order in which they run.

@@ -50,11 +50,10 @@ struct Rows {
   Int64 numItems;
 };
 
-/// Blocks of a launch that go through some of the items in one way. By owner, an item's members begin where those of
-/// the one before it end, but for owners with several items.
+/// Blocks of a launch that go through some of the items in one way.
 struct Part {
   const Item *items;
-  Int64 numItems, numBlocks, isByOwner;
+  Int64 numItems, numBlocks;
 };
 
 /// Blocks along y of a grid; where there are more, they go along z too.

@@ -222,7 +222,8 @@ struct LaunchRec {
   // of them if there are at least leastMembers and fewer than belowMembers, or none.
   int64_t leastMembers, belowMembers;
   int64_t wholeBlocks; // each item has a block, which is for the longest, or for few
-  int64_t isRuns;      // light owners alone; none but by a tuning. Items with a slot stay with the step's first launch
+  int64_t isFew;       // for owners with few members, where all have few; else none. Items with a slot stay with the
+                       // step's first launch
   int64_t isJoined;    // not launched: its blocks come before those of the launch that follows, whose kernel knows them
   int64_t isCounted;   // each of its blocks leaves a partial result
   // Whose machine code it is for: 0: any; 90: that for sm_90; -90: any but that, PTX included. A step has launches for
@@ -247,8 +248,7 @@ enum class WordKind : int64_t {
   Blocks,        // blocks of all counted launches
   PartItems,     // address of the items of the step's launch `number`,
   PartNumItems,  // their number,
-  PartBlocks,    // its blocks,
-  PartIsByOwner, // and whether they are in the order of their owners: 1, else 0
+  PartBlocks,    // and its blocks
   Zero,          // 0
 };
 struct WordRec {

@@ -60,8 +60,6 @@ int64_t graphWord(const gnnc_graph &of, int64_t step, const WordRec &word) {
     return graph.items[model.deviceStep(step).firstLaunch + number].count;
   case WordKind::PartBlocks:
     return graph.blocks[model.deviceStep(step).firstLaunch + number];
-  case WordKind::PartIsByOwner:
-    return !graph.worklists[model.launch(model.deviceStep(step).firstLaunch + number).symbol].bySize;
   default:
     return 0;
   }

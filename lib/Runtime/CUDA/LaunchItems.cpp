@@ -40,6 +40,9 @@ constexpr int64_t kFewWarps = 64;
 /// otherwise wait for the longest owners, and a group without a member costs no more than an idle warp.
 constexpr int64_t kFiner = 4;
 
+/// Members of an owner, up to which it has few, and on average for a graph to have such owners alone.
+constexpr int64_t kFewMembers = 4;
+
 /// Which sizes the schedules of a step take, `finer` times smaller ones than by default. Returns the warps of all.
 static int64_t decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, const Tuning &tuning, int64_t finer) {
   const Model &model = graph.model;
@@ -56,10 +59,15 @@ static int64_t decideSizes(gnnc_graph &graph, int64_t step, int64_t processors, 
     // By owner, items are of much the same size: they keep the GPU busy with a warp each, unless they are few.
     if (launch.wholeBlocks && !isTuned && !list.bySize && list.numItems >= kFewItems * processors)
       least = INT32_MAX;
-    result.items[i] = chooseItems(list, graph.extents[model.map(launch.symbol).from], least, below);
+    const int64_t members = graph.extents[model.map(launch.symbol).from];
+    // One member in flight leaves room for more owners, which a GPU that is not full has already.
+    bool isBeforeFew = i + 1 < schedules.first + schedules.count && model.launch(i + 1).isFew;
+    if (isBeforeFew && !isTuned && finer == 1 && members < kFewMembers * list.numItems)
+      least = below < 0 || below > kFewMembers ? kFewMembers : below;
+    result.items[i] = chooseItems(list, members, least, below);
     result.sizes[i] = {least, below, isTuned};
     below = least;
-    if (launch.isRuns && result.items[i].count > 0) {
+    if (launch.isFew && result.items[i].count > 0) {
       // By size, those with a slot are never among the smaller ones.
       int64_t slots = list.numSlots, &first = result.items[i].first;
       if (first < slots) {

@@ -101,7 +101,7 @@ llvm::json::Array schedules(const cuda::DeviceStep &step) {
                                         {"groups", launch.groups},
                                         {"flight", launch.flight},
                                         {"threads", launch.threads},
-                                        {"runs", launch.isRuns},
+                                        {"few", launch.isFew},
                                         {"least", launch.leastMembers}});
   return list;
 }

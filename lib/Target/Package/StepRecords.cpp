@@ -151,7 +151,7 @@ void TableBuilder::deviceStepRecord(const cuda::DeviceStep &step) {
     entry.leastMembers = launch.leastMembers;
     entry.belowMembers = launch.belowMembers;
     entry.wholeBlocks = launch.wholeBlocks;
-    entry.isRuns = launch.isRuns;
+    entry.isFew = launch.isFew;
     entry.isJoined = launch.isJoined;
     entry.isCounted = launch.isCounted;
     entry.architecture = launch.architecture;

@@ -389,10 +389,16 @@ LaneLayout Chooser::run() {
     leavesLanes = false;
     cut(order, accessBits);
   }
-  // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits.
+  // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits. With half as many a lane may
+  // hold less, unless it then has two of them.
   if (!order.empty() && plan.walks > 0 && heldBits(widest()) < 32 &&
-      (layout.flight < 2 || walkRegisters() > kWalkRegisters))
+      (layout.flight < 2 || walkRegisters() > kWalkRegisters)) {
+    auto heldOfOne = [&] { return walkRegisters() - (layout.flight - 1) * memberRegisters(); };
+    int64_t held = heldOfOne();
     cut(order, accessBits = 64);
+    if (heldOfOne() >= held)
+      cut(order, accessBits = 128);
+  }
   sumOverFewerLanes(order, accessBits);
   if (plan.walks > 0) {
     layout.flight = std::clamp<int64_t>(32 * kFlightRegisters / memberBits(), 1, kMostFlight);

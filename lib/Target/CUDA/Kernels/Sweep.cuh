@@ -181,9 +181,11 @@ GNNC_DEVICE void leaveTotals(const Body &body, Totals &totals, typename Body::Re
 //===----------------------------------------------------------------------===//
 
 /// The same body in another way: so many warps share an item, and so many groups of each. Several warps are all of a
-/// block.
-template <class Base, int Warps, int Splits, int Threads = Base::kThreads> struct InWay : Base {
-  static constexpr int kWarps = Warps, kSplits = Splits, kThreads = Threads;
+/// block. With fewer members in flight there are few members, for which whole rounds are not worth a loop either.
+template <class Base, int Warps, int Splits, int Threads = Base::kThreads, int Flight = Base::kFlight>
+struct InWay : Base {
+  static constexpr int kWarps = Warps, kSplits = Splits, kThreads = Threads, kFlight = Flight;
+  static constexpr bool kIsLight = Base::kIsLight || Flight < Base::kFlight;
   GNNC_DEVICE InWay(const typename Base::Args &args, int lane, int tile, typename Base::Real *staging)
       : Base(args, lane, tile, staging) {}
 };
@@ -348,95 +350,6 @@ GNNC_DEVICE void sweepPart(const typename Body::Args &args, const Part &part, un
                                 work.partialsAt + blockIdx.x);
 }
 
-//===----------------------------------------------------------------------===//
-// Runs: each group an equal share of all members
-//===----------------------------------------------------------------------===//
-
-/// The first item whose members begin at `position` or behind it.
-GNNC_DEVICE unsigned itemFrom(const Item *items, unsigned number, int position) {
-  unsigned first = 0;
-  while (first < number) {
-    unsigned middle = (first + number) / 2;
-    if (__ldg(&items[middle].begin) < position)
-      first = middle + 1;
-    else
-      number = middle;
-  }
-  return first;
-}
-
-/// All of a one-walk body's light owners, as part I, where they have few members: a group has a run of owners that have
-/// as many members as any other group's (by owner: between the owners at equal shares of all positions; by size, as
-/// many owners). It loads kFlight members whoever owns them, and goes on from owner to owner where one ends. An owner
-/// without members has one that is not there. What an owner's members are added up to does not depend on the runs.
-template <SweepBody Body, int I> GNNC_DEVICE void sweepRuns(const typename Body::Args &args) {
-  using G = Group<Body>;
-  static_assert(Body::kWalks == 1 && Body::kSplits == 1 && Body::kWarps == 1);
-  constexpr int kFlight = Body::kFlight, kGroups = Body::kThreads / Body::kLanes;
-  if (!isTile<Body::kTiles>())
-    return;
-  const Part part = args.parts[I];
-  Body body(args, G::groupLane(), tile<Body::kTiles>(), G::staging());
-  typename Body::Totals totals;
-  body.reset(totals);
-  const unsigned number = unsigned(part.numItems), groups = gridDim.x * kGroups;
-  const unsigned group = blockIdx.x * kGroups + threadIdx.x / Body::kLanes;
-  auto cut = [&](unsigned of) {
-    if (of == 0 || of == groups || !part.isByOwner)
-      return unsigned(int64(number) * of / groups);
-    const int from = __ldg(&part.items[0].begin), to = __ldg(&part.items[number - 1].end);
-    return itemFrom(part.items, number, from + int(int64(to - from) * of / groups));
-  };
-  unsigned at = number > 0 ? cut(group) : 0;
-  const unsigned end = number > 0 ? cut(group + 1) : 0;
-  bool isDone = at >= end;
-  Item item = isDone ? Item{0, 0, 0, -1} : itemAt(part.items, at);
-  int position = item.begin;
-  SumsOf<Body, 0> sums;
-  body.reset(sums);
-  if (__any_sync(kAllLanes, !isDone))
-    body.begin(item.owner);
-  while (__any_sync(kAllLanes, !isDone)) {
-    MemberOf<Body, 0> members[kFlight][1];
-    bool isLast[kFlight], isAny = false;
-    int positions[kFlight], counts[kFlight], nextOwners[kFlight];
-    GNNC_FOR(u, kFlight) {
-      members[u][0].live = !isDone && position < item.end;
-      isAny |= members[u][0].live;
-      positions[u] = members[u][0].live ? position : 0;
-      isLast[u] = !isDone && ++position >= item.end;
-      counts[u] = item.end - item.begin;
-      if (isLast[u]) {
-        isDone = ++at >= end;
-        if (!isDone)
-          item = itemAt(part.items, at), position = item.begin;
-      }
-      nextOwners[u] = item.owner;
-    }
-    // Where there is a member, the one at position 0 may be read in place of those that are not there.
-    if (__any_sync(kAllLanes, isAny)) {
-      GNNC_FOR(u, kFlight) body.find(members[u][0], positions[u]);
-      GNNC_FOR(u, kFlight) body.load(members[u][0]);
-    }
-    GNNC_FOR(u, kFlight) {
-      body.score(members[u][0]);
-      body.raise(sums, members[u]);
-      body.add(sums, members[u][0]);
-      if (__any_sync(kAllLanes, isLast[u])) {
-        body.after(sums, counts[u]);
-        if (isLast[u]) {
-          body.store();
-          body.add(totals);
-          body.reset(sums);
-        }
-        body.begin(nextOwners[u]);
-      }
-    }
-  }
-  leaveTotals<Body::kThreads>(body, totals, static_cast<typename Body::Real *>(args.work.partials),
-                              args.work.partialsAt + blockIdx.x);
-}
-
 /// Each part of the blocks its own items, in its own way: by falling size of the items, so that the last to begin are
 /// short.
 template <int I, class Body, class... Rest>
@@ -452,10 +365,16 @@ template <SweepBody Body, SweepBody... Rest> GNNC_DEVICE void sweep(const typena
     sweepInWays<0, Body, Rest...>(args, blockIdx.x);
 }
 
+/// The items of part I alone.
+template <int I, SweepBody Body> GNNC_DEVICE void sweepOnly(const typename Body::Args &args) {
+  if (isTile<Body::kTiles>())
+    sweepPart<Body, 0>(args, args.parts[I], blockIdx.x);
+}
+
 /// A later walk of heavy owners.
 template <SweepBody Body, int K> GNNC_DEVICE void sweepHeavy(const typename Body::Args &args) {
   if (isTile<Body::kTiles>())
-    sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x, 0}, blockIdx.x);
+    sweepPart<Body, K>(args, Part{args.work.items, args.work.numHeavyItems, gridDim.x}, blockIdx.x);
 }
 
 /// Merges the slots of heavy owners after walk K, a block or a warp each; after the last one, finishes them.

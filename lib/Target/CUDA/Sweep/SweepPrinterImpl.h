@@ -87,7 +87,7 @@ private:
   llvm::SmallVector<Way> ways();
   bool canShareBlocks();
   int64_t mergingThreads(unsigned walk);
-  bool hasRuns();
+  bool hasFew();
   int64_t walkBytes();
   bool isLight();
   void configuration();

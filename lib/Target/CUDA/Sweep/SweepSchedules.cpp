@@ -29,10 +29,8 @@ constexpr int64_t kWideTotal = 128;
 constexpr int64_t kLeastBytes = 20 * 4, kFewBytes = 24 * 4;
 /// Threads that add up an owner's parts: one owner may have all members.
 constexpr int64_t kMergingThreads = 512;
-/// Of a body that is compiled once more for runs of owners.
-constexpr int64_t kMostLinesOfRuns = 128;
-/// Owners of a run, more or less.
-constexpr int64_t kOwnersOfRun = 16;
+/// Of a body that is compiled once more for owners with few members.
+constexpr int64_t kMostLinesOfFew = 200;
 
 int64_t SweepPrinter::sumsWords(unsigned number) {
   const WalkBody &walk = body.walks[number];
@@ -77,7 +75,7 @@ void SweepPrinter::configuration() {
     out.line("gnnc::int64 n" + Twine(i) + ";");
   out.line(onlyRows() ? "gnnc::Rows work;" : "gnnc::Work work;");
   if (plan.walks > 0)
-    out.line("gnnc::Part parts[" + Twine(ways().size() + hasRuns()) + "];");
+    out.line("gnnc::Part parts[" + Twine(ways().size() + hasFew()) + "];");
   out.close("};");
   out.open("struct Body");
   out.line("using Real = " + kernel + "_::Real;");
@@ -150,12 +148,10 @@ bool SweepPrinter::isLight() {
          llvm::none_of(sweep.getBody().front(), holdsMore);
 }
 
-/// Whether groups may have runs of owners: without a second walk there is no more to an owner than its members one
-/// after the other. With totals, as in most backward sweeps, or a long body, it would be one more large kernel to
-/// compile, for tunings alone.
-bool SweepPrinter::hasRuns() {
-  return plan.walks == 1 && !hasTotals() && members.text().count('\n') <= kMostLinesOfRuns;
-}
+/// Whether owners with few members have a kernel of their own, with one member in flight: what several would take is
+/// better left to more owners at a time. Of those that hold little there are as many as fit already, and a long body
+/// would be one more large kernel to compile.
+bool SweepPrinter::hasFew() { return layout.flight > 1 && !isLight() && members.text().count('\n') <= kMostLinesOfFew; }
 
 /// How items may be shared out, most groups first. Where owners have few members, fewer groups leave fewer idle, and a
 /// warp has several owners.
@@ -188,7 +184,7 @@ void SweepPrinter::launches() {
     return Word{WordKind::Scratch, scratchNumber++, {}};
   };
   Word zero{WordKind::Zero, 0, {}};
-  unsigned numWays = along ? ways().size() : 0, numParts = numWays + (along && hasRuns());
+  unsigned numWays = along ? ways().size() : 0, numParts = numWays + (along && hasFew());
   Word slots = along ? scratch(ScratchKind::Slots, slotBytes) : zero;
   Word states = along ? scratch(ScratchKind::HeavyOwners, stateBytes) : zero;
   Word partials =
@@ -216,7 +212,7 @@ void SweepPrinter::launches() {
     }
     list.append({slots, states, partials, Word{WordKind::BlocksBefore, before, {}}, Word{WordKind::Blocks, 0, {}}});
     for (unsigned part = 0; part < numParts; ++part)
-      for (WordKind kind : {WordKind::PartItems, WordKind::PartNumItems, WordKind::PartBlocks, WordKind::PartIsByOwner})
+      for (WordKind kind : {WordKind::PartItems, WordKind::PartNumItems, WordKind::PartBlocks})
         list.push_back({kind, part, {}});
     return list;
   };
@@ -284,15 +280,14 @@ void SweepPrinter::launches() {
       part.isJoined = !isLast;
       below = part.leastMembers;
     }
-    // No owner by default: for those with few members, where it was measured to be faster.
-    if (hasRuns()) {
-      entry("_runs", "sweepRuns<" + inWay({1, 1}) + ", " + std::to_string(numWays) + ">", layout.threads);
-      Launch &part =
-          record("_runs", GridKind::Items, layout.threads / layout.lanes * kOwnersOfRun, hasTotals(), layout.threads);
+    if (hasFew()) {
+      std::string own = "gnnc::InWay<" + type + ", 1, 1, " + std::to_string(layout.threads) + ", 1>";
+      entry("_few", "sweepOnly<" + std::to_string(numWays) + ", " + own + ">", layout.threads);
+      Launch &part = record("_few", GridKind::Items, layout.threads / layout.lanes, hasTotals(), layout.threads);
       part.lanes = layout.lanes;
       part.groups = 1;
-      part.flight = layout.flight;
-      part.isRuns = true;
+      part.flight = 1;
+      part.isFew = true;
     }
     // Owners with several items.
     Way most = all.front();
