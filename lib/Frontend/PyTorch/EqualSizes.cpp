@@ -94,6 +94,34 @@ static void unitePlacesAndRows(NormalProgram &program, const NormalNode &node) {
     unite(program, index->sizes[axis], rows->sizes[axis]);
 }
 
+/// Along the other axes too, a list of places that is shorter than the rows is for the first of them in PyTorch.
+static void unitePlacesAndOthers(NormalProgram &program, const NormalNode &node) {
+  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "self");
+  auto found = node.arguments.find("dim");
+  const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  if (!index || !rows || !dim || index->sizes.size() != rows->sizes.size())
+    return;
+  int64_t axis = *dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim;
+  for (size_t i = 0; i < rows->sizes.size(); ++i)
+    if (int64_t(i) != axis && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i]))
+      unite(program, index->sizes[i], rows->sizes[i]);
+}
+
+/// What a mask selects has its sizes.
+static void uniteMask(NormalProgram &program, const NormalNode &node) {
+  auto indices = node.arguments.find("indices");
+  const auto *names = indices == node.arguments.end() ? nullptr : std::get_if<ValueNames>(&indices->second);
+  const TensorMeta *rows = metaOf(program, node, "self");
+  if (!names || names->names.size() != 1 || !rows)
+    return;
+  const TensorMeta *mask = metaOf(program, names->names[0]);
+  if (!mask || mask->type != ScalarType::Bool || mask->sizes.size() > rows->sizes.size())
+    return;
+  for (size_t i = 0; i < mask->sizes.size(); ++i)
+    if (isOfInputs(mask->sizes[i]) && isOfInputs(rows->sizes[i]))
+      unite(program, mask->sizes[i], rows->sizes[i]);
+}
+
 static void uniteOperands(NormalProgram &program, const NormalNode &node) {
   const TensorMeta *result = node.outputs.size() == 1 ? metaOf(program, node.outputs[0]) : nullptr;
   if (!result)
@@ -116,10 +144,14 @@ void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
   static const llvm::StringSet<> elementwise = {"add", "sub",   "rsub",    "mul",     "div",
                                                 "pow", "where", "maximum", "minimum", "masked_fill"};
   for (const NormalNode &node : program.nodes) {
-    if (node.op == "index" || node.op == "index_put")
+    if (node.op == "index" || node.op == "index_put") {
       uniteListsOfPlaces(program, node);
-    else if (scatters.contains(node.op))
+      uniteMask(program, node);
+    } else if (scatters.contains(node.op)) {
       unitePlacesAndRows(program, node);
+      unitePlacesAndOthers(program, node);
+    } else if (node.op == "gather")
+      unitePlacesAndOthers(program, node);
     else if (elementwise.contains(node.op))
       uniteOperands(program, node);
   }

@@ -133,6 +133,8 @@ private:
     if (inPlace)
       normal.op.pop_back();
     normal.op = spelled(normal.op).str();
+    if (normal.op == "take_along_dim")
+      takeAsGather(normal);
     std::string changed;
     if (inPlace || op == "batch_norm")
       if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
@@ -157,6 +159,26 @@ private:
     if (detached)
       for (const std::string &output : outputs)
         detach(output, node);
+  }
+
+  /// `take_along_dim` is `gather` where neither operand is the same all along an axis of the other.
+  void takeAsGather(NormalNode &node) const {
+    auto metaOf = [&](const char *argument) -> const TensorMeta * {
+      auto *name = std::get_if<ValueName>(&node.arguments[argument]);
+      auto found = name ? program.tensors.find(name->name) : program.tensors.end();
+      return found == program.tensors.end() ? nullptr : &found->second;
+    };
+    const TensorMeta *rows = metaOf("self"), *places = metaOf("indices");
+    auto *dim = std::get_if<int64_t>(&node.arguments["dim"]);
+    if (!rows || !places || !dim || rows->sizes.size() != places->sizes.size())
+      return;
+    int64_t axis = *dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim;
+    for (auto [i, all, own] : llvm::enumerate(rows->sizes, places->sizes))
+      if (int64_t(i) != axis && (all.literal() == 1) != (own.literal() == 1))
+        return;
+    node.op = "gather";
+    node.arguments["index"] = node.arguments["indices"];
+    node.arguments.erase("indices");
   }
 
   template <typename Tensors> static bool isFloat(const std::string &name, const Tensors &tensors) {

@@ -107,9 +107,11 @@ private:
   std::string withinRange(const SymbolicExpr &size, const std::string &source) const;
   void nameSpace(int space, const std::string &name);
   Tensor toSpace(Tensor x, size_t dim, int space);
+  Tensor withoutRow(Tensor x, size_t dim);
   Tensor toAxis(Tensor x, size_t dim);
   Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
+  Tensor rowsFrom(const Tensor &x, size_t dim, const SymbolicExpr &begin, const SymbolicExpr &length);
   /// The list that scatters and gathers along `dim` go by; the other axes must repeat it.
   Index listAlong(const IndexTensor &index, size_t dim);
   using Writing = std::function<Tensor(Tensor base, Tensor source)>;
@@ -198,6 +200,8 @@ private:
   IndexTensor withComponents(const IndexTensor &tensor, size_t dim);
   IndexTensor withoutCopies(IndexTensor tensor);
   IndexTensor chosen(const IndexTensor &tensor, size_t dim, const std::vector<int64_t> &places);
+  IndexTensor joined(std::vector<IndexTensor> parts, size_t dim, const std::vector<SymbolicExpr> &wanted);
+  static IndexTensor expanded(IndexTensor tensor, const std::vector<SymbolicExpr> &wanted);
   std::optional<std::vector<int64_t>> constantsOf(IndexTensor tensor);
   std::optional<Tensor> asOneHot(const IndexTensor &index);
   bool givesTruth(const NormalNode &node) const;
@@ -238,6 +242,9 @@ private:
   void intTranspose(const NormalNode &node);
   void intRepeat(const NormalNode &node);
   void intCat(const NormalNode &node);
+  void intReplacePart(const NormalNode &node);
+  void replacePartOfList(const NormalNode &node, const IndexTensor &x, IndexTensor source, size_t dim);
+  void intCopy(const NormalNode &node);
   void intSlice(const NormalNode &node);
   void intFlip(const NormalNode &node);
   void intIndex(const NormalNode &node);

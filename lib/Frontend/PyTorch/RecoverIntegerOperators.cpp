@@ -54,6 +54,8 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intNonzero, {"nonzero", "nonzero_numpy", "argwhere"});
     add(&R::intSlice, {"slice", "narrow"});
     add(&R::intFlip, {"flip", "roll"});
+    add(&R::intCopy, {"copy"});
+    add(&R::intReplacePart, {"select_scatter", "slice_scatter"});
     add(&R::intList, {"cumsum", "diff", "argsort", "sort", "_unique2", "unique_dim"});
     add(&R::intReduce, {"max", "min", "amax", "amin", "sum", "any", "all", "count_nonzero"});
     add(&R::intScatter, {"scatter_add", "index_add", "scatter_reduce", "bincount"});

@@ -67,15 +67,15 @@ void Recover::intSelect(const NormalNode &node) {
 
 void Recover::intView(const NormalNode &node) { define(node, shaped(index(node, "self"), sizes(node))); }
 
-void Recover::intExpand(const NormalNode &node) {
-  IndexTensor x = index(node, "self");
-  std::vector<SymbolicExpr> wanted = sizes(node);
+void Recover::intExpand(const NormalNode &node) { define(node, expanded(index(node, "self"), sizes(node))); }
+
+IndexTensor Recover::expanded(IndexTensor x, const std::vector<SymbolicExpr> &wanted) {
   while (x.dims.size() < wanted.size())
     x.dims.insert(x.dims.begin(), IndexDim());
   for (size_t i = 0; i < wanted.size(); ++i)
     if (x.dims[i].kind == Kind::Unit && !(wanted[i] == SymbolicExpr(1)))
       x.dims[i] = {Kind::Repeat, wanted[i]};
-  define(node, x);
+  return x;
 }
 
 void Recover::intTranspose(const NormalNode &node) {
@@ -155,6 +155,11 @@ void Recover::intCat(const NormalNode &node) {
   for (IndexTensor &part : parts)
     if (op == "stack" || part.dims.size() < wanted.size()) // lists, which vstack takes for rows
       part.dims.insert(part.dims.begin() + ptrdiff_t(op == "stack" ? dim : 0), IndexDim());
+  define(node, joined(parts, dim, wanted));
+}
+
+/// Integers one after the other along an axis, of so many sizes together.
+IndexTensor Recover::joined(std::vector<IndexTensor> parts, size_t dim, const std::vector<SymbolicExpr> &wanted) {
   for (const IndexTensor &part : parts)
     if (part.dims.size() != wanted.size())
       throw Refusal{"it joins integers with different numbers of axes"};
@@ -165,8 +170,8 @@ void Recover::intCat(const NormalNode &node) {
         if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Small)
           part = withComponents(part, i);
   IndexTensor result;
-  auto asList = [&](IndexTensor &part) { // repetitions and single numbers as lists
-    IndexDim &own = part.dims.at(dim);
+  auto asList = [&](IndexTensor &part, size_t axis) { // repetitions and single numbers as lists
+    IndexDim &own = part.dims.at(axis);
     if (own.kind == Kind::Unit || own.kind == Kind::Repeat) {
       for (Index &component : part.components) {
         if (component->isList)
@@ -182,6 +187,12 @@ void Recover::intCat(const NormalNode &node) {
   bool hasLong = llvm::any_of(parts, [&](IndexTensor &part) {
     return llvm::any_of(part.dims, [](IndexDim &each) { return each.kind == Kind::Long; });
   });
+  // Where one part has a list along another axis, all have.
+  for (IndexTensor &part : parts)
+    for (size_t i = 0; i < part.dims.size(); ++i)
+      for (const IndexTensor &other : parts)
+        if (i != dim && part.dims[i].kind == Kind::Repeat && other.dims.at(i).kind == Kind::Long)
+          asList(part, i);
   // Beside components, lists of fixed length are components.
   if (llvm::any_of(parts, [&](IndexTensor &part) { return part.dims.at(dim).kind == Kind::Small; }))
     for (IndexTensor &part : parts) {
@@ -193,7 +204,7 @@ void Recover::intCat(const NormalNode &node) {
       llvm::any_of(parts, [&](IndexTensor &part) { return part.dims.at(dim).kind == Kind::Long; }) || !hasLong;
   if (isLong) {
     for (IndexTensor &part : parts)
-      asList(part);
+      asList(part, dim);
     result.dims = parts[0].dims;
     result.dims[dim] = {Kind::Long, wanted[dim]};
     for (const IndexTensor &part : parts)
@@ -206,7 +217,7 @@ void Recover::intCat(const NormalNode &node) {
       result.components.push_back(pieces.size() == 1 ? pieces[0]
                                                      : call("cat", pieces, wanted[dim], pieces[0]->isTruth));
     }
-    return define(node, result);
+    return result;
   }
   for (IndexTensor &part : parts)
     part = withComponents(part, dim);
@@ -225,8 +236,69 @@ void Recover::intCat(const NormalNode &node) {
       result.components.insert(result.components.end(), part.components.begin() + ptrdiff_t(at * run),
                                part.components.begin() + ptrdiff_t((at + 1) * run));
     }
-  return define(node, result);
+  return result;
 }
+
+/// `edge_index[1] = x` and the like: some of the components along one axis are others.
+void Recover::intReplacePart(const NormalNode &node) {
+  const IndexTensor x = index(node, "self");
+  IndexTensor source = index(node, "src");
+  size_t dim = axisNumber(node, "dim", 0, x.dims.size());
+  const SymbolicExpr size = x.dims[dim].size;
+  if (x.dims[dim].kind == Kind::Long || !size.getFactors().empty())
+    return replacePartOfList(node, x, expanded(source, sizesOf(nameOf(node, "src"))), dim);
+  int64_t all = size.getNumber(), begin = 0, end = all, step = 1;
+  if (node.op == "select_scatter") {
+    source.dims.insert(source.dims.begin() + ptrdiff_t(dim), IndexDim());
+    begin = integer(node, "index", 0);
+    begin += begin < 0 ? all : 0, end = begin + 1;
+  } else {
+    auto place = [&](const char *name, int64_t absent) {
+      int64_t at = has(node, name) && !isWholeEnd(*find(node, name)) ? integer(node, name, absent) : absent;
+      return std::clamp<int64_t>(at < 0 ? at + all : at, 0, all);
+    };
+    begin = place("start", 0), end = place("end", all), step = integer(node, "step", 1);
+  }
+  std::vector<IndexTensor> parts;
+  for (int64_t at = 0, next = 0; at < all; ++at) {
+    bool isOther = at >= begin && at < end && (at - begin) % step == 0;
+    parts.push_back(isOther ? chosen(source, dim, {next++}) : chosen(x, dim, {at}));
+  }
+  define(node, joined(parts, dim, sizes(node)));
+}
+
+/// The same where the axis is that of lists: what comes before, what is written, and what comes behind.
+void Recover::replacePartOfList(const NormalNode &node, const IndexTensor &x, IndexTensor source, size_t dim) {
+  const SymbolicExpr size = x.dims[dim].size;
+  if (node.op == "select_scatter" || integer(node, "step", 1) != 1)
+    throw Refusal{
+        "it writes to single places of a list of integers; write to a slice, or join the parts with torch.cat"};
+  auto place = [&](const char *name, const SymbolicExpr &absent) {
+    if (!has(node, name) || isWholeEnd(*find(node, name)))
+      return absent;
+    SymbolicExpr at = expression(*find(node, name));
+    return at.getFactors().empty() && at.getNumber() < 0 ? size + at : at;
+  };
+  SymbolicExpr begin = place("start", 0), end = begin + source.dims.at(dim).size;
+  auto part = [&](const SymbolicExpr &from, const SymbolicExpr &to) {
+    IndexTensor some = x;
+    some.dims[dim].size = to + from * -1;
+    if (some.dims[dim].kind == Kind::Long)
+      for (Index &each : some.components)
+        each = call("slice", {each, sizeIndex(from), sizeIndex(to), constant(1)}, some.dims[dim].size, each->isTruth);
+    return some;
+  };
+  std::vector<IndexTensor> parts;
+  if (!(begin == SymbolicExpr(0)))
+    parts.push_back(part(0, begin));
+  parts.push_back(source);
+  if (!(end == size))
+    parts.push_back(part(end, size));
+  define(node, parts.size() == 1 ? parts[0] : joined(parts, dim, sizes(node)));
+}
+
+/// What is written over all of a tensor.
+void Recover::intCopy(const NormalNode &node) { define(node, expanded(index(node, "src"), sizes(node))); }
 
 void Recover::intSlice(const NormalNode &node) {
   IndexTensor x = index(node, "self");

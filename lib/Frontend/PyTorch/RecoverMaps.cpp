@@ -140,6 +140,14 @@ Tensor Recover::toAxis(Tensor x, size_t dim) {
   return x;
 }
 
+/// What resides on a space of one element as what is the same everywhere: `x[:1]` beside all of x.
+Tensor Recover::withoutRow(Tensor x, size_t dim) {
+  if (resides(x, x.dims[dim]))
+    x.value = program.reduce("sum", x.value, -1);
+  x.dims[dim] = Dim();
+  return x;
+}
+
 //===----------------------------------------------------------------------===//
 // Gathers
 //===----------------------------------------------------------------------===//

@@ -351,15 +351,34 @@ void Recover::opSlice(const NormalNode &node) {
   define(node, slice(x, dim, begin, end, step));
 }
 
+/// So many elements of a space, one after the other.
+Tensor Recover::rowsFrom(const Tensor &x, size_t dim, const SymbolicExpr &begin, const SymbolicExpr &length) {
+  const SymbolicExpr all = program.spaces[x.dims[dim].id].size;
+  if (length == all)
+    return x;
+  Index numbers = call("arange", {constant(0), sizeIndex(all), constant(1)}, all);
+  Index places = call("slice", {numbers, sizeIndex(begin), sizeIndex(begin + length), constant(1)}, length);
+  learnSymbol(length, "length(" + places->text + ")");
+  return gatherList(x, dim, places);
+}
+
 void Recover::opSplit(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   int64_t last = node.op == "dsplit" ? 2 : node.op == "hsplit" && x.dims.size() > 1 ? 1 : 0;
   size_t dim = axisNumber(node, "dim", last, x.dims.size());
-  if (x.dims[dim].kind == Kind::Space) {
-    if (program.spaces[x.dims[dim].id].extent < 0)
-      throw Refusal{"it splits the rows of a space whose size is not fixed"};
-    x = toAxis(x, dim);
+  if (x.dims[dim].kind == Kind::Space && program.spaces[x.dims[dim].id].extent < 0) {
+    SymbolicExpr begin = 0;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (node.op == "unbind" || node.outputs[i].empty())
+        throw Refusal{"it splits the rows of a space whose size is not fixed into one each"};
+      SymbolicExpr length = sizes(node, i).at(dim);
+      define(node, rowsFrom(x, dim, begin, length), i);
+      begin = begin + length;
+    }
+    return;
   }
+  if (x.dims[dim].kind == Kind::Space)
+    x = toAxis(x, dim);
   int64_t begin = 0;
   for (size_t i = 0; i < node.outputs.size(); ++i) {
     if (node.op == "unbind") {

@@ -229,6 +229,16 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   // Spaces first: an axis of a fixed size may have to become one.
   for (size_t back = 1; back <= rank; ++back) {
     int space = -1;
+    auto isSpace = [&](const Tensor &each, bool ofOne) {
+      if (back > each.dims.size())
+        return false;
+      const Dim &dim = each.dims[each.dims.size() - back];
+      return dim.kind == Kind::Space && (program.spaces[dim.id].extent == 1) == ofOne;
+    };
+    if (llvm::any_of(all, [&](const Tensor &each) { return isSpace(each, false); }))
+      for (Tensor &each : all)
+        if (isSpace(each, true))
+          each = withoutRow(each, each.dims.size() - back);
     for (const Tensor &each : all)
       if (back <= each.dims.size() && each.dims[each.dims.size() - back].kind == Kind::Space)
         space = each.dims[each.dims.size() - back].id;

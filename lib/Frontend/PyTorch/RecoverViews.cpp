@@ -224,9 +224,12 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     x.dims.insert(x.dims.begin(), Dim());
   if (x.dims.size() != sizes.size())
     throw Refusal{"cannot expand to fewer axes"};
-  for (size_t i = 0; i < sizes.size(); ++i)
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (x.dims[i].kind == Kind::Space && program.spaces[x.dims[i].id].extent == 1 && !(sizes[i] == SymbolicExpr(1)))
+      x = withoutRow(x, i);
     if (x.dims[i].kind == Kind::Unit)
       x.dims[i] = dimOf(sizes[i]);
+  }
   return x;
 }
 

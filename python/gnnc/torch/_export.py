@@ -175,18 +175,30 @@ def _without_heuristics() -> Iterator[None]:
         backend.use_segment_matmul = before
 
 
+def _check_hooks(model: nn.Module) -> None:
+    """PyTorch Geometric runs hooks on messages in eager mode alone: an exported program lacks them, and says nothing."""
+    for name, module in model.named_modules():
+        for kind in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update"):
+            if any(getattr(module, f"_{kind}_forward_{when}", None) for when in ("pre_hooks", "hooks")):
+                raise Error(
+                    f"'{name or type(module).__name__}' has a {kind} hook, which PyTorch Geometric leaves out of exported "
+                    f"programs: compute what it does in {kind}() itself"
+                )
+
+
 def export_program(
     model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], *, moves: bool = False, inner: bool = False
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. Raises Error with the first reason."""
+    _check_hooks(model)
     failures: list[Exception] = []
     for strict in (False, True):
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
         dimensions = _dimensions(leaves, inner)
-        for _ in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
@@ -196,11 +208,13 @@ def export_program(
             except Error:
                 raise  # Dynamo would take it
             except Exception as error:
-                refined = _refined(str(error), dimensions, leaves if moves else None)
+                failures.append(error)
+                refined = _refined(str(error), dimensions, leaves, moves)
                 if refined is None:
-                    failures.append(error)
                     break
                 dimensions = refined
+                if attempt + 1 < _ATTEMPTS:
+                    failures.pop()
     raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
 
 
@@ -210,11 +224,12 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _refined(
-    message: str, dimensions: list[dict[int, Any] | None], moving: Sequence[Any] | None
+    message: str, dimensions: list[dict[int, Any] | None], leaves: Sequence[Any], moves: bool
 ) -> list[dict[int, Any] | None] | None:
     """Sizes as torch suggests: `size_1 = size_0`, `size_1 = size_0 + 1`, `size_2 = 16` for a size that is fixed, or bounds,
-    as of row pointers, of which there are two at least for any segment. `moving`: leaves of which another dimension may
-    differ then. None: no suggestion."""
+    as of row pointers, of which there are two at least for any segment. `moves`: another dimension may differ then.
+    None: no suggestion."""
+    moving = leaves if moves else None
     _, found, suggestions = message.partition("Suggested fixes:")
     changes: dict[str, str] = {}
     for line in suggestions.splitlines():
@@ -222,9 +237,17 @@ def _refined(
         if equals and name.startswith("size_"):
             changes[name] = value.strip()
     known = {dim.__name__: dim for each in dimensions for dim in (each or {}).values()}
-    if not found:  # a guard that excludes some size, for which torch suggests nothing: the least one
-        for name in re.findall(r"Not all values of (size_\d+) = .* != ", message):
-            changes[name] = f"Dim('{name}', min={known[name].min + 1})"
+    if not found:  # a guard that excludes a size, for which torch suggests nothing: that and all on its other side
+        examples = {
+            dim.__name__: leaves[i].shape[d] for i, each in enumerate(dimensions) for d, dim in (each or {}).items()
+        }
+        for name, size in re.findall(r"Not all values of (size_\d+) = .* != (\d+)", message):
+            least, most = known[name].min, known[name].max
+            if name in examples and examples[name] < int(size):
+                most = min(most, int(size) - 1)
+            else:
+                least = max(least, int(size)) + 1
+            changes[name] = f"Dim('{name}', min={least}, max={most})"
     result: list[dict[int, Any] | None] = []
     changed = False
     for name, value in changes.items():

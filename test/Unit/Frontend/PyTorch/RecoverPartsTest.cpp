@@ -55,6 +55,52 @@ TEST(RecoverPartsTest, RowsOfAnEdgeListInAnotherOrder) {
   }
 }
 
+TEST(RecoverPartsTest, RowsOfAnEdgeListAreWritten) {
+  ProgramBuilder b = rows();
+  b.integers("edge_index", {"2", "E"});
+  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.integerNode("loops", "select_scatter.default",
+                {arg("self", "edge_index"), arg("src", "s"), arg("dim", 0), arg("index", -1)}, {"2", "E"});
+  b.integerNode("t", "select.int", {arg("self", "loops"), arg("dim", 0), arg("index", 1)}, {"E"});
+  b.node("y", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "t")}, {"E", "4"});
+  EXPECT_EQ(b.output("y").missing({"map src: edge -> node from edge_index[0]", "  output y = x.src"}), "");
+}
+
+TEST(RecoverPartsTest, SomeEdgesAreWritten) {
+  ProgramBuilder b = rows();
+  b.integers("edge_index", {"2", "E"});
+  b.integers("others", {"2", "3"});
+  b.integerNode("mixed", "slice_scatter.default",
+                {arg("self", "edge_index"), arg("src", "others"), arg("dim", 1), arg("start", 2), arg("end", 5)},
+                {"2", "E"});
+  b.integerNode("s", "select.int", {arg("self", "mixed"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.node("y", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "s")}, {"E", "4"});
+  std::string text = b.output("y").text();
+  for (const char *part : {"from slice(edge_index[0], 0, 2, 1)", "from others[0]", "from slice(edge_index[0], 5, "})
+    EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(RecoverPartsTest, SinglePlacesOfAListAreNotWritten) {
+  ProgramBuilder b = rows();
+  b.integers("edge_index", {"2", "E"});
+  b.integers("other", {"2"});
+  b.integerNode("mixed", "select_scatter.default",
+                {arg("self", "edge_index"), arg("src", "other"), arg("dim", 1), arg("index", 0)}, {"2", "E"});
+  b.integerNode("s", "select.int", {arg("self", "mixed"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.node("y", "index_select.default", {arg("self", "x"), arg("dim", 0), arg("index", "s")}, {"E", "4"});
+  EXPECT_EQ(b.output("y").text(),
+            "refused: it writes to single places of a list of integers; write to a slice, or join "
+            "the parts with torch.cat");
+}
+
+TEST(RecoverPartsTest, OneRowIsTheSameForAll) {
+  ProgramBuilder b = rows();
+  b.node("first", "slice.Tensor", {arg("self", "x"), arg("dim", 0), arg("start", 0), arg("end", 1)}, {"1", "4"});
+  b.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "first")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("  output y = x * sum(x."), std::string::npos) << text;
+}
+
 TEST(RecoverPartsTest, CopiesOfAListAreOneList) {
   ProgramBuilder b = rows();
   b.integers("edge_index", {"2", "E"});

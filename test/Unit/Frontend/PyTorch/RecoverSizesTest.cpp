@@ -44,6 +44,29 @@ TEST(RecoverSizesTest, OperandsAreOfOneSize) {
   EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
 }
 
+TEST(RecoverSizesTest, PlacesOfFeaturesAndMasksAreOfOneSizeWithTheRows) {
+  auto gathered = [](const char *size) {
+    ProgramBuilder b;
+    b.input("x", {"s0", "4"}).integers("label", {size});
+    b.integerNode("places", "unsqueeze.default", {arg("self", "label"), arg("dim", 1)}, {size, "1"});
+    b.node("y", "gather.default", {arg("self", "x"), arg("dim", 1), arg("index", "places")}, {size, "1"});
+    return b.output("y").text();
+  };
+  EXPECT_EQ(gathered("s0").find("refused"), std::string::npos) << gathered("s0");
+  EXPECT_EQ(gathered("s7"), gathered("s0"));
+
+  auto masked = [](const char *size) {
+    ProgramBuilder b;
+    b.input("x", {"s0", "4"}).input("token", {"4"}).integers("label", {size});
+    b.maskNode("mask", "gt.Scalar", {arg("self", "label"), arg("other", 0)}, {size});
+    b.node("y", "index_put.default", {arg("self", "x"), list("indices", {"mask"}), arg("values", "token")},
+           {"s0", "4"});
+    return b.output("y").text();
+  };
+  EXPECT_EQ(masked("s0").find("refused"), std::string::npos) << masked("s0");
+  EXPECT_EQ(masked("s7"), masked("s0"));
+}
+
 TEST(RecoverSizesTest, SizesSayThatTwoSymbolsAreEqual) {
   auto of = [](const char *symbol, int64_t factor) { return gnnc::SymbolicExpr::of(symbol, factor); };
   EqualSizes sizes;

@@ -1,0 +1,140 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Edge lists that a module writes to, places that are inputs of their own, and single rows beside all, beside eager."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest
+
+
+def summed(x: Tensor, edges: Tensor) -> Tensor:
+    """Rows of three copies of the nodes, so that numbers that were moved up are still nodes."""
+    rows = torch.cat([x, x * 2, x * 3])
+    return torch.zeros_like(rows).index_add(0, edges[1], rows[edges[0]])
+
+
+def moved(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    edges = edges.clone()
+    edges[0, :] += x.size(0)
+    edges[1] = edges[1] + 2 * x.size(0)
+    return summed(x, edges)
+
+
+def reversed_by_writing(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    other = torch.zeros_like(edges)
+    other[0], other[1] = edges[1], edges[0]
+    return summed(x, other)
+
+
+def both_ways(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    both = torch.empty(2, 2 * edges.size(1), dtype=torch.long)
+    both[:, : edges.size(1)] = edges
+    both[:, edges.size(1) :] = edges.flip(0)
+    return summed(x, both)
+
+
+def some_edges(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    edges = edges.clone()
+    edges[:, :1] = 0
+    edges[:, 2:5] += 1
+    edges[:, -2:] = edges.flip(0)[:, -2:]
+    edges[0, 6:] = edges[1, 6:]
+    return summed(x, edges)
+
+
+def nll(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    return -summed(x, edges)[: x.size(0)].log_softmax(-1).gather(1, places.view(-1, 1)).mean()
+
+
+def taken(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    sums = torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
+    return torch.take_along_dim(sums, places[:, None], 1)
+
+
+def marked(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    return torch.zeros_like(x).scatter(1, places[:, None], 1.0) * x
+
+
+def masked(x: Tensor, edges: Tensor, places: Tensor) -> Tensor:
+    x = x * 1
+    x[places > 1] = torch.tensor([1.0, 2.0, 3.0, 4.0])
+    return summed(x, edges)
+
+
+def one_row(x: Tensor, edges: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    return x[:1] * x[edges[0]], x[-1:].expand(x.size(0), -1) + x
+
+
+def pieces(x: Tensor, edges: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    first, others = torch.split(summed(x, edges), [x.size(0), 2 * x.size(0)])
+    return first * 2, others.sin()
+
+
+CASES = (moved, reversed_by_writing, both_ways, some_edges, nll, taken, marked, masked, one_row, pieces)
+
+
+class Of(nn.Module):
+    def __init__(self, function: Callable[..., Tensor | tuple[Tensor, ...]]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, x: Tensor, edges: Tensor, places: Tensor) -> Tensor | tuple[Tensor, ...]:
+        return self.function(x, edges, places)
+
+
+class ListsTest(TorchTest):
+    def test_cases(self) -> None:
+        for function in CASES:
+            with self.subTest(function.__name__):
+                generator = torch.Generator().manual_seed(1)
+                module, fast = Of(function), None
+                for nodes, edges in ((9, 20), (13, 31), (5, 12)):
+                    given = (
+                        torch.randint(0, nodes, (2, edges), generator=generator),
+                        torch.randint(0, 4, (nodes,), generator=generator),
+                    )
+                    x = torch.randn(nodes, 4, generator=generator)
+                    fast = fast or gnnc.compile(module, (x, *given))
+                    found = []
+                    for run in (fast, module):
+                        leaf = x.clone().requires_grad_()
+                        outputs = run(leaf, *given)
+                        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+                        (gradient,) = torch.autograd.grad(sum(each.square().sum() for each in outputs), leaf)
+                        found.append([*(each.detach() for each in outputs), gradient])
+                    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
+
+    def test_a_size_that_a_norm_excludes(self) -> None:
+        """InstanceNorm warns where there are as many nodes as features: fewer and more are compilations of their own."""
+
+        class Norm(nn.Module):
+            def forward(self, x: Tensor) -> Tensor:
+                return x * 2 if x.size(0) != 16 else x * 3
+
+        fast = gnnc.compile(Norm(), (torch.randn(23, 4),))
+        for nodes in (23, 40, 16, 9):
+            x = torch.randn(nodes, 4)
+            torch.testing.assert_close(fast(x), Norm()(x))
+
+    def test_hooks_that_an_exported_program_lacks(self) -> None:
+        class Conv(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self._message_forward_hooks = {0: print}  # as PyTorch Geometric's layers have them
+
+            def forward(self, x: Tensor) -> Tensor:
+                return x * 2
+
+        with self.assertRaisesRegex(gnnc.Error, "'0' has a message hook, which PyTorch Geometric leaves out"):
+            gnnc.compile(nn.Sequential(Conv()), (torch.randn(5, 4),))
+
+
+if __name__ == "__main__":
+    unittest.main()
