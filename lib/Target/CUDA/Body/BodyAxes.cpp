@@ -286,6 +286,13 @@ void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
   for (Operation &op : sweep.getBody().front()) {
     if (op.getNumResults() > 0 && isJoined(op.getResult(0)))
       continue; // Its parts are written one after the other.
+    // So are those of what goes by way of shared memory, and parts of an operand are read apart from it.
+    if (rearranged.contains(&op) || (op.getNumResults() > 0 && isOperand(op.getResult(0)))) {
+      for (OpOperand &operand : op.getOpOperands())
+        together(atomsOf(of(operand)));
+      together(atomsOf(of(op.getResult(0))));
+      continue;
+    }
     SmallVector<int> all;
     if (op.getNumResults() > 0)
       llvm::append_range(all, atomsOf(of(op.getResult(0))));
