@@ -222,10 +222,10 @@ struct LaunchRec {
   // of them if there are at least leastMembers and fewer than belowMembers, or none.
   int64_t leastMembers, belowMembers;
   int64_t wholeBlocks; // each item has a block, which is for the longest, or for few
-  int64_t isFew;       // for owners with few members, where all have few; else none. Items with a slot stay with the
-                       // step's first launch
-  int64_t isJoined;    // not launched: its blocks come before those of the launch that follows, whose kernel knows them
-  int64_t isCounted;   // each of its blocks leaves a partial result
+  int64_t isFew; // for owners with few members, where they have few on average; else none. Items with a slot stay with
+                 // the step's first launch
+  int64_t isJoined;  // not launched: its blocks come before those of the launch that follows, whose kernel knows them
+  int64_t isCounted; // each of its blocks leaves a partial result
   // Whose machine code it is for: 0: any; 90: that for sm_90; -90: any but that, PTX included. A step has launches for
   // each, and those of other code are not there.
   int64_t architecture;

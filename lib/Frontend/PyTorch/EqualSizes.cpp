@@ -81,29 +81,18 @@ static bool isOfInputs(const Size &size) {
                                      [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
 }
 
-/// PyTorch takes a list of places that is shorter than the rows, and leaves the other rows out: here that is an error
-/// when a graph is prepared.
-static void unitePlacesAndRows(NormalProgram &program, const NormalNode &node) {
-  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "src");
-  auto found = node.arguments.find("dim");
-  const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
-  if (!index || !rows || !dim || index->sizes.size() != rows->sizes.size())
-    return;
-  size_t axis = size_t(*dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim);
-  if (axis < rows->sizes.size() && isOfInputs(index->sizes[axis]) && isOfInputs(rows->sizes[axis]))
-    unite(program, index->sizes[axis], rows->sizes[axis]);
-}
-
-/// Along the other axes too, a list of places that is shorter than the rows is for the first of them in PyTorch.
-static void unitePlacesAndOthers(NormalProgram &program, const NormalNode &node) {
-  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "self");
+/// A list of places, and what it is for: the rows that go there along `dim` (`of` is "src"), or what has the places,
+/// along the other axes ("self"). PyTorch takes a list that is shorter than the rows, and leaves the other rows out:
+/// here that is an error when a graph is prepared.
+static void unitePlaces(NormalProgram &program, const NormalNode &node, const char *of, bool alongOthers) {
+  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, of);
   auto found = node.arguments.find("dim");
   const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
   if (!index || !rows || !dim || index->sizes.size() != rows->sizes.size())
     return;
   int64_t axis = *dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim;
   for (size_t i = 0; i < rows->sizes.size(); ++i)
-    if (int64_t(i) != axis && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i]))
+    if ((int64_t(i) != axis) == alongOthers && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i]))
       unite(program, index->sizes[i], rows->sizes[i]);
 }
 
@@ -148,11 +137,12 @@ void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
       uniteListsOfPlaces(program, node);
       uniteMask(program, node);
     } else if (scatters.contains(node.op)) {
-      unitePlacesAndRows(program, node);
-      unitePlacesAndOthers(program, node);
-    } else if (node.op == "gather")
-      unitePlacesAndOthers(program, node);
-    else if (elementwise.contains(node.op))
+      unitePlaces(program, node, "src", /*alongOthers=*/false);
+      unitePlaces(program, node, "self", /*alongOthers=*/true);
+    } else if (node.op == "gather") {
+      unitePlaces(program, node, "self", /*alongOthers=*/true);
+    } else if (elementwise.contains(node.op)) {
       uniteOperands(program, node);
+    }
   }
 }

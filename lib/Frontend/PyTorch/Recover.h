@@ -111,7 +111,8 @@ private:
   Tensor toAxis(Tensor x, size_t dim);
   Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
-  Tensor rowsFrom(const Tensor &x, size_t dim, const SymbolicExpr &begin, const SymbolicExpr &length);
+  Tensor rowsFrom(const Tensor &x, size_t dim, const Index &first, const Index &last, int64_t step,
+                  const SymbolicExpr &length);
   /// The list that scatters and gathers along `dim` go by; the other axes must repeat it.
   Index listAlong(const IndexTensor &index, size_t dim);
   using Writing = std::function<Tensor(Tensor base, Tensor source)>;

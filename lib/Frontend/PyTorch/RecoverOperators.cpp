@@ -322,16 +322,11 @@ void Recover::opSlice(const NormalNode &node) {
   if (x.dims[dim].kind == Kind::Space) {
     if (program.spaces[x.dims[dim].id].size == wanted.at(dim) && step == 1)
       return define(node, x);
-    // A slice of a space is a gather by the numbers that count up.
     SymbolicExpr begin = has(node, "start") ? expression(*find(node, "start")) : SymbolicExpr(0);
     const SymbolicExpr &length = wanted.at(dim);
     if (begin.getFactors().empty() && begin.getNumber() < 0)
       begin = program.spaces[x.dims[dim].id].size + begin;
-    Index places = call("slice",
-                        {call("arange", {constant(0), sizeIndex(program.spaces[x.dims[dim].id].size), constant(1)},
-                              program.spaces[x.dims[dim].id].size),
-                         sizeIndex(begin), constant(int64_t(1) << 40), constant(step)},
-                        length);
+    Index last = constant(int64_t(1) << 40);
     bool hasEnd = node.op == "narrow";
     if (node.op == "slice" && has(node, "end")) {
       const Argument &end = *find(node, "end");
@@ -341,23 +336,21 @@ void Recover::opSlice(const NormalNode &node) {
     if (hasEnd) {
       SymbolicExpr end =
           node.op == "narrow" ? begin + expression(*find(node, "length")) : expression(*find(node, "end"));
-      places = call("slice", {places->arguments[0], sizeIndex(begin), sizeIndex(end), constant(step)}, length);
+      last = sizeIndex(end);
     }
-    learnSymbol(length, "length(" + places->text + ")");
-    return define(node, gatherList(x, dim, places));
+    return define(node, rowsFrom(x, dim, sizeIndex(begin), last, step, length));
   }
   int64_t begin = integer(node, "start", 0);
   int64_t end = node.op == "narrow" ? begin + integer(node, "length", 0) : integer(node, "end", INT64_MAX);
   define(node, slice(x, dim, begin, end, step));
 }
 
-/// So many elements of a space, one after the other.
-Tensor Recover::rowsFrom(const Tensor &x, size_t dim, const SymbolicExpr &begin, const SymbolicExpr &length) {
+/// A slice of a space, of so many elements: a gather by the numbers that count up.
+Tensor Recover::rowsFrom(const Tensor &x, size_t dim, const Index &first, const Index &last, int64_t step,
+                         const SymbolicExpr &length) {
   const SymbolicExpr all = program.spaces[x.dims[dim].id].size;
-  if (length == all)
-    return x;
   Index numbers = call("arange", {constant(0), sizeIndex(all), constant(1)}, all);
-  Index places = call("slice", {numbers, sizeIndex(begin), sizeIndex(begin + length), constant(1)}, length);
+  Index places = call("slice", {numbers, first, last, constant(step)}, length);
   learnSymbol(length, "length(" + places->text + ")");
   return gatherList(x, dim, places);
 }
@@ -372,8 +365,10 @@ void Recover::opSplit(const NormalNode &node) {
       if (node.op == "unbind" || node.outputs[i].empty())
         throw Refusal{"it splits the rows of a space whose size is not fixed into one each"};
       SymbolicExpr length = sizes(node, i).at(dim);
-      define(node, rowsFrom(x, dim, begin, length), i);
-      begin = begin + length;
+      const SymbolicExpr end = begin + length;
+      bool isAll = length == program.spaces[x.dims[dim].id].size;
+      define(node, isAll ? x : rowsFrom(x, dim, sizeIndex(begin), sizeIndex(end), 1, length), i);
+      begin = end;
     }
     return;
   }

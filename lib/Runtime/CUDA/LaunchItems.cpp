@@ -40,7 +40,8 @@ constexpr int64_t kFewWarps = 64;
 /// otherwise wait for the longest owners, and a group without a member costs no more than an idle warp.
 constexpr int64_t kFiner = 4;
 
-/// Members of an owner, up to which it has few, and on average for a graph to have such owners alone.
+/// An owner with fewer members has few; so has a graph's owner on average, where such owners have a schedule of their
+/// own.
 constexpr int64_t kFewMembers = 4;
 
 /// Which sizes the schedules of a step take, `finer` times smaller ones than by default. Returns the warps of all.

@@ -254,6 +254,9 @@ def _refined(
         if value.startswith("Dim(") and name in known:
             bounds = {kind: int(number) for kind, number in re.findall(r"\b(min|max)=(\d+)", value)}
             bounds["min"] = max(bounds.get("min", 2), known[name].min)
+            if bounds.get("max", bounds["min"] + 1) <= bounds["min"]:  # one size is left
+                changes[name] = str(bounds["min"])
+                continue
             new_dim = Dim(name, **bounds)
             changed |= (new_dim.min, new_dim.max) != (known[name].min, known[name].max)
             known[name] = new_dim

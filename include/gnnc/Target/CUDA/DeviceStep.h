@@ -59,7 +59,7 @@ struct Launch {
   /// a group loads before it uses the first.
   int64_t lanes = 0, groups = 0, flight = 0;
   bool wholeBlocks = false; ///< each of its items has a block
-  bool isFew = false;       ///< for owners with few members, where all have few
+  bool isFew = false;       ///< for owners with few members, where they have few on average
   bool isJoined = false;    ///< not launched: its blocks come before those of the launch that follows
   bool isCounted = false;   ///< each of its blocks leaves a partial total
   int architecture = 0;     ///< whose machine code it is for (ModelTable.h)
