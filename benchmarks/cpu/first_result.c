@@ -100,7 +100,7 @@ int main(int argc, char **argv) {
   double loaded = now();
   gnnc_error error;
   gnnc_context *context;
-  gnnc_options options = {sizeof options, atoi(argv[3]), NULL, 0, 0, 0, 0, NULL};
+  gnnc_options options = {sizeof options, atoi(argv[3]), NULL, 0, 0, 0, 0, NULL, NULL};
   if (api->open(&options, &context, &error))
     return failed("open", error.message);
   double opened = now();

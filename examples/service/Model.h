@@ -61,7 +61,7 @@ public:
     if (!model || model()->abi_version != GNNC_ABI_VERSION)
       throw std::runtime_error(path + " is not a model of this version of gnnc");
     table = model();
-    gnnc_options options = {sizeof(gnnc_options), threads, nullptr, 0, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof(gnnc_options), threads, nullptr, 0, 0, 0, 0, nullptr, nullptr};
     gnnc_error error;
     gnnc_context *opened = nullptr;
     check(table->open(&options, &opened, &error), error);

@@ -47,7 +47,7 @@
 extern "C" {
 #endif
 
-#define GNNC_ABI_VERSION 8u
+#define GNNC_ABI_VERSION 9u
 
 typedef enum gnnc_status {
   GNNC_OK = 0,
@@ -105,9 +105,14 @@ typedef struct gnnc_device_allocator {
   void *user;
 } gnnc_device_allocator;
 
+/** Has `body(data)` called by `threads` threads at once, of which the caller's is one, and returns when all of them
+   have returned. Fewer threads will do, down to the caller's alone. `flags` is 0. GOMP_parallel is such a function:
+   GNU's runtime of OpenMP has it, and LLVM's by the same name. */
+typedef void (*gnnc_parallel)(void (*body)(void *data), void *data, unsigned threads, unsigned flags);
+
 typedef struct gnnc_options {
   uint32_t struct_size;            /**< sizeof(gnnc_options) */
-  int32_t threads;                 /**< worker threads including the caller's; 0: one for each processor */
+  int32_t threads;                 /**< threads of a run, including the caller's; 0: one for each processor */
   const gnnc_allocator *allocator; /**< null: malloc and free. Copied; used for memory of the host only */
   int32_t device_type;             /**< 0 or 1: the CPU; 2: a CUDA device */
   int32_t device_id;               /**< of the CUDA device, from 0 */
@@ -119,6 +124,9 @@ typedef struct gnnc_options {
   int32_t reserved; /**< 0 */
   /** Where memory of the device for prepared graphs comes from; null: from the driver. Copied. Not for a CPU. */
   const gnnc_device_allocator *device_allocator;
+  /** The threads of the program, for a context of the CPU; null: the context starts threads of its own. A program that
+      has threads already, which wait for work by spinning as those of OpenMP do, keeps the processors from others. */
+  gnnc_parallel parallel;
 } gnnc_options;
 
 /** Extent or capacity of a root space, or the expected extent of a static one. */
@@ -239,8 +247,8 @@ typedef struct gnnc_api {
       object owns the string. */
   const char *(*describe)(size_t *length);
 
-  /** Chooses the code for this processor and starts the threads, or loads the code for a device. `options` may be null.
-      GNNC_UNSUPPORTED if there is no such device, no driver for it, or no code. */
+  /** Chooses the code for this processor and starts its threads if it has any, or loads the code for a device.
+     `options` may be null. GNNC_UNSUPPORTED if there is no such device, no driver for it, or no code. */
   gnnc_status (*open)(const gnnc_options *options, gnnc_context **context, gnnc_error *error);
   void (*close)(gnnc_context *context);
 

@@ -143,7 +143,8 @@ llvm::Expected<Session> Session::create(const ModelFile &model, const gnnc_graph
   Session session(model);
   session.device = device;
   gnnc_error error = {};
-  gnnc_options options = {sizeof(gnnc_options), threads, nullptr, device.type, device.id, device.planOnly, 0, nullptr};
+  gnnc_options options = {sizeof(gnnc_options), threads, nullptr, device.type, device.id,
+                          device.planOnly,      0,       nullptr, nullptr};
   gnnc_context *context = nullptr;
   if (gnnc_status status = api.open(&options, &context, &error))
     return makeError(status, error);

@@ -48,9 +48,14 @@ static void wake(std::atomic<uint32_t> &word, int64_t count) {
   errno = saved;
 }
 
-gnnc_status ThreadPool::start(int threads, gnnc_error *error) {
+gnnc_status ThreadPool::start(int threads, gnnc_parallel lend, gnnc_error *error) {
   if (threads <= 1)
     return GNNC_OK;
+  if (lend) {
+    parallel = lend;
+    numLent = threads;
+    return GNNC_OK;
+  }
   workers = memory.array<pthread_t>(threads - 1);
   if (!workers)
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for %d threads", threads);
@@ -80,7 +85,32 @@ void ThreadPool::stop() {
   memory.releaseAll();
 }
 
+namespace {
+
+/// A region that the host's threads work on. Any number of them are in flight.
+struct LentRegion {
+  ThreadPool::Body body;
+  const void *argument;
+  int64_t blocks;
+  alignas(64) std::atomic<int64_t> next{0};
+};
+
+} // namespace
+
+static void workOnLentRegion(void *data) {
+  DefaultFloatMode mode;
+  auto &region = *static_cast<LentRegion *>(data);
+  for (int64_t block; (block = region.next.fetch_add(1, std::memory_order_relaxed)) < region.blocks;)
+    region.body(region.argument, block);
+}
+
 void ThreadPool::run(int64_t blocks, Body newBody, const void *newArgument) {
+  if (parallel && blocks > 1) {
+    // Always as many threads: runtimes of OpenMP end those that one region has too many, and start them again.
+    LentRegion region{newBody, newArgument, blocks};
+    parallel(workOnLentRegion, &region, static_cast<unsigned>(numLent), 0);
+    return;
+  }
   if (blocks <= 1 || numWorkers == 0 || busy.exchange(true, std::memory_order_acquire)) {
     for (int64_t block = 0; block < blocks; ++block)
       newBody(newArgument, block);

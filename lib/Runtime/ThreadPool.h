@@ -9,6 +9,8 @@
 // awake in time joins; all claim blocks from one counter. A region ends when its blocks are done and every worker that
 // joined has left; a worker that wakes too late finds it closed and never delays it.
 //
+// A pool may have the host's threads instead of workers; then the host decides who joins, and waits for them.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef GNNC_RUNTIME_THREADPOOL_H
@@ -27,8 +29,8 @@ public:
   explicit ThreadPool(const gnnc_allocator &allocator) : memory(allocator) {}
   ~ThreadPool() { stop(); }
 
-  /// Starts `threads - 1` workers (the caller of `run` is the other one).
-  gnnc_status start(int threads, gnnc_error *error);
+  /// Starts `threads - 1` workers (the caller of `run` is the other one), or with `parallel` none: it lends so many.
+  gnnc_status start(int threads, gnnc_parallel parallel, gnnc_error *error);
   /// Waits for the workers to end.
   void stop();
 
@@ -64,6 +66,8 @@ private:
   Memory memory;
   pthread_t *workers = nullptr;
   int numWorkers = 0;
+  gnnc_parallel parallel = nullptr;
+  int numLent = 0; ///< threads that `parallel` is asked for
 };
 
 } // namespace gnnc::runtime

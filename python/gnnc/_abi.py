@@ -20,7 +20,7 @@ from ctypes import (
     c_void_p,
 )
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 
 OK, COLLECTIVE_ERROR = 0, 7
 INDEX_EACH, INDEX_ROWS, INDEX_ON_DEVICE = 0, 1, 16
@@ -68,6 +68,7 @@ class Options(Structure):
         ("plan_only", c_int32),
         ("reserved", c_int32),
         ("device_allocator", POINTER(DeviceAllocator)),
+        ("parallel", c_void_p),
     ]
 
 

@@ -63,11 +63,11 @@ class Lease:
 
 
 class Context:
-    """An open model on one device, with its threads."""
+    """An open model on one device, with threads of its own or those that `parallel`, a function of C, lends."""
 
-    def __init__(self, library: Library, device: tuple[int, int], threads: int) -> None:
+    def __init__(self, library: Library, device: tuple[int, int], threads: int, parallel: int | None) -> None:
         self.device = device
-        options = _abi.Options(ctypes.sizeof(_abi.Options), threads, None, device[0], device[1])
+        options = _abi.Options(ctypes.sizeof(_abi.Options), threads, None, device[0], device[1], parallel=parallel)
         if device[0] == _abi.CUDA:
             from .torch._memory import allocator
 
@@ -108,9 +108,9 @@ class Library:
         length = c_size_t()
         text = self.api.describe(byref(length))
         self.description = _description.parse(ctypes.string_at(text, length.value))
-        self._contexts: dict[tuple[tuple[int, int], int], Context] = {}
-        #: Those of the CPU, by their number of threads.
-        self.cpu_contexts: dict[int, Context] = {}
+        self._contexts: dict[tuple[tuple[int, int], int, int | None], Context] = {}
+        #: Those of the CPU that have PyTorch's threads, by their number.
+        self.torch_contexts: dict[int, Context] = {}
         self._lock = threading.Lock()
         self._workspaces: list[Workspace] = []
         _loaded.add(self)
@@ -120,18 +120,18 @@ class Library:
         if function(*arguments, errors.failure) != _abi.OK:
             raise errors.last()
 
-    def context(self, device: tuple[int, int] = (_abi.CPU, 0), threads: int = 0) -> Context:
-        """The context of a device; opened when it is first asked for. `threads` (0: one for each processor) counts on a
-        CPU only."""
-        key = (device, threads if device[0] == _abi.CPU else 0)
+    def context(
+        self, device: tuple[int, int] = (_abi.CPU, 0), threads: int = 0, parallel: int | None = None
+    ) -> Context:
+        """The context of a device; opened when it is first asked for. `threads` (0: one for each processor) and who lends
+        them, the C interface's `parallel`, count on a CPU only."""
+        key = (device, threads, parallel) if device[0] == _abi.CPU else (device, 0, None)
         found = self._contexts.get(key)
         if found is None:
             with self._lock:
                 found = self._contexts.get(key)
                 if found is None:
-                    found = self._contexts[key] = Context(self, device, key[1])
-                    if device[0] == _abi.CPU:
-                        self.cpu_contexts[threads] = found
+                    found = self._contexts[key] = Context(self, *key)
         return found
 
     def workspace(self, size: int) -> Workspace:
@@ -146,7 +146,7 @@ class Library:
         for context in self._contexts.values():
             context.forget()
         self._contexts.clear()
-        self.cpu_contexts.clear()
+        self.torch_contexts.clear()
         self._lock = threading.Lock()
 
 

@@ -140,7 +140,7 @@ Model &open(const std::string &path) {
   }
   model.api = function();
   model.doublePrecision = std::strstr(model.api->describe(nullptr), "\"dtype\":\"f64\"") != nullptr;
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
   model.error.status = model.api->open(&options, &model.context, &model.error);
   return model;
 }

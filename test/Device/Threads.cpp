@@ -56,7 +56,7 @@ public:
       return false;
     }
     api = function();
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
     gnnc_error error = {};
     if (api->open(&options, &context, &error))
       std::printf("%s\n", error.message);

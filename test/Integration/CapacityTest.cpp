@@ -46,7 +46,7 @@ struct Description {
 class CapacityRun {
 public:
   CapacityRun(const CompiledModel &model, int threads) : model(model), api(model.file().api()) {
-    gnnc_options options = {sizeof options, threads, nullptr, 1, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof options, threads, nullptr, 1, 0, 0, 0, nullptr, nullptr};
     check(api.open(&options, &context, &error));
   }
   ~CapacityRun() { api.close(context); }
@@ -179,7 +179,7 @@ TEST(PlanOnly, NeedsNoDevice) {
   const gnnc_api &api = (*compiled)->file().api();
   gnnc_error error = {};
   gnnc_context *context = nullptr;
-  gnnc_options open = {sizeof open, 1, nullptr, 2, 0, 1, 0, nullptr};
+  gnnc_options open = {sizeof open, 1, nullptr, 2, 0, 1, 0, nullptr, nullptr};
   ASSERT_EQ(api.open(&open, &context, &error), GNNC_OK) << error.message;
   Graph capacity = randomGraph(3000, 40000, 1), small = randomGraph(20, 90, 2), hub = randomGraph(3000, 39000, 3);
   std::fill_n(hub.maps["dst"].begin(), 20000, 7);

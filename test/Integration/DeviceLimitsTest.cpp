@@ -53,7 +53,7 @@ protected:
     standInReset();
     standInSetArchitecture(architecture);
     const gnnc_api &api = model.file().api();
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
     gnnc_context *context = nullptr;
     gnnc_error error = {};
     EXPECT_EQ(api.open(&options, &context, &error), expected) << "sm_" << architecture << ": " << error.message;
@@ -117,7 +117,7 @@ TEST_F(DeviceLimits, PreparingTakesWhatThereIs) {
   standInSetMemory(kMemory);
   standInSetFill(0);
   const gnnc_api &api = model->file().api();
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
   gnnc_context *context = nullptr;
   gnnc_error error = {};
   ASSERT_EQ(api.open(&options, &context, &error), GNNC_OK) << error.message;
@@ -150,7 +150,7 @@ TEST_F(DeviceLimits, NobodyHasSoMuchMemory) {
   std::unique_ptr<CompiledModel> model = compileFor({90}, kLinear);
   ASSERT_TRUE(model);
   const gnnc_api &api = model->file().api();
-  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+  gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
   gnnc_context *context = nullptr;
   gnnc_error error = {};
   ASSERT_EQ(api.open(&options, &context, &error), GNNC_OK) << error.message;

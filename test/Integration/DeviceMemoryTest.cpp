@@ -100,7 +100,7 @@ protected:
   }
 
   gnnc_context *open(Caller *caller) {
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, caller ? &caller->allocator : nullptr};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, caller ? &caller->allocator : nullptr, nullptr};
     gnnc_context *context = nullptr;
     EXPECT_EQ(api().open(&options, &context, &error), GNNC_OK) << error.message;
     return context;
@@ -239,7 +239,7 @@ TEST_F(DeviceMemory, AnAllocatorHasBothFunctions) {
       caller.allocator.release = nullptr;
     else
       caller.allocator.allocate = nullptr;
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, &caller.allocator};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, &caller.allocator, nullptr};
     gnnc_context *context = nullptr;
     EXPECT_EQ(api().open(&options, &context, &error), GNNC_INVALID_ARGUMENT);
     EXPECT_STREQ(error.message, allocates ? "options: the device allocator's function 'release' is null"

@@ -106,7 +106,7 @@ protected:
     gnnc_row_counts counts[] = {{"node.halo", halves}, {"node.send", halves}};
     gnnc_collectives ranks = ranksFor(calls);
     gnnc_part_desc part = {sizeof part, 2, counts, &ranks};
-    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof options, 1, nullptr, 2, 0, 0, 0, nullptr, nullptr};
 
     gnnc_error error = {};
     gnnc_context *context = nullptr;

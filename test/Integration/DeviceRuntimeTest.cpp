@@ -92,7 +92,7 @@ public:
   DeviceRun(const DeviceRun &) = delete;
 
   gnnc_status open(const Graph &of, bool withCapacities = false) {
-    gnnc_options options = {sizeof options, 1, &host.allocator, 2, 0, 0, 0, nullptr};
+    gnnc_options options = {sizeof options, 1, &host.allocator, 2, 0, 0, 0, nullptr, nullptr};
     Description description(of, withCapacities);
     gnnc_status status = api.open(&options, &context, &error);
     if (!status)

@@ -153,7 +153,7 @@ llvm::Expected<Tensors> test::runGuarded(const ModelFile &file, const Graph &gra
   const gnnc_api &api = file.api();
   Blocks blocks;
   gnnc_allocator allocator = {allocate, release, &blocks};
-  gnnc_options options = {sizeof(gnnc_options), threads, &allocator, 0, 0, 0, 0, nullptr};
+  gnnc_options options = {sizeof(gnnc_options), threads, &allocator, 0, 0, 0, 0, nullptr, nullptr};
   gnnc_error error = {};
   auto failure = [&] { return llvm::createStringError(llvm::Twine(error.message)); };
   gnnc_context *context = nullptr;

@@ -56,6 +56,7 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc
   int32_t deviceType = kCPU, deviceId = 0;
   bool planOnly = false;
   const gnnc_device_allocator *deviceAllocator = nullptr;
+  gnnc_parallel parallel = nullptr;
   if (options) {
     if (options->struct_size != sizeof(gnnc_options))
       return fail(error, GNNC_VERSION_MISMATCH, "options: expected struct_size %zu, found %u", sizeof(gnnc_options),
@@ -77,6 +78,7 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc
         return fail(error, GNNC_INVALID_ARGUMENT, "options: the allocator's function '%s' is null",
                     allocator.allocate ? "release" : "allocate");
     }
+    parallel = options->parallel;
     deviceAllocator = options->device_allocator;
     if (deviceAllocator && (!deviceAllocator->allocate || !deviceAllocator->release))
       return fail(error, GNNC_INVALID_ARGUMENT, "options: the device allocator's function '%s' is null",
@@ -96,7 +98,7 @@ static gnnc_status openDevice(gnnc_context &context, int32_t ordinal, const gnnc
     return fail(error, GNNC_OUT_OF_MEMORY, "out of memory for a context");
   result->variant = variant;
   result->planOnly = planOnly;
-  if (gnnc_status status = onCPU ? result->pool.start(planOnly ? 1 : threads, error)
+  if (gnnc_status status = onCPU ? result->pool.start(planOnly ? 1 : threads, parallel, error)
                                  : openDevice(*result, deviceId, deviceAllocator, error)) {
     destroy(result, allocator);
     return status;

@@ -27,7 +27,7 @@ from .._exported import ExportedArguments, make_arguments
 from .._graph import Prepared
 from .._library import Lease, Library
 from .._model import prepare_known
-from . import _device
+from . import _device, _threads
 from ._memory import Lane
 from ._training import Masks
 
@@ -461,7 +461,7 @@ class Executor:
             if workspace is None:
                 workspace = self.library.workspace(size)
             threads = _get_num_threads()
-            context = self.library.cpu_contexts.get(threads) or self.library.context(bound.device, threads)
+            context = self.library.torch_contexts.get(threads) or _threads.context(self.library, threads)
             site.call.run(context, data, workspace.pointer, workspace.size)
             return workspace
         stream = _current_stream(bound.number)

@@ -34,7 +34,8 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
-from ._integers import give_floats, leave_out_arguments
+from ._graph_results import GraphResults
+from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
 from ._training import Training, make_functional
 
@@ -57,6 +58,7 @@ class Artifact:
     output_types: dict[int, torch.dtype]  #: of leaves of the result that are integers or truth values
     output_tree: Any  #: torch's TreeSpec of the result
     given_back: dict[int, int]  #: leaves of the result that are leaves of the arguments; others without an output: None
+    graph_results: GraphResults | None  #: leaves of the result that PyTorch computes; others without an output: None
     reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
     training: Training = field(default_factory=Training)  #: what a call does besides computing
@@ -343,8 +345,7 @@ def build(
             raise
         try:
             program = export_program(model, args, kwargs, moves=True, inner=True)
-            leave_out_arguments(program)
-            give_floats(program)
+            take_integers(program, by_calls=True)
             check_arrangement(program)
         except Arrangement as found:
             found.refusal = refusal
@@ -365,8 +366,7 @@ def _build(
     arranges: bool,
 ) -> Artifact:
     program = export_program(model, args, kwargs, moves=arranges)
-    given_back = leave_out_arguments(program) if trains else {}
-    dtypes = give_floats(program)
+    integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
@@ -394,7 +394,7 @@ def _build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path, training, dtypes, given_back)
+    return describe(program, path, training, integers)
 
 
 @contextlib.contextmanager
@@ -488,8 +488,7 @@ def describe(
     program: ExportedProgram,
     path: Path,
     training: Training,
-    dtypes: Sequence[torch.dtype | None],
-    given_back: dict[int, int],
+    integers: IntegerResults,
 ) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
@@ -524,9 +523,9 @@ def describe(
             raise CompileError(f"the module changes '{output.target}': return it instead")
     del outputs[len(outputs) - training.num_outputs :]
     tree = program.call_spec.out_spec
-    integers = {i: dtype for i, dtype in enumerate(dtypes) if dtype is not None}
+    types = {i: dtype for i, dtype in enumerate(integers.types) if dtype is not None}
     reached = [
-        frozenset() if i in integers else frozenset(names[each] for each in found if each in names)
+        frozenset() if i in types else frozenset(names[each] for each in found if each in names)
         for i, found in enumerate(reached_by_gradients(program)[: len(outputs)])
         if outputs[i] is not None
     ]
@@ -536,9 +535,10 @@ def describe(
         fixed,
         bounds,
         outputs,
-        integers,
+        types,
         tree,
-        given_back,
+        integers.given_back,
+        integers.from_graph,
         reached,
         _integers(program),
         training,

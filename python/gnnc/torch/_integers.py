@@ -2,11 +2,13 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results of integers and truth values. Compiled code gives floats, which are turned back after a call: that is exact for
 truth values, for places along an axis whose size is compiled in, and for what was rounded from floats. Arguments that are
-returned as they are need no code. Others may be larger than floats hold exactly, and are refused."""
+returned as they are need no code, and PyTorch computes what follows from the graph alone (`_graph_results.py`). Others may
+be larger than floats hold exactly, and are refused."""
 
 from __future__ import annotations
 
 import operator
+from dataclasses import dataclass
 
 import torch
 from torch import fx
@@ -14,6 +16,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, TensorArgument
 
 from .._errors import CompileError
+from ._graph_results import GraphResults, leave_out_graph_results
 
 aten = torch.ops.aten
 
@@ -29,7 +32,24 @@ _VIEWS = {
 _CONVERSIONS = {aten.to, aten._to_copy}
 
 
-def leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
+@dataclass
+class IntegerResults:
+    """Leaves of a module's result that are integers or truth values, and where a call has them from."""
+
+    given_back: dict[int, int]  #: leaves of the arguments; compiled code has no output for these
+    from_graph: GraphResults | None  #: what PyTorch computes; compiled code has no output for these
+    types: list[torch.dtype | None]  #: of each result, what its floats are turned into; None: they are floats
+
+
+def take_integers(program: ExportedProgram, *, by_calls: bool) -> IntegerResults:
+    """Leaves a program with results of floats, and None. `by_calls`: Python's calls have the others from elsewhere if they
+    can; objects by themselves have floats or none. Raises CompileError."""
+    given_back = _leave_out_arguments(program) if by_calls else {}
+    from_graph = leave_out_graph_results(program, _is_exact) if by_calls else None
+    return IntegerResults(given_back, from_graph, _give_floats(program))
+
+
+def _leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
     """Replaces a program's results that are arguments of integers or truth values by None. Returns which they were:
     numbers of leaves of the result, and of leaves of the arguments."""
     output = next(node for node in program.graph.nodes if node.op == "output")
@@ -50,7 +70,7 @@ def leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
     return found
 
 
-def give_floats(program: ExportedProgram) -> list[torch.dtype | None]:
+def _give_floats(program: ExportedProgram) -> list[torch.dtype | None]:
     """Makes a program's results of integers and truth values floats. Returns what each result was; None: that. Raises
     CompileError."""
     graph, signature = program.graph, program.graph_signature

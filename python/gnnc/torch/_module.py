@@ -192,6 +192,8 @@ class Specialization:
             leaves[i] = leaves[i].to(dtype)
         for i, argument in self.artifact.given_back.items():
             leaves[i] = given[argument]
+        if self.artifact.graph_results is not None:
+            self.artifact.graph_results.put(leaves, list(given))
         return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
 

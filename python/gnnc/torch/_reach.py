@@ -26,6 +26,35 @@ _NEW = {
     *(aten.new_zeros, aten.new_ones, aten.new_empty, aten.new_full, aten.new_empty_strided),
 }
 
+#: Of their arguments these read no numbers.
+READ_SHAPES = {aten.sym_size, aten.sym_numel, *_NEW}
+
+
+def _aliased(node: fx.Node) -> list[tuple[Any, fx.Node]]:
+    """The arguments whose memory a call's result shares or that it writes to, and how."""
+    schema = getattr(node.target, "_schema", None)
+    return [
+        (argument.alias_info, value)
+        for argument, value in zip(schema.arguments if schema is not None else (), node.args)
+        if argument.alias_info is not None and isinstance(value, fx.Node)
+    ]
+
+
+def written_by(node: fx.Node) -> list[fx.Node]:
+    """The arguments that a call writes to."""
+    return [value for alias, value in _aliased(node) if alias.is_write]
+
+
+def bases_of(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
+    """Of views, the tensor whose memory they share."""
+    bases: dict[fx.Node, fx.Node] = {}
+    for node in graph.nodes:
+        for _, value in _aliased(node):
+            bases[node] = bases.get(value, value)
+        if node.target is operator.getitem:
+            bases[node] = bases.get(node.args[0], node.args[0])
+    return bases
+
 
 def reached_by_gradients(program: ExportedProgram) -> list[frozenset[str]]:
     """Of each result, the placeholders that may get a gradient from it."""
@@ -66,12 +95,7 @@ class _Reach:
             self.found[node] = frozenset[str]().union(*[self.of(each) for each in given if isinstance(each, fx.Node)])
             return
         if schema is not None:
-            aliased = [
-                (argument.alias_info, value)
-                for argument, value in zip(schema.arguments, node.args)
-                if argument.alias_info is not None and isinstance(value, fx.Node)
-            ]
-            for alias, value in aliased:
+            for alias, value in _aliased(node):
                 self.bases[node] = self.base(value)
                 if alias.is_write:
                     self.write(value, every)

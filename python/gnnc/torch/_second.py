@@ -25,7 +25,7 @@ from torch.utils import _pytree as pytree
 from .._errors import Error
 from .._library import Library
 from . import _autograd, _export
-from ._integers import give_floats, leave_out_arguments
+from ._integers import take_integers
 
 if TYPE_CHECKING:
     from ._executor import Bound, Executor
@@ -112,8 +112,7 @@ class _Compiled:
         with _mode(pull_back.module, example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
         # As calls do, whose cotangents of integers and truth values are floats.
-        leave_out_arguments(program)
-        give_floats(program)
+        take_integers(program, by_calls=True)
         leaves, cotangents = _examples(program, example)
         graph, self.used, self.names = _trace(program, example, of, leaves, cotangents)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)

@@ -94,15 +94,6 @@ class CallTest(TorchTest):
         with torch.no_grad():
             self.assertFalse(self.fast(self.x, self.edges).requires_grad)
 
-    def test_one_thread_and_two_give_the_same_bits(self) -> None:
-        threads = torch.get_num_threads()
-        self.addCleanup(torch.set_num_threads, threads)
-        results = []
-        for count in (1, 2):
-            torch.set_num_threads(count)
-            results.append(self.fast(self.x, self.edges))
-        self.assertTrue(torch.equal(*results))
-
 
 class GraphsTest(TorchTest):
     def setUp(self) -> None:
@@ -265,71 +256,6 @@ class StructureTest(TorchTest):
         fast = gnnc.compile(Unused(), (x, edges, torch.zeros(6, dtype=torch.int64)))
         other, edges = graph(9, 30)
         self.assertClose(fast(other, edges, torch.ones(9, dtype=torch.int64)), other[edges[0]])
-
-    def test_arguments_of_integers_and_truth_values_that_are_returned(self) -> None:
-        class Returned(nn.Module):
-            """As attention weights of PyTorch Geometric come: with the edges that they are of."""
-
-            def forward(self, x: Tensor, edge_index: Tensor, more: dict[str, Tensor]) -> dict[str, object]:
-                sums = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
-                weights = x.index_select(0, edge_index[0]).sum(1)
-                edges = (edge_index, [weights, more["batch"]])
-                return {"sums": sums, "edges": edges, "mask": more["mask"], "none": None}
-
-        class Alone(nn.Module):
-            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
-                return x.index_select(0, edge_index[0]), edge_index
-
-        fast, alone = None, gnnc.compile(Alone(), graph(6, 12))
-        for nodes, edges in ((6, 12), (9, 30), (5, 0)):
-            x, index = graph(nodes, edges)
-            more = {"batch": torch.arange(nodes), "mask": torch.arange(edges) % 2 > 0}
-            fast = gnnc.compile(Returned(), (x, index, more)) if fast is None else fast
-            for _ in range(2):
-                found, expected = fast(x, index, more), Returned()(x, index, more)
-                self.assertClose(found, expected)
-                self.assertIs(found["edges"][0], index)
-                self.assertIs(found["edges"][1][1], more["batch"])
-                self.assertIs(found["mask"], more["mask"])
-                self.assertIs(alone(x, index)[1], index)
-            other = index.clone()
-            self.assertIs(alone(x, other)[1], other)
-        with tempfile.TemporaryDirectory() as folder:
-            fast.report(Path(folder) / "page.html", open_page=False)
-            with self.assertRaisesRegex(gnnc.CompileError, "output 'edge_index' has integers"):
-                gnnc.export(Alone(), graph(6, 12), Path(folder) / "never.so")
-
-    def test_returned_arguments_beside_an_axis_that_is_moved(self) -> None:
-        class Transposed(Conv):
-            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, ...]:
-                return super().forward(x.t(), edge_index).t(), edge_index, x.detach() * 2
-
-        module = Transposed()
-        x, edges = graph(6, 12)
-        fast = gnnc.compile(module, (x.t().contiguous(), edges))
-        x, edges = graph(9, 30)
-        x = x.t().contiguous().requires_grad_()
-        found, expected = fast(x, edges), module(x, edges)
-        self.assertClose(found, expected)
-        self.assertIs(found[1], edges)
-        self.assertEqual(*[[each.requires_grad for each in result] for result in (found, expected)])
-
-    def test_second_derivatives_beside_returned_arguments(self) -> None:
-        class Returned(Conv):
-            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
-                return edge_index, super().forward(x, edge_index)
-
-        module = Returned()
-        x, edges = graph(6, 12)
-        fast = gnnc.compile(module, (x, edges))
-        x.requires_grad_()
-        found = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)
-            for run in (fast, module):
-                (first,) = torch.autograd.grad(run(x, edges)[1].square().sum(), x, create_graph=True)
-                found.append(torch.autograd.grad(first.square().sum(), x)[0])
-        self.assertClose(*found)
 
     def test_optional_arguments_and_dicts(self) -> None:
         module = Pair()

@@ -10,7 +10,7 @@
 namespace gnnc::test {
 
 gnnc_context *open(const runtime::Model &model, int threads, const gnnc_allocator *allocator) {
-  gnnc_options options = {sizeof(gnnc_options), threads, allocator, 0, 0, 0, 0, nullptr};
+  gnnc_options options = {sizeof(gnnc_options), threads, allocator, 0, 0, 0, 0, nullptr, nullptr};
   gnnc_context *context = nullptr;
   gnnc_error error;
   EXPECT_EQ(runtime::openModel(model, &options, &context, &error), GNNC_OK) << error.message;

@@ -1,0 +1,71 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Threads of the CPU: they are PyTorch's."""
+
+from __future__ import annotations
+
+import multiprocessing
+import threading
+import unittest
+
+import torch
+
+import gnnc
+from gnnc.torch import _threads
+from torch_modules import Conv, TorchTest, graph
+
+
+class ThreadsTest(TorchTest):
+    def setUp(self) -> None:
+        super().setUp()
+        threads = torch.get_num_threads()
+        self.addCleanup(torch.set_num_threads, threads)
+        torch.set_num_threads(2)
+        self.module = Conv(64, 64)
+        self.x, self.edges = graph(3000, 9000, 64)
+        self.fast = gnnc.compile(self.module, (self.x, self.edges))
+
+    def test_one_thread_and_two_give_the_same_bits(self) -> None:
+        threads = torch.get_num_threads()
+        self.addCleanup(torch.set_num_threads, threads)
+        results = []
+        for count in (1, 2):
+            torch.set_num_threads(count)
+            results.append(self.fast(self.x, self.edges))
+        self.assertTrue(torch.equal(*results))
+
+    @unittest.skipUnless("OpenMP" in torch.__config__.parallel_info(), "needs a PyTorch with OpenMP")
+    def test_no_threads_of_our_own(self) -> None:
+        before = self._threads()
+        self.fast(self.x, self.edges)
+        torch.set_num_threads(1)
+        self.fast(self.x, self.edges)
+        self.assertLessEqual(self._threads() - before, 1, "PyTorch's second one, where it was not there before")
+        self.assertIsNotNone(_threads._parallel())
+
+    def _threads(self) -> int:
+        with open("/proc/self/status") as status:
+            return next(int(line.split()[1]) for line in status if line.startswith("Threads:"))
+
+    def test_several_callers(self) -> None:
+        expected = self.fast(self.x, self.edges)
+        found: list[torch.Tensor] = []
+        callers = [threading.Thread(target=lambda: found.append(self.fast(self.x, self.edges))) for _ in range(4)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        self.assertTrue(len(found) == 4 and all(torch.equal(each, expected) for each in found))
+
+    def test_a_forked_process(self) -> None:
+        """GNU's OpenMP waits in a child for the threads of its parent."""
+        expected = self.fast(self.x, self.edges).detach().numpy()
+
+        def check() -> None:  # PyTorch itself would wait
+            assert (self.fast(self.x, self.edges).detach().numpy() == expected).all()
+
+        child = multiprocessing.get_context("fork").Process(target=check)
+        child.start()
+        child.join(60)
+        self.addCleanup(child.kill)
+        self.assertEqual(child.exitcode, 0, "None: it waits")
