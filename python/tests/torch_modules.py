@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
+import gnnc
 from gnnc import _cache, _compiler
 
 
@@ -42,6 +45,17 @@ class Pair(nn.Module):
             messages = messages * edge_weight.view(-1, 1)
         sums = torch.zeros_like(x).index_add(0, edge_index[1], messages)
         return {"sums": sums, "scaled": sums * self.scale}
+
+
+class Of(nn.Module):
+    """A function as a module."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *given: Tensor) -> Any:
+        return self.function(*given)
 
 
 def graph(
@@ -75,3 +89,39 @@ class TorchTest(unittest.TestCase):
 
     def assertClose(self, found: object, expected: object, tolerance: float = 1e-5) -> None:
         torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+    def assertLikeEager(self, module: nn.Module, graphs: Iterable[tuple[Tensor, ...]]) -> None:
+        """Results, and gradients with respect to the first argument and the parameters, on graphs that are compiled for the
+        first of them."""
+        fast = None
+        for x, *given in graphs:
+            fast = fast or gnnc.compile(module, (x, *given))
+            found = []
+            for run in (fast, module):
+                leaf = x.clone().requires_grad_()
+                outputs = run(leaf, *given)
+                outputs = outputs if isinstance(outputs, tuple) else (outputs,)
+                sources = [leaf, *module.parameters()]
+                loss = sum(each.square().sum() for each in outputs)
+                gradients = torch.autograd.grad(loss, sources, allow_unused=True)
+                gradients = [torch.zeros_like(s) if g is None else g for g, s in zip(gradients, sources)]
+                found.append([*(each.detach() for each in outputs), *gradients])
+            self.assertClose(*found)
+
+    def assertLikeEagerInCore(self, module: nn.Module, graphs: Iterable[tuple[Tensor, ...]]) -> None:
+        """Results of an object that is compiled from the program in PyTorch's core operators."""
+        with tempfile.TemporaryDirectory() as folder:
+            model = None
+            for given in graphs:
+                if model is None:
+                    sizes = tuple({int(each.dim() == 2 and each.shape[0] == 2): torch.export.Dim.AUTO} for each in given)
+                    program = torch.export.export(Of(module), given, dynamic_shapes=(sizes,), strict=False)
+                    torch.export.save(program.run_decompositions(), Path(folder) / "core.pt2")
+                    _compiler.run_compiler(Path(folder) / "core.pt2", Path(folder) / "core.so", [])
+                    model = gnnc.load(Path(folder) / "core.so")
+                names = {f"given_{i}": each for i, each in enumerate(given)}
+                found = model(**{name: each for name, each in names.items() if name in model.arguments})
+                expected = module(*given)
+                outputs = list(found.values()) if isinstance(found, dict) else [found]
+                expected = list(expected) if isinstance(expected, tuple) else [expected]
+                self.assertClose(outputs, [each.detach() for each in expected])

@@ -76,7 +76,8 @@ int RecoveredProgram::spaceOf(const std::vector<int> &values) const {
   for (int value : values) {
     int own = operations[value].space;
     if (own >= 0 && space >= 0 && own != space)
-      throw Refusal{"its operands reside on '" + spaces[space].name + "' and '" + spaces[own].name + "'"};
+      throw Refusal{"its operands have elements of two kinds, " + spaces[space].size.str() + " and " +
+                    spaces[own].size.str() + " of them"};
     space = own >= 0 ? own : space;
   }
   return space;

@@ -81,9 +81,28 @@ static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
 }
 
 /// Python's numbers that are made of sizes. Where one has no meaning here, its use is refused.
-void Recover::computeScalar(const NormalNode &node) {
-  if (node.outputs.size() != 1 || normal.integers.count(node.outputs[0]))
+/// A size that Python computes of others, and that is no sum of them.
+void Recover::learnSize(const NormalNode &node) {
+  static const std::map<std::string, std::string> functions = {
+      {"mod", "mod"}, {"floordiv", "div"}, {"sym_max", "maximum"}, {"sym_min", "minimum"}};
+  auto function = functions.find(node.op);
+  if (function == functions.end() || !has(node, "a") || !has(node, "b"))
     return;
+  std::vector<Index> operands;
+  for (const char *name : {"a", "b"}) {
+    SymbolicExpr size = expression(*find(node, name));
+    if (!llvm::all_of(size.getFactors(), [&](auto &term) { return symbolSources.count(term.first) != 0; }))
+      return;
+    operands.push_back(sizeIndex(size));
+  }
+  learnSymbol(expression(normal.integers.at(node.outputs[0])), callScalar(function->second, operands)->text);
+}
+
+void Recover::computeScalar(const NormalNode &node) {
+  if (node.outputs.size() != 1)
+    return;
+  if (normal.integers.count(node.outputs[0]))
+    return learnSize(node);
   static const std::map<std::string, std::string> functions = {
       {"add", "+"}, {"sub", "-"}, {"mul", "*"}, {"truediv", "/"}, {"pow", "^"}};
   if (!functions.count(node.op) && node.op != "sym_float" && node.op != "_sym_sqrt" && node.op != "sym_sqrt")
@@ -318,6 +337,9 @@ RecoveredProgram Recover::run() {
         throw Refusal{"output " + std::to_string(number) + " has an axis of size " + sizeOf(each).str() +
                       ", which a view made of others; return it in the shape before the view"};
       if (each.kind == Dim::Kind::Space) {
+        if (dim != 0 && !isFloatType(normal.tensors.at(name->name).type))
+          throw Refusal{"output " + std::to_string(number) + " ('" + name->name +
+                        "') is a list of edges: whoever calls the object has the graph; return the numbers alone"};
         if (dim != 0)
           throw Refusal{"output " + std::to_string(number) + ": expected the axis of size " + sizeOf(each).str() +
                         " to be the first"};

@@ -104,12 +104,14 @@ private:
   int mapOf(const Index &index, int from, int to, bool partial = false, const std::string &hint = "");
   std::string sourceOf(const SymbolicExpr &extent) const;
   void learnSymbol(const SymbolicExpr &size, const std::string &source);
+  void knowSize(const SymbolicExpr &size, const SymbolicExpr &other);
   std::string withinRange(const SymbolicExpr &size, const std::string &source) const;
   void nameSpace(int space, const std::string &name);
   Tensor toSpace(Tensor x, size_t dim, int space);
   Tensor withoutRow(Tensor x, size_t dim);
   Tensor toAxis(Tensor x, size_t dim);
   Tensor gather(Tensor x, size_t dim, const IndexTensor &index);
+  Tensor gatherOfGroup(Tensor x, size_t dim, const Index &at);
   Tensor gatherList(Tensor x, size_t dim, const Index &index);
   Tensor rowsFrom(const Tensor &x, size_t dim, const Index &first, const Index &last, int64_t step,
                   const SymbolicExpr &length);
@@ -146,8 +148,10 @@ private:
   /// Brings tensors to one shape, as broadcasting does; the common dims.
   std::vector<Dim> align(std::vector<Tensor> &tensors);
   std::vector<Dim> alignOpened(std::vector<Tensor> &tensors);
+  void keepOneSpace(std::vector<Tensor> &tensors, size_t rank);
   bool splitAtom(Tensor &x, std::vector<Dim> &atoms, size_t at, int64_t first);
   Tensor reshape(Tensor x, const std::vector<SymbolicExpr> &sizes);
+  Tensor rowsByParts(const Tensor &x, const SymbolicExpr &count, int64_t parts);
   Tensor rowsInTurn(const Tensor &x, size_t dim, const SymbolicExpr &count, int64_t size);
   Tensor broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes);
   Tensor concat(std::vector<Tensor> parts, size_t dim);
@@ -231,6 +235,9 @@ private:
   void intItem(const NormalNode &node);
   void intBinary(const NormalNode &node);
   void intUnary(const NormalNode &node);
+  IndexTensor signOf(const IndexTensor &x);
+  IndexTensor magnitudeOf(const IndexTensor &x);
+  IndexTensor towardsZero(const IndexTensor &a, const IndexTensor &b, const std::vector<SymbolicExpr> &shape);
   void intClamp(const NormalNode &node);
   void intWhere(const NormalNode &node);
   void intSame(const NormalNode &node);
@@ -248,6 +255,9 @@ private:
   void intCopy(const NormalNode &node);
   void intSlice(const NormalNode &node);
   void intFlip(const NormalNode &node);
+  std::vector<std::pair<int64_t, size_t>> rollOf(const NormalNode &node, size_t rank) const;
+  Index rolledPlaces(int64_t shift, const SymbolicExpr &size);
+  void intRoll(const NormalNode &node);
   void intIndex(const NormalNode &node);
   void intNonzero(const NormalNode &node);
   void intPut(const NormalNode &node);
@@ -292,6 +302,7 @@ private:
   void opScatter(const NormalNode &node);
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
+  Index oneList(const IndexTensor &at);
   void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
                   const IndexTensor &columns);
   void opSegmentReduce(const NormalNode &node);
@@ -308,6 +319,7 @@ private:
   CellWeights cellWeights(const NormalNode &node);
   Tensor stepRNN(const std::string &function, const Tensor &x, const Tensor &h, const CellWeights &weights);
   void computeScalar(const NormalNode &node);
+  void learnSize(const NormalNode &node);
   Tensor stepGRU(const Tensor &x, const Tensor &h, const CellWeights &weights);
   std::pair<Tensor, Tensor> stepLSTM(const Tensor &x, const Tensor &h, const Tensor &c, const CellWeights &weights);
   void opDistanceLoss(const NormalNode &node);
@@ -356,7 +368,10 @@ private:
   void opInner(const NormalNode &node);
   void opDistance(const NormalNode &node);
   void opBilinear(const NormalNode &node);
-  void opConv1d(const NormalNode &node);
+  void opTrilinear(const NormalNode &node);
+  void opPairDistances(const NormalNode &node);
+  void opConvolution(const NormalNode &node);
+  Tensor convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t stride, int64_t dilation, int64_t groups);
   void opAny(const NormalNode &node);
   //===--- Rare functions (RecoverSpecial.cpp) -----------------------------===//
   void opIsSpecial(const NormalNode &node);
@@ -413,6 +428,7 @@ private:
   std::map<std::string, IndexTensor> indices;
   std::map<std::string, std::string> symbolSources; ///< what a symbol's value is computed from
   EqualSizes equalSizes;
+  std::map<std::string, SymbolicExpr> knownSizes; ///< symbols that are sums of others, or a number
   std::map<std::string, int> spaceNumbers, mapNumbers, countInputs, indexInputs;
   std::map<std::string, SymbolicExpr> nonzeroLengths;
   std::set<std::string> takenNames;

@@ -156,8 +156,11 @@ SymbolicExpr Recover::expression(const Size &size) const {
   if (!size.linear)
     return SymbolicExpr::of(size.text);
   SymbolicExpr result(size.linear->getNumber());
-  for (auto &[symbol, factor] : size.linear->getFactors())
-    result += SymbolicExpr::of(equalSizes.rootOf(symbol), factor);
+  for (auto &[symbol, factor] : size.linear->getFactors()) {
+    const std::string &root = equalSizes.rootOf(symbol);
+    auto known = knownSizes.find(root);
+    result += known == knownSizes.end() ? SymbolicExpr::of(root, factor) : known->second * factor;
+  }
   return result;
 }
 

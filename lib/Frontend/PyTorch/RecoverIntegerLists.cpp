@@ -169,16 +169,13 @@ void Recover::intList(const NormalNode &node) {
   }
   if (op == "cumsum")
     return define(node, {{{Kind::Long, length}}, {call("cumsum", {list}, length)}});
-  // Equal elements keep their order, which PyTorch promises only where it is asked to.
-  bool isStable = flag(node, "stable", false);
+  // Equal elements keep their order. PyTorch promises that only where it is asked to, and does it on a CPU in any case.
   if (flag(node, "descending", false))
     throw none;
   Index order = call("argsort", {list}, list->length);
   if (op == "argsort")
     return define(node, {{{Kind::Long, length}}, {order}});
   bool hasPlaces = node.outputs.size() > 1 && !node.outputs[1].empty() && isUsed(node.outputs[1]);
-  if (!isStable && hasPlaces && node.overload != "stable")
-    throw Refusal{"the order of equal elements is not defined; sort with stable=True"};
   define(node, IndexTensor{{{Kind::Long, length}}, {call("take", {list, order}, list->length)}}, 0);
   if (hasPlaces)
     define(node, IndexTensor{{{Kind::Long, length}}, {order}}, 1);
@@ -241,6 +238,14 @@ void Recover::intScatter(const NormalNode &node) {
     if (has(node, "weights") || x.components.size() != 1 || x.dims.size() != 1)
       throw Refusal{"bincount with weights; use scatter_add"};
     // There is a bin for the largest number, and as many as are asked for.
+    if (!has(node, "minlength") || integer(node, "minlength", 0) == 0) {
+      auto largest = nonzeroLengths.find("item max(" + x.components[0]->text + ")");
+      if (largest != nonzeroLengths.end()) {
+        knowSize(length, largest->second + SymbolicExpr(1));
+        length = sizes(node).at(0);
+      }
+      nonzeroLengths.try_emplace("bins " + x.components[0]->text, length);
+    }
     Index least = has(node, "minlength") ? indexArgument(node, "minlength").components.at(0) : constant(0);
     Index last = callScalar("max", {call("cat", {x.components[0], callScalar("sub", {least, constant(1)})},
                                          x.components[0]->length + SymbolicExpr(1))});

@@ -35,7 +35,7 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intBinary, {"add",     "sub",        "rsub",         "mul",    "eq",          "ne",
                         "lt",      "le",         "gt",           "ge",     "logical_and", "bitwise_and",
                         "__and__", "logical_or", "bitwise_or",   "__or__", "logical_xor", "bitwise_xor",
-                        "__xor__", "remainder",  "floor_divide", "div",    "minimum",     "maximum"});
+                        "__xor__", "remainder",  "floor_divide", "div",    "minimum",     "maximum",     "fmod"});
     add(&R::intUnary, {"neg", "logical_not", "bitwise_not", "abs", "sign", "square"});
     add(&R::intClamp, {"clamp", "clamp_min", "clamp_max"});
     add(&R::intWhere, {"where", "masked_fill"});
@@ -53,7 +53,8 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
     add(&R::intIndex, {"index", "index_select", "gather", "take", "masked_select"});
     add(&R::intNonzero, {"nonzero", "nonzero_numpy", "argwhere"});
     add(&R::intSlice, {"slice", "narrow"});
-    add(&R::intFlip, {"flip", "roll"});
+    add(&R::intFlip, {"flip"});
+    add(&R::intRoll, {"roll"});
     add(&R::intCopy, {"copy"});
     add(&R::intReplacePart, {"select_scatter", "slice_scatter"});
     add(&R::intList, {"cumsum", "diff", "argsort", "sort", "_unique2", "unique_dim"});
@@ -88,6 +89,10 @@ void Recover::intItem(const NormalNode &node) {
   if (size == normal.integers.end())
     return;
   SymbolicExpr symbol = expression(size->second);
+  // There are as many bins as the largest number says, and one more.
+  if (value->function == "max" && value->arguments.size() == 1)
+    if (auto bins = nonzeroLengths.find("bins " + value->arguments[0]->text); bins != nonzeroLengths.end())
+      return knowSize(symbol, bins->second + SymbolicExpr(-1));
   auto [known, isNew] = nonzeroLengths.try_emplace("item " + value->text, symbol);
   if (!isNew && !(known->second == symbol))
     equalSizes.unite(symbol, known->second);
@@ -128,8 +133,13 @@ void Recover::intBinary(const NormalNode &node) {
     throw Refusal{"bits of integers have no meaning in gnnc"};
   if ((op == "add" || op == "sub" || op == "rsub") && integer(node, "alpha", 1) != 1)
     throw Refusal{"argument 'alpha': expected 1"};
-  if (op == "div" && string(node, "rounding_mode", "") != "floor")
-    throw Refusal{"a division of integers that rounds towards 0; use rounding_mode='floor'"};
+  if (op == "fmod" || (op == "div" && string(node, "rounding_mode", "") == "trunc")) {
+    std::vector<SymbolicExpr> shape = sizes(node);
+    IndexTensor quotient = towardsZero(a, b, shape);
+    if (op == "div")
+      return define(node, quotient);
+    return define(node, elementwise("sub", {a, elementwise("mul", {quotient, b}, false, shape)}, false, shape));
+  }
   // Of truth values a sum is whether one is true, a product whether both are.
   std::string function = functions.at(op);
   if (isTruth && op == "add")
@@ -143,21 +153,37 @@ void Recover::intBinary(const NormalNode &node) {
   define(node, elementwise(function, {a, b}, isTruth, sizes(node)));
 }
 
+/// -1, 0 or 1.
+IndexTensor Recover::signOf(const IndexTensor &x) {
+  IndexTensor zero{{}, {constant(0)}};
+  std::vector<SymbolicExpr> shape = sizesOfIndex(x);
+  return elementwise("sub",
+                     {elementwise("gt", {x, zero}, false, shape), elementwise("lt", {x, zero}, false, shape)}, false,
+                     shape);
+}
+
+IndexTensor Recover::magnitudeOf(const IndexTensor &x) {
+  std::vector<SymbolicExpr> shape = sizesOfIndex(x);
+  return elementwise("maximum", {x, elementwise("neg", {x}, false, shape)}, false, shape);
+}
+
+/// The quotient, rounded towards 0: `div` rounds down.
+IndexTensor Recover::towardsZero(const IndexTensor &a, const IndexTensor &b, const std::vector<SymbolicExpr> &shape) {
+  IndexTensor quotient = elementwise("div", {magnitudeOf(a), magnitudeOf(b)}, false, shape);
+  return elementwise("mul", {quotient, elementwise("mul", {signOf(a), signOf(b)}, false, shape)}, false, shape);
+}
+
 void Recover::intUnary(const NormalNode &node) {
   const IndexTensor &x = index(node, "self");
   std::vector<SymbolicExpr> shape = sizes(node);
-  IndexTensor zero{{}, {constant(0)}};
   if (node.op == "bitwise_not" && !givesTruth(node))
     throw Refusal{"bits of integers have no meaning in gnnc"};
   if (node.op == "square")
     return define(node, elementwise("mul", {x, x}, false, shape));
   if (node.op == "abs")
-    return define(node, elementwise("maximum", {x, elementwise("neg", {x}, false, shape)}, false, shape));
+    return define(node, magnitudeOf(x));
   if (node.op == "sign")
-    return define(node,
-                  elementwise("sub",
-                              {elementwise("gt", {x, zero}, false, shape), elementwise("lt", {x, zero}, false, shape)},
-                              false, shape));
+    return define(node, signOf(x));
   define(node, elementwise(node.op == "neg" ? "neg" : "not", {x}, node.op != "neg", shape));
 }
 

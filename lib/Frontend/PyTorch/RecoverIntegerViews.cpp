@@ -333,9 +333,45 @@ void Recover::intSlice(const NormalNode &node) {
   define(node, chosen(x, dim, kept));
 }
 
+/// The amounts and axes of a roll; without axes it is one of all elements in turn, which of a list is the same.
+std::vector<std::pair<int64_t, size_t>> Recover::rollOf(const NormalNode &node, size_t rank) const {
+  std::vector<int64_t> shifts = integers(node, "shifts"), listed = integers(node, "dims");
+  if (listed.empty() && rank == 1)
+    listed = {0};
+  if (shifts.size() != listed.size())
+    throw Refusal{"roll without axes"};
+  std::vector<std::pair<int64_t, size_t>> result;
+  for (auto [shift, axis] : llvm::zip(shifts, listed))
+    result.push_back({shift, size_t(axis < 0 ? axis + int64_t(rank) : axis)});
+  return result;
+}
+
+/// Where the elements of a list come from that is rolled by `shift`.
+Index Recover::rolledPlaces(int64_t shift, const SymbolicExpr &size) {
+  Index all = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
+  return call("mod", {call("sub", {all, constant(shift)}, size), sizeIndex(size)}, size);
+}
+
+void Recover::intRoll(const NormalNode &node) {
+  IndexTensor x = index(node, "self");
+  for (auto [shift, dim] : rollOf(node, x.dims.size())) {
+    const IndexDim each = x.dims.at(dim);
+    if (each.kind == Kind::Long) {
+      for (Index &component : x.components)
+        if (component->isList)
+          component = call("take", {component, rolledPlaces(shift, each.size)}, each.size, component->isTruth);
+    } else if (each.kind == Kind::Small) {
+      int64_t size = each.size.getNumber();
+      std::vector<int64_t> kept;
+      for (int64_t i = 0; i < size; ++i)
+        kept.push_back(((i - shift) % size + size) % size);
+      x = chosen(x, dim, kept);
+    }
+  }
+  define(node, x);
+}
+
 void Recover::intFlip(const NormalNode &node) {
-  if (node.op == "roll")
-    throw Refusal{"operator '" + node.origin->target + "' on integers has no meaning in gnnc"};
   IndexTensor x = index(node, "self");
   for (int64_t axis : integers(node, "dims")) {
     size_t dim = size_t(axis < 0 ? axis + int64_t(x.dims.size()) : axis);

@@ -137,6 +137,19 @@ void Recover::opIndex(const NormalNode &node) {
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)
     return define(node, gather(x, dim, at));
+  // Places along an axis that a mask of the module's own names.
+  if (std::optional<std::vector<int64_t>> known = constantsOf(at); known && x.dims[dim].kind != Kind::Space) {
+    IndexTensor chosen;
+    for (auto [place, isTaken] : llvm::enumerate(*known))
+      if (isTaken)
+        chosen.components.push_back(constant(int64_t(place)));
+    if (chosen.components.empty())
+      throw Refusal{"its mask chooses nothing"};
+    size_t count = chosen.components.size();
+    knowSize(sizes(node).at(dim), SymbolicExpr(int64_t(count)));
+    chosen.dims = {{count == 1 ? IndexDim::Kind::Unit : IndexDim::Kind::Small, SymbolicExpr(int64_t(count))}};
+    return define(node, gather(x, dim, chosen));
+  }
   // The elements of A where a mask is true: a filter with its inclusion.
   if (at.dims.size() != 1 || at.dims[0].kind != IndexDim::Kind::Long)
     throw Refusal{"a mask with several axes"};
@@ -195,21 +208,24 @@ void Recover::opScatter(const NormalNode &node) {
   define(node, wherePlaced(base, source, at, dim, write));
 }
 
-void Recover::opIndexAdd(const NormalNode &node) {
-  Tensor base = tensor(node, "self"), source = tensor(node, node.op == "index_fill" ? "value" : "source");
-  IndexTensor at = index(node, "index");
-  size_t dim = axisNumber(node, "dim", 0, base.dims.size());
+/// An index with one axis as a list, also of repeated numbers, and of numbers one by one.
+Index Recover::oneList(const IndexTensor &at) {
   if (at.dims.size() != 1)
     throw Refusal{"the index has several axes"};
-  // Repeated numbers, and numbers one by one, as a list.
-  if (at.dims[0].kind != IndexDim::Kind::Long && at.dims[0].size.getFactors().empty())
-    at = {{{IndexDim::Kind::Long, at.dims[0].size}}, {listOf(withComponents(at, 0).components)}};
+  const SymbolicExpr &length = at.dims[0].size;
+  if (at.dims[0].kind != IndexDim::Kind::Long && length.getFactors().empty())
+    return listOf(withComponents(at, 0).components);
   if (at.dims[0].kind == IndexDim::Kind::Repeat)
-    at = {{{IndexDim::Kind::Long, at.dims[0].size}},
-          {call("full", {sizeIndex(at.dims[0].size), at.components.at(0)}, at.dims[0].size)}};
+    return call("full", {sizeIndex(length), at.components.at(0)}, length);
   if (at.components.size() != 1)
     throw Refusal{"the index has several axes"};
-  Index list = at.components[0];
+  return at.components[0];
+}
+
+void Recover::opIndexAdd(const NormalNode &node) {
+  Tensor base = tensor(node, "self"), source = tensor(node, node.op == "index_fill" ? "value" : "source");
+  size_t dim = axisNumber(node, "dim", 0, base.dims.size());
+  Index list = oneList(index(node, "index"));
   if (node.op == "index_copy" || node.op == "index_fill")
     return define(node, put(base, dim, list, source));
   if (node.op == "index_reduce") {
@@ -255,29 +271,30 @@ void Recover::opIndexPut(const NormalNode &node) {
   std::vector<std::string> places = names(node, "indices");
   if (places.size() == 2 && !places[0].empty() && !places[1].empty() && flag(node, "accumulate", false))
     return addAtPairs(node, base, values, indexOf(places[0]), indexOf(places[1]));
-  if (places.size() != 1 || places[0].empty())
+  size_t dim = 0;
+  while (dim < places.size() && places[dim].empty())
+    ++dim;
+  if (dim + 1 != places.size())
     throw Refusal{"it writes along two axes at once: instead of a matrix of all pairs, gather and add up along edges"};
   // One value wherever a computed mask is true.
   bool isOneValue = llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind == Kind::Unit; });
-  if (typeOf(places[0]) == ScalarType::Bool && tensors.count(places[0]) && isOneValue &&
+  if (typeOf(places[dim]) == ScalarType::Bool && tensors.count(places[dim]) && isOneValue &&
       !flag(node, "accumulate", false)) {
-    Tensor mask = tensorOf(places[0]);
+    Tensor mask = tensorOf(places[dim]);
     values.dims.clear();
+    mask.dims.insert(mask.dims.begin(), dim, Dim());
     mask.dims.resize(base.dims.size());
     return define(node, where(mask, values, base));
   }
-  IndexTensor at = indexOf(places[0]);
-  if (at.components.size() != 1 || at.dims.size() != 1)
-    throw Refusal{"it writes by an index with several axes"};
-  Index list = at.components[0];
-  if (!list->isList)
-    throw Refusal{"it is indexed by a number that the graph gives; use a list of one"};
+  const IndexTensor &at = indexOf(places[dim]);
+  Index list = oneList(at);
   if (list->isTruth) {
     if (flag(node, "accumulate", false))
       throw Refusal{"it adds to the elements that a mask selects; use torch.where"};
     // One value wherever the mask is true.
     if (llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind != Kind::Space; })) {
       Tensor mask = asNumbers(at);
+      mask.dims.insert(mask.dims.begin(), dim, Dim());
       while (mask.dims.size() < base.dims.size())
         mask.dims.push_back({});
       return define(node, where(mask, values, base));
@@ -289,8 +306,8 @@ void Recover::opIndexPut(const NormalNode &node) {
     list = nonzero(list, program.spaces[rows->id].size);
   }
   if (!flag(node, "accumulate", false))
-    return define(node, put(base, 0, list, values));
+    return define(node, put(base, dim, list, values));
   while (values.dims.size() < base.dims.size())
     values = unsqueezed(values, 0);
-  define(node, scatter(base, 0, list, values, "sum", true));
+  define(node, scatter(base, dim, list, values, "sum", true));
 }

@@ -46,6 +46,12 @@ void Recover::learnSymbol(const SymbolicExpr &size, const std::string &source) {
     symbolSources.try_emplace(size.getFactors().begin()->first, source);
 }
 
+/// From now on the symbol that a size is stands for another size.
+void Recover::knowSize(const SymbolicExpr &size, const SymbolicExpr &other) {
+  if (size.getNumber() == 0 && size.getFactors().size() == 1 && size.getFactors().begin()->second == 1)
+    knownSizes.emplace(size.getFactors().begin()->first, other);
+}
+
 /// A size beyond the file's bounds is an error: what the program does with such a size may have been decided when it
 /// was exported.
 std::string Recover::withinRange(const SymbolicExpr &size, const std::string &source) const {
@@ -152,6 +158,38 @@ Tensor Recover::withoutRow(Tensor x, size_t dim) {
 // Gathers
 //===----------------------------------------------------------------------===//
 
+/// `x.view(n * k, -1)[at]`, of [n, k] rows: those of element `at / k` in the place `at % k`. Of [k, n] likewise.
+Tensor Recover::gatherOfGroup(Tensor x, size_t dim, const Index &at) {
+  const std::vector<Dim> parts = x.dims[dim].parts;
+  bool isSpaceFirst = parts.at(0).kind == Kind::Space;
+  if (parts.size() != 2 || isSpaceFirst == (parts[1].kind == Kind::Space))
+    throw Refusal{"it indexes an axis that a view made of others"};
+  Index second = sizeIndex(sizeOf(parts[1]));
+  Index first = call("div", {at, second}, at->length), rest = call("mod", {at, second}, at->length);
+  // Most often it was put together so.
+  if (at->function == "add")
+    for (size_t i : {0, 1}) {
+      const Index &product = at->arguments[i], &other = at->arguments[1 - i];
+      if (product->function == "mul" && other->isList && product->arguments[0]->isList &&
+          product->arguments[1]->text == second->text) {
+        first = product->arguments[0];
+        rest = other;
+        break;
+      }
+    }
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  x.dims.insert(x.dims.begin() + ptrdiff_t(dim), parts.begin(), parts.end());
+  size_t row = dim + (isSpaceFirst ? 0 : 1), place = dim + (isSpaceFirst ? 1 : 0);
+  x = gatherList(x, row, isSpaceFirst ? first : rest);
+  if (x.dims[place].kind == Kind::Axis) {
+    int axis = x.dims[place].id, places = spaceOf(SymbolicExpr(x.dims[place].size));
+    int chosen = program.oneHot(mapOf(isSpaceFirst ? rest : first, x.dims[row].id, places), axis);
+    x.value = program.dot(x.value, chosen, {axis});
+  }
+  x.dims.erase(x.dims.begin() + ptrdiff_t(place));
+  return x;
+}
+
 /// A tensor of A indexed by a list from B to A is a value of A along that map.
 Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
   if (!index->isList) {
@@ -164,7 +202,7 @@ Tensor Recover::gatherList(Tensor x, size_t dim, const Index &index) {
   if (x.dims[dim].kind == Kind::Axis)
     x = toSpace(x, dim, spaceOf(SymbolicExpr(x.dims[dim].size)));
   if (x.dims[dim].kind == Kind::Group)
-    throw Refusal{"it indexes an axis that a view made of others"};
+    return gatherOfGroup(std::move(x), dim, index);
   int to = x.dims[dim].id, from = spaceOf(index->length);
   if (resides(x, x.dims[dim]))
     x.value = program.move(x.value, mapOf(index, from, to));

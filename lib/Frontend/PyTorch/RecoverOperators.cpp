@@ -117,6 +117,9 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"_fused_rms_norm", &R::opRMSNorm},
         {"pairwise_distance", &R::opDistance},
         {"bilinear", &R::opBilinear},
+        {"_trilinear", &R::opTrilinear},
+        {"cdist", &R::opPairDistances},
+        {"_cdist_forward", &R::opPairDistances},
     };
     auto add = [&](Handler handler, std::initializer_list<const char *> names) {
       for (const char *name : names)
@@ -148,7 +151,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opDiagonal, {"diagonal", "trace", "diag"});
     add(&R::opAny, {"any", "all", "count_nonzero"});
     add(&R::opInner, {"inner", "tensordot"});
-    add(&R::opConv1d, {"conv1d", "convolution"});
+    add(&R::opConvolution, {"conv1d", "conv2d", "convolution"});
     add(&R::opGroupNorm, {"group_norm", "native_group_norm"});
     add(&R::opWeightNorm, {"_weight_norm", "_weight_norm_interface"});
     add(&R::opAttention, {"scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu",

@@ -139,18 +139,10 @@ void Recover::opProduct(const NormalNode &node) {
 
 void Recover::opRoll(const NormalNode &node) {
   Tensor x = tensor(node, "self");
-  std::vector<int64_t> shifts = integers(node, "shifts"), listed = integers(node, "dims");
-  if (shifts.size() != listed.size())
-    throw Refusal{"roll without axes"};
-  for (auto [shift, axis] : llvm::zip(shifts, listed)) {
-    size_t dim = size_t(axis < 0 ? axis + int64_t(x.dims.size()) : axis);
+  for (auto [shift, dim] : rollOf(node, x.dims.size())) {
     Dim each = x.dims.at(dim);
     if (each.kind == Kind::Space && resides(x, each)) {
-      // Each element gets the row of the one before it.
-      const SymbolicExpr size = program.spaces[each.id].size;
-      Index all = call("arange", {constant(0), sizeIndex(size), constant(1)}, size);
-      Index moved = call("mod", {call("sub", {all, constant(shift)}, size), sizeIndex(size)}, size);
-      x = gatherList(x, dim, moved);
+      x = gatherList(x, dim, rolledPlaces(shift, program.spaces[each.id].size));
       continue;
     }
     if (each.kind != Kind::Axis)

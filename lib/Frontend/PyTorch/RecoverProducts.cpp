@@ -250,6 +250,15 @@ void Recover::opDistance(const NormalNode &node) {
                         flag(node, "keepdim", false)));
 }
 
+/// Distances of all rows of one from all rows of the other, of which one has a fixed number of them.
+void Recover::opPairDistances(const NormalNode &node) {
+  Tensor a = tensor(node, "x1"), b = tensor(node, "x2");
+  if (a.dims.size() < 2 || b.dims.size() < 2)
+    throw Refusal{"cdist: expected rows"};
+  define(node, distance(unsqueezed(a, a.dims.size() - 1), unsqueezed(b, b.dims.size() - 2), number(node, "p", 2), 0,
+                        /*keep=*/false));
+}
+
 /// One product after the other.
 void Recover::opChain(const NormalNode &node) {
   Tensor whole;
@@ -290,4 +299,23 @@ void Recover::opBilinear(const NormalNode &node) {
     throw Refusal{"bilinear: expected rows"};
   Tensor y = einsum("ni,oij,nj->no", {a, weight, b});
   define(node, has(node, "bias") ? binary("+", y, tensor(node, "bias")) : y);
+}
+
+/// What bilinear is made of: a product of three tensors, each of which has axes of size 1 added, summed along some axes.
+void Recover::opTrilinear(const NormalNode &node) {
+  std::vector<Tensor> operands;
+  std::string equation, result;
+  for (const char *number : {"1", "2", "3"}) {
+    operands.push_back(tensor(node, std::string("i") + number));
+    std::vector<int64_t> added = integers(node, std::string("expand") + number), summed = integers(node, "sumdim");
+    result.clear();
+    equation += equation.empty() ? "" : ",";
+    for (int64_t i = 0; i < int64_t(operands.back().dims.size() + added.size()); ++i) {
+      if (!llvm::is_contained(added, i))
+        equation += char('a' + i);
+      if (!llvm::is_contained(summed, i))
+        result += char('a' + i);
+    }
+  }
+  define(node, einsum(equation + "->" + result, operands));
 }

@@ -221,10 +221,33 @@ std::vector<Dim> Recover::align(std::vector<Tensor> &all) {
   return result;
 }
 
+/// One value is on one space: where tensors have several, those of a fixed size become axes. Such are the rows of classes,
+/// summed up over their nodes, beside the nodes themselves.
+void Recover::keepOneSpace(std::vector<Tensor> &all, size_t rank) {
+  size_t kept = 0; // counted from the last, as what is aligned
+  bool isKeptFixed = true;
+  auto spaceAt = [&](const Tensor &each, size_t back) {
+    const Dim *dim = back <= each.dims.size() ? &each.dims[each.dims.size() - back] : nullptr;
+    return dim && dim->kind == Kind::Space && program.spaces[dim->id].extent != 1 ? &program.spaces[dim->id] : nullptr;
+  };
+  for (size_t back = rank; back > 0; --back)
+    for (const Tensor &each : all)
+      if (const RecoveredSpace *space = spaceAt(each, back);
+          space && (kept == 0 || (isKeptFixed && space->extent < 0))) {
+        kept = back;
+        isKeptFixed = space->extent >= 0;
+      }
+  for (size_t back = 1; back <= rank; ++back)
+    for (Tensor &each : all)
+      if (const RecoveredSpace *space = back == kept ? nullptr : spaceAt(each, back); space && space->extent >= 0)
+        each = toAxis(each, each.dims.size() - back);
+}
+
 std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
   size_t rank = 0;
   for (const Tensor &each : all)
     rank = std::max(rank, each.dims.size());
+  keepOneSpace(all, rank);
   std::vector<Dim> result(rank);
   // Spaces first: an axis of a fixed size may have to become one.
   for (size_t back = 1; back <= rank; ++back) {

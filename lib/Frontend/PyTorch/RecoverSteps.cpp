@@ -44,46 +44,83 @@ Tensor Recover::padded(const Tensor &x, int64_t amount, double value) {
   return concat({more, x, more}, x.dims.size() - 1);
 }
 
-/// A convolution along the last axis: a sum over the places of the kernel.
-void Recover::opConv1d(const NormalNode &node) {
-  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
-  int64_t stride = oneOf(node, "stride", 1), dilation = oneOf(node, "dilation", 1), groups = integer(node, "groups", 1);
-  if (node.op == "convolution" && flag(node, "transposed", false))
-    throw Refusal{"a transposed convolution"};
-  if (x.dims.size() != 3 || weight.dims.size() != 3)
-    throw Refusal{"a convolution other than along one axis"};
-  checkSteps(x, sizeOf(x.dims.back()));
-  int64_t kernel = sizeOf(weight.dims[2]).getNumber(), steps = sizes(node).at(2).getNumber();
+/// A convolution of [n, channels, ..., steps] along the last axis: a sum over the places of the kernel.
+Tensor Recover::convolved(Tensor x, const Tensor &weight, int64_t steps, int64_t stride, int64_t dilation,
+                          int64_t groups) {
+  int64_t kernel = sizeOf(weight.dims[2]).getNumber();
   int64_t outputs = sizeOf(weight.dims[0]).getNumber() / groups, inputs = sizeOf(weight.dims[1]).getNumber();
   if (kernel > 64 || groups > 64)
     throw Refusal{"a convolution with a kernel of more than 64 places, or in more than 64 groups"};
-  int64_t padding = 0;
-  if (const Argument *given = find(node, "padding")) {
-    if (auto *word = std::get_if<std::string>(given)) {
-      if (*word != "valid" && (*word != "same" || dilation * (kernel - 1) % 2 != 0))
-        throw Refusal{"a convolution with padding='" + *word + "'"};
-      padding = *word == "same" ? dilation * (kernel - 1) / 2 : 0;
-    } else {
-      padding = oneOf(node, "padding", 0);
-    }
-  }
-  x = padded(x, padding, 0);
+  size_t last = x.dims.size() - 1;
   std::vector<Tensor> results;
   for (int64_t group = 0; group < groups; ++group) {
     Tensor own = groups == 1 ? x : slice(x, 1, group * inputs, (group + 1) * inputs, 1);
     Tensor kernels = groups == 1 ? weight : slice(weight, 0, group * outputs, (group + 1) * outputs, 1);
     std::optional<Tensor> sum;
     for (int64_t k = 0; k < kernel; ++k) {
-      Tensor part = slice(own, 2, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
-      Tensor y = contract(part, pick(kernels, 2, k), {{1, 1}}, {}); // [n, step, out]
+      Tensor part = slice(own, last, k * dilation, k * dilation + (steps - 1) * stride + 1, stride);
+      Tensor y = contract(part, pick(kernels, 2, k), {{1, 1}}, {}); // [n, ..., step, out]
       sum = sum ? binary("+", *sum, y) : y;
     }
-    std::swap(sum->dims[1], sum->dims[2]);
+    Dim channels = sum->dims.back();
+    sum->dims.pop_back();
+    sum->dims.insert(sum->dims.begin() + 1, channels);
     results.push_back(*sum);
   }
-  Tensor y = concat(results, 1);
-  if (has(node, "bias"))
-    y = binary("+", y, unsqueezed(tensor(node, "bias"), 1));
+  return concat(results, 1);
+}
+
+/// Along one axis; of two, along the one that the kernel has places along.
+void Recover::opConvolution(const NormalNode &node) {
+  Tensor x = tensor(node, "input"), weight = tensor(node, "weight");
+  size_t rank = weight.dims.size();
+  if (node.op == "convolution" && flag(node, "transposed", false))
+    throw Refusal{"a transposed convolution"};
+  Refusal several{"a convolution other than along one axis"};
+  if (x.dims.size() != rank || rank < 3 || rank > 4)
+    throw several;
+  size_t along = rank == 3 || !(sizeOf(weight.dims[3]) == SymbolicExpr(1)) ? rank - 1 : 2, other = 5 - along;
+  auto argument = [&](const char *name, size_t axis, int64_t absent) {
+    std::vector<int64_t> numbers = integers(node, name);
+    return numbers.empty() ? absent : numbers[numbers.size() == 1 ? 0 : axis - 2];
+  };
+  int64_t stride = argument("stride", along, 1), dilation = argument("dilation", along, 1), padding = 0;
+  const Argument *given = find(node, "padding");
+  if (auto *word = given ? std::get_if<std::string>(given) : nullptr) {
+    int64_t more = dilation * (sizeOf(weight.dims[along]).getNumber() - 1);
+    if (*word != "valid" && (*word != "same" || more % 2 != 0))
+      throw Refusal{"a convolution with padding='" + *word + "'"};
+    padding = *word == "same" ? more / 2 : 0;
+  } else if (given) {
+    padding = argument("padding", along, 0);
+    if (rank == 4 && argument("padding", other, 0) != 0)
+      throw several;
+  }
+  if (rank == 4) {
+    if (!(sizeOf(weight.dims[other]) == SymbolicExpr(1)) || argument("stride", other, 1) != 1)
+      throw several;
+    weight.dims.erase(weight.dims.begin() + ptrdiff_t(other));
+    std::swap(x.dims[along], x.dims[3]);
+  }
+  SymbolicExpr steps = sizes(node).at(along);
+  bool isPlace = sizeOf(weight.dims[2]) == SymbolicExpr(1) && stride == 1 && padding == 0;
+  Tensor y;
+  if (isPlace && integer(node, "groups", 1) == 1) { // a product at each place, of which there may be any number
+    y = contract(x, pick(weight, 2, 0), {{1, 1}}, {});
+    Dim channels = y.dims.back();
+    y.dims.pop_back();
+    y.dims.insert(y.dims.begin() + 1, channels);
+  } else {
+    checkSteps(x, sizeOf(x.dims.back()));
+    y = convolved(padded(x, padding, 0), weight, steps.getNumber(), stride, dilation, integer(node, "groups", 1));
+  }
+  if (rank == 4)
+    std::swap(y.dims[along], y.dims[3]);
+  if (has(node, "bias")) {
+    Tensor bias = tensor(node, "bias");
+    bias.dims.resize(rank - 1);
+    y = binary("+", y, bias);
+  }
   define(node, y);
 }
 

@@ -18,6 +18,14 @@ using namespace gnnc::frontend::pytorch;
 
 using Kind = Dim::Kind;
 
+static void rename(const RecoveredProgram &program, std::vector<Dim> &dims, int from, int to) {
+  for (Dim &dim : dims) {
+    if (dim.kind == Kind::Axis && program.axis(dim.id) == from)
+      dim.id = to;
+    rename(program, dim.parts, from, to);
+  }
+}
+
 Tensor Recover::withAxis(Tensor x, size_t dim) {
   Dim &each = x.dims[dim];
   if (each.kind == Kind::Group)
@@ -31,9 +39,7 @@ Tensor Recover::withAxis(Tensor x, size_t dim) {
     } else {
       int last = own.back(), again = program.newAxis(program.sizeOf(last), program.hintOf(last));
       x.value = program.split(x.value, last, {again, one});
-      for (Dim &other : x.dims)
-        if (other.kind == Kind::Axis && program.axis(other.id) == last)
-          other.id = again;
+      rename(program, x.dims, last, again);
     }
     each = {Kind::Axis, one, 1};
   } else if (each.kind == Kind::Repeat) {
@@ -120,6 +126,16 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
       ++o;
       continue;
     }
+    // [k n, ...] as [k, n, ...]: k parts of a list, one after the other.
+    if (i == 0 && in[i].kind == Kind::Space && resides(x, in[i]) && size.getFactors().empty() && o + 1 < sizes.size() &&
+        size.getNumber() <= 64 && sizes[o + 1] * size.getNumber() == sizeOf(in[i])) {
+      x.dims = in;
+      x = rowsByParts(x, sizes[o + 1], size.getNumber());
+      in = x.dims;
+      out.push_back(in[i++]);
+      ++o;
+      continue;
+    }
     // [n k, ...] as [n, k, ...]: the other axes are those of k tensors, joined.
     if (i == 0 && in[i].kind == Kind::Space && resides(x, in[i]) && !size.getFactors().empty()) {
       int64_t times = timesOf(sizeOf(in[i]), size);
@@ -186,17 +202,21 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
         out.push_back(each == 1 ? Dim() : Dim{Kind::Repeat, -1, each});
       continue;
     }
-    // All in `from` become axes of the value.
-    Tensor whole;
-    whole.value = x.value;
-    whole.dims = from;
+    // All in `from` become axes of the value. Others may get new names by that.
+    Tensor whole{from, x.value};
+    llvm::append_range(whole.dims, in);
+    llvm::append_range(whole.dims, out);
     for (size_t k = 0; k < from.size(); ++k)
       whole = withAxis(whole, k);
+    auto renamed = whole.dims.begin();
+    for (std::vector<Dim> *each : {&from, &in, &out})
+      for (Dim &dim : *each)
+        dim = *renamed++;
     x.value = whole.value;
-    int axis = whole.dims[0].id;
+    int axis = from[0].id;
     if (from.size() > 1) {
       std::vector<int> merged;
-      for (const Dim &dim : whole.dims)
+      for (const Dim &dim : from)
         merged.push_back(dim.id);
       axis = program.newAxis(left);
       x.value = program.merge(x.value, merged, axis);

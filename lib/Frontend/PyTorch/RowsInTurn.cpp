@@ -39,6 +39,32 @@ std::vector<Index> Recover::listsInTurn(const Index &list) {
   return llvm::all_of(lists, isAsLong) && inTurn(lists)->text == list->text ? lists : std::vector<Index>();
 }
 
+/// [k n, ...] as [k, n, ...], where k n elements have rows: `x[edge_index.view(-1)].view(2, e, -1)`.
+Tensor Recover::rowsByParts(const Tensor &x, const SymbolicExpr &count, int64_t parts) {
+  const Operation made = program.operations[x.value];
+  std::vector<Index> lists;
+  if (made.op == Op::Move && program.maps[made.map].from == x.dims[0].id && !program.maps[made.map].partial)
+    if (const Index &joined = program.maps[made.map].index; joined->function == "cat")
+      lists = joined->arguments;
+  bool areLists = int64_t(lists.size()) == parts &&
+                  llvm::all_of(lists, [&](const Index &each) { return each->isList && each->length == count; });
+  std::vector<Tensor> rows;
+  for (int64_t i = 0; i < parts; ++i) {
+    Tensor own = x;
+    if (areLists) {
+      int from = spaceOf(count);
+      own.value = program.move(made.operands[0], mapOf(lists[size_t(i)], from, program.maps[made.map].to));
+      own.dims[0] = {Kind::Space, from, 0};
+    } else {
+      SymbolicExpr begin = count * i;
+      Index places = call("arange", {sizeIndex(begin), sizeIndex(begin + count), constant(1)}, count);
+      own = gatherList(own, 0, places);
+    }
+    rows.push_back(unsqueezed(own, 0));
+  }
+  return concat(rows, 0);
+}
+
 /// [n k, ...] as [n, k, ...], where n k elements have rows.
 Tensor Recover::rowsInTurn(const Tensor &x, size_t dim, const SymbolicExpr &count, int64_t size) {
   const Operation made = program.operations[x.value];

@@ -238,10 +238,13 @@ def _refined(
         name, equals, value = line.strip().partition(" = ")
         if equals and name.startswith("size_"):
             changes[name] = value.strip()
-    known = {dim.__name__: dim for each in dimensions for dim in (each or {}).values()}
+    known = {dim.__name__: dim for each in dimensions for dim in (each or {}).values() if dim is not Dim.AUTO}
     if not found:  # a guard that excludes a size, for which torch suggests nothing: that and all on its other side
         examples = {
-            dim.__name__: leaves[i].shape[d] for i, each in enumerate(dimensions) for d, dim in (each or {}).items()
+            dim.__name__: leaves[i].shape[d]
+            for i, each in enumerate(dimensions)
+            for d, dim in (each or {}).items()
+            if dim is not Dim.AUTO
         }
         for name, size in re.findall(r"Not all values of (size_\d+) = .* != (\d+)", message):
             least, most = known[name].min, known[name].max
@@ -273,13 +276,16 @@ def _refined(
         (i, dimension)
         for i, dims in enumerate(dimensions)
         for dimension, dim in (dims or {}).items()
-        if changes.get(dim.__name__, "").isdigit()
+        if dim is not Dim.AUTO and changes.get(dim.__name__, "").isdigit()
     ]
     # What is fixed by a dimension that may differ from now on is free again: torch says so if it is not.
     moves = any(later(i, dimension) for i, dimension in fixed)
     for i, dims in enumerate(dimensions):
         new: dict[int, Any] = {}
         for dimension, dim in (dims or {}).items():
+            if dim is Dim.AUTO:
+                new[dimension] = dim
+                continue
             value = changes.get(dim.__name__, "Dim()")
             if value.startswith("Dim(") or (moves and value.isdigit() and not later(i, dimension)):
                 new[dimension] = known[dim.__name__]
@@ -290,6 +296,10 @@ def _refined(
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
             elif related:  # the row pointers of size_0 rows: size_0 + 1
                 factor, name, sign, number = related.groups()
+                if factor and name == f"_{dim.__name__}":
+                    # Sizes as odd or even as the example's, where half of them are taken. Left alone, torch asks for less.
+                    new[dimension] = Dim.AUTO
+                    continue
                 new[dimension] = int(factor or 1) * known.setdefault(name, Dim(name, min=2))
                 if number:
                     new[dimension] += int(sign + number)

@@ -5,13 +5,13 @@
 from __future__ import annotations
 
 import unittest
-from collections.abc import Callable
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 import gnnc
-from torch_modules import TorchTest
+from torch_modules import Of, TorchTest
 
 
 def summed(x: Tensor, edges: Tensor) -> Tensor:
@@ -80,36 +80,20 @@ def pieces(x: Tensor, edges: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
 CASES = (moved, reversed_by_writing, both_ways, some_edges, nll, taken, marked, masked, one_row, pieces)
 
 
-class Of(nn.Module):
-    def __init__(self, function: Callable[..., Tensor | tuple[Tensor, ...]]) -> None:
-        super().__init__()
-        self.function = function
-
-    def forward(self, x: Tensor, edges: Tensor, places: Tensor) -> Tensor | tuple[Tensor, ...]:
-        return self.function(x, edges, places)
-
-
 class ListsTest(TorchTest):
     def test_cases(self) -> None:
         for function in CASES:
             with self.subTest(function.__name__):
-                generator = torch.Generator().manual_seed(1)
-                module, fast = Of(function), None
-                for nodes, edges in ((9, 20), (13, 31), (5, 12)):
-                    given = (
-                        torch.randint(0, nodes, (2, edges), generator=generator),
-                        torch.randint(0, 4, (nodes,), generator=generator),
-                    )
-                    x = torch.randn(nodes, 4, generator=generator)
-                    fast = fast or gnnc.compile(module, (x, *given))
-                    found = []
-                    for run in (fast, module):
-                        leaf = x.clone().requires_grad_()
-                        outputs = run(leaf, *given)
-                        outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-                        (gradient,) = torch.autograd.grad(sum(each.square().sum() for each in outputs), leaf)
-                        found.append([*(each.detach() for each in outputs), gradient])
-                    torch.testing.assert_close(*found, rtol=1e-5, atol=1e-5)
+                self.assertLikeEager(Of(function), self.graphs())
+
+    def graphs(self) -> Iterator[tuple[Tensor, ...]]:
+        generator = torch.Generator().manual_seed(1)
+        for nodes, edges in ((9, 20), (13, 31), (5, 12)):
+            yield (
+                torch.randn(nodes, 4, generator=generator),
+                torch.randint(0, nodes, (2, edges), generator=generator),
+                torch.randint(0, 4, (nodes,), generator=generator),
+            )
 
     def test_a_size_that_a_norm_excludes(self) -> None:
         """InstanceNorm warns where there are as many nodes as features: fewer and more are compilations of their own."""

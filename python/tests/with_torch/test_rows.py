@@ -1,0 +1,164 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Rows of classes beside those of nodes, rows of several tensors in one list, halves, rolls and convolutions at each place,
+beside eager: as PyTorch exports them, and in its core operators."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import Of, TorchTest
+
+CHOSEN = torch.tensor([True, False, True, True])
+
+
+def of_classes(x: Tensor, classes: Tensor) -> Tensor:
+    return torch.zeros(3, 4).index_add(0, classes, x)
+
+
+def sums_of(x: Tensor, edges: Tensor) -> Tensor:
+    return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]])
+
+
+def products(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return sums_of(x, edges) @ of_classes(x, classes).t()
+
+
+def differences(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    count = torch.zeros(3).index_add(0, classes, torch.ones(x.size(0))).clamp(min=1)
+    return (x[:, None] - (of_classes(x, classes) / count[:, None])[None]).pow(2).sum(-1)
+
+
+def by_letters(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return torch.einsum("nf,kf->nk", x, of_classes(x.sin(), classes))
+
+
+def of_all_classes(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    rows = of_classes(x, classes)
+    return x + (rows[:, None] - rows[None]).pow(2).sum(-1).neg().exp().mean()
+
+
+def there_and_back(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    rows = of_classes(x, classes)
+    return (x * rows[classes]).sum(-1) + torch.logsumexp(x @ rows.t() / 8, -1)
+
+
+def distances(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.cdist(x, of_classes(x, classes)), torch.cdist(x, torch.arange(8.0).view(2, 4), p=1.0)
+
+
+def of_types(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return torch.zeros(x.size(0), 2).index_add(0, edges[1], x.view(-1, 2, 2).reshape(-1, 2)[edges[0] * 2 + types])
+
+
+def types_first(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    rows = torch.stack([x, x.sin()]).view(-1, 4)
+    return torch.zeros_like(x).index_add(0, edges[1], rows[types * x.size(0) + edges[0]])
+
+
+def any_place(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return x.view(-1, 2)[(edges[0] * 2 + types + 1) % (2 * x.size(0))]
+
+
+def both_ends(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    sources, targets = x[edges.view(-1)].view(2, -1, 4)
+    return torch.zeros_like(x).index_add(0, edges[1], sources * targets.sin())
+
+
+def half(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    return x[: x.size(0) // 2] * 2, x[x.size(0) // 3 :].sum(0) + x
+
+
+def along_columns(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return torch.zeros(4, x.size(0)).index_add(1, edges[1], x[edges[0]].t()).t()
+
+
+def into_one(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return torch.zeros(1, 4).index_add(0, torch.zeros(1, dtype=torch.long), x.sum(0)[None])
+
+
+def rolled(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    targets, rows = edges[1].roll(1), x.view(-1, 2, 2).roll((1, -1), (1, 0)).flatten(1)
+    return torch.zeros_like(x).index_add(0, targets, x[edges[0]].roll(-2, 0)), rows
+
+
+def towards_zero(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    places = torch.div(edges[0] - 3, 2, rounding_mode="trunc").abs(), torch.fmod(edges[1] - 4, 3).abs()
+    return x[places[0]] * x[places[1]].sin()
+
+
+def in_order(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    targets, order = torch.sort(edges[1])
+    return torch.zeros_like(x).index_add(0, targets, x[edges[0][order]])
+
+
+def columns(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    return x[:, CHOSEN] * 2, x.view(-1, 2, 2).repeat_interleave(3, dim=1)
+
+
+CASES = (products, differences, by_letters, of_all_classes, there_and_back, distances, of_types, types_first, any_place)
+CASES += (both_ends, half, along_columns, into_one, rolled, towards_zero, in_order, columns)
+
+
+class Layers(nn.Module):
+    """Convolutions at each place and along one of two axes, and a form of two vectors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.place, self.form = nn.Conv2d(2, 3, 1), nn.Bilinear(4, 4, 2)
+        self.steps, self.rows = nn.Conv2d(2, 4, (1, 2), groups=2, padding=(0, 1)), nn.Conv2d(2, 3, (2, 1), stride=(2, 1))
+
+    def forward(self, x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, ...]:
+        places = x.view(-1, 2, 2, 1)
+        found = [self.place(places), self.steps(places.transpose(2, 3)), self.rows(places)]
+        return *[each.flatten(1) for each in found], self.form(x[edges[0]], x[edges[1]])
+
+
+class RowsTest(TorchTest):
+    def graphs(self) -> Iterator[tuple[Tensor, ...]]:
+        generator = torch.Generator().manual_seed(1)
+        for nodes, edges in ((9, 20), (14, 31), (5, 12), (2, 0)):
+            yield (
+                torch.randn(nodes, 4, generator=generator),
+                torch.randint(0, nodes, (2, edges), generator=generator),
+                torch.randint(0, 3, (nodes,), generator=generator),
+                torch.randint(0, 2, (edges,), generator=generator),
+            )
+
+    def test_cases(self) -> None:
+        for module in (*map(Of, CASES), Layers()):
+            with self.subTest(module.function.__name__ if isinstance(module, Of) else "layers"):
+                self.assertLikeEager(module, self.graphs())
+
+    def test_cases_in_core_operators(self) -> None:
+        for module in (*map(Of, CASES), Layers()):
+            with self.subTest(module.function.__name__ if isinstance(module, Of) else "layers"):
+                self.assertLikeEagerInCore(module, self.graphs())
+
+    def test_as_many_bins_as_the_largest_number_says(self) -> None:
+        def bins_last(x: Tensor, batch: Tensor) -> Tensor:
+            sums = torch.zeros(int(batch.max()) + 1, 4).index_add(0, batch, x)
+            return sums / torch.bincount(batch)[:, None]
+
+        def bins_first(x: Tensor, batch: Tensor) -> Tensor:
+            count = torch.bincount(batch)
+            return torch.zeros(int(batch.max()) + 1, 4).index_add(0, batch, x) / count[:, None]
+
+        for function in (bins_last, bins_first):
+            self.assertLikeEager(Of(function), ((torch.randn(n, 4), torch.arange(n) * 3 // n) for n in (9, 14, 5)))
+
+    def test_rows_of_two_kinds(self) -> None:
+        def pairs(x: Tensor, y: Tensor) -> Tensor:
+            return (x @ y.t()).sum(1)
+
+        with self.assertRaisesRegex(gnnc.CompileError, "elements of two kinds, s[0-9]+ and s[0-9]+ of them"):
+            gnnc.compile(Of(pairs), (torch.randn(5, 4), torch.randn(7, 4)))
+
+
+if __name__ == "__main__":
+    unittest.main()
