@@ -66,6 +66,13 @@ std::string BoundGraph::tensorNameOf(const TensorInfo &input) const {
   return input.name;
 }
 
+llvm::Error BoundGraph::expectGradients() const {
+  for (const TensorInfo &input : model->inputs)
+    if (input.gradient && isNeeded(input.name) && !findInput(input.name))
+      return missing("tensor '" + tensorNameOf(input) + "'", "input '" + input.name + "', the gradient of an output");
+  return llvm::Error::success();
+}
+
 llvm::Error BoundGraph::bindInputs() {
   for (const SparseInfo &sparse : model->sparseInputs)
     if (llvm::Error error = bindSparseInput(sparse))

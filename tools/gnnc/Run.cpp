@@ -208,6 +208,8 @@ int gnnc::runModel(const RunArguments &arguments) {
     return fail(created.takeError());
   ModelOnGraph &onGraph = **created;
   const ModelInfo &info = onGraph.model().info();
+  if (llvm::Error error = onGraph.bound().expectGradients())
+    return fail(std::move(error));
   llvm::Expected<Parameters> params = readParameters(arguments, onGraph);
   if (!params)
     return fail(params.takeError());

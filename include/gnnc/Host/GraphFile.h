@@ -51,6 +51,8 @@ public:
   /// For gnnc_api::prepare; valid until this object is moved.
   gnnc_graph_desc description() const;
   llvm::ArrayRef<gnnc_binding> inputs() const { return inputBindings; }
+  /// An error where the program needs a gradient of an output that the file does not have.
+  llvm::Error expectGradients() const;
   /// What part of a graph the file is, and for gnnc_api::prepare_part the rows that are exchanged.
   const GraphPart &part() const { return *filePart; }
   llvm::ArrayRef<gnnc_row_counts> rowCounts() const { return counts; }

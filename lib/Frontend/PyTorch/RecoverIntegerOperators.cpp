@@ -32,10 +32,11 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
         all[name] = handler;
     };
     add(&R::intItem, {"item", "_local_scalar_dense"});
-    add(&R::intBinary, {"add",     "sub",        "rsub",         "mul",    "eq",          "ne",
-                        "lt",      "le",         "gt",           "ge",     "logical_and", "bitwise_and",
-                        "__and__", "logical_or", "bitwise_or",   "__or__", "logical_xor", "bitwise_xor",
-                        "__xor__", "remainder",  "floor_divide", "div",    "minimum",     "maximum",     "fmod"});
+    add(&R::intBinary,
+        {"add",        "sub",     "rsub",        "mul",         "eq",          "ne",        "lt",
+         "le",         "gt",      "ge",          "logical_and", "bitwise_and", "__and__",   "logical_or",
+         "bitwise_or", "__or__",  "logical_xor", "bitwise_xor", "__xor__",     "remainder", "floor_divide",
+         "div",        "minimum", "maximum",     "fmod"});
     add(&R::intUnary, {"neg", "logical_not", "bitwise_not", "abs", "sign", "square"});
     add(&R::intClamp, {"clamp", "clamp_min", "clamp_max"});
     add(&R::intWhere, {"where", "masked_fill"});
@@ -157,9 +158,8 @@ void Recover::intBinary(const NormalNode &node) {
 IndexTensor Recover::signOf(const IndexTensor &x) {
   IndexTensor zero{{}, {constant(0)}};
   std::vector<SymbolicExpr> shape = sizesOfIndex(x);
-  return elementwise("sub",
-                     {elementwise("gt", {x, zero}, false, shape), elementwise("lt", {x, zero}, false, shape)}, false,
-                     shape);
+  return elementwise("sub", {elementwise("gt", {x, zero}, false, shape), elementwise("lt", {x, zero}, false, shape)},
+                     false, shape);
 }
 
 IndexTensor Recover::magnitudeOf(const IndexTensor &x) {

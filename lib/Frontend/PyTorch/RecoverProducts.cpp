@@ -301,7 +301,8 @@ void Recover::opBilinear(const NormalNode &node) {
   define(node, has(node, "bias") ? binary("+", y, tensor(node, "bias")) : y);
 }
 
-/// What bilinear is made of: a product of three tensors, each of which has axes of size 1 added, summed along some axes.
+/// What bilinear is made of: a product of three tensors, each of which has axes of size 1 added, summed along some
+/// axes.
 void Recover::opTrilinear(const NormalNode &node) {
   std::vector<Tensor> operands;
   std::string equation, result;

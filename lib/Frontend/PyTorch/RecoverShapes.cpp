@@ -221,8 +221,8 @@ std::vector<Dim> Recover::align(std::vector<Tensor> &all) {
   return result;
 }
 
-/// One value is on one space: where tensors have several, those of a fixed size become axes. Such are the rows of classes,
-/// summed up over their nodes, beside the nodes themselves.
+/// One value is on one space: where tensors have several, those of a fixed size become axes. Such are the rows of
+/// classes, summed up over their nodes, beside the nodes themselves.
 void Recover::keepOneSpace(std::vector<Tensor> &all, size_t rank) {
   size_t kept = 0; // counted from the last, as what is aligned
   bool isKeptFixed = true;

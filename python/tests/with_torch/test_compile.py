@@ -9,11 +9,9 @@ import gc
 import math
 import os
 import pickle
-import tempfile
 import unittest
 import warnings
 import weakref
-from pathlib import Path
 from unittest import mock
 
 import torch

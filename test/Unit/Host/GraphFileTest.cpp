@@ -181,6 +181,21 @@ TEST(BoundGraph, OptionalInputsMayBeAbsent) {
   EXPECT_EQ(errorOf(BoundGraph::create(file, needed)), "graph 'f' has no tensor 'x', needed by input 'x'");
 }
 
+TEST(BoundGraph, ExportedModelsNumberGradientsOfOutputs) {
+  ModelInfo model =
+      modelWith(nodeAndEdge + R"(,"exported":true,"outputs":[{"name":"add","space":"node","dims":[]}],)"
+                              R"("inputs":[{"name":"grad.add","space":"node","dims":[],"gradient":true}])");
+  SafetensorsFile file = twoNodesAndEdges().build();
+  llvm::Expected<BoundGraph> graph = BoundGraph::create(file, model);
+  ASSERT_TRUE(bool(graph)) << llvm::toString(graph.takeError());
+  EXPECT_EQ(llvm::toString(graph->expectGradients()),
+            "graph 'f' has no tensor 'grad.out.0', needed by input 'grad.add', the gradient of an output");
+  SafetensorsFile given = twoNodesAndEdges().add<float>("grad.out.0", {2}, {1, 2}).build();
+  graph = BoundGraph::create(given, model);
+  ASSERT_TRUE(bool(graph)) << llvm::toString(graph.takeError());
+  EXPECT_FALSE(bool(graph->expectGradients()));
+}
+
 FileBuilder withSparse(FileBuilder builder) {
   return builder.add<int32_t>("x_indptr", {3}, {0, 1, 3}).add<int32_t>("x_indices", {3}, {2, 0, 1});
 }
