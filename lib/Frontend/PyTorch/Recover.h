@@ -262,6 +262,8 @@ private:
   void intNonzero(const NormalNode &node);
   void intPut(const NormalNode &node);
   void intList(const NormalNode &node);
+  void uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim);
+  void defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length);
   void intReduce(const NormalNode &node);
   void intScatter(const NormalNode &node);
   void intInterleave(const NormalNode &node);
@@ -303,6 +305,7 @@ private:
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
   Index oneList(const IndexTensor &at);
+  bool putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values, const std::vector<std::string> &places);
   void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
                   const IndexTensor &columns);
   void opSegmentReduce(const NormalNode &node);

@@ -120,10 +120,47 @@ void Recover::intPut(const NormalNode &node) {
 // Lists as a whole
 //===----------------------------------------------------------------------===//
 
+/// Different columns of an edge list, in order: each is one number, of which the first row is the larger part.
+void Recover::uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim) {
+  const SymbolicExpr &count = x.dims.at(dim).size;
+  const Index &first = x.components.at(0), &second = x.components.at(1);
+  Index base = callScalar("add", {callScalar("max", {call("cat", {second, constant(0)}, count + SymbolicExpr(1))}),
+                                  constant(1)});
+  Index numbers = call("add", {call("mul", {first, base}, count), second}, count);
+  SymbolicExpr length = sizes(node).at(dim);
+  Index unique = call("unique", {numbers}, length);
+  learnSymbol(length, "length(" + unique->text + ")");
+  IndexTensor result = x;
+  result.dims[dim].size = length;
+  result.components = {call("div", {unique, base}, length), call("mod", {unique, base}, length)};
+  define(node, result, 0);
+  defineInverse(node, numbers, length);
+}
+
+/// The further results of `unique`: which of its numbers each of the list's is, and how many are the same.
+void Recover::defineInverse(const NormalNode &node, const Index &list, const SymbolicExpr &length) {
+  Index inverse = call("inverse", {list}, list->length);
+  auto isWanted = [&](size_t output, const char *name) {
+    return node.outputs.size() > output && !node.outputs[output].empty() &&
+           flag(node, name, node.op == "unique_dim" && output == 1);
+  };
+  if (isWanted(1, "return_inverse"))
+    define(node, IndexTensor{{{Kind::Long, list->length}}, {inverse}}, 1);
+  if (isWanted(2, "return_counts"))
+    define(node,
+           IndexTensor{{{Kind::Long, length}}, {call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length)}},
+           2);
+}
+
 void Recover::intList(const NormalNode &node) {
   const std::string &op = node.op;
   const IndexTensor x = index(node, "self");
   Refusal none{"'" + op + "' of integers with these arguments has no meaning in gnnc"};
+  if (op == "unique_dim" && x.dims.size() == 2 && x.components.size() == 2) {
+    size_t dim = axisNumber(node, "dim", 0, 2);
+    if (x.dims[dim].kind == Kind::Long && flag(node, "sorted", true))
+      return uniqueColumns(node, x, dim);
+  }
   if (x.dims.size() != 1 || x.components.size() != 1)
     throw none;
   SymbolicExpr length = sizes(node).at(0);
@@ -158,14 +195,7 @@ void Recover::intList(const NormalNode &node) {
     Index unique = call("unique", {list}, length);
     learnSymbol(length, "length(" + unique->text + ")");
     define(node, IndexTensor{{{Kind::Long, length}}, {unique}}, 0);
-    if (node.outputs.size() > 1 && !node.outputs[1].empty() && flag(node, "return_inverse", op == "unique_dim"))
-      define(node, IndexTensor{x.dims, {call("inverse", {list}, list->length)}}, 1);
-    if (node.outputs.size() > 2 && !node.outputs[2].empty() && flag(node, "return_counts", false)) {
-      Index inverse = call("inverse", {list}, list->length);
-      Index counts = call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length);
-      define(node, IndexTensor{{{Kind::Long, length}}, {counts}}, 2);
-    }
-    return;
+    return defineInverse(node, list, length);
   }
   if (op == "cumsum")
     return define(node, {{{Kind::Long, length}}, {call("cumsum", {list}, length)}});

@@ -266,9 +266,38 @@ void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor valu
   define(node, scatter(base, 0, rows.components[0], binary("*", unsqueezed(values, 1), ofPairs), "sum", true));
 }
 
+/// One value at known pairs along two axes of fixed size, such as the diagonal of adjacency matrices.
+bool Recover::putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values,
+                              const std::vector<std::string> &places) {
+  bool isOneValue = llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind == Kind::Unit; });
+  if (places.size() < 2 || !isOneValue || flag(node, "accumulate", false) || places.size() > base.dims.size())
+    return false;
+  size_t row = places.size() - 2, column = row + 1;
+  for (size_t i = 0; i < places.size(); ++i)
+    if (places[i].empty() == (i >= row) || (i >= row && !indices.count(places[i])))
+      return false;
+  auto isFixed = [](const Dim &dim) { return dim.kind == Kind::Axis || dim.kind == Kind::Repeat; };
+  std::optional<std::vector<int64_t>> rows = constantsOf(indexOf(places[row])),
+                                      columns = constantsOf(indexOf(places[column]));
+  if (!rows || !columns || rows->size() != columns->size() || !isFixed(base.dims[row]) || !isFixed(base.dims[column]))
+    return false;
+  int64_t numRows = base.dims[row].size, numColumns = base.dims[column].size;
+  std::set<std::pair<int64_t, int64_t>> pairs;
+  for (auto [i, j] : llvm::zip(*rows, *columns))
+    pairs.insert({i < 0 ? i + numRows : i, j < 0 ? j + numColumns : j});
+  Tensor chosen = pattern(numRows, numColumns, [&](int64_t i, int64_t j) { return pairs.count({i, j}) != 0; });
+  chosen.dims.insert(chosen.dims.begin(), row, Dim());
+  chosen.dims.resize(base.dims.size());
+  values.dims.clear();
+  define(node, where(chosen, values, base));
+  return true;
+}
+
 void Recover::opIndexPut(const NormalNode &node) {
   Tensor base = tensor(node, "self"), values = tensor(node, "values");
   std::vector<std::string> places = names(node, "indices");
+  if (putAtKnownPairs(node, base, values, places))
+    return;
   if (places.size() == 2 && !places[0].empty() && !places[1].empty() && flag(node, "accumulate", false))
     return addAtPairs(node, base, values, indexOf(places[0]), indexOf(places[1]));
   size_t dim = 0;

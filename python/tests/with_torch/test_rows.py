@@ -97,12 +97,18 @@ def in_order(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor
     return torch.zeros_like(x).index_add(0, targets, x[edges[0][order]])
 
 
+def without_copies(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    kept, inverse, counts = torch.unique(edges, dim=1, return_inverse=True, return_counts=True)
+    weights = torch.zeros(counts.size(0)).index_add(0, inverse, x[edges[0], 0]) / counts
+    return torch.zeros_like(x).index_add(0, kept[1], x[kept[0]]), weights
+
+
 def columns(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
     return x[:, CHOSEN] * 2, x.view(-1, 2, 2).repeat_interleave(3, dim=1)
 
 
 CASES = (products, differences, by_letters, of_all_classes, there_and_back, distances, of_types, types_first, any_place)
-CASES += (both_ends, half, along_columns, into_one, rolled, towards_zero, in_order, columns)
+CASES += (both_ends, half, along_columns, into_one, rolled, towards_zero, in_order, columns, without_copies)
 
 
 class Layers(nn.Module):
@@ -151,6 +157,19 @@ class RowsTest(TorchTest):
 
         for function in (bins_last, bins_first):
             self.assertLikeEager(Of(function), ((torch.randn(n, 4), torch.arange(n) * 3 // n) for n in (9, 14, 5)))
+
+    def test_self_loops_in_matrices_of_a_fixed_size(self) -> None:
+        def propagated(x: Tensor, adjacency: Tensor) -> Tensor:
+            adjacency = adjacency.clone()
+            every = torch.arange(5)
+            adjacency[:, every, every] = 1
+            adjacency[:, [0, -1], [2, 3]] = 0.5
+            scale = adjacency.sum(-1).clamp(min=1).pow(-0.5)
+            return scale[..., None] * adjacency * scale[:, None] @ x
+
+        graphs = [(torch.randn(n, 5, 4), (torch.rand(n, 5, 5) < 0.4).float()) for n in (4, 2, 9)]
+        self.assertLikeEager(Of(propagated), graphs)
+        self.assertLikeEagerInCore(Of(propagated), graphs)
 
     def test_rows_of_two_kinds(self) -> None:
         def pairs(x: Tensor, y: Tensor) -> Tensor:
