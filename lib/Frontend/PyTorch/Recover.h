@@ -305,7 +305,8 @@ private:
   void opIndexAdd(const NormalNode &node);
   void opIndexPut(const NormalNode &node);
   Index oneList(const IndexTensor &at);
-  bool putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values, const std::vector<std::string> &places);
+  bool putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values,
+                       const std::vector<std::string> &places);
   void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
                   const IndexTensor &columns);
   void opSegmentReduce(const NormalNode &node);

@@ -124,8 +124,8 @@ void Recover::intPut(const NormalNode &node) {
 void Recover::uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim) {
   const SymbolicExpr &count = x.dims.at(dim).size;
   const Index &first = x.components.at(0), &second = x.components.at(1);
-  Index base = callScalar("add", {callScalar("max", {call("cat", {second, constant(0)}, count + SymbolicExpr(1))}),
-                                  constant(1)});
+  Index base = callScalar(
+      "add", {callScalar("max", {call("cat", {second, constant(0)}, count + SymbolicExpr(1))}), constant(1)});
   Index numbers = call("add", {call("mul", {first, base}, count), second}, count);
   SymbolicExpr length = sizes(node).at(dim);
   Index unique = call("unique", {numbers}, length);
@@ -147,9 +147,10 @@ void Recover::defineInverse(const NormalNode &node, const Index &list, const Sym
   if (isWanted(1, "return_inverse"))
     define(node, IndexTensor{{{Kind::Long, list->length}}, {inverse}}, 1);
   if (isWanted(2, "return_counts"))
-    define(node,
-           IndexTensor{{{Kind::Long, length}}, {call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length)}},
-           2);
+    define(
+        node,
+        IndexTensor{{{Kind::Long, length}}, {call("scatter_sum", {inverse, constant(1), sizeIndex(length)}, length)}},
+        2);
 }
 
 void Recover::intList(const NormalNode &node) {

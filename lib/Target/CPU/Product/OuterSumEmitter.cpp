@@ -18,6 +18,7 @@
 #include "Product/RegisterTiles.h"
 #include "SweepEmitter.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -43,8 +44,26 @@ private:
   }
   /// Calls `body(at)` for each of `count` tiles of `size` from `first` on: in a loop if there are several.
   void repeat(int64_t first, int64_t count, int64_t size, function_ref<void(Value)> body);
-  void emitTile(Value first, Value last, Value result, Value number, Value kAt, int64_t rows, Value nAt,
-                int64_t columns);
+  struct Operand {
+    Value base;
+    FlatSymbolRefAttr gather;
+    int64_t width;
+  };
+  /// Part number `part` of `parts`.
+  struct Share {
+    int64_t part = 0, parts = 0;
+  };
+  struct Tile {
+    Value kAt, nAt;
+    int64_t rows, columns;
+    bool asksForRows = false; ///< whether it asks for the numbers of k that the next tile reads
+    Share nextColumns;        ///< of what the next columns' tiles read, which this tile asks for
+  };
+  Operand lhs() { return {kernel.buffer(op.getLhs()), op.getGatherLhsAttr(), k}; }
+  Operand rhs() { return {kernel.buffer(op.getRhs()), op.getGatherRhsAttr(), n}; }
+  Value address(const Operand &of, Value position, Value number, Value offset);
+  void emitTile(Value first, Value last, Value result, Value number, const Tile &tile);
+  void prefetch(const Operand &of, Value position, Value number, Value next, int64_t count, Share share);
   void emitAll(Value first, Value last, Value result);
   Value rowOf(Value position, FlatSymbolRefAttr gather);
 
@@ -56,7 +75,6 @@ private:
   FlatOps flat;
   int64_t batch, k, n;
   RegisterTiles tiles;
-  Value lhs, rhs;
 };
 
 } // namespace
@@ -79,31 +97,51 @@ Value OuterSumEmitter::rowOf(Value position, FlatSymbolRefAttr gather) {
   return gather ? kernel.loadIndex(kernel.index({IndexKind::Raw, gather, {}}), position) : position;
 }
 
-void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value number, Value kAt, int64_t rows, Value nAt,
-                               int64_t columns) {
+/// Where an operand's row at a position has a number of batch `number`.
+Value OuterSumEmitter::address(const Operand &of, Value position, Value number, Value offset) {
+  Value start = kernel.add(kernel.mul(rowOf(position, of.gather), batch * of.width), kernel.mul(number, of.width));
+  return kernel.address(of.base, kernel.add(start, offset), element);
+}
+
+/// Asks for the numbers of a row that another tile reads, from number `next` on, or for some of their cache lines:
+/// processors do so themselves only where rows follow one another closely. A block's rows of one tile stay in the cache
+/// until it comes to them.
+void OuterSumEmitter::prefetch(const Operand &of, Value position, Value number, Value next, int64_t count,
+                               Share share) {
+  constexpr int64_t kLine = 64, kNear = 1024;
+  int64_t bytes = element.getIntOrFloatBitWidth() / 8, lines = (count * bytes + kLine - 1) / kLine;
+  if (share.parts == 0 || op.getAlongAttr() || (!of.gather && batch * of.width * bytes < kNear))
+    return;
+  Value row = address(of, position, number, next);
+  // Of the first number's line the tile before has read a part, unless the number begins it.
+  for (int64_t line = lines * share.part / share.parts; line < lines * (share.part + 1) / share.parts; ++line)
+    LLVM::Prefetch::create(b, loc, kernel.address(row, kernel.i64(((line + 1) * kLine - 1) / bytes), element),
+                           /*rw=*/0, /*hint=*/3, /*cache=*/1);
+}
+
+void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value number, const Tile &tile) {
   auto resultAt = [&](int64_t r) {
-    Value row = kernel.add(kernel.mul(number, k), kernel.add(kAt, kernel.i64(r)));
-    return kernel.address(result, kernel.add(kernel.mul(row, n), nAt), element);
+    Value row = kernel.add(kernel.mul(number, k), kernel.add(tile.kAt, kernel.i64(r)));
+    return kernel.address(result, kernel.add(kernel.mul(row, n), tile.nAt), element);
   };
-  SmallVector<Value> init(rows, flat.splat(0, columns));
+  SmallVector<Value> init(tile.rows, flat.splat(0, tile.columns));
   if (kernel.addsToPartials())
-    for (int64_t r = 0; r < rows; ++r)
-      init[r] = kernel.load(flat.type(columns), resultAt(r), element);
+    for (int64_t r = 0; r < tile.rows; ++r)
+      init[r] = kernel.load(flat.type(tile.columns), resultAt(r), element);
   auto sum = loop(first, last, 1, init);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(sum.getBody());
     Value position = sum.getInductionVar();
-    auto at = [&](Value base, FlatSymbolRefAttr gather, int64_t width, Value offset) {
-      Value start = kernel.add(kernel.mul(rowOf(position, gather), batch * width), kernel.mul(number, width));
-      return kernel.address(base, kernel.add(start, offset), element);
-    };
-    Value x = at(lhs, op.getGatherLhsAttr(), k, kAt);
-    Value g = kernel.load(flat.type(columns), at(rhs, op.getGatherRhsAttr(), n, nAt), element);
+    prefetch(rhs(), position, number, kernel.add(tile.nAt, kernel.i64(tile.columns)), tile.columns, tile.nextColumns);
+    if (tile.asksForRows)
+      prefetch(lhs(), position, number, kernel.add(tile.kAt, kernel.i64(tile.rows)), tile.rows, {0, 1});
+    Value x = address(lhs(), position, number, tile.kAt);
+    Value g = kernel.load(flat.type(tile.columns), address(rhs(), position, number, tile.nAt), element);
     SmallVector<Value> next;
     for (auto [r, acc] : llvm::enumerate(sum.getRegionIterArgs())) {
       Value factor = kernel.load(element, kernel.address(x, kernel.i64(r), element), element);
-      next.push_back(vector::FMAOp::create(b, loc, flat.splatOf(factor, columns), g, acc));
+      next.push_back(vector::FMAOp::create(b, loc, flat.splatOf(factor, tile.columns), g, acc));
     }
     scf::YieldOp::create(b, loc, next);
   }
@@ -114,13 +152,20 @@ void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value numb
 void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
   if (batch == 0)
     return;
+  int64_t runsOfRows = 0;
+  forEachEvenPart(k, tiles.rows(), [&](int64_t, int64_t, int64_t) { ++runsOfRows; });
   repeat(0, batch, 1, [&](Value number) {
     // All tiles of some columns, which stay in the nearest cache: a row has more of these than of k.
     tiles.forEach([&](int64_t nFirst, int64_t nCount, int64_t columns) {
       repeat(nFirst, nCount, columns, [&](Value nAt) {
+        // The first columns bring in all of k; the last ones have no others to bring in.
+        Share share{0, nFirst + columns < n ? runsOfRows : 0};
         forEachEvenPart(k, tiles.rows(), [&](int64_t kFirst, int64_t kCount, int64_t rows) {
-          repeat(kFirst, kCount, rows,
-                 [&](Value kAt) { emitTile(first, last, result, number, kAt, rows, nAt, columns); });
+          bool isLast = kFirst + kCount * rows == k && kCount == 1;
+          repeat(kFirst, kCount, rows, [&](Value kAt) {
+            emitTile(first, last, result, number, {kAt, nAt, rows, columns, nFirst == 0 && !isLast, share});
+          });
+          ++share.part;
         });
       });
     });
@@ -128,8 +173,6 @@ void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
 }
 
 void OuterSumEmitter::run() {
-  lhs = kernel.buffer(op.getLhs());
-  rhs = kernel.buffer(op.getRhs());
   Value result = kernel.buffer(op.getResult());
   if (!op.getAlongAttr())
     return emitAll(kernel.begin(), kernel.end(),
