@@ -228,12 +228,15 @@ private:
                      const std::function<Index(const Index &)> &function);
   /// An integer tensor as numbers without a gradient.
   Tensor asNumbers(const IndexTensor &index);
+  int inputFrom(const Index &index, const std::string &name);
+  int onesOf(int space);
   std::vector<int64_t> constantIntegers(const std::string &name) const;
 
   //===--- Operators on integers (RecoverInteger*.cpp) -----------------------===//
   static const std::map<std::string, Handler> &integerHandlers();
   void intItem(const NormalNode &node);
   void intBinary(const NormalNode &node);
+  bool bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTensor &b);
   void intUnary(const NormalNode &node);
   IndexTensor signOf(const IndexTensor &x);
   IndexTensor magnitudeOf(const IndexTensor &x);
@@ -300,6 +303,7 @@ private:
   void opMatmul(const NormalNode &node);
   void opEinsum(const NormalNode &node);
   void opGather(const NormalNode &node);
+  IndexTensor fromFront(const IndexTensor &at, const SymbolicExpr &size);
   void opIndex(const NormalNode &node);
   void opScatter(const NormalNode &node);
   void opIndexAdd(const NormalNode &node);
@@ -310,6 +314,7 @@ private:
   void addAtPairs(const NormalNode &node, const Tensor &base, Tensor values, const IndexTensor &rows,
                   const IndexTensor &columns);
   void opSegmentReduce(const NormalNode &node);
+  void opEmbeddingBag(const NormalNode &node);
   void opOneHot(const NormalNode &node);
   void opBucketize(const NormalNode &node);
   void opBatchNorm(const NormalNode &node);
@@ -322,6 +327,9 @@ private:
   struct CellWeights;
   CellWeights cellWeights(const NormalNode &node);
   Tensor stepRNN(const std::string &function, const Tensor &x, const Tensor &h, const CellWeights &weights);
+  std::set<const NormalNode *> unreadNodes() const;
+  void runNode(const NormalNode &node);
+  RecoveredProgram finish();
   void computeScalar(const NormalNode &node);
   void learnSize(const NormalNode &node);
   Tensor stepGRU(const Tensor &x, const Tensor &h, const CellWeights &weights);
@@ -350,6 +358,7 @@ private:
   Tensor erfc(const Tensor &x);
   void opSequence(const NormalNode &node);
   void opEye(const NormalNode &node);
+  void opFillDiagonal(const NormalNode &node);
   void opTriangle(const NormalNode &node);
   void opPad(const NormalNode &node);
   void opCumulative(const NormalNode &node);

@@ -74,6 +74,14 @@ Tensor Recover::pattern(int64_t rows, int64_t columns, const std::function<bool(
   return constantTensor(numbers, {rows, columns});
 }
 
+void Recover::opFillDiagonal(const NormalNode &node) {
+  Tensor x = tensor(node, "self"), value = tensor(node, "fill_value");
+  if (x.dims.size() != 2 || sizeOf(x.dims[0]).str() != sizeOf(x.dims[1]).str())
+    throw Refusal{"fill_diagonal of other than square matrices"};
+  int64_t size = fixedSize(node, x, 0);
+  define(node, where(pattern(size, size, [](int64_t i, int64_t j) { return i == j; }), value, x));
+}
+
 void Recover::opEye(const NormalNode &node) {
   std::vector<SymbolicExpr> shape = sizes(node);
   if (!shape.at(0).getFactors().empty() || !shape.at(1).getFactors().empty())

@@ -334,6 +334,12 @@ void Recover::opPow(const NormalNode &node) {
 /// `x` where the condition is 0, else `value`. Where a reciprocal of 0 is replaced its gradient is 0, not infinite.
 Tensor Recover::replaced(Tensor condition, Tensor value, Tensor x) {
   const Operation test = program.operations[condition.value], made = program.operations[x.value];
+  // Where a number is none, the result is none: that number is.
+  if (const Operation &given = program.operations[value.value]; given.op == Op::Number && std::isnan(given.number)) {
+    if (test.op != Op::Binary || test.text != "!=" || test.operands[0] != test.operands[1])
+      throw Refusal{"it writes a constant that is not a number (NaN)"};
+    value = {condition.dims, test.operands[0]};
+  }
   bool testsInfinity = test.op == Op::Binary && test.text == ">" && test.operands[0] == x.value &&
                        program.operations[test.operands[1]].op == Op::Number &&
                        program.operations[test.operands[1]].number == largestFloat;

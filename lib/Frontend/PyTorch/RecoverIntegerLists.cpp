@@ -269,14 +269,16 @@ void Recover::intScatter(const NormalNode &node) {
     if (has(node, "weights") || x.components.size() != 1 || x.dims.size() != 1)
       throw Refusal{"bincount with weights; use scatter_add"};
     // There is a bin for the largest number, and as many as are asked for.
-    if (!has(node, "minlength") || integer(node, "minlength", 0) == 0) {
-      auto largest = nonzeroLengths.find("item max(" + x.components[0]->text + ")");
-      if (largest != nonzeroLengths.end()) {
-        knowSize(length, largest->second + SymbolicExpr(1));
-        length = sizes(node).at(0);
-      }
-      nonzeroLengths.try_emplace("bins " + x.components[0]->text, length);
+    SymbolicExpr leastBins = has(node, "minlength") ? expression(*find(node, "minlength")) : SymbolicExpr(0);
+    auto largest = nonzeroLengths.find("item max(" + x.components[0]->text + ")");
+    bool isKnown = largest != nonzeroLengths.end();
+    bool isByLargest = leastBins == SymbolicExpr(0) || (isKnown && leastBins == largest->second + SymbolicExpr(1));
+    if (isByLargest && isKnown) {
+      knowSize(length, largest->second + SymbolicExpr(1));
+      length = sizes(node).at(0);
     }
+    if (isByLargest)
+      nonzeroLengths.try_emplace("bins " + x.components[0]->text, length);
     Index least = has(node, "minlength") ? indexArgument(node, "minlength").components.at(0) : constant(0);
     Index last = callScalar("max", {call("cat", {x.components[0], callScalar("sub", {least, constant(1)})},
                                          x.components[0]->length + SymbolicExpr(1))});

@@ -32,18 +32,43 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
         all[name] = handler;
     };
     add(&R::intItem, {"item", "_local_scalar_dense"});
-    add(&R::intBinary,
-        {"add",        "sub",     "rsub",        "mul",         "eq",          "ne",        "lt",
-         "le",         "gt",      "ge",          "logical_and", "bitwise_and", "__and__",   "logical_or",
-         "bitwise_or", "__or__",  "logical_xor", "bitwise_xor", "__xor__",     "remainder", "floor_divide",
-         "div",        "minimum", "maximum",     "fmod"});
+    add(&R::intBinary, {"add",
+                        "sub",
+                        "rsub",
+                        "mul",
+                        "eq",
+                        "ne",
+                        "lt",
+                        "le",
+                        "gt",
+                        "ge",
+                        "logical_and",
+                        "bitwise_and",
+                        "__and__",
+                        "logical_or",
+                        "bitwise_or",
+                        "__or__",
+                        "logical_xor",
+                        "bitwise_xor",
+                        "__xor__",
+                        "remainder",
+                        "floor_divide",
+                        "div",
+                        "minimum",
+                        "maximum",
+                        "fmod",
+                        "__rshift__",
+                        "__lshift__",
+                        "bitwise_right_shift",
+                        "bitwise_left_shift"});
     add(&R::intUnary, {"neg", "logical_not", "bitwise_not", "abs", "sign", "square"});
     add(&R::intClamp, {"clamp", "clamp_min", "clamp_max"});
     add(&R::intWhere, {"where", "masked_fill"});
     add(&R::intSame, {"clone", "contiguous", "to", "_to_copy", "alias", "detach", "type_as", "lift_fresh_copy",
                       "lift_fresh", "long", "int", "bool", "positive"});
-    add(&R::intFill, {"arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty",
-                      "zeros_like", "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill"});
+    add(&R::intFill,
+        {"arange", "zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
+         "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill", "empty_permuted", "empty_strided"});
     add(&R::intSelect, {"select", "unbind", "split", "split_with_sizes", "chunk"});
     add(&R::intView, {"view", "reshape", "squeeze", "unsqueeze", "flatten", "unflatten", "view_as", "reshape_as",
                       "_unsafe_view", "ravel"});
@@ -101,6 +126,28 @@ void Recover::intItem(const NormalNode &node) {
     learnSymbol(symbol, value->text);
 }
 
+/// The lowest bits of integers, and shifts by written amounts, are remainders and quotients by powers of two.
+bool Recover::bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTensor &b) {
+  const std::string &op = node.op;
+  bool isMask = op == "bitwise_and" || op == "__and__", isRight = op == "bitwise_right_shift" || op == "__rshift__";
+  if (!isMask && !isRight && op != "bitwise_left_shift" && op != "__lshift__")
+    return false;
+  std::optional<std::vector<int64_t>> known = constantsOf(b);
+  auto fits = [&](int64_t number) {
+    return isMask ? number >= 0 && (number & (number + 1)) == 0 : number >= 0 && number < 62;
+  };
+  if (!known || !llvm::all_of(*known, fits))
+    throw Refusal{"bits of integers other than the lowest, and shifts by numbers that the graph gives"};
+  IndexTensor powers = withoutCopies(b);
+  for (size_t dim = 0; dim < powers.dims.size(); ++dim)
+    if (powers.dims[dim].kind == IndexDim::Kind::Long)
+      powers = unrolled(powers, dim);
+  for (auto [power, number] : llvm::zip(powers.components, *known))
+    power = constant(isMask ? number + 1 : int64_t(1) << number);
+  define(node, elementwise(isMask ? "mod" : isRight ? "div" : "mul", {a, powers}, false, sizes(node)));
+  return true;
+}
+
 void Recover::intBinary(const NormalNode &node) {
   static const std::map<std::string, std::string> functions = {{"add", "add"},
                                                                {"sub", "sub"},
@@ -129,9 +176,11 @@ void Recover::intBinary(const NormalNode &node) {
   const std::string &op = node.op;
   IndexTensor a = indexArgument(node, "self"), b = indexArgument(node, "other");
   bool isTruth = givesTruth(node);
+  if (!isTruth && bitsOf(node, a, b))
+    return;
   bool bitwise = op.compare(0, 7, "bitwise") == 0 || op.compare(0, 2, "__") == 0;
   if (bitwise && !isTruth)
-    throw Refusal{"bits of integers have no meaning in gnnc"};
+    throw Refusal{"bits of integers other than the lowest have no meaning in gnnc"};
   if ((op == "add" || op == "sub" || op == "rsub") && integer(node, "alpha", 1) != 1)
     throw Refusal{"argument 'alpha': expected 1"};
   if (op == "fmod" || (op == "div" && string(node, "rounding_mode", "") == "trunc")) {

@@ -314,6 +314,27 @@ std::optional<Tensor> Recover::asOneHot(const IndexTensor &index) {
   return rows;
 }
 
+/// A list or a number that the graph gives, as an input without a gradient.
+int Recover::inputFrom(const Index &index, const std::string &name) {
+  auto [known, isNew] = indexInputs.try_emplace(index->text, -1);
+  if (isNew) {
+    Operation operation;
+    operation.op = Op::Input;
+    operation.text = name;
+    operation.source = index->text;
+    if (index->isList)
+      operation.space = spaceOf(index->length);
+    known->second = program.add(operation);
+  }
+  return known->second;
+}
+
+/// 1 on each element: what is the same on all of them has a row for each, times this.
+int Recover::onesOf(int space) {
+  const SymbolicExpr size = program.spaces[space].size;
+  return inputFrom(call("full", {sizeIndex(size), constant(1)}, size), "ones");
+}
+
 /// What is computed from integers alone has no gradient: it is an input that the graph gives.
 Tensor Recover::asNumbers(const IndexTensor &given) {
   IndexTensor index = withoutCopies(given);
@@ -343,17 +364,7 @@ Tensor Recover::asNumbers(const IndexTensor &given) {
     if (value) {
       part.value = program.number(double(*value));
     } else {
-      auto [known, isNew] = indexInputs.try_emplace(component->text, -1);
-      if (isNew) {
-        Operation operation;
-        operation.op = Op::Input;
-        operation.text = component->isTruth ? "mask" : "number";
-        operation.source = component->text;
-        if (component->isList)
-          operation.space = spaceOf(component->length);
-        known->second = program.add(operation);
-      }
-      part.value = known->second;
+      part.value = inputFrom(component, component->isTruth ? "mask" : "number");
     }
     if (place < index.dims.size())
       part.dims[place] = {Dim::Kind::Space, spaceOf(component->length), 0};

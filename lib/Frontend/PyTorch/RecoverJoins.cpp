@@ -164,6 +164,8 @@ void Recover::opUnfold(const NormalNode &node) {
 /// Numbers on the diagonal of matrices.
 void Recover::opDiagEmbed(const NormalNode &node) {
   Tensor x = tensor(node, "self");
+  if (node.op == "diagflat")
+    x = reshape(x, {sizes(node).at(0)});
   size_t rank = x.dims.size();
   if (rank == 0 || integer(node, "offset", 0) != 0 || axisNumber(node, "dim1", -2, rank + 1) + 1 != rank ||
       axisNumber(node, "dim2", -1, rank + 1) != rank)

@@ -98,6 +98,19 @@ void Recover::opGather(const NormalNode &node) {
   define(node, x);
 }
 
+/// Written numbers of places that are counted from the end, as `x[[-1, 0]]` has them, counted from the front.
+IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) {
+  std::optional<std::vector<int64_t>> known = constantsOf(at);
+  if (!known || at.dims.size() != 1 || llvm::none_of(*known, [](int64_t place) { return place < 0; }))
+    return at;
+  std::vector<Index> places;
+  for (int64_t place : *known)
+    places.push_back(place < 0 ? callScalar("add", {sizeIndex(size), constant(place)}) : constant(place));
+  if (size.getFactors().empty())
+    return {{{places.size() == 1 ? IndexDim::Kind::Unit : IndexDim::Kind::Small, at.dims[0].size}}, places};
+  return {{{IndexDim::Kind::Long, at.dims[0].size}}, {listOf(places)}};
+}
+
 void Recover::opIndex(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool byMask = node.op == "masked_select";
@@ -136,7 +149,7 @@ void Recover::opIndex(const NormalNode &node) {
   IndexTensor at = withoutCopies(indexOf(places[dim]));
   bool isTruth = !at.components.empty() && at.components[0]->isTruth;
   if (!isTruth)
-    return define(node, gather(x, dim, at));
+    return define(node, gather(x, dim, fromFront(at, sizeOf(x.dims.at(dim)))));
   // Places along an axis that a mask of the module's own names.
   if (std::optional<std::vector<int64_t>> known = constantsOf(at); known && x.dims[dim].kind != Kind::Space) {
     IndexTensor chosen;
@@ -269,7 +282,7 @@ void Recover::addAtPairs(const NormalNode &node, const Tensor &base, Tensor valu
 /// One value at known pairs along two axes of fixed size, such as the diagonal of adjacency matrices.
 bool Recover::putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor values,
                               const std::vector<std::string> &places) {
-  bool isOneValue = llvm::all_of(values.dims, [](const Dim &dim) { return dim.kind == Kind::Unit; });
+  bool isOneValue = program.operations[values.value].space < 0 && program.axesOf(values.value).empty();
   if (places.size() < 2 || !isOneValue || flag(node, "accumulate", false) || places.size() > base.dims.size())
     return false;
   size_t row = places.size() - 2, column = row + 1;

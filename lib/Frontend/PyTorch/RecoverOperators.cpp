@@ -64,6 +64,10 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"index_copy", &R::opIndexAdd},
         {"index_put", &R::opIndexPut},
         {"segment_reduce", &R::opSegmentReduce},
+        {"embedding_bag", &R::opEmbeddingBag},
+        {"_embedding_bag", &R::opEmbeddingBag},
+        {"_embedding_bag_forward_only", &R::opEmbeddingBag},
+        {"fill_diagonal", &R::opFillDiagonal},
         {"one_hot", &R::opOneHot},
         {"bucketize", &R::opBucketize},
         {"searchsorted", &R::opBucketize},
@@ -161,7 +165,8 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
                      "float", "double", "bool", "positive"});
     add(&R::opDistanceLoss, {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"});
     add(&R::opFull, {"zeros", "ones", "full", "empty", "new_zeros", "new_ones", "new_full", "new_empty", "zeros_like",
-                     "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill"});
+                     "ones_like", "full_like", "empty_like", "scalar_tensor", "zero", "fill", "empty_permuted",
+                     "empty_strided", "new_empty_strided"});
     add(&R::opReshape, {"view", "reshape", "flatten", "unflatten", "_unsafe_view", "view_as", "reshape_as", "ravel"});
     add(&R::opTranspose,
         {"t", "transpose", "permute", "numpy_T", "swapaxes", "swapdims", "movedim", "moveaxis", "mT", "adjoint"});
@@ -181,7 +186,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
     add(&R::opTrapezoid, {"trapezoid"});
     add(&R::opRunning, {"cummax", "cummin", "logcumsumexp"});
     add(&R::opUnfold, {"unfold"});
-    add(&R::opDiagEmbed, {"diag_embed"});
+    add(&R::opDiagEmbed, {"diag_embed", "diagflat"});
     add(&R::opKron, {"kron"});
     add(&R::opOrdered, {"kthvalue", "quantile"});
     add(&R::opArgsort, {"argsort"});

@@ -60,4 +60,24 @@ void Recover::opSegmentReduce(const NormalNode &node) {
   define(node, initial ? means : binary("+", means, binary("/", scalar(0), members)));
 }
 
+/// Rows of a table, of which each bag sums up those between its offset and the next.
+void Recover::opEmbeddingBag(const NormalNode &node) {
+  Tensor table = tensor(node, "weight");
+  Index list = oneList(index(node, "indices")), offsets = oneList(index(node, "offsets"));
+  if (flag(node, "include_last_offset", false) || integer(node, "padding_idx", -1) >= 0 ||
+      flag(node, "scale_grad_by_freq", false))
+    throw Refusal{"embedding_bag with padding_idx, include_last_offset or scale_grad_by_freq"};
+  SymbolicExpr bags = sizes(node).at(0);
+  Index ends = call("cat", {offsets, sizeIndex(list->length)}, bags + SymbolicExpr(1));
+  Index all = call("arange", {constant(0), sizeIndex(bags), constant(1)}, bags);
+  Index bagOf = call("interleave", {all, call("diff", {ends}, bags)}, list->length);
+  Tensor rows = gatherList(table, 0, list);
+  if (has(node, "per_sample_weights"))
+    rows = binary("*", rows, unsqueezed(tensor(node, "per_sample_weights"), 1));
+  int64_t mode = integer(node, "mode", 0);
+  const char *function = mode == 0 ? "sum" : mode == 1 ? "mean" : "max";
+  // Bags that are empty are 0.
+  define(node, scatter(filled(0, sizes(node)), 0, bagOf, rows, function, /*includeSelf=*/false), 0);
+}
+
 } // namespace gnnc::frontend::pytorch

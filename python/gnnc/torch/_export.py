@@ -34,6 +34,7 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
+from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
@@ -205,7 +206,7 @@ def export_program(
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
                 functions = contextlib.nullcontext() if strict else _without_functions()
-                with _quietly(), _without_heuristics(), _exporting(), functions:
+                with _quietly(), _without_heuristics(), exportable_forms(), _exporting(), functions:
                     return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
             except Error:
                 raise  # Dynamo would take it

@@ -12,6 +12,8 @@
 #include "ProgramBuilder.h"
 #include "gtest/gtest.h"
 
+#include <cmath>
+
 using namespace gnnc::frontend::pytorch;
 using namespace gnnc::frontend::pytorch::test;
 
@@ -117,6 +119,80 @@ TEST(RecoverRowsTest, BinsAreOneMoreThanTheLargestNumber) {
     b.integerNode("own", "unsqueeze.default", {arg("self", "count"), arg("dim", 1)}, {"u1", "1"});
     b.node("y", "div.Tensor", {arg("self", "sums"), arg("other", "own")}, {"u0+1", "4"});
     EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  }
+}
+
+TEST(RecoverRowsTest, BinsForAllNodes) {
+  ProgramBuilder b = graph();
+  b.integer("n", "N");
+  b.integerNode("count", "bincount.default", {arg("self", "d"), arg("minlength", "n")}, {"u0"});
+  b.node("degree", "to.dtype", {arg("self", "count"), arg("dtype", 7)}, {"u0"});
+  b.node("y", "index.Tensor", {arg("self", "degree"), list("indices", {"s"})}, {"E"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+}
+
+TEST(RecoverRowsTest, WrittenPlacesCountFromTheEnd) {
+  ProgramBuilder b = graph();
+  b.integerNode("places", "full.default", {ints("size", {1}), arg("fill_value", -2)}, {"1"});
+  ProgramBuilder columns = b;
+  b.node("row", "index.Tensor", {arg("self", "x"), list("indices", {"places"})}, {"1", "4"});
+  b.node("y", "add.Tensor", {arg("self", "x"), arg("other", "row")}, {"N", "4"});
+  EXPECT_NE(b.output("y").text().find("add(size(x, 0), -2)"), std::string::npos) << b.text();
+  columns.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"", "places"})}, {"N", "1"});
+  EXPECT_NE(columns.output("y").text().find("[in: 2]"), std::string::npos) << columns.text();
+}
+
+TEST(RecoverRowsTest, WhatIsTheSameForAllHasARowForEach) {
+  ProgramBuilder b = graph();
+  b.param("w", "w", {"4"});
+  b.node("y", "expand.default", {arg("self", "w"), ints("size", {0, 4})}, {"N", "4"});
+  EXPECT_EQ(b.output("y").missing({"  input ones: ones_row[] from full(size(x, 0), 1)", "  output y = w * ones"}), "");
+}
+
+TEST(RecoverRowsTest, WhatNothingReadsIsNotRefused) {
+  ProgramBuilder b = graph(), read = graph();
+  for (ProgramBuilder *each : {&b, &read})
+    each->maskNode("valid", "_is_all_true.default", {arg("self", "x")}, {});
+  b.node("y", "relu.default", {arg("self", "x")}, {"N", "4"});
+  EXPECT_EQ(b.output("y").text().find("refused"), std::string::npos) << b.text();
+  read.node("y", "mul.Tensor", {arg("self", "x"), arg("other", "valid")}, {"N", "4"});
+  EXPECT_EQ(read.output("y").text().find("refused: operator 'torch.ops.aten._is_all_true.default'"), 0u) << read.text();
+}
+
+TEST(RecoverRowsTest, NumbersThatAreNoneStayNone) {
+  ProgramBuilder b = graph(), other = graph();
+  b.maskNode("missing", "isnan.default", {arg("self", "x")}, {"N", "4"});
+  other.maskNode("missing", "gt.Scalar", {arg("self", "x"), arg("other", 0)}, {"N", "4"});
+  for (ProgramBuilder *each : {&b, &other}) {
+    each->node("none", "full.default", {ints("size", {}), arg("fill_value", std::nan(""))}, {});
+    each->node("root", "sqrt.default", {arg("self", "x")}, {"N", "4"});
+    each->node("y", "where.self", {arg("condition", "missing"), arg("self", "none"), arg("other", "root")}, {"N", "4"});
+    each->output("y");
+  }
+  EXPECT_EQ(b.missing({"  output y = where(x != x, x, sqrt(x))"}), "");
+  EXPECT_EQ(other.text(), "refused: it writes a constant that is not a number (NaN)");
+}
+
+TEST(RecoverRowsTest, BagsAreSegmentsOfRows) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).integers("list", {"M"}).integers("offsets", {"N"}).param("w", "w", {"9", "4"});
+  b.node("sums", "embedding_bag.padding_idx", {arg("weight", "w"), arg("indices", "list"), arg("offsets", "offsets")},
+         {"N", "4"});
+  b.node("y", "add.Tensor", {arg("self", "x"), arg("other", "sums")}, {"N", "4"});
+  std::string text = b.output("y").text();
+  EXPECT_NE(text.find("interleave(arange(0, size(x, 0), 1), diff(cat(offsets, size(list, 0))))"), std::string::npos)
+      << text;
+}
+
+TEST(RecoverRowsTest, LowestBitsAreRemainders) {
+  for (auto [op, number, source] : {std::tuple("bitwise_and.Scalar", 3, "mod(kind, 4)"),
+                                    {"__rshift__.Scalar", 2, "div(kind, 4)"},
+                                    {"bitwise_and.Scalar", 5, "refused: bits of integers"}}) {
+    ProgramBuilder b;
+    b.param("w", "w", {"9", "4"}).input("x", {"N", "4"}).integers("kind", {"N"});
+    b.integerNode("low", op, {arg("self", "kind"), arg("other", number)}, {"N"});
+    b.node("y", "embedding.default", {arg("weight", "w"), arg("indices", "low")}, {"N", "4"});
+    EXPECT_NE(b.output("y").text().find(source), std::string::npos) << b.text();
   }
 }
 

@@ -1,0 +1,113 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Losses, distributions, bags and bits as users write them, beside eager: as PyTorch exports them, and in its core
+operators."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Categorical, Normal, kl_divergence
+from torch.nn import functional as F
+
+import gnnc
+from torch_modules import Of, TorchTest
+
+
+def diagonals(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
+    matrix = x.t() @ x
+    return x @ (matrix - torch.diag(matrix.diagonal())) + x @ torch.diagflat(x.mean(0))
+
+
+def margins(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
+    sides = torch.where(classes > 1, 1.0, -1.0)
+    return F.hinge_embedding_loss(x[:, 0], sides) + F.cosine_embedding_loss(x, x.sin(), sides)
+
+
+def divergences(x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+    return F.kl_div(x.log_softmax(-1), x.sin().softmax(-1), reduction="batchmean"), torch.xlogy(x.abs(), x.exp())
+
+
+def densities(x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, ...]:
+    wide, narrow = Normal(x, 2.0), Normal(x.sin(), F.softplus(x))
+    return narrow.log_prob(x), Categorical(logits=x).log_prob(classes), kl_divergence(narrow, wide)
+
+
+def gaussian(x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, ...]:
+    return F.gaussian_nll_loss(x, x.sin(), x.exp()), F.gaussian_nll_loss(x, x.cos(), x.abs(), True, 0.5, "sum")
+
+
+def constant_rows(x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, ...]:
+    mean = x.mean(0)
+    return x * 2, mean.expand(x.size(0), -1), torch.ones_like(x[:, 0]) * 3, mean.softmax(0).expand(edges.size(1), 4)
+
+
+def degrees(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
+    count = torch.bincount(edges[1], minlength=x.size(0)).float()
+    return torch.zeros_like(x).index_add(0, edges[1], x[edges[0]] / (1 + count[edges[1]])[:, None])
+
+
+def from_the_end(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
+    return x[[-1, 0]].sum(0) + x[torch.tensor([-2])] * x[:, [-1, 0, -3, 1]]
+
+
+def taken(x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, Tensor]:
+    return torch.take_along_dim(x.sin(), classes[:, None], dim=1), x.take_along_dim(classes[:, None], 1) * 2
+
+
+def written_diagonal(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
+    every = torch.arange(4)
+    matrix = (x.t() @ x).index_put((every, every), torch.zeros(4))
+    return x @ matrix + x @ (x.t() @ x).clone().fill_diagonal_(1.0)
+
+
+CASES = (diagonals, margins, divergences, densities, gaussian, constant_rows, degrees, from_the_end, taken)
+#: What PyTorch's own export and decompositions give for every size.
+IN_CORE = (diagonals, margins, divergences, densities, constant_rows, degrees, from_the_end)
+
+
+class Tables(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Embedding(12, 4)
+
+    def forward(self, x: Tensor, edges: Tensor, classes: Tensor) -> tuple[Tensor, ...]:
+        bags = torch.stack([classes, classes + 1, classes * 2], 1)
+        table = self.rows.weight
+        summed = [F.embedding_bag(bags, table, mode=mode) for mode in ("sum", "mean", "max")]
+        bits = (classes[:, None] >> torch.arange(3)) & 1
+        return *summed, self.rows(classes & 1) * x, self.rows((classes << 1) & 3), bits.float() @ table[:3]
+
+
+class IdiomsTest(TorchTest):
+    def graphs(self) -> Iterator[tuple[Tensor, ...]]:
+        generator = torch.Generator().manual_seed(1)
+        for nodes, edges in ((9, 20), (14, 31), (5, 12)):
+            yield (
+                torch.randn(nodes, 4, generator=generator),
+                torch.randint(0, nodes, (2, edges), generator=generator),
+                torch.randint(0, 4, (nodes,), generator=generator),
+            )
+
+    def test_cases(self) -> None:
+        for module in (*map(Of, (*CASES, written_diagonal)), Tables()):
+            with self.subTest(module.function.__name__ if isinstance(module, Of) else "tables"):
+                self.assertLikeEager(module, self.graphs(), 1e-4)
+
+    def test_cases_in_core_operators(self) -> None:
+        for module in (*map(Of, IN_CORE), Tables()):
+            with self.subTest(module.function.__name__ if isinstance(module, Of) else "tables"):
+                self.assertLikeEagerInCore(module, self.graphs())
+
+    def test_functions_of_pytorch_are_its_own_afterwards(self) -> None:
+        before = torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss
+        with self.assertRaises(gnnc.CompileError):
+            gnnc.compile(Of(lambda x: torch.linalg.det(x)), (torch.randn(5, 4, 4),))
+        self.assertEqual(before, (torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss))
+
+
+if __name__ == "__main__":
+    unittest.main()
