@@ -209,8 +209,10 @@ class ResultsTest(TorchTest):
             def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
                 return x.index_select(0, edge_index[0]), edge_index[0] * 16777217
 
-        with self.assertRaisesRegex(gnnc.CompileError, "output 'mul' has integers, .* return floats"):
-            gnnc.compile(Ids(), graph(5, 9))
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(gnnc.CompileError, "output 'mul' has integers, .* return floats"):
+                gnnc.export(Ids(), graph(5, 9), Path(folder) / "never.so")
+        self.assertClose(gnnc.compile(Ids(), graph(5, 9))(*graph(6, 9)), Ids()(*graph(6, 9)))
 
     def test_integers_and_truth_values(self) -> None:
         """Classes, places and comparisons have PyTorch's types, beside results that have gradients."""

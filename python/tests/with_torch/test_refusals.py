@@ -23,6 +23,11 @@ class Nearest(nn.Module):
         return torch.cdist(x, x).min(1).values
 
 
+class Gamma(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return torch.lgamma(x[edge_index[0]])
+
+
 class Dense(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         matrix = x.new_zeros(x.shape[0], x.shape[0])
@@ -52,7 +57,10 @@ class RefusalsTest(TorchTest):
         self.assertIn("choose with torch.where", text)
 
     def test_operators_without_a_meaning(self) -> None:
-        self.assertRegex(self.refusal(Nearest()), "cdist.*keep it out of what is compiled")
+        self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")
+
+    def test_all_pairs(self) -> None:
+        self.assertRegex(self.refusal(Nearest()), "cdist.*numbers for all pairs of elements; give the pairs that matter")
 
     def test_gradients_that_forward_takes(self) -> None:
         """Versions of torch that can export them are welcome."""
