@@ -58,6 +58,17 @@ class Of(nn.Module):
         return self.function(*given)
 
 
+class _Exported(nn.Module):
+    """The same with arguments that have names: torch 2.9 cannot decompose programs with a starred one."""
+
+    def __init__(self, module: nn.Module) -> None:
+        super().__init__()
+        self.module = module
+
+    def forward(self, given_0: Tensor, given_1: Tensor, given_2: Any = None, given_3: Any = None) -> Any:
+        return self.module(*[each for each in (given_0, given_1, given_2, given_3) if each is not None])
+
+
 def graph(
     nodes: int, edges: int, width: int = 3, seed: int = 0, dtype: torch.dtype | None = None
 ) -> tuple[Tensor, Tensor]:
@@ -117,7 +128,7 @@ class TorchTest(unittest.TestCase):
             for given in graphs:
                 if model is None:
                     sizes = tuple({int(each.dim() == 2 and each.shape[0] == 2): torch.export.Dim.AUTO} for each in given)
-                    program = torch.export.export(Of(module), given, dynamic_shapes=(sizes,), strict=False)
+                    program = torch.export.export(_Exported(module), given, dynamic_shapes=sizes, strict=False)
                     torch.export.save(program.run_decompositions(), Path(folder) / "core.pt2")
                     _compiler.run_compiler(Path(folder) / "core.pt2", Path(folder) / "core.so", [])
                     model = gnnc.load(Path(folder) / "core.so")
