@@ -92,7 +92,7 @@ struct LentRegion {
   ThreadPool::Body body;
   const void *argument;
   int64_t blocks;
-  alignas(64) std::atomic<int64_t> next{0};
+  std::atomic<int64_t> next{0};
 };
 
 } // namespace
