@@ -106,8 +106,8 @@ typedef struct gnnc_device_allocator {
 } gnnc_device_allocator;
 
 /** Has `body(data)` called by `threads` threads at once, of which the caller's is one, and returns when all of them
-   have returned. Fewer threads will do, down to the caller's alone. `flags` is 0. GOMP_parallel is such a function:
-   GNU's runtime of OpenMP has it, and LLVM's by the same name. */
+   have returned and what they wrote is seen. Fewer threads will do, but the caller's has to call it. `flags` is 0.
+    GOMP_parallel is such a function: GNU's runtime of OpenMP has it, and LLVM's by the same name. */
 typedef void (*gnnc_parallel)(void (*body)(void *data), void *data, unsigned threads, unsigned flags);
 
 typedef struct gnnc_options {
@@ -124,8 +124,9 @@ typedef struct gnnc_options {
   int32_t reserved; /**< 0 */
   /** Where memory of the device for prepared graphs comes from; null: from the driver. Copied. Not for a CPU. */
   const gnnc_device_allocator *device_allocator;
-  /** The threads of the program, for a context of the CPU; null: the context starts threads of its own. A program that
-      has threads already, which wait for work by spinning as those of OpenMP do, keeps the processors from others. */
+  /** The threads of the program, for a context of the CPU (others take no notice); null: the context starts its own. A
+     program that has threads already, which wait for work by spinning as those of OpenMP do, keeps the processors from
+     others. */
   gnnc_parallel parallel;
 } gnnc_options;
 

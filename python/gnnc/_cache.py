@@ -13,6 +13,7 @@ so that their addresses are not used again. Whether the numbers in them are stil
 
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from collections import OrderedDict
@@ -135,11 +136,16 @@ class GraphCache:
         self.nbytes -= entry.nbytes
 
     def _evict(self) -> None:
-        for key in list(self._entries)[: max(len(self._entries) - _LEAST_ENTRIES, 0)]:
-            if self.nbytes <= self.limit:
-                return
-            if not self._entries[key].pinned:
-                self._remove(key)
+        # Of thousands of small graphs no more are looked at than go.
+        left, oldest = self.nbytes, []
+        for key, entry in itertools.islice(self._entries.items(), max(len(self._entries) - _LEAST_ENTRIES, 0)):
+            if left <= self.limit:
+                break
+            if not entry.pinned:
+                oldest.append(key)
+                left -= entry.nbytes
+        for key in oldest:
+            self._remove(key)
 
 
 graphs = GraphCache(int(os.environ.get("GNNC_GRAPH_CACHE_BYTES", DEFAULT_BYTES)))

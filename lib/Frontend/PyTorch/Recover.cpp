@@ -80,7 +80,6 @@ static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
   return "";
 }
 
-/// Python's numbers that are made of sizes. Where one has no meaning here, its use is refused.
 /// A size that Python computes of others, and that is no sum of them.
 void Recover::learnSize(const NormalNode &node) {
   static const std::map<std::string, std::string> functions = {
@@ -98,6 +97,7 @@ void Recover::learnSize(const NormalNode &node) {
   learnSymbol(expression(normal.integers.at(node.outputs[0])), callScalar(function->second, operands)->text);
 }
 
+/// Python's numbers that are made of sizes. Where one has no meaning here, its use is refused.
 void Recover::computeScalar(const NormalNode &node) {
   if (node.outputs.size() != 1)
     return;
@@ -333,24 +333,21 @@ void Recover::runNode(const NormalNode &node) {
   if (!node.refusal.empty())
     throw Refusal{node.refusal};
   checkTypes(node);
-  {
-    bool isPython = node.overload == pythonOverload && (node.outputs.empty() || !normal.tensors.count(node.outputs[0]));
-    if (isPython)
-      computeScalar(node);
-    if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
-      return; // sizes are in the file
-    if (onlyIntegers(node)) {
-      return runIntegers(node);
-    }
-    auto handler = handlers().find(node.op);
-    if (handler == handlers().end()) {
-      if (StringRef reason = reasonAgainst(node.op); !reason.empty())
-        throw Refusal{"operator '" + node.origin->target + "' " + reason.str()};
-      throw Refusal{"operator '" + node.origin->target +
-                    "' has no meaning in gnnc: write it with others, or keep it out of what is compiled"};
-    }
-    (this->*handler->second)(node);
+  bool isPython = node.overload == pythonOverload && (node.outputs.empty() || !normal.tensors.count(node.outputs[0]));
+  if (isPython)
+    computeScalar(node);
+  if (node.op == "sym_size" || node.op == "sym_numel" || isPython)
+    return; // sizes are in the file
+  if (onlyIntegers(node))
+    return runIntegers(node);
+  auto handler = handlers().find(node.op);
+  if (handler == handlers().end()) {
+    if (StringRef reason = reasonAgainst(node.op); !reason.empty())
+      throw Refusal{"operator '" + node.origin->target + "' " + reason.str()};
+    throw Refusal{"operator '" + node.origin->target +
+                  "' has no meaning in gnnc: write it with others, or keep it out of what is compiled"};
   }
+  (this->*handler->second)(node);
 }
 
 RecoveredProgram Recover::finish() {

@@ -104,6 +104,7 @@ private:
   int mapOf(const Index &index, int from, int to, bool partial = false, const std::string &hint = "");
   std::string sourceOf(const SymbolicExpr &extent) const;
   void learnSymbol(const SymbolicExpr &size, const std::string &source);
+  SymbolicExpr resolved(const std::string &symbol, int depth = 0) const;
   void knowSize(const SymbolicExpr &size, const SymbolicExpr &other);
   std::string withinRange(const SymbolicExpr &size, const std::string &source) const;
   void nameSpace(int space, const std::string &name);

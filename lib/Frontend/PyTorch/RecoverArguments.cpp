@@ -156,11 +156,22 @@ SymbolicExpr Recover::expression(const Size &size) const {
   if (!size.linear)
     return SymbolicExpr::of(size.text);
   SymbolicExpr result(size.linear->getNumber());
-  for (auto &[symbol, factor] : size.linear->getFactors()) {
-    const std::string &root = equalSizes.rootOf(symbol);
-    auto known = knownSizes.find(root);
-    result += known == knownSizes.end() ? SymbolicExpr::of(root, factor) : known->second * factor;
-  }
+  for (auto &[symbol, factor] : size.linear->getFactors())
+    result += resolved(symbol) * factor;
+  return result;
+}
+
+/// What a symbol stands for: the one of its equals that is used, or a sum of others.
+SymbolicExpr Recover::resolved(const std::string &symbol, int depth) const {
+  const std::string &root = equalSizes.rootOf(symbol);
+  auto known = knownSizes.find(symbol);
+  if (known == knownSizes.end())
+    known = knownSizes.find(root);
+  if (known == knownSizes.end() || depth > 16)
+    return SymbolicExpr::of(root);
+  SymbolicExpr result(known->second.getNumber());
+  for (auto &[other, factor] : known->second.getFactors())
+    result += resolved(other, depth + 1) * factor;
   return result;
 }
 

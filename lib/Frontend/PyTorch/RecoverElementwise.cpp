@@ -338,7 +338,7 @@ Tensor Recover::replaced(Tensor condition, Tensor value, Tensor x) {
   if (const Operation &given = program.operations[value.value]; given.op == Op::Number && std::isnan(given.number)) {
     if (test.op != Op::Binary || test.text != "!=" || test.operands[0] != test.operands[1])
       throw Refusal{"it writes a constant that is not a number (NaN)"};
-    value = {condition.dims, test.operands[0]};
+    value = {condition.dims, program.detach(test.operands[0])};
   }
   bool testsInfinity = test.op == Op::Binary && test.text == ">" && test.operands[0] == x.value &&
                        program.operations[test.operands[1]].op == Op::Number &&

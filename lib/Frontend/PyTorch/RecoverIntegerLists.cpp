@@ -123,16 +123,21 @@ void Recover::intPut(const NormalNode &node) {
 /// Different columns of an edge list, in order: each is one number, of which the first row is the larger part.
 void Recover::uniqueColumns(const NormalNode &node, const IndexTensor &x, size_t dim) {
   const SymbolicExpr &count = x.dims.at(dim).size;
-  const Index &first = x.components.at(0), &second = x.components.at(1);
-  Index base = callScalar(
-      "add", {callScalar("max", {call("cat", {second, constant(0)}, count + SymbolicExpr(1))}), constant(1)});
+  auto bound = [&](const char *function, const Index &list) { // 0 where there are no columns
+    return callScalar(function, {call("cat", {list, constant(0)}, count + SymbolicExpr(1))});
+  };
+  const Index &first = x.components.at(0);
+  Index least = bound("min", x.components.at(1));
+  Index second = call("sub", {x.components[1], least}, count);
+  Index base = callScalar("add", {bound("max", second), constant(1)});
   Index numbers = call("add", {call("mul", {first, base}, count), second}, count);
   SymbolicExpr length = sizes(node).at(dim);
   Index unique = call("unique", {numbers}, length);
   learnSymbol(length, "length(" + unique->text + ")");
   IndexTensor result = x;
   result.dims[dim].size = length;
-  result.components = {call("div", {unique, base}, length), call("mod", {unique, base}, length)};
+  result.components = {call("div", {unique, base}, length),
+                       call("add", {call("mod", {unique, base}, length), least}, length)};
   define(node, result, 0);
   defineInverse(node, numbers, length);
 }
@@ -200,7 +205,7 @@ void Recover::intList(const NormalNode &node) {
   }
   if (op == "cumsum")
     return define(node, {{{Kind::Long, length}}, {call("cumsum", {list}, length)}});
-  // Equal elements keep their order. PyTorch promises that only where it is asked to, and does it on a CPU in any case.
+  // Equal elements keep their order, which PyTorch leaves open where it is not asked for.
   if (flag(node, "descending", false))
     throw none;
   Index order = call("argsort", {list}, list->length);

@@ -133,11 +133,17 @@ bool Recover::bitsOf(const NormalNode &node, const IndexTensor &a, const IndexTe
   if (!isMask && !isRight && op != "bitwise_left_shift" && op != "__lshift__")
     return false;
   std::optional<std::vector<int64_t>> known = constantsOf(b);
+  constexpr int64_t kLargest = int64_t(1) << 61;
   auto fits = [&](int64_t number) {
-    return isMask ? number >= 0 && (number & (number + 1)) == 0 : number >= 0 && number < 62;
+    return number >= 0 && (isMask ? number < kLargest && (number & (number + 1)) == 0 : number <= 61);
   };
   if (!known || !llvm::all_of(*known, fits))
-    throw Refusal{"bits of integers other than the lowest, and shifts by numbers that the graph gives"};
+    throw Refusal{
+        "bits of integers have a meaning in gnnc where they are the lowest, such as & 7, or shifted by written "
+        "numbers from 0 to 61"};
+  bool isLeft = !isMask && !isRight;
+  if (isLeft && typeOf(nameOf(node, "self")) != ScalarType::Int64)
+    throw Refusal{"integers of less than 64 bits that are shifted to the left"};
   IndexTensor powers = withoutCopies(b);
   for (size_t dim = 0; dim < powers.dims.size(); ++dim)
     if (powers.dims[dim].kind == IndexDim::Kind::Long)

@@ -101,7 +101,8 @@ void Recover::opGather(const NormalNode &node) {
 /// Written numbers of places that are counted from the end, as `x[[-1, 0]]` has them, counted from the front.
 IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) {
   std::optional<std::vector<int64_t>> known = constantsOf(at);
-  if (!known || at.dims.size() != 1 || llvm::none_of(*known, [](int64_t place) { return place < 0; }))
+  bool isTruth = llvm::any_of(at.components, [](const Index &each) { return each->isTruth; });
+  if (!known || isTruth || at.dims.size() != 1 || llvm::none_of(*known, [](int64_t place) { return place < 0; }))
     return at;
   std::vector<Index> places;
   for (int64_t place : *known)
@@ -151,7 +152,8 @@ void Recover::opIndex(const NormalNode &node) {
   if (!isTruth)
     return define(node, gather(x, dim, fromFront(at, sizeOf(x.dims.at(dim)))));
   // Places along an axis that a mask of the module's own names.
-  if (std::optional<std::vector<int64_t>> known = constantsOf(at); known && x.dims[dim].kind != Kind::Space) {
+  std::optional<std::vector<int64_t>> known = at.dims.size() == 1 ? constantsOf(at) : std::nullopt;
+  if (known && x.dims[dim].kind != Kind::Space) {
     IndexTensor chosen;
     for (auto [place, isTaken] : llvm::enumerate(*known))
       if (isTaken)
@@ -224,7 +226,7 @@ void Recover::opScatter(const NormalNode &node) {
 /// An index with one axis as a list, also of repeated numbers, and of numbers one by one.
 Index Recover::oneList(const IndexTensor &at) {
   if (at.dims.size() != 1)
-    throw Refusal{"the index has several axes"};
+    throw Refusal{at.dims.empty() ? "the index is one number; use a list of one" : "the index has several axes"};
   const SymbolicExpr &length = at.dims[0].size;
   if (at.dims[0].kind != IndexDim::Kind::Long && length.getFactors().empty())
     return listOf(withComponents(at, 0).components);
@@ -238,7 +240,8 @@ Index Recover::oneList(const IndexTensor &at) {
 void Recover::opIndexAdd(const NormalNode &node) {
   Tensor base = tensor(node, "self"), source = tensor(node, node.op == "index_fill" ? "value" : "source");
   size_t dim = axisNumber(node, "dim", 0, base.dims.size());
-  Index list = oneList(index(node, "index"));
+  Index list = oneList(node.op == "index_fill" ? fromFront(index(node, "index"), sizeOf(base.dims.at(dim)))
+                                               : index(node, "index"));
   if (node.op == "index_copy" || node.op == "index_fill")
     return define(node, put(base, dim, list, source));
   if (node.op == "index_reduce") {
@@ -289,6 +292,12 @@ bool Recover::putAtKnownPairs(const NormalNode &node, const Tensor &base, Tensor
   for (size_t i = 0; i < places.size(); ++i)
     if (places[i].empty() == (i >= row) || (i >= row && !indices.count(places[i])))
       return false;
+  for (size_t i : {row, column}) {
+    const IndexTensor &at = indexOf(places[i]);
+    bool isTruth = llvm::any_of(at.components, [](const Index &each) { return each->isTruth; });
+    if (at.dims.size() != 1 || isTruth)
+      return false;
+  }
   auto isFixed = [](const Dim &dim) { return dim.kind == Kind::Axis || dim.kind == Kind::Repeat; };
   std::optional<std::vector<int64_t>> rows = constantsOf(indexOf(places[row])),
                                       columns = constantsOf(indexOf(places[column]));
@@ -328,7 +337,7 @@ void Recover::opIndexPut(const NormalNode &node) {
     mask.dims.resize(base.dims.size());
     return define(node, where(mask, values, base));
   }
-  const IndexTensor &at = indexOf(places[dim]);
+  const IndexTensor at = fromFront(indexOf(places[dim]), sizeOf(base.dims.at(dim)));
   Index list = oneList(at);
   if (list->isTruth) {
     if (flag(node, "accumulate", false))

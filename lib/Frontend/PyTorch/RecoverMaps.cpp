@@ -161,13 +161,13 @@ Tensor Recover::withoutRow(Tensor x, size_t dim) {
 /// `x.view(n * k, -1)[at]`, of [n, k] rows: those of element `at / k` in the place `at % k`. Of [k, n] likewise.
 Tensor Recover::gatherOfGroup(Tensor x, size_t dim, const Index &at) {
   const std::vector<Dim> parts = x.dims[dim].parts;
-  bool isSpaceFirst = parts.at(0).kind == Kind::Space;
-  if (parts.size() != 2 || isSpaceFirst == (parts[1].kind == Kind::Space))
+  if (parts.size() != 2 || (parts.at(0).kind == Kind::Space) == (parts[1].kind == Kind::Space))
     throw Refusal{"it indexes an axis that a view made of others"};
   Index second = sizeIndex(sizeOf(parts[1]));
   Index first = call("div", {at, second}, at->length), rest = call("mod", {at, second}, at->length);
-  // Most often it was put together so.
-  if (at->function == "add")
+  bool isSpaceFirst = parts.at(0).kind == Kind::Space;
+  // Most often it was put together so. A map says whether the rest is a place; without one it has to be computed.
+  if (at->function == "add" && parts.at(isSpaceFirst ? 1 : 0).kind == Kind::Axis)
     for (size_t i : {0, 1}) {
       const Index &product = at->arguments[i], &other = at->arguments[1 - i];
       if (product->function == "mul" && other->isList && product->arguments[0]->isList &&

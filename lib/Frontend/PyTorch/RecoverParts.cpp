@@ -319,10 +319,10 @@ Tensor Recover::diagonal(const Tensor &x, size_t a, size_t b) {
 void Recover::opDiagonal(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   size_t rank = x.dims.size();
-  if (node.op == "diag" && rank == 1)
-    return opDiagEmbed(node);
   if (node.op == "diag" && integer(node, "diagonal", 0) != 0)
     throw Refusal{"a diagonal beside the main one"};
+  if (node.op == "diag" && rank == 1)
+    return opDiagEmbed(node);
   bool isTrace = node.op == "trace";
   size_t a = isTrace ? 0 : axisNumber(node, "dim1", 0, rank), b = isTrace ? 1 : axisNumber(node, "dim2", 1, rank);
   if (integer(node, "offset", 0) != 0 || rank < 2 || a == b)

@@ -64,8 +64,9 @@ void Recover::opSegmentReduce(const NormalNode &node) {
 void Recover::opEmbeddingBag(const NormalNode &node) {
   Tensor table = tensor(node, "weight");
   Index list = oneList(index(node, "indices")), offsets = oneList(index(node, "offsets"));
-  if (flag(node, "include_last_offset", false) || integer(node, "padding_idx", -1) >= 0 ||
-      flag(node, "scale_grad_by_freq", false))
+  // Where nothing is padding, core operators have -1 and others None.
+  bool isPadded = has(node, "padding_idx") && (node.op == "embedding_bag" || integer(node, "padding_idx", -1) >= 0);
+  if (flag(node, "include_last_offset", false) || isPadded || flag(node, "scale_grad_by_freq", false))
     throw Refusal{"embedding_bag with padding_idx, include_last_offset or scale_grad_by_freq"};
   SymbolicExpr bags = sizes(node).at(0);
   Index ends = call("cat", {offsets, sizeIndex(list->length)}, bags + SymbolicExpr(1));

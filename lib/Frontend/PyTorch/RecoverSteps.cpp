@@ -79,6 +79,17 @@ void Recover::opConvolution(const NormalNode &node) {
   Refusal several{"a convolution other than along one axis"};
   if (x.dims.size() != rank || rank < 3 || rank > 4)
     throw several;
+  for (const char *name : {"stride", "dilation", "padding"}) {
+    bool isWord = find(node, name) && std::get_if<std::string>(find(node, name));
+    std::vector<int64_t> numbers = isWord ? std::vector<int64_t>() : integers(node, name);
+    bool isPadding = llvm::StringRef(name) == "padding";
+    if ((numbers.size() > 1 && numbers.size() != rank - 2) ||
+        llvm::any_of(numbers, [&](int64_t number) { return number < (isPadding ? 0 : 1); }))
+      throw Refusal{"argument '" + std::string(name) + "': expected " + (isPadding ? "no negative" : "positive") +
+                    " numbers, one or one for each axis"};
+  }
+  if (integer(node, "groups", 1) < 1)
+    throw Refusal{"argument 'groups': expected a positive number"};
   size_t along = rank == 3 || !(sizeOf(weight.dims[3]) == SymbolicExpr(1)) ? rank - 1 : 2, other = 5 - along;
   auto argument = [&](const char *name, size_t axis, int64_t absent) {
     std::vector<int64_t> numbers = integers(node, name);

@@ -205,8 +205,9 @@ def export_program(
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
+                forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
-                with _quietly(), _without_heuristics(), exportable_forms(), _exporting(), functions:
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions:
                     return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
             except Error:
                 raise  # Dynamo would take it

@@ -5,8 +5,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,19 +18,19 @@ from torch.nn import functional as F
 _take_along_dim = torch.take_along_dim
 
 
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """PyTorch's fixes all sizes."""
-    if dim is None or input.dim() != indices.dim():
-        return _take_along_dim(input, indices, dim)
-    dim = dim % input.dim()
+def _take(input: Tensor, indices: Tensor, dim: int | None = None, **more: Any) -> Tensor:
+    """take_along_dim without what PyTorch fixes all sizes by."""
+    rank = input.dim()
+    if dim is None or more or rank != indices.dim() or not -rank <= dim < rank:
+        return _take_along_dim(input, indices, dim, **more)
     # A size of 1 is one that is compiled in: the other's is taken for it.
-    sizes = list(zip(input.shape, indices.shape))
+    sizes, dim = list(zip(input.shape, indices.shape)), dim % rank
     given = [b if d != dim and isinstance(a, int) and a == 1 else a for d, (a, b) in enumerate(sizes)]
     own = [b if d == dim else size for d, (size, (_, b)) in enumerate(zip(given, sizes))]
     return input.expand(given).gather(dim, indices.expand(own))
 
 
-def gaussian_nll_loss(
+def _gaussian_nll(
     input: Tensor,
     target: Tensor,
     var: Tensor | float,
@@ -35,11 +38,15 @@ def gaussian_nll_loss(
     eps: float = 1e-6,
     reduction: str = "mean",
 ) -> Tensor:
-    """PyTorch's branches on whether a variance is negative, which here is not checked."""
+    """gaussian_nll_loss without a branch on whether a computed variance is negative."""
     if not isinstance(var, Tensor):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
         var = var * torch.ones_like(input)
-    if var.dim() + 1 == input.dim():
+    elif var.dim() + 1 == input.dim() and var.shape == input.shape[:-1]:
         var = var.unsqueeze(-1)
+    elif var.dim() != input.dim():
+        raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
     # The least variance has the gradient of what it takes the place of.
@@ -50,21 +57,42 @@ def gaussian_nll_loss(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+_exporting = threading.local()
+_lock = threading.Lock()
+_exports = 0
+
+
+def _form(original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def either(*args: Any, **kwargs: Any) -> Any:  # other threads, which train meanwhile, have PyTorch's
+        return (form if getattr(_exporting, "active", False) else original)(*args, **kwargs)
+
+    return either
+
+
 _FORMS = (
-    (torch, "take_along_dim", take_along_dim),
-    (Tensor, "take_along_dim", take_along_dim),
-    (F, "gaussian_nll_loss", gaussian_nll_loss),
+    (torch, "take_along_dim", torch.take_along_dim, _form(torch.take_along_dim, _take)),
+    (Tensor, "take_along_dim", Tensor.take_along_dim, _form(Tensor.take_along_dim, _take)),
+    (F, "gaussian_nll_loss", F.gaussian_nll_loss, _form(F.gaussian_nll_loss, _gaussian_nll)),
 )
 
 
 @contextlib.contextmanager
 def exportable_forms() -> Iterator[None]:
-    """These in the place of PyTorch's."""
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in _FORMS]
-    try:
-        for owner, name, form in _FORMS:
+    """These in the place of PyTorch's, for this thread."""
+    global _exports
+    before = getattr(_exporting, "active", False)
+    with _lock:
+        _exports += 1
+        for owner, name, _, form in _FORMS:
             setattr(owner, name, form)
+    _exporting.active = True
+    try:
         yield
     finally:
-        for owner, name, original in before:
-            setattr(owner, name, original)
+        _exporting.active = before
+        with _lock:
+            _exports -= 1
+            if _exports == 0:
+                for owner, name, original, _ in _FORMS:
+                    setattr(owner, name, original)

@@ -132,6 +132,8 @@ class Specialization:
                 raise CompileError(f"the compiled model needs '{name}', which {type(module).__name__} does not have")
             self.params.append(owner_of(module, name))
             names.append(name)
+        from_graph = artifact.graph_results
+        self.graph_buffers = [owner_of(module, name) for name in from_graph.buffers] if from_graph else []
         #: The same, as columns: `map` is quick with them.
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
         self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
@@ -193,7 +195,8 @@ class Specialization:
         for i, argument in self.artifact.given_back.items():
             leaves[i] = given[argument]
         if self.artifact.graph_results is not None:
-            self.artifact.graph_results.put(leaves, list(given))
+            buffers = [tensors[name] for tensors, name in self.graph_buffers]
+            self.artifact.graph_results.put(leaves, given, buffers)
         return pytree.tree_unflatten(leaves, self.artifact.output_tree)
 
 

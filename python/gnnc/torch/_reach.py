@@ -40,22 +40,6 @@ def _aliased(node: fx.Node) -> list[tuple[Any, fx.Node]]:
     ]
 
 
-def written_by(node: fx.Node) -> list[fx.Node]:
-    """The arguments that a call writes to."""
-    return [value for alias, value in _aliased(node) if alias.is_write]
-
-
-def bases_of(graph: fx.Graph) -> dict[fx.Node, fx.Node]:
-    """Of views, the tensor whose memory they share."""
-    bases: dict[fx.Node, fx.Node] = {}
-    for node in graph.nodes:
-        for _, value in _aliased(node):
-            bases[node] = bases.get(value, value)
-        if node.target is operator.getitem:
-            bases[node] = bases.get(node.args[0], node.args[0])
-    return bases
-
-
 def reached_by_gradients(program: ExportedProgram) -> list[frozenset[str]]:
     """Of each result, the placeholders that may get a gradient from it."""
     reach = _Reach()

@@ -30,7 +30,8 @@ def _parallel() -> int | None:
     """The address of GOMP_parallel in the runtime that PyTorch is linked with; None: it has no such runtime."""
     try:
         # What is looked up in a library is looked for in those that it needs too: other runtimes may be loaded.
-        library = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
+        path = Path(torch.__file__).parent / "lib" / "libtorch_cpu.so"
+        library = ctypes.CDLL(str(path), mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
         return ctypes.cast(library.GOMP_parallel, ctypes.c_void_p).value
     except (OSError, AttributeError):
         return None

@@ -14,6 +14,7 @@ from torch.distributions import Categorical, Normal, kl_divergence
 from torch.nn import functional as F
 
 import gnnc
+from gnnc.torch._exportable import exportable_forms
 from torch_modules import Of, TorchTest
 
 
@@ -109,7 +110,23 @@ class IdiomsTest(TorchTest):
         before = torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss
         with self.assertRaises(gnnc.CompileError):
             gnnc.compile(Of(lambda x: torch.linalg.det(x)), (torch.randn(5, 4, 4),))
+        first, second = exportable_forms(), exportable_forms()
+        first.__enter__()
+        second.__enter__()
+        with self.assertRaises(IndexError):
+            torch.take_along_dim(torch.ones(2, 2), torch.zeros(2, 2, dtype=torch.long), 5)
+        with self.assertRaisesRegex(ValueError, "incorrect size"):
+            F.gaussian_nll_loss(torch.ones(3, 2), torch.ones(3, 2), torch.ones(1))
+        first.__exit__(None, None, None)
+        second.__exit__(None, None, None)
         self.assertEqual(before, (torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss))
+
+    def test_bags_with_padding_are_refused(self) -> None:
+        table = torch.randn(12, 4)
+        for padding in (-1, 0):
+            bags = Of(lambda x, classes: x + F.embedding_bag(classes[:, None], table, padding_idx=padding, mode="sum"))
+            with self.assertRaisesRegex(gnnc.CompileError, "embedding_bag with padding_idx"):
+                gnnc.compile(bags, (torch.randn(5, 4), torch.randint(0, 4, (5,))))
 
 
 if __name__ == "__main__":

@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -139,19 +141,63 @@ class FromTheGraphTest(TorchTest):
         traced = torch.compile(lambda *given: fast(*given)[0] * 2, backend="aot_eager", dynamic=True)
         self.assertClose(traced(x, index), module(x, index)[0] * 2)
 
-    def test_written_to_by_way_of_a_view(self) -> None:
-        class Written(Conv):
-            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
-                edges = edge_index.clone()
-                row = edges[0]
-                row.copy_(edge_index[1])
-                return super().forward(x, edge_index), edges
+    def test_what_is_written_late(self) -> None:
+        """By way of views, of results that schemas do not call views, of `out`, and within `no_grad`."""
 
-        module = Written()
-        fast = gnnc.compile(module, graph(6, 12))
-        for nodes, edges in ((6, 12), (9, 30)):
-            x, index = graph(nodes, edges)
-            self.assertClose(fast(x, index), module(x, index))
+        def by_view(edges: Tensor, copy: Tensor) -> Tensor:
+            copy[0].copy_(edges[1])
+            return copy
+
+        def by_type_as(edges: Tensor, copy: Tensor) -> Tensor:
+            copy[0].type_as(edges).add_(1)
+            return copy
+
+        def by_broadcast(edges: Tensor, copy: Tensor) -> Tensor:
+            torch.broadcast_tensors(copy[0], edges[0])[0].add_(1)
+            return copy
+
+        def into_out(edges: Tensor, copy: Tensor) -> Tensor:
+            torch.add(edges[0], 1, out=copy[0])
+            return copy
+
+        def whole_within_no_grad(edges: Tensor, copy: Tensor) -> Tensor:
+            row = copy[0]
+            with torch.no_grad():
+                copy.add_(1)
+            return row
+
+        def row_within_no_grad(edges: Tensor, copy: Tensor) -> Tensor:
+            row = copy[0]
+            with torch.no_grad():
+                row.add_(1)
+            return copy
+
+        class Written(Conv):
+            def __init__(self, write: Callable[[Tensor, Tensor], Tensor]) -> None:
+                super().__init__()
+                self.write = write
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                return super().forward(x, edge_index), self.write(edge_index, edge_index.clone())
+
+        for write in (by_view, by_type_as, by_broadcast, into_out, whole_within_no_grad, row_within_no_grad):
+            with self.subTest(write.__name__):
+                module = Written(write)
+                fast = gnnc.compile(module, graph(6, 12))
+                for nodes, edges in ((6, 12), (9, 30)):
+                    x, index = graph(nodes, edges)
+                    self.assertClose(fast(x, index), module(x, index))
+
+    def test_buffers_as_they_are_now(self) -> None:
+        module = WithLoops()
+        x, index = graph(6, 12)
+        fast = gnnc.compile(module, (x, index))
+        copied = copy.deepcopy(fast)
+        copied.first.add_(5)
+        for _ in range(2):
+            self.assertEqual(fast(x, index)[3].tolist(), module.first.tolist() * 2)
+            self.assertEqual(copied(x, index)[3].tolist(), [5, 6, 5, 6])
+            module.first = torch.tensor([7, 8])
 
     def test_what_follows_from_floats_is_refused(self) -> None:
         class Chosen(Conv):

@@ -97,6 +97,27 @@ def in_order(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor
     return torch.zeros_like(x).index_add(0, targets, x[edges[0][order]])
 
 
+def copied_places(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    return x[:, None].expand(-1, 2, -1).reshape(-1, 4)[edges[0] * 2 + edges[1] % 4 - (edges[1] % 4 > 1) * 2]
+
+
+def negative_columns(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
+    kept, inverse = torch.unique(edges % 5 - 2, dim=1, return_inverse=True)
+    return x[kept[0] + 2] * x[(kept[1] + 2).clamp(max=x.size(0) - 1)].sin(), torch.zeros(kept.size(1)).index_add(0, inverse, x[edges[0], 0])
+
+
+def missing(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    x = torch.where(x > 1, x / x, x)
+    return torch.where(torch.isnan(x), torch.nan, x * 2) + x.masked_fill(x != x, torch.nan)
+
+
+def written_from_the_end(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> Tensor:
+    y = x * 2
+    y[[-1, 0]] = 5.0
+    y[torch.tensor([-2])] = x[:1]
+    return y.sin()
+
+
 def without_copies(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[Tensor, Tensor]:
     kept, inverse, counts = torch.unique(edges, dim=1, return_inverse=True, return_counts=True)
     weights = torch.zeros(counts.size(0)).index_add(0, inverse, x[edges[0], 0]) / counts
@@ -109,6 +130,7 @@ def columns(x: Tensor, edges: Tensor, classes: Tensor, types: Tensor) -> tuple[T
 
 CASES = (products, differences, by_letters, of_all_classes, there_and_back, distances, of_types, types_first, any_place)
 CASES += (both_ends, half, along_columns, into_one, rolled, towards_zero, in_order, columns, without_copies)
+CASES += (copied_places, negative_columns, missing, written_from_the_end)
 
 
 class Layers(nn.Module):
@@ -170,6 +192,23 @@ class RowsTest(TorchTest):
         graphs = [(torch.randn(n, 5, 4), (torch.rand(n, 5, 5) < 0.4).float()) for n in (4, 2, 9)]
         self.assertLikeEager(Of(propagated), graphs)
         self.assertLikeEagerInCore(Of(propagated), graphs)
+
+    def test_known_pairs_that_are_no_two_lists_are_refused(self) -> None:
+        chosen, two = torch.tensor([True, False, True, False]), torch.arange(2)
+
+        def by_masks(x: Tensor) -> Tensor:
+            x = x.clone()
+            x[:, chosen, chosen] = 7.0
+            return x
+
+        def by_rows_and_columns(x: Tensor) -> Tensor:
+            x = x.clone()
+            x[:, two[:, None], two[None, :]] = 7.0
+            return x
+
+        for function in (by_masks, by_rows_and_columns):
+            with self.assertRaises(gnnc.CompileError):
+                gnnc.compile(Of(function), (torch.randn(5, 4, 4),))
 
     def test_rows_of_two_kinds(self) -> None:
         def pairs(x: Tensor, y: Tensor) -> Tensor:

@@ -59,8 +59,6 @@ private:
     bool asksForRows = false; ///< whether it asks for the numbers of k that the next tile reads
     Share nextColumns;        ///< of what the next columns' tiles read, which this tile asks for
   };
-  Operand lhs() { return {kernel.buffer(op.getLhs()), op.getGatherLhsAttr(), k}; }
-  Operand rhs() { return {kernel.buffer(op.getRhs()), op.getGatherRhsAttr(), n}; }
   Value address(const Operand &of, Value position, Value number, Value offset);
   void emitTile(Value first, Value last, Value result, Value number, const Tile &tile);
   void prefetch(const Operand &of, Value position, Value number, Value next, int64_t count, Share share);
@@ -75,6 +73,7 @@ private:
   FlatOps flat;
   int64_t batch, k, n;
   RegisterTiles tiles;
+  Operand lhs, rhs;
 };
 
 } // namespace
@@ -133,11 +132,11 @@ void OuterSumEmitter::emitTile(Value first, Value last, Value result, Value numb
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(sum.getBody());
     Value position = sum.getInductionVar();
-    prefetch(rhs(), position, number, kernel.add(tile.nAt, kernel.i64(tile.columns)), tile.columns, tile.nextColumns);
+    prefetch(rhs, position, number, kernel.add(tile.nAt, kernel.i64(tile.columns)), tile.columns, tile.nextColumns);
     if (tile.asksForRows)
-      prefetch(lhs(), position, number, kernel.add(tile.kAt, kernel.i64(tile.rows)), tile.rows, {0, 1});
-    Value x = address(lhs(), position, number, tile.kAt);
-    Value g = kernel.load(flat.type(tile.columns), address(rhs(), position, number, tile.nAt), element);
+      prefetch(lhs, position, number, kernel.add(tile.kAt, kernel.i64(tile.rows)), tile.rows, {0, 1});
+    Value x = address(lhs, position, number, tile.kAt);
+    Value g = kernel.load(flat.type(tile.columns), address(rhs, position, number, tile.nAt), element);
     SmallVector<Value> next;
     for (auto [r, acc] : llvm::enumerate(sum.getRegionIterArgs())) {
       Value factor = kernel.load(element, kernel.address(x, kernel.i64(r), element), element);
@@ -158,7 +157,8 @@ void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
     // All tiles of some columns, which stay in the nearest cache: a row has more of these than of k.
     tiles.forEach([&](int64_t nFirst, int64_t nCount, int64_t columns) {
       repeat(nFirst, nCount, columns, [&](Value nAt) {
-        // The first columns bring in all of k; the last ones have no others to bring in.
+        // Tiles are emitted by runs of equal ones. Those of the first run of columns ask for numbers of k, which the
+        // others find in the cache. Beyond a row's end the next row's numbers are asked for, in vain.
         Share share{0, nFirst + columns < n ? runsOfRows : 0};
         forEachEvenPart(k, tiles.rows(), [&](int64_t kFirst, int64_t kCount, int64_t rows) {
           bool isLast = kFirst + kCount * rows == k && kCount == 1;
@@ -173,6 +173,8 @@ void OuterSumEmitter::emitAll(Value first, Value last, Value result) {
 }
 
 void OuterSumEmitter::run() {
+  lhs = {kernel.buffer(op.getLhs()), op.getGatherLhsAttr(), k};
+  rhs = {kernel.buffer(op.getRhs()), op.getGatherRhsAttr(), n};
   Value result = kernel.buffer(op.getResult());
   if (!op.getAlongAttr())
     return emitAll(kernel.begin(), kernel.end(),
