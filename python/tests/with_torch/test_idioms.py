@@ -68,7 +68,7 @@ def written_diagonal(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
 CASES = (diagonals, margins, divergences, gaussian, constant_rows, degrees, from_the_end, taken, written_diagonal)
 #: What PyTorch's own export and decompositions give for every size.
 IN_CORE = (diagonals, margins, divergences, constant_rows, degrees, from_the_end)
-if torch.__version__ >= torch.torch_version.TorchVersion("2.10"):  # before, distributions branch on numbers
+if torch.__version__ >= torch.torch_version.TorchVersion("2.15"):  # before, distributions branch on numbers
     CASES += (densities,)
     IN_CORE += (densities,)
 
