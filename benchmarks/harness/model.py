@@ -33,7 +33,7 @@ from pathlib import Path
 
 import numpy as np
 
-ABI_VERSION = 8
+ABI_VERSION = 9
 INDEX_EACH = 0
 INDEX_ROWS = 1
 DLPACK_CPU = 1
@@ -78,6 +78,7 @@ class Options(Structure):
         ("plan_only", c_int32),
         ("reserved", c_int32),
         ("device_allocator", c_void_p),
+        ("parallel", c_void_p),
     ]
 
 
