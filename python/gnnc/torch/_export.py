@@ -320,7 +320,7 @@ def _reason(error: BaseException) -> str:
         text += ", from {}:{}: {}".format(*place.groups())
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
-    elif "fake tensor in the exported program" in text or "TensorWrapper" in text:
+    elif any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
         text = (
             "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
             "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
