@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import tempfile
 import unittest
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -76,6 +76,18 @@ def graph(
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(nodes, width, generator=generator, dtype=dtype)
     return x, torch.randint(0, max(nodes, 1), (2, edges), generator=generator)
+
+
+def graphs(sizes: Sequence[tuple[int, int]], classes: int, types: int = 0) -> Iterator[tuple[Tensor, ...]]:
+    """Of so many nodes and edges: four features of each node, an edge list, each node's class and each edge's type."""
+    generator = torch.Generator().manual_seed(1)
+    for nodes, edges in sizes:
+        given = (
+            torch.randn(nodes, 4, generator=generator),
+            torch.randint(0, nodes, (2, edges), generator=generator),
+            torch.randint(0, classes, (nodes,), generator=generator),
+        )
+        yield (*given, torch.randint(0, types, (edges,), generator=generator)) if types else given
 
 
 class TorchTest(unittest.TestCase):

@@ -123,6 +123,7 @@ private:
                      size_t axis = 0);
   Tensor scatter(Tensor base, size_t dim, const Index &index, Tensor source, const std::string &function,
                  bool includeSelf);
+  Tensor putAlongAxis(const Tensor &base, size_t dim, const std::vector<int64_t> &places, Tensor values);
   Tensor put(Tensor base, size_t dim, const Index &index, Tensor values);
   int inversePlaces(const Index &index, int from, int to);
   int product(int x, int map);
@@ -304,6 +305,7 @@ private:
   void opMatmul(const NormalNode &node);
   void opEinsum(const NormalNode &node);
   void opGather(const NormalNode &node);
+  std::optional<std::vector<int64_t>> knownPlaces(const IndexTensor &mask);
   IndexTensor fromFront(const IndexTensor &at, const SymbolicExpr &size);
   void opIndex(const NormalNode &node);
   void opScatter(const NormalNode &node);

@@ -98,6 +98,19 @@ void Recover::opGather(const NormalNode &node) {
   define(node, x);
 }
 
+/// The places that a mask of the module's own chooses; nothing if it is no such mask.
+std::optional<std::vector<int64_t>> Recover::knownPlaces(const IndexTensor &mask) {
+  bool isTruth = !mask.components.empty() && mask.components[0]->isTruth;
+  std::optional<std::vector<int64_t>> known = isTruth && mask.dims.size() == 1 ? constantsOf(mask) : std::nullopt;
+  if (!known)
+    return std::nullopt;
+  std::vector<int64_t> places;
+  for (auto [place, isTaken] : llvm::enumerate(*known))
+    if (isTaken)
+      places.push_back(int64_t(place));
+  return places;
+}
+
 /// Written numbers of places that are counted from the end, as `x[[-1, 0]]` has them, counted from the front.
 IndexTensor Recover::fromFront(const IndexTensor &at, const SymbolicExpr &size) {
   std::optional<std::vector<int64_t>> known = constantsOf(at);
@@ -152,12 +165,11 @@ void Recover::opIndex(const NormalNode &node) {
   if (!isTruth)
     return define(node, gather(x, dim, fromFront(at, sizeOf(x.dims.at(dim)))));
   // Places along an axis that a mask of the module's own names.
-  std::optional<std::vector<int64_t>> known = at.dims.size() == 1 ? constantsOf(at) : std::nullopt;
+  std::optional<std::vector<int64_t>> known = knownPlaces(at);
   if (known && x.dims[dim].kind != Kind::Space) {
     IndexTensor chosen;
-    for (auto [place, isTaken] : llvm::enumerate(*known))
-      if (isTaken)
-        chosen.components.push_back(constant(int64_t(place)));
+    for (int64_t place : *known)
+      chosen.components.push_back(constant(place));
     if (chosen.components.empty())
       throw Refusal{"its mask chooses nothing"};
     size_t count = chosen.components.size();
@@ -339,6 +351,14 @@ void Recover::opIndexPut(const NormalNode &node) {
   }
   const IndexTensor at = fromFront(indexOf(places[dim]), sizeOf(base.dims.at(dim)));
   Index list = oneList(at);
+  bool isAlongAxis = base.dims[dim].kind != Kind::Space;
+  if (std::optional<std::vector<int64_t>> chosen = knownPlaces(at);
+      chosen && isAlongAxis && !(isOneValue && list->isTruth)) {
+    std::vector<Index> numbers;
+    for (int64_t place : *chosen)
+      numbers.push_back(constant(place));
+    list = listOf(numbers);
+  }
   if (list->isTruth) {
     if (flag(node, "accumulate", false))
       throw Refusal{"it adds to the elements that a mask selects; use torch.where"};

@@ -115,8 +115,8 @@ Tensor Recover::toSpace(Tensor x, size_t dim, int space) {
   Dim &each = x.dims[dim];
   if (each.kind == Kind::Axis) {
     if (program.operations[x.value].space >= 0)
-      throw Refusal{"rows of '" + program.spaces[program.operations[x.value].space].name +
-                    "' would be indexed along a feature axis, element by element"};
+      throw Refusal{"rows of " + program.spaces[program.operations[x.value].space].size.str() +
+                    " elements would be indexed along a feature axis, element by element"};
     if (program.spaces[space].extent != each.size)
       throw Refusal{"an axis of size " + std::to_string(each.size) + " meets one of size " + program.spaces[space].key};
     x.value = program.spread(x.value, each.id, space);
@@ -133,7 +133,7 @@ Tensor Recover::toAxis(Tensor x, size_t dim) {
   int space = x.dims[dim].id;
   int64_t extent = program.spaces[space].extent;
   if (extent < 0)
-    throw Refusal{"the elements of '" + program.spaces[space].name + "' cannot become features"};
+    throw Refusal{program.spaces[space].size.str() + " elements, whose number is not fixed, cannot become features"};
   if (!resides(x, x.dims[dim])) {
     x.dims[dim] = extent == 1 ? Dim() : Dim{Kind::Repeat, -1, extent};
     return x;
@@ -409,8 +409,38 @@ int Recover::inversePlaces(const Index &index, int from, int to) {
   return mapOf(last, to, from, /*partial=*/true);
 }
 
+/// At known places along an axis of rows, `x[:, [0, 2]] = v`: what stays and what is written, joined.
+Tensor Recover::putAlongAxis(const Tensor &base, size_t dim, const std::vector<int64_t> &places, Tensor values) {
+  int64_t size = sizeOf(base.dims[dim]).getNumber();
+  while (values.dims.size() < base.dims.size())
+    values = unsqueezed(values, 0);
+  std::map<int64_t, int64_t> writtenBy; // the last of equal places counts
+  for (auto [i, place] : llvm::enumerate(places)) {
+    if (place < 0 || place >= size)
+      throw Refusal{"place " + std::to_string(place) + " of an axis of size " + std::to_string(size)};
+    writtenBy[place] = int64_t(i);
+  }
+  std::vector<Tensor> parts;
+  for (int64_t place = 0, end; place < size; place = end) {
+    end = place + 1;
+    if (auto written = writtenBy.find(place); written != writtenBy.end()) {
+      bool isOne = sizeOf(values.dims[dim]) == SymbolicExpr(1);
+      parts.push_back(isOne ? values : unsqueezed(pick(values, dim, written->second), dim));
+      continue;
+    }
+    while (end < size && !writtenBy.count(end))
+      ++end;
+    parts.push_back(slice(base, dim, place, end, 1));
+  }
+  return concat(parts, dim);
+}
+
 /// Rows put at places replace those that were there; of several for one place the last stays.
 Tensor Recover::put(Tensor base, size_t dim, const Index &index, Tensor values) {
+  bool isOnRows = program.operations[base.value].space >= 0 || program.operations[values.value].space >= 0;
+  if (base.dims[dim].kind != Kind::Space && isOnRows)
+    if (std::optional<std::vector<int64_t>> known = constantsOf({{{IndexDim::Kind::Long, index->length}}, {index}}))
+      return putAlongAxis(base, dim, *known, std::move(values));
   int from = spaceOf(index->length);
   if (base.dims[dim].kind != Kind::Space)
     base = toSpace(base, dim, spaceOf(SymbolicExpr(base.dims[dim].kind == Kind::Unit ? 1 : base.dims[dim].size)));

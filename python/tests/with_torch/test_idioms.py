@@ -6,7 +6,6 @@ operators."""
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +14,7 @@ from torch.nn import functional as F
 
 import gnnc
 from gnnc.torch._exportable import exportable_forms
-from torch_modules import Of, TorchTest
+from torch_modules import Of, TorchTest, graphs
 
 
 def diagonals(x: Tensor, edges: Tensor, classes: Tensor) -> Tensor:
@@ -87,24 +86,15 @@ class Tables(nn.Module):
 
 
 class IdiomsTest(TorchTest):
-    def graphs(self) -> Iterator[tuple[Tensor, ...]]:
-        generator = torch.Generator().manual_seed(1)
-        for nodes, edges in ((9, 20), (14, 31), (5, 12)):
-            yield (
-                torch.randn(nodes, 4, generator=generator),
-                torch.randint(0, nodes, (2, edges), generator=generator),
-                torch.randint(0, 4, (nodes,), generator=generator),
-            )
-
     def test_cases(self) -> None:
         for module in (*map(Of, CASES), Tables()):
             with self.subTest(module.function.__name__ if isinstance(module, Of) else "tables"):
-                self.assertLikeEager(module, self.graphs(), 1e-4)
+                self.assertLikeEager(module, graphs(((9, 20), (14, 31), (5, 12)), 4), 1e-4)
 
     def test_cases_in_core_operators(self) -> None:
         for module in (*map(Of, IN_CORE), Tables()):
             with self.subTest(module.function.__name__ if isinstance(module, Of) else "tables"):
-                self.assertLikeEagerInCore(module, self.graphs())
+                self.assertLikeEagerInCore(module, graphs(((9, 20), (14, 31), (5, 12)), 4))
 
     def test_functions_of_pytorch_are_its_own_afterwards(self) -> None:
         before = torch.take_along_dim, Tensor.take_along_dim, F.gaussian_nll_loss

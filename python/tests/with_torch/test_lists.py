@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import unittest
-from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
 
 import gnnc
-from torch_modules import Of, TorchTest
+from torch_modules import Of, TorchTest, graphs
 
 
 def summed(x: Tensor, edges: Tensor) -> Tensor:
@@ -84,16 +83,7 @@ class ListsTest(TorchTest):
     def test_cases(self) -> None:
         for function in CASES:
             with self.subTest(function.__name__):
-                self.assertLikeEager(Of(function), self.graphs())
-
-    def graphs(self) -> Iterator[tuple[Tensor, ...]]:
-        generator = torch.Generator().manual_seed(1)
-        for nodes, edges in ((9, 20), (13, 31), (5, 12)):
-            yield (
-                torch.randn(nodes, 4, generator=generator),
-                torch.randint(0, nodes, (2, edges), generator=generator),
-                torch.randint(0, 4, (nodes,), generator=generator),
-            )
+                self.assertLikeEager(Of(function), graphs(((9, 20), (13, 31), (5, 12)), 4))
 
     def test_a_size_that_a_norm_excludes(self) -> None:
         """InstanceNorm warns where there are as many nodes as features: fewer and more are compilations of their own."""

@@ -25,6 +25,19 @@ void expectAll(const Counts &counts, int value) {
     EXPECT_EQ(count.load(), value);
 }
 
+void runFromSeveralThreads(ThreadPool &pool, int times) {
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 4; ++c)
+    callers.emplace_back([&] {
+      Counts counts(33);
+      for (int i = 0; i < times; ++i)
+        pool.run(33, countBlock, &counts);
+      expectAll(counts, times);
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+}
+
 TEST(ThreadPool, EveryBlockRunsOnce) {
   for (int threads : {1, 2, 3, 8}) {
     ThreadPool pool(defaultAllocator());
@@ -66,16 +79,7 @@ TEST(ThreadPool, SlowBlocksAreAwaited) {
 TEST(ThreadPool, SeveralCallers) {
   ThreadPool pool(defaultAllocator());
   ASSERT_EQ(pool.start(3, nullptr, nullptr), GNNC_OK);
-  std::vector<std::thread> callers;
-  for (int c = 0; c < 4; ++c)
-    callers.emplace_back([&] {
-      Counts counts(33);
-      for (int i = 0; i < 500; ++i)
-        pool.run(33, countBlock, &counts);
-      expectAll(counts, 500);
-    });
-  for (std::thread &caller : callers)
-    caller.join();
+  runFromSeveralThreads(pool, 500);
 }
 
 TEST(ThreadPool, StartsAndStops) {
@@ -138,16 +142,7 @@ TEST(ThreadPool, SeveralCallersWithThreadsOfTheHost) {
   for (gnnc_parallel parallel : {lend, lendNone}) {
     ThreadPool pool(defaultAllocator());
     ASSERT_EQ(pool.start(3, parallel, nullptr), GNNC_OK);
-    std::vector<std::thread> callers;
-    for (int c = 0; c < 4; ++c)
-      callers.emplace_back([&] {
-        Counts counts(33);
-        for (int i = 0; i < 50; ++i)
-          pool.run(33, countBlock, &counts);
-        expectAll(counts, 50);
-      });
-    for (std::thread &caller : callers)
-      caller.join();
+    runFromSeveralThreads(pool, 50);
   }
 }
 

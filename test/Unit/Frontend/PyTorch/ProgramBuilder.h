@@ -166,6 +166,15 @@ inline NamedArgument ints(const std::string &name, const std::vector<int64_t> &n
   return {name, integers};
 }
 
+/// x of [N, 4] and edge_index of [2, E], with its rows s and d.
+inline ProgramBuilder graph() {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).integers("edge_index", {"2", "E"});
+  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
+  b.integerNode("d", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 1)}, {"E"});
+  return b;
+}
+
 } // namespace gnnc::frontend::pytorch::test
 
 #endif // GNNC_TEST_UNIT_FRONTEND_PYTORCH_PROGRAMBUILDER_H

@@ -19,15 +19,6 @@ using namespace gnnc::frontend::pytorch::test;
 
 namespace {
 
-/// x of [N, 4], an edge list and its rows s and d.
-ProgramBuilder graph() {
-  ProgramBuilder b;
-  b.input("x", {"N", "4"}).integers("edge_index", {"2", "E"});
-  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
-  b.integerNode("d", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 1)}, {"E"});
-  return b;
-}
-
 /// The sums of x over the nodes of each of 3 classes.
 ProgramBuilder classes() {
   ProgramBuilder b;
@@ -140,6 +131,19 @@ TEST(RecoverRowsTest, WrittenPlacesCountFromTheEnd) {
   EXPECT_NE(b.output("y").text().find("add(size(x, 0), -2)"), std::string::npos) << b.text();
   columns.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"", "places"})}, {"N", "1"});
   EXPECT_NE(columns.output("y").text().find("[in: 2]"), std::string::npos) << columns.text();
+}
+
+TEST(RecoverRowsTest, ColumnsThatAreWrittenAreJoinedWithTheOthers) {
+  for (bool isMask : {false, true}) {
+    ProgramBuilder b = graph();
+    b.integerNode("numbers", "arange.default", {arg("end", 4)}, {"4"});
+    b.maskNode("chosen", "lt.Scalar", {arg("self", "numbers"), arg("other", 1)}, {"4"});
+    b.integerNode("first", "full.default", {ints("size", {1}), arg("fill_value", 0)}, {"1"});
+    b.node("column", "slice.Tensor", {arg("self", "x"), arg("dim", 1), arg("start", 3)}, {"N", "1"});
+    b.node("y", "index_put.default",
+           {arg("self", "x"), list("indices", {"", isMask ? "chosen" : "first"}), arg("values", "column")}, {"N", "4"});
+    EXPECT_EQ(b.output("y").missing({"  output y = concat(flatten(x[in: 3], one), x[in: 1..4], axis: f4)"}), "");
+  }
 }
 
 TEST(RecoverRowsTest, WhatIsTheSameForAllHasARowForEach) {

@@ -17,15 +17,6 @@ using namespace gnnc::frontend::pytorch::test;
 
 namespace {
 
-/// x: [N, 4] and e: [2, E], with the rows src and dst of e.
-ProgramBuilder graph() {
-  ProgramBuilder b;
-  b.input("x", {"N", "4"}).integers("edge_index", {"2", "E"});
-  b.integerNode("s", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 0)}, {"E"});
-  b.integerNode("d", "select.int", {arg("self", "edge_index"), arg("dim", 0), arg("index", 1)}, {"E"});
-  return b;
-}
-
 /// A scatter_add of `source`, [E, 4], to the targets.
 void scatterToNodes(ProgramBuilder &b, const std::string &name, const char *source) {
   b.node("zeros_" + name, "zeros.default", {ints("size", {0, 4})}, {"N", "4"});
