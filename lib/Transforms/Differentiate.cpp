@@ -15,6 +15,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "PaddedParts.h"
 #include "Remarks.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
@@ -97,7 +98,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       if (failed(reverse(b, number, one, wanted)))
         return failure();
       for (GradientOp op : group) {
-        Value found = gradients.lookup(op.getBy());
+        Value found = gradientOf(b, op.getBy());
         op.replaceAllUsesWith(found ? found : zeros(b, op.getBy()));
       }
       for (GradientOp op : group)
@@ -174,7 +175,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
       attributes.push_back(DictionaryAttr::get(&getContext(), function.getResultAttrs(i)));
     for (Value argument : wanted) {
       unsigned i = cast<BlockArgument>(argument).getArgNumber();
-      Value found = gradients.lookup(argument);
+      Value found = gradientOf(b, argument);
       results.push_back(found ? found : zeros(b, argument));
       types.push_back(argument.getType());
       NamedAttrList list;
@@ -208,7 +209,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     for (Operation *op : llvm::reverse(operations)) {
       if (op->getNumResults() != 1)
         continue;
-      Value gradient = gradients.lookup(op->getResult(0));
+      Value gradient = gradientOf(b, op->getResult(0));
       if (!gradient)
         continue; // No output depends on it.
       auto rule = dyn_cast<DifferentiableOpInterface>(op);
@@ -233,9 +234,27 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     return success();
   }
 
+  /// Gradients of slices are joined as long as they do not overlap, and added to the rest in the end.
   void accumulate(OpBuilder &b, Value value, Value gradient) {
-    Value &sum = gradients[value];
-    sum = sum ? Value(BinaryOp::create(b, value.getLoc(), value.getType(), BinaryKind::Add, sum, gradient)) : gradient;
+    Sum &sum = gradients[value];
+    if (isPadded(gradient)) {
+      Value joined = sum.parts ? joinPadded(b, sum.parts, gradient) : gradient;
+      if (joined) {
+        sum.parts = joined;
+        return;
+      }
+    }
+    sum.whole = sum.whole ? add(b, value, sum.whole, gradient) : gradient;
+  }
+
+  static Value add(OpBuilder &b, Value value, Value x, Value y) {
+    return BinaryOp::create(b, value.getLoc(), value.getType(), BinaryKind::Add, x, y);
+  }
+
+  /// The gradient by a value once all its users have given theirs; null: no output depends on it.
+  Value gradientOf(OpBuilder &b, Value value) {
+    auto [whole, parts] = gradients.lookup(value);
+    return whole && parts ? add(b, value, whole, parts) : whole ? whole : parts;
   }
 
   /// Sums over the axes and rows along which an operand of type `type` was repeated.
@@ -267,7 +286,12 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     return undoRepetition(b, zero, like.getType());
   }
 
-  DenseMap<Value, Value> gradients;
+  /// What the users of a value have given it so far.
+  struct Sum {
+    Value whole;
+    Value parts; ///< with zeros between them
+  };
+  DenseMap<Value, Sum> gradients;
   DenseSet<Value> active;
 };
 

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Grouping.h"
+#include "KeepValues.h"
 #include "Remarks.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/SweepPlan.h"
@@ -236,9 +237,39 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     }
   }
 
+  /// Marks the values that are dearer to make again than to keep. The trial plan has no bound on statements, which
+  /// would cut chains wherever they happen to be too long.
+  void keepDear(func::FuncOp function) {
+    Block &block = function.getBody().front();
+    OperationSet before;
+    for (Operation &op : block)
+      before.insert(&op);
+    SmallVector<Value> kept;
+    {
+      ScopedDiagnosticHandler withoutRemarks(&getContext(), [](Diagnostic &diagnostic) {
+        return success(diagnostic.getSeverity() == DiagnosticSeverity::Remark);
+      });
+      Grouping trial(function, fuse, degrees, std::numeric_limits<int32_t>::max());
+      kept = chooseKept(function, trial, before);
+    }
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (!before.contains(&op))
+        op.erase(); // another form of a softmax, which the trial has written
+    for (Value value : kept) {
+      value.getDefiningOp()->setAttr(kKeepAttr, UnitAttr::get(&getContext()));
+      ++numKept;
+      remarkPassed(value.getDefiningOp(), DEBUG_TYPE, "keep", [&] {
+        return "a row of " + std::to_string(getFeatureElements(value.getType())) +
+               " is kept: to make it again in each sweep that needs it would cost more";
+      });
+    }
+  }
+
   void rewrite(func::FuncOp function) {
     Block &block = function.getBody().front();
     Operation *terminator = block.getTerminator();
+    if (fuse && keep)
+      keepDear(function);
     Grouping grouping(function, fuse, degrees, statements);
     OpBuilder b(terminator);
     DenseMap<Value, Value> kept;

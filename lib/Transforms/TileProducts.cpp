@@ -15,7 +15,8 @@
 //   x[batch, k] or x[m, k]  by  w[batch, k, n]  gives  y[batch, n] or y[m, n];   x[batch, k] g[batch, n]  are summed
 //
 // The price: a sweep that needs a product makes it again, so operations are paid for bytes. A value that many sweeps
-// need and that is long in the making (the edges' state in an interaction network) is stored after all. An outer sum
+// need and that is long in the making (the edges' state in an interaction network) is stored after all. Sums along one
+// map are one sweep only if none needs another: the same map in each of several blocks is as many sweeps. An outer sum
 // both of whose factors are stored for such products has nothing to save: a matrix product of its own reads them.
 //
 // Where the tiles of an owner's members are in several blocks (`blocks`), no tile knows a softmax over them. But what a
@@ -50,7 +51,9 @@ constexpr int64_t kWidestSum = 512;
 /// Operations that may be repeated (in all sweeps after the first) for each byte of a member's row that is not stored.
 /// A product of rows of 64 costs 32, so eight of them are worth a row.
 constexpr int64_t kOperationsForByte = 256;
-/// The same where memory is much faster: a row of 64 by a weight may be multiplied twice, but not a third time.
+/// The same where memory is much faster: a row of 64 by a weight may be multiplied twice, but not a third time. Also
+/// the most that a product takes, made once, for each byte of its row: a block's tiles of wider rows are so slow that
+/// to store and read them is faster.
 constexpr int64_t kOperationsForByteInBlock = 48;
 
 /// What it takes to make a number of a row in a tile again, in operations of products: it is written to shared memory
@@ -64,17 +67,24 @@ constexpr int64_t kMostInBlock = 1024, kMostOuterInBlock = 16384;
 
 class Tiler {
 public:
-  Tiler(func::FuncOp function, bool blocks) : function(function), blocks(blocks), members(function) {}
+  Tiler(func::FuncOp function, bool blocks) : function(function), blocks(blocks), members(function) { findStages(); }
   unsigned run();
 
 private:
-  /// Where a value of members ends: the maps of the sweeps that need it, `all` for a sweep over the members alone. Not
-  /// if it has to be in memory.
+  /// A sweep over members: its map (`all` for one over the members alone), and how many sums are made one after the
+  /// other before it.
+  using Sweep = std::pair<Attribute, int64_t>;
+  /// Where a value of members ends: the sweeps that need it. Not if it has to be in memory.
   struct Ends {
-    llvm::SetVector<Attribute> maps;
+    llvm::SetVector<Sweep> sweeps;
     std::string obstacle;
   };
 
+  void findStages();
+  /// The sweep over all members that computes or writes a value.
+  Sweep sweepOverAll(Operation *op) const {
+    return {FlatSymbolRefAttr::get(op->getContext(), kAllMap), stages.lookup(op)};
+  }
   Ends findEnds(Value value);
   /// Whether a value of members is in memory whatever becomes of the outer sums; asked when all products are decided.
   bool isStored(Value value);
@@ -92,9 +102,43 @@ private:
   bool blocks;
   MemberProducts members;
   DenseMap<Operation *, Ends> accepted;
+  DenseMap<Operation *, int64_t> stages; ///< sweeps along maps on the longest way to an operation
 };
 
 } // namespace
+
+/// A sum moved back to its own members is a further walk of its sweep; by any other way, and behind a product of
+/// owners, it is needed by another sweep.
+void Tiler::findStages() {
+  struct Stage {
+    int64_t later = 0; ///< of a sweep that needs the value
+    int64_t own = 0;   ///< of one that needs it back along `map`
+    Attribute map;
+  };
+  DenseMap<Operation *, Stage> found;
+  for (Operation &op : function.getBody().front()) {
+    Stage stage;
+    for (Value operand : op.getOperands()) {
+      Stage of = found.lookup(operand.getDefiningOp());
+      if (stage.map && of.map && stage.map != of.map)
+        stage.own = stage.later, of.own = of.later;
+      stage.later = std::max(stage.later, of.later);
+      stage.own = std::max(stage.own, of.own);
+      if (of.map)
+        stage.map = of.map;
+    }
+    auto reduce = dyn_cast<ReduceOp>(op);
+    auto move = dyn_cast<BroadcastOp>(op);
+    if (move || isa<ContractOp>(op)) {
+      int64_t at = move && move.getAlongAttr() == stage.map ? stage.own : stage.later;
+      stage = {at, at, {}};
+    } else if (reduce && reduce.getAlong() != kAllMap) {
+      stage = {stage.later + 1, stage.later, reduce.getAlongAttr()};
+    }
+    found[&op] = stage;
+    stages[&op] = stage.own;
+  }
+}
 
 bool Tiler::isStored(Value value) {
   if (!MemberProducts::isMadeHere(value))
@@ -118,13 +162,13 @@ Tiler::Ends Tiler::findEnds(Value value) {
     if (!seen.insert(at).second)
       continue;
     if (MemberProducts::isKept(at)) { // A sweep over all members writes it, and others read it.
-      ends.maps.insert(FlatSymbolRefAttr::get(at.getContext(), kAllMap));
+      ends.sweeps.insert(sweepOverAll(at.getDefiningOp()));
       continue;
     }
     for (Operation *user : at.getUsers()) {
       auto contract = dyn_cast<ContractOp>(user);
       if (auto known = accepted.find(user); known != accepted.end()) {
-        ends.maps.insert_range(known->second.maps);
+        ends.sweeps.insert_range(known->second.sweeps);
       } else if (contract && (members.isRowProduct(contract) || members.findOuterSum(contract))) {
         stop("a product that needs it is made apart");
       } else if (auto reduce = dyn_cast<ReduceOp>(user)) {
@@ -134,16 +178,16 @@ Tiler::Ends Tiler::findEnds(Value value) {
         else if (getFeatureElements(reduce.getType()) > kWidestSum)
           stop("it is summed in rows of more than " + Twine(kWidestSum) + " numbers");
         else
-          ends.maps.insert(reduce.getAlongAttr());
+          ends.sweeps.insert({reduce.getAlongAttr(), stages.lookup(reduce)});
       } else if (isa<mpdfg::MovementOpInterface>(user) && !isa<NormOp>(user)) {
         stop("it is read through a map");
       } else if (user->hasTrait<OpTrait::IsTerminator>()) {
-        ends.maps.insert(FlatSymbolRefAttr::get(user->getContext(), kAllMap)); // A sweep over all members writes it.
+        ends.sweeps.insert(sweepOverAll(at.getDefiningOp())); // A sweep over all members writes it.
       } else if (user->getNumResults() != 1 || user->getNumRegions() != 0) {
         stop("it is needed by another kernel");
       } else {
         if (auto norm = dyn_cast<NormOp>(user))
-          ends.maps.insert(norm.getAlongAttr());
+          ends.sweeps.insert({norm.getAlongAttr(), stages.lookup(norm)});
         pending.push_back(user->getResult(0));
       }
     }
@@ -261,7 +305,7 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
   if (blocks)
     if (std::string reason = whyNotInBlock(op); !reason.empty())
       return reason;
-  if (ends.maps.empty())
+  if (ends.sweeps.empty())
     return "nothing is summed of it";
   int64_t operations = 0, bytes = getFeatureElements(op.getType()) * op.getType().getElementTypeBitWidth() / 8;
   for (Operation *made : members.computationOf(op.getResult())) {
@@ -269,16 +313,19 @@ std::string Tiler::whyNot(ContractOp op, Ends &ends) {
       return "it needs a softmax over the members, which is known when all have been seen";
     operations += operationsOf(made);
   }
-  operations *= int64_t(ends.maps.size()) - 1;
+  if (blocks && op.flopsPerRow() > kOperationsForByteInBlock * bytes)
+    return "a tile would take longer for its " + std::to_string(op.flopsPerRow()) +
+           " operations for each member than to store and read " + std::to_string(bytes) + " bytes";
+  operations *= int64_t(ends.sweeps.size()) - 1;
   if (operations > (blocks ? kOperationsForByteInBlock : kOperationsForByte) * bytes) {
-    std::string reason = "it would be made " + std::to_string(ends.maps.size()) +
+    std::string reason = "it would be made " + std::to_string(ends.sweeps.size()) +
                          " times: " + std::to_string(operations) + " operations for each member to save " +
                          std::to_string(bytes) + " bytes";
     if (!blocks || !MemberProducts::isMadeHere(op.getLhs()))
       return reason;
     MemberProducts::keep(op.getResult());
-    ends.maps.clear();
-    ends.maps.insert(FlatSymbolRefAttr::get(op.getContext(), kAllMap));
+    ends.sweeps.clear();
+    ends.sweeps.insert(sweepOverAll(op));
     remarkMissed(
         op, DEBUG_TYPE, "tile", [] { return "the product's rows are stored by the one sweep that makes them"; },
         [&] { return reason; });
@@ -352,7 +399,7 @@ unsigned Tiler::run() {
             [&] { return reason; });
         continue;
       }
-      accepted[op].maps.insert(sum.getAlongAttr());
+      accepted[op].sweeps.insert(sweepOverAll(op));
       tiled.push_back({op, sum});
       continue;
     }

@@ -1,4 +1,4 @@
-// RUN: gnnc-opt %s --fuse-message-passing | FileCheck %s
+// RUN: gnnc-opt %s --fuse-message-passing=keep=false | FileCheck %s
 
 // The largest number of a row that a kernel makes for itself is found in that kernel: another one may have added the
 // numbers of its rows in another order, so that none of these is equal to what it found.

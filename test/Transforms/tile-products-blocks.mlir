@@ -256,3 +256,64 @@ func.func @narrow_and_joined(%x: !row, %g: !one, %w: tensor<27x2xf32>, %v: tenso
   %1 = mpdfg.reduce max %r along @dst : !one -> !node
   return %0, %1 : !node, !node
 }
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @src root from @edge to @node
+mpdfg.map @dst root from @edge to @node
+
+!edge = tensor<?x64xf32, #mpdfg.on<@edge>>
+!node = tensor<?x64xf32, #mpdfg.on<@node>>
+
+// Sums along one map that need one another by way of another map are as many sweeps, each of which would make the
+// product.
+// CHECK-LABEL: func @three_sweeps
+// CHECK: mpdfg.contract {{.*}} -> [1] :
+// REMARK: Function=three_sweeps | Reason="it would be made 3 times: 16384 operations for each member to save 256 bytes"
+func.func @three_sweeps(%x: !edge, %w: tensor<64x64xf32>) -> !node {
+  %p = mpdfg.contract %x [0], %w [0, 1] -> [1] : !edge, tensor<64x64xf32> -> !edge
+  %a = mpdfg.reduce sum %p along @dst : !edge -> !node
+  %b = mpdfg.broadcast %a along @src : !node -> !edge
+  %c = mpdfg.binary mul %p, %b : !edge, !edge -> !edge
+  %d = mpdfg.reduce sum %c along @dst : !edge -> !node
+  %e = mpdfg.broadcast %d along @src : !node -> !edge
+  %f = mpdfg.binary mul %p, %e : !edge, !edge -> !edge
+  %g = mpdfg.reduce sum %f along @dst : !edge -> !node
+  return %g : !node
+}
+
+// Moved back to its own members, a sum is known in the next walk of the same sweep.
+// CHECK-LABEL: func @three_walks
+// CHECK: mpdfg.contract {{.*}} -> [1] {mpk.tile}
+func.func @three_walks(%x: !edge, %w: tensor<64x64xf32>) -> !node {
+  %p = mpdfg.contract %x [0], %w [0, 1] -> [1] : !edge, tensor<64x64xf32> -> !edge
+  %a = mpdfg.reduce sum %p along @dst : !edge -> !node
+  %b = mpdfg.broadcast %a along @dst : !node -> !edge
+  %c = mpdfg.binary mul %p, %b : !edge, !edge -> !edge
+  %d = mpdfg.reduce sum %c along @dst : !edge -> !node
+  %e = mpdfg.broadcast %d along @dst : !node -> !edge
+  %f = mpdfg.binary mul %p, %e : !edge, !edge -> !edge
+  %g = mpdfg.reduce sum %f along @dst : !edge -> !node
+  return %g : !node
+}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @edge root
+mpdfg.map @dst root from @edge to @node
+
+!edge = tensor<?x128xf32, #mpdfg.on<@edge>>
+!node = tensor<?x128xf32, #mpdfg.on<@node>>
+
+// A product of wide rows is made faster than it is made in tiles, even once.
+// CHECK-LABEL: func @wide
+// CHECK: mpdfg.contract {{.*}} -> [1] :
+// REMARK: Function=wide | Reason="a tile would take longer for its 32768 operations for each member than to store and read 512 bytes"
+func.func @wide(%x: !edge, %w: tensor<128x128xf32>) -> !node {
+  %p = mpdfg.contract %x [0], %w [0, 1] -> [1] : !edge, tensor<128x128xf32> -> !edge
+  %0 = mpdfg.reduce sum %p along @dst : !edge -> !node
+  return %0 : !node
+}

@@ -46,7 +46,9 @@ Value adjointOf(UnaryOp op, Rules &r, Value g) {
   Value x = op.getInput(), y = op.getResult();
   double alpha = op.getAlpha().convertToDouble();
   auto number = [&](double value) { return r.number(value, x); };
-  auto positive = [&] { return r.greater(x, number(0)); };
+  // Results of these functions are positive where their arguments are. Often the next product has the result in memory,
+  // and then nothing needs the argument any more.
+  auto positive = [&] { return r.greater(alpha >= 0 ? y : x, number(0)); };
   switch (op.getKind()) {
   case UnaryKind::Neg:
     return r.neg(g);
@@ -146,6 +148,14 @@ SmallVector<Value> BinaryOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> w
 
 SmallVector<Value> SelectOp::emitAdjoint(OpBuilder &b, Value g, ArrayRef<bool> wanted) {
   Rules r(b, getLoc());
+  // What is never chosen only says which shape the result has.
+  Value condition = getCondition();
+  while (auto reshape = condition.getDefiningOp<ReshapeOp>())
+    condition = reshape.getInput();
+  if (auto constant = condition.getDefiningOp<ConstantOp>()) {
+    bool first = !constant.getValue().isZero();
+    return {Value(), first && wanted[1] ? g : Value(), !first && wanted[2] ? g : Value()};
+  }
   return {Value(), wanted[1] ? r.select(getCondition(), g, r.number(0, g)) : Value(),
           wanted[2] ? r.select(getCondition(), r.number(0, g), g) : Value()};
 }

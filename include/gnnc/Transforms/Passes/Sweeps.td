@@ -15,7 +15,8 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   let description = [{
     Decides which values are stored (outputs, operands of products, values that are read through a map, reductions),
     groups these into sweeps along one map as far as dependences allow, and recomputes all others in the sweeps that
-    need them: values of edges are not stored. A reduction whose result is broadcast along its own map and used by
+    need them: values of edges are not stored. Values that are dearer to make again in several sweeps than to write and
+    read (the sum so far of a residual stream) are kept too (`keep`). A reduction whose result is broadcast along its own map and used by
     another reduction along the same map becomes a further phase of the same sweep. A result with a row for each member
     that nothing else needs is made by a sweep along a map of its space, if both read mostly the same values. Without
     `fuse` each operation is a sweep of its own.
@@ -49,9 +50,11 @@ def FuseMessagePassing : Pass<"fuse-message-passing", "::mlir::ModuleOp"> {
   }];
   let options = [Option<"fuse", "fuse", "bool", "true", "fuse; otherwise each operation is a sweep">,
                  Option<"degrees", "degrees", "bool", "true", "read degrees from the indices of their maps (R1)">,
+                 Option<"keep", "keep", "bool", "true", "keep values that are dearer to make again (R8)">,
                  Option<"statements", "statements", "int64_t", "kMostStatements",
                         "statements that a sweep may have, about; beyond it values are kept and sweeps stay apart">];
-  let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">];
+  let statistics = [Statistic<"numSweeps", "sweeps", "Sweeps formed">,
+                    Statistic<"numKept", "kept", "Values kept that would be dearer to make again">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
