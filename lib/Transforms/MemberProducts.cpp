@@ -38,13 +38,14 @@ bool MemberProducts::isMadeHere(Value value) {
   return value.getDefiningOp() && !getMove(value) && !isView(value.getDefiningOp()) && !isKept(value);
 }
 
-llvm::SetVector<Operation *> MemberProducts::computationOf(Value value) const {
+llvm::SetVector<Operation *> MemberProducts::computationOf(ArrayRef<Value> values) const {
   llvm::SetVector<Operation *> found;
-  SmallVector<Value> pending{value};
+  SmallVector<Value> pending(values);
+  DenseSet<Value> asked(values.begin(), values.end());
   while (!pending.empty()) {
     Value at = pending.pop_back_val();
     Operation *op = at.getDefiningOp();
-    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(at) || (at != value && isKept(at)) ||
+    if (!op || isa<BroadcastOp>(op) || isView(op) || !isOnMembers(at) || (!asked.contains(at) && isKept(at)) ||
         !found.insert(op))
       continue;
     llvm::append_range(pending, op->getOperands());

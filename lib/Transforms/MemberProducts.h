@@ -30,7 +30,10 @@ public:
   /// Whether a value is computed on members rather than read from memory.
   static bool isMadeHere(mlir::Value value);
   /// What is computed on the value's own space to have it.
-  llvm::SetVector<mlir::Operation *> computationOf(mlir::Value value) const;
+  llvm::SetVector<mlir::Operation *> computationOf(mlir::Value value) const {
+    return computationOf(llvm::ArrayRef(value));
+  }
+  llvm::SetVector<mlir::Operation *> computationOf(llvm::ArrayRef<mlir::Value> values) const;
   /// What is made of a value on its own space, and of that.
   llvm::SetVector<mlir::Operation *> usersOf(mlir::Value value) const;
 

@@ -54,23 +54,26 @@ void NarrowValues::keep(Value value, std::string reason) {
 }
 
 void NarrowValues::keepAroundSoftmaxes() {
+  bool isAny = false;
   function.walk([&](Operation *op) {
     auto reduce = dyn_cast<ReduceOp>(op);
     if (!isa<NormOp>(op) && !(reduce && isStatistic(reduce.getKind())))
       return;
+    isAny = true;
     Value score = op->getOperand(0);
     if (isNarrow(score) && isMadeOfWider(score, 1))
       keep(score, kAroundSoftmax);
   });
+  if (!isAny)
+    return;
   function.walk([&](ContractOp op) {
     bool isRow = members.isRowProduct(op), isOuter = !isRow && members.findOuterSum(op);
     if (!isRow && !isOuter)
       return;
-    llvm::SetVector<Operation *> made;
-    for (Value operand : op->getOperands())
-      made.insert_range(members.computationOf(operand));
+    SmallVector<Value> roots(op->getOperands());
     for (Operation *user : members.usersOf(op.getResult())) // What weighs the product.
-      made.insert_range(members.computationOf(user->getResult(0)));
+      roots.push_back(user->getResult(0));
+    llvm::SetVector<Operation *> made = members.computationOf(roots);
     DenseSet<Operation *> weighed; // made of softmaxes
     SmallVector<Operation *> inOrder(made.begin(), made.end());
     llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -113,24 +116,23 @@ int64_t NarrowValues::walksFor(Value value) const {
   for (Operation *user : members.usersOf(value))
     if (!MemberProducts::isKept(user->getResult(0)))
       add(user->getResult(0));
-  llvm::sort(reductions, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  DenseMap<Operation *, int64_t> levels;
+  if (reductions.size() < 2)
+    return reductions.size();
+  // What is known of others when one is taken, of owners too.
+  DenseSet<Operation *> reduced(reductions.begin(), reductions.end());
+  Operation *first = *llvm::min_element(reductions, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  DenseMap<Operation *, int64_t> levels; // of the walk that comes after what an operation needs
   int64_t most = 0;
-  for (Operation *reduction : reductions) {
-    int64_t level = 1;
-    // What is known of others when this one is taken, of owners too.
-    SmallVector<Value> pending{reduction->getOperand(0)};
-    DenseSet<Value> seen;
-    while (!pending.empty()) {
-      Operation *made = pending.pop_back_val().getDefiningOp();
-      if (!made || made->isBeforeInBlock(reductions.front()) || !seen.insert(made->getResult(0)).second)
-        continue;
-      if (auto known = levels.find(made); known != levels.end())
-        level = std::max(level, known->second + (isa<NormOp>(made) ? 0 : 1));
-      llvm::append_range(pending, made->getOperands());
+  for (Operation &op : llvm::make_range(first->getIterator(), first->getBlock()->end())) {
+    int64_t level = 0;
+    for (Value operand : op.getOperands())
+      level = std::max(level, levels.lookup(operand.getDefiningOp()));
+    if (reduced.contains(&op)) {
+      level = std::max<int64_t>(level, 1);
+      most = std::max(most, level);
+      level += isa<NormOp>(op) ? 0 : 1;
     }
-    levels[reduction] = level;
-    most = std::max(most, level);
+    levels[&op] = level;
   }
   return most;
 }
