@@ -156,7 +156,8 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   fusion.fuse = options.passes.getLevel() > 0;
   fusion.statements = options.statements;
   fusion.degrees = options.passes.takes(0, "read-degrees");
-  fusion.keep = options.passes.takes(1, "keep-values");
+  // With --save=none the least memory is asked for.
+  fusion.keep = options.passes.takes(1, "keep-values") && options.save != SaveMode::None;
   phase.require(createFuseMessagePassing(fusion));
   // Bodies repeat what several anchors of a sweep share. Sweeps that are equal stay: their results are outputs, each of
   // which has memory of its own.
