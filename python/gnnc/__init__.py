@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from . import _backend_name
 from ._arguments import Rows
 from ._cache import clear_graphs
 from ._errors import CompileError, Error
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["CompileError", "Error", "Graph", "Model", "Rows", "clear_graphs", "compile", "export", "load", "optimize"]
+
+_backend_name.make_known()
 
 
 def __getattr__(name: str) -> Any:
