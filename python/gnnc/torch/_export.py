@@ -34,10 +34,12 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
+from ._effects import address_of, check_hooks, check_writes, memory_of, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
+from ._reads import Reads
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -62,6 +64,7 @@ class Artifact:
     graph_results: GraphResults | None  #: leaves of the result that PyTorch computes; others without an output: None
     reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
+    reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
 
 
@@ -88,13 +91,25 @@ def _dimensions(leaves: Sequence[Any], inner: bool) -> list[dict[int, Any] | Non
     return result
 
 
-def _apart(leaves: Sequence[Any]) -> list[Any]:
-    """With a tensor of its own for each argument: torch.export takes arguments that are one object for one for good."""
+def _marked(copy: Tensor, leaf: Tensor) -> Tensor:
+    """With what is said of the other, besides its numbers."""
+    if hasattr(leaf, "_dynamo_dynamic_indices"):
+        copy._dynamo_dynamic_indices = leaf._dynamo_dynamic_indices  # type: ignore[attr-defined]
+    return copy.requires_grad_(leaf.requires_grad)
+
+
+def _apart(model: nn.Module, leaves: Sequence[Any]) -> list[Any]:
+    """With a tensor of its own for each argument: torch.export takes arguments that are one object for one for good, and an
+    argument that the module has too for the module's."""
     seen: set[int] = set()
+    own = memory_of(model)
     result = []
     for leaf in leaves:
-        if isinstance(leaf, Tensor) and id(leaf) in seen:
-            leaf = leaf.detach().requires_grad_(leaf.requires_grad)
+        if isinstance(leaf, Tensor):
+            if address_of(leaf) in own:
+                leaf = _marked(leaf.detach().clone(), leaf)
+            elif id(leaf) in seen:
+                leaf = _marked(leaf.detach(), leaf)
         seen.add(id(leaf))
         result.append(leaf)
     return result
@@ -178,27 +193,24 @@ def _without_heuristics() -> Iterator[None]:
         backend.use_segment_matmul = before
 
 
-def _check_hooks(model: nn.Module) -> None:
-    """PyTorch Geometric runs hooks on messages in eager mode alone: an exported program lacks them, and says nothing."""
-    for name, module in model.named_modules():
-        for kind in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update"):
-            if any(getattr(module, f"_{kind}_forward_{when}", None) for when in ("pre_hooks", "hooks")):
-                raise Error(
-                    f"'{name or type(module).__name__}' has a {kind} hook, which PyTorch Geometric leaves out of exported "
-                    f"programs: compute what it does in {kind}() itself"
-                )
-
-
 def export_program(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], *, moves: bool = False, inner: bool = False
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    moves: bool = False,
+    inner: bool = False,
+    reads: Reads | None = None,
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
-    another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. Raises Error with the first reason."""
-    _check_hooks(model)
+    another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
+    told what the trace reads of Python's state. Raises Error with the first reason."""
+    check_hooks(model)
+    reads = Reads() if reads is None else reads
     failures: list[Exception] = []
     for strict in (False, True):
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        leaves = _apart(leaves)
+        leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
         dimensions = _dimensions(leaves, inner)
         for attempt in range(_ATTEMPTS):
@@ -207,8 +219,13 @@ def export_program(
             try:
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions:
-                    return torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+                watch = contextlib.nullcontext() if strict else watched_trace(model, reads)
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
+                    program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
+                    if strict:
+                        check_writes(model, args, kwargs, program)
+                        reads.everything = True
+                return program
             except Error:
                 raise  # Dynamo would take it
             except Exception as error:
@@ -377,7 +394,8 @@ def _build(
     trains: bool,
     arranges: bool,
 ) -> Artifact:
-    program = export_program(model, args, kwargs, moves=arranges)
+    reads = Reads()
+    program = export_program(model, args, kwargs, moves=arranges, reads=reads)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
@@ -406,7 +424,7 @@ def _build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path, training, integers)
+    return describe(program, path, training, integers, reads)
 
 
 @contextlib.contextmanager
@@ -429,27 +447,16 @@ def check_effects(program: ExportedProgram) -> None:
     """Refuses modules that change their buffers or their arguments: compiled code gives results and nothing else."""
     signature = program.graph_signature
     names = {spec.arg.name: spec.target for spec in signature.input_specs if isinstance(spec.arg, TensorArgument)}
-    for node in program.graph.nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op != "call_function" or schema is None:
+    for value in written_nodes(program.graph.nodes):
+        if value.op != "placeholder":
             continue
-        given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
-        written = [
-            argument.name for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
-        ]
-        if given.get("training") or given.get("use_input_stats"):  # written to, although the schema does not say so
-            written += ["running_mean", "running_var"]
-        for name in written:
-            value = given.get(name)
-            if not isinstance(value, fx.Node) or value.op != "placeholder":
-                continue
-            target = names.get(value.name)
-            if target is not None:
-                raise CompileError(
-                    f"the module changes its buffer '{target}' (running statistics in training mode, for example): compile "
-                    "it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
-                )
-            raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
+        target = names.get(value.name)
+        if target is not None:
+            raise CompileError(
+                f"the module changes its buffer '{target}' (running statistics in training mode, for example): compile "
+                "it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
+            )
+        raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
 
 
 def _integers(program: ExportedProgram) -> list[str]:
@@ -501,6 +508,7 @@ def describe(
     path: Path,
     training: Training,
     integers: IntegerResults,
+    reads: Reads,
 ) -> Artifact:
     """What goes where, from the program's signature."""
     leaf_names: list[str | None] = []
@@ -553,5 +561,6 @@ def describe(
         integers.from_graph,
         reached,
         _integers(program),
+        reads,
         training,
     )

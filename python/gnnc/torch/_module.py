@@ -25,6 +25,7 @@ from .._library import Library
 from . import _arranged, _autograd, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
 from ._parts import PartGraphs
+from ._reads import members_of, variables_of
 from ._state import State, modes_of, owner_of
 from ._training import Buffers
 
@@ -37,6 +38,9 @@ _FIXES_SIZES = (
     "sizes are fixed by Python code such as `len(x)`, `math.sqrt(x.size(0))` or `float(x.size(0))`; `x.shape[0]` and "
     "`x.size(0) ** 0.5` leave them free"
 )
+
+#: As many specializations of one module are kept.
+MOST_KEPT = 16
 
 
 @dataclass
@@ -104,7 +108,7 @@ class Specialization:
         place: int = 0,
     ) -> None:
         self.place = place  #: its number among those of its module
-        self.state = State(module, example.modes, artifact.integers)
+        self.state = State(module, example.modes, artifact.integers, artifact.reads)
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
         self.on_device = example.device.type == "cuda"
@@ -239,6 +243,21 @@ class CompiledModule(nn.Module):
             return getattr(self.__dict__["_module"], name)
 
     def __getstate__(self) -> dict[str, Any]:
+    def __setattr__(self, name: str, value: Any) -> None:
+        # Attributes are the module's; parameters, buffers and submodules are both's.
+        own = vars(self)
+        if "_module" not in own or name in own or hasattr(type(self), name) or isinstance(value, (nn.Module, nn.Parameter)):
+            super().__setattr__(name, value)
+        else:
+            setattr(own["_module"], name, value)
+
+    def __delattr__(self, name: str) -> None:
+        own = vars(self)
+        if "_module" in own and name not in own and name in vars(own["_module"]):
+            delattr(own["_module"], name)
+        else:
+            super().__delattr__(name)
+
         # What was compiled is compiled again where it is needed, or found in the cache.
         left_out = ("_specializations", "_last", "_refused", "_others", "_unmoved", "_warned", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
@@ -390,9 +409,19 @@ class CompiledModule(nn.Module):
         with self.__dict__["_lock"]:
             found = next((each for each in known if each.is_for(leaves, tree)), None)
             if found is None:
-                found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
+                try:
+                    found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
+                except Error as error:
+                    changed = [each.state.changes() for each in known if each.accepts(leaves, tree)]
+                    if changed and all(changed):
+                        name = type(self.__dict__["_module"]).__name__
+                        message = f"{name} has changed since it was compiled, in {', '.join(changed[-1])}: {error}"
+                        if isinstance(error, CompileError):
+                            raise CompileError(message, error.details) from error
+                        raise Error(message, error.status) from error
+                    raise
                 self._warn_of_fixed_sizes(known, found, leaves)
-                known[:] = [*(each for each in known if each.state.is_current()), found]
+                known[:] = [*[each for each in known if each.state.has_structure()][-MOST_KEPT:], found]
             return found
 
     def _warn_of_fixed_sizes(self, known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any]) -> None:
@@ -451,6 +480,9 @@ class CompiledModule(nn.Module):
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
                 f"all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for constants, "
+        if not torch.is_grad_enabled() and "is_grad_enabled" in variables_of(members_of(module), artifact.reads).switches:
+            artifact = self._build(module, args, kwargs, flags)  # forward asks for it
+        with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
                 f"and {_FIXES_SIZES}"
             )
             raise CompileError(message, error.details) from error

@@ -26,6 +26,9 @@ _modules: weakref.WeakValueDictionary[int, CompiledModule] = weakref.WeakValueDi
 _numbers = itertools.count(1)
 
 
+_CHANGED = "a traced program calls a compiled module that has changed since: trace it again"
+
+
 def register(module: CompiledModule) -> int:
     """The number by which operators find a module."""
     number = next(_numbers)
@@ -39,7 +42,7 @@ def _find(number: int, place: int) -> Specialization:
         raise Error("a traced program calls a compiled module that is gone")
     found = next((each for each in module.__dict__["_specializations"] if each.place == place), None)
     if found is None:
-        raise Error("a traced program calls a compiled module that has changed since: trace it again")
+        raise Error(_CHANGED)
     return found
 
 
@@ -53,6 +56,8 @@ def _split(known: Specialization, tensors: Sequence[Tensor]) -> tuple[list[Any],
 @torch.library.custom_op("gnnc::call", mutates_args=())
 def call(number: int, place: int, tensors: Sequence[Tensor]) -> list[Tensor]:
     known = _find(number, place)
+    if not known.state.is_current():
+        raise Error(_CHANGED)
     leaves, params = _split(known, tensors)
     bound = known.executor.bind(leaves)
     return known.executor.run_forward(bound, known.executor.operands(bound, leaves, params))
@@ -158,8 +163,15 @@ def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     return known.result(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
 
 
+@torch.compiler.assume_constant_result
+def _is_current(number: int, place: int) -> bool:
+    """For Dynamo, which cannot trace the comparison. Each call of the operator makes it again."""
+    return _find(number, place).state.is_current()
+
+
 def find(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Specialization:
     for known in module.__dict__["_specializations"]:
-        if known.is_for(leaves, tree):
-            return known
+        if known.accepts(leaves, tree) and known.state.is_in_mode():
+            if _is_current(module.__dict__["_handle"], known.place):
+                return known
     raise Error("call the compiled module once, or compile it with example inputs, before it is traced")

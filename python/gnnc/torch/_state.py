@@ -3,17 +3,21 @@
 """What a compiled module was made from besides its arguments, and whether that has changed since.
 
 Parameters are read at each call, from the modules that had them. That is right as long as those are the submodules, what
-was one parameter is one, and buffers of integers, which are compiled in, have the same numbers.
+was one parameter is one, and what is compiled in has not changed: the numbers of buffers of integers and of tensors that
+are plain attributes, and everything else that the trace has read (`_reads.py`).
 """
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator, Sequence
 from operator import getitem
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from ._reads import SWITCHES, Reads, frozen, members_of, variables_of, watched
 
 
 def modes_of(module: nn.Module) -> list[bool]:
@@ -30,7 +34,7 @@ def owner_of(module: nn.Module, name: str) -> tuple[dict[str, Any], str]:
 
 
 class Integers:
-    """A buffer whose numbers are compiled in."""
+    """A tensor whose numbers are compiled in."""
 
     __slots__ = ("kept", "key", "owner", "tensor", "version")
 
@@ -48,6 +52,8 @@ class Integers:
         if self.is_same():
             return True
         tensor = self.owner[self.key]
+        if not isinstance(tensor, Tensor):
+            return False
         version = _version(tensor)
         if tensor.dtype is not self.kept.dtype or not torch.equal(tensor.to(self.kept.device), self.kept):
             return False
@@ -61,10 +67,12 @@ def _version(tensor: Tensor) -> int:
 
 
 class State:
-    """The state of a module and of its submodules."""
+    """The state of a module and of its submodules, and what else a trace of it has read."""
 
-    def __init__(self, module: nn.Module, modes: Sequence[bool], integers: Sequence[str]) -> None:
-        self.members, self.modes = list(module.modules()), list(modes)
+    def __init__(self, module: nn.Module, modes: Sequence[bool], integers: Sequence[str], reads: Reads) -> None:
+        self.members, self.modes = members_of(module), list(modes)
+        self._types, self._attributes = list(map(type, self.members)), list(map(vars, self.members))
+        self.paths = {id(each): path for path, each in module.named_modules()}
         #: Of each module that has submodules, these.
         self.children = [
             (each._modules, list(each._modules.values()))
@@ -80,40 +88,96 @@ class State:
         self.absent = [(owner, key) for owner, key in places if owner[key] is None]
         self.present = [(owner, key) for owner, key in places if owner[key] is not None]
         self.integers = [Integers(*owner_of(module, name)) for name in integers]
-        # What `is_same` compares, as columns: `map` is quick with them.
-        self._views = [modules.values() for modules, _ in self.children]
-        self._lists = [children for _, children in self.children]
-        entries: list[tuple[dict[str, Any], str, Any]] = [
-            *((vars(each), "training", mode) for each, mode in zip(self.members, self.modes)),
-            *((owner, key, None) for owner, key in self.absent),
+        #: Attributes that were read, as they were; `_ABSENT`: found in the class, or nowhere.
+        self.reads: list[tuple[nn.Module, str, Any]] = []
+        for i, each in enumerate(self.members):
+            own = vars(each)
+            for name in reads.of(i, each):
+                if isinstance(own.get(name), Tensor):
+                    self.integers.append(Integers(own, name))
+                else:
+                    self.reads.append((each, name, frozen(own[name]) if name in own else _ABSENT))
+        #: Names that stood for nothing: dicts of tensors that must not get them.
+        self.missing = [
+            (owner, name)
+            for each, name, value in self.reads
+            if value is _ABSENT and name not in each._modules and not any(name in vars(kind) for kind in type(each).__mro__)
+            for owner in (each._parameters, each._buffers)
+            if name not in each._parameters and name not in each._buffers
         ]
-        self._dicts, self._keys, self._values = [list(column) for column in zip(*entries)]
+        variables = variables_of(self.members, reads)
+        self.globals = [(space, name, frozen(space[name])) for space, name in variables.globals]
+        self.cells = [(cell, frozen(cell.cell_contents)) for cell in variables.cells]
+        self.dtype = torch.get_default_dtype()
+        self.switches = [(SWITCHES[name], SWITCHES[name]()) for name in variables.switches]
+        self._rare = bool(self.switches or self.missing)
+        self._empty: list[Any] = []
+        self._held: list[Any] = []
+        self._seen: list[Any] = [None]
+        # As columns: `map` is quick with them.
+        self._spaces, self._variables = [space for space, *_ in self.globals], [name for _, name, _ in self.globals]
+        self._read: list[Any] = []
+        if self.is_in_mode():
+            self._look()
+
+    def _look(self) -> None:
+        """Notes the objects that `_is_untouched` compares."""
+        own = map(vars, self.members)
+        values = [vars(each).get(name) for each, name, _ in self.reads]
+        self._read = list(map(getitem, self._spaces, self._variables))
+        containers = watched([*values, *self._read, *[cell.cell_contents for cell, _ in self.cells]])
+        cells = [cell for cell, _ in self.cells]
+        modules = [modules for modules, _ in self.children]
+        self._empty = [each for each in containers if not each]
+        self._held = [*self.members, *own, *modules, *cells, *[each for each in containers if each]]
+        self._seen = _referents(*self._held)
+
+    def _is_untouched(self) -> bool:
+        """Whether all attributes of all modules, and what else is watched, are the objects that they were: far more than was
+        read, but quick. (Where they are not, numbers are compared: 1, 1.0 and True are one here.)"""
+        try:
+            return (
+                _referents(*self._held) == self._seen
+                and not any(self._empty)
+                and (not self._read or list(map(getitem, self._spaces, self._variables)) == self._read)
+            )
+        except Exception:  # of tensors and arrays there is no saying
+            return False
 
     def is_in_mode(self) -> bool:
-        return [each.training for each in self.members] == self.modes
+        return [each.training for each, _ in zip(self.members, self.modes)] == self.modes
 
     def is_same(self) -> bool:
         """Whether nothing has changed, the modes included, as far as objects say. A part of each call."""
-        if list(map(list, self._views)) != self._lists:
+        try:  # as in `_is_untouched`, without the call
+            same = _referents(*self._held) == self._seen and not any(self._empty) and not self._read
+        except Exception:
+            same = False
+        if not same and not self._is_untouched():
+            if not self.is_in_mode() or not self._has_structure() or self.changes():
+                return False
+            self._look()
+        if _default_dtype() is not self.dtype:
             return False
-        if list(map(getitem, self._dicts, self._keys)) != self._values:
-            return False
+        for owner, key in self.absent:
+            if owner[key] is not None:
+                return False
         for owner, key, other, alias in self.ties:
             if owner[key] is not other[alias]:
                 return False
         for each in self.integers:
             if not each.is_same():
                 return False
-        return True
+        return not self._rare or (self._has_switches() and not self._has_more())
 
     def is_current(self) -> bool:
         """Whether what was compiled is right for the module, in the modes that it was compiled for."""
-        for modules, children in self.children:
-            if len(modules) != len(children):
-                return False
-            for child, expected in zip(modules.values(), children):
-                if child is not expected:
-                    return False
+        return self.has_structure() and self.has_values()
+
+    def has_structure(self) -> bool:
+        """Whether it has the submodules and the tensors that it had."""
+        if not self._is_untouched() and not self._has_structure():
+            return False
         try:
             for owner, key in self.absent:
                 if owner[key] is not None:
@@ -124,12 +188,65 @@ class State:
             for owner, key, other, alias in self.ties:
                 if owner[key] is not other[alias]:
                     return False
-            for each in self.integers:
-                if not each.is_current():
-                    return False
         except KeyError:
             return False
+        return not self._has_more()
+
+    def has_values(self) -> bool:
+        """Whether what was read has the values that it had."""
+        try:
+            if not all([each.is_current() for each in self.integers]):
+                return False
+        except KeyError:
+            return False
+        return self._has_switches() and (self._is_untouched() or not self.changes())
+
+    def changes(self) -> list[str]:
+        """The attributes and variables that were read and are not what they were."""
+        found = []
+        for each, name, value in self.reads:
+            own = vars(each)
+            if (frozen(own[name]) if name in own else _ABSENT) != value:
+                path = self.paths.get(id(each)) or type(each).__name__
+                found.append(f"'{name}' of '{path}'")
+        found += [f"'{name}'" for space, name, value in self.globals if frozen(space.get(name)) != value]
+        found += ["a variable of an enclosing function" for cell, value in self.cells if frozen(_content(cell)) != value]
+        return found
+
+    def _has_structure(self) -> bool:
+        if list(map(type, self.members)) != self._types:
+            return False
+        for each, attributes in zip(self.members, self._attributes):
+            if vars(each) is not attributes:
+                return False
+        for modules, children in self.children:
+            if len(modules) != len(children):
+                return False
+            for child, expected in zip(modules.values(), children):
+                if child is not expected:
+                    return False
         return True
+
+    def _has_switches(self) -> bool:
+        if _default_dtype() is not self.dtype:
+            return False
+        return not self.switches or all([ask() == before for ask, before in self.switches])
+
+    def _has_more(self) -> bool:
+        return any([name in owner for owner, name in self.missing])
+
+
+#: Of a name that is no attribute of the module itself.
+_ABSENT = object()
+
+_referents, _default_dtype = gc.get_referents, torch.get_default_dtype
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # emptied
+        return _ABSENT
 
 
 def _ties(members: Sequence[nn.Module]) -> Iterator[tuple[dict[str, Any], str, dict[str, Any], str]]:

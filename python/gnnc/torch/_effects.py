@@ -1,0 +1,272 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a module does besides computing results: what it writes, draws and tells hooks. A program of torch.export has some of
+it; the rest happens while Python is traced and never again, and is refused here."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch._subclasses import FakeTensor, FakeTensorMode
+from torch.export import ExportedProgram
+from torch.export.graph_signature import TensorArgument
+from torch.utils import _pytree as pytree
+
+from .._errors import CompileError, Error
+from ._reads import Reads, is_plain, members_of, recorded
+
+
+def address_of(tensor: Tensor) -> int:
+    """Of the memory that it shares with its views; 0: it has none."""
+    try:
+        return tensor.untyped_storage().data_ptr()
+    except (NotImplementedError, RuntimeError):  # sparse or wrapped
+        return 0
+
+
+def memory_of(module: nn.Module) -> set[int]:
+    """The addresses of all tensors that a module and its members have."""
+    found = set()
+    for each in members_of(module):
+        values = [*each._parameters.values(), *each._buffers.values()]
+        values += [value for value in vars(each).values() if isinstance(value, (Tensor, list, tuple, dict))]
+        found.update(address_of(leaf) for leaf in pytree.tree_leaves(values) if isinstance(leaf, Tensor))
+    return found - {0}
+
+
+def _path(module: nn.Module, member: nn.Module) -> str:
+    path = next((path for path, each in module.named_modules() if each is member), "")
+    return path or type(member).__name__
+
+
+def check_hooks(model: nn.Module) -> None:
+    """Refuses hooks that never run: those of gradients, and those that PyTorch Geometric runs in eager mode alone (an exported
+    program lacks them, and says nothing)."""
+    for name, module in model.named_modules():
+        if module._backward_hooks or module._backward_pre_hooks:
+            raise Error(
+                f"'{name or type(module).__name__}' has a backward hook, which compiled code does not call: register it on "
+                "the compiled module, or on a tensor"
+            )
+        for kind in ("propagate", "message", "aggregate", "message_and_aggregate", "edge_update"):
+            if any(getattr(module, f"_{kind}_forward_{when}", None) for when in ("pre_hooks", "hooks")):
+                raise Error(
+                    f"'{name or type(module).__name__}' has a {kind} hook, which PyTorch Geometric leaves out of exported "
+                    f"programs: compute what it does in {kind}() itself"
+                )
+
+
+@contextlib.contextmanager
+def _watched_hooks(model: nn.Module) -> Iterator[None]:
+    """Refuses forward hooks that give no result: what else they do happens while they are traced, and never again."""
+    replaced = []
+
+    def wrapped(member: nn.Module, hook: Any, pre: bool) -> Any:
+        def run(*given: Any, **named: Any) -> Any:
+            tensors = [each for each in pytree.tree_leaves((given[1:], named)) if isinstance(each, Tensor)]
+            versions = [each._version for each in tensors]
+            before = dict(vars(member))
+            result = hook(*given, **named)
+            if result is None and versions == [each._version for each in tensors] and before == vars(member):
+                kind = "pre-hook" if pre else "forward hook"
+                raise Error(
+                    f"'{_path(model, member)}' has a {kind}, '{getattr(hook, '__qualname__', type(hook).__name__)}', which "
+                    "returns nothing: compiled code calls no Python, so what it does else would be done once"
+                )
+            return result
+
+        return run
+
+    for member in members_of(model):
+        for hooks, pre in ((member._forward_hooks, False), (member._forward_pre_hooks, True)):
+            for key, hook in list(hooks.items()):
+                if not getattr(hook, "_of_torch", False) and not (getattr(hook, "__module__", "") or "").startswith("torch."):
+                    replaced.append((hooks, key, hook))
+                    hooks[key] = wrapped(member, hook, pre)
+    try:
+        yield
+    finally:
+        for hooks, key, hook in replaced:
+            if key in hooks:
+                hooks[key] = hook
+
+
+class Watcher:
+    """Of one trace of a module: what Python did that its program does not do."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model, self.members = model, members_of(model)
+        self._attributes = [dict(vars(each)) for each in self.members]
+        self._contents = {
+            id(value): (value, type(value)(value))
+            for own in self._attributes
+            for name, value in own.items()
+            if type(value) in (list, dict, set) and not name.startswith("_")
+        }
+        self._random = random.getstate()
+        self._numpy = _numpy_state()
+
+    def restore(self) -> None:
+        """All attributes as they were before."""
+        for each, before in zip(self.members, self._attributes):
+            own = vars(each)
+            for name in [name for name in own if name not in before]:
+                del own[name]
+            for name, value in before.items():
+                if own.get(name, self) is not value:
+                    own[name] = value
+        for value, before in self._contents.values():
+            if value != before:
+                value.clear()
+                value.extend(before) if isinstance(value, list) else value.update(before)
+
+    def check(self, written: dict[tuple[int, str], tuple[nn.Module, Any]]) -> None:
+        """Refuses what was kept for later, and what was drawn. `written`: attributes as they were set last."""
+        for (_, name), (member, value) in written.items():
+            before = self._attributes[next(i for i, each in enumerate(self.members) if each is member)]
+            if name in member._parameters or name in member._buffers or name in member._modules:
+                continue
+            if any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(value)):
+                self._refuse_kept(member, name)
+            if is_plain(value) and is_plain(before.get(name)) and before.get(name) != value:
+                warnings.warn(
+                    f"gnnc: '{_path(self.model, member)}' sets '{name}' in forward ({before.get(name)!r} before, then "
+                    f"{value!r}), which compiled code does not",
+                    stacklevel=2,
+                )
+        for each, own in zip(self.members, self._attributes):
+            for name, value in own.items():
+                if id(value) in self._contents and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves(value)):
+                    self._refuse_kept(each, name)
+        if random.getstate() != self._random or _numpy_state() != self._numpy:
+            random.setstate(self._random)
+            raise Error(
+                f"{type(self.model).__name__} draws random numbers from Python or NumPy, which would be the same in each "
+                "call: draw them from PyTorch, or pass them as arguments"
+            )
+
+    def _refuse_kept(self, member: nn.Module, name: str) -> None:
+        raise Error(
+            f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: return it, "
+            "and pass it as an argument to the next call"
+        )
+
+
+def _numpy_state() -> Any:
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    kind, keys, *rest = numpy.random.get_state()
+    return kind, keys.tobytes(), *rest
+
+
+@contextlib.contextmanager
+def watched_trace(model: nn.Module, reads: Reads) -> Iterator[None]:
+    """While torch.export runs a module's Python."""
+    watcher = Watcher(model)
+    try:
+        with recorded(model, reads) as recorder, _watched_hooks(model):
+            yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            watcher.check(recorder.written)
+    finally:
+        watcher.restore()
+
+
+def check_writes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], program: ExportedProgram) -> None:
+    """Of a program that Dynamo traced, which leaves out what `forward` assigns: refuses a module that writes to other buffers
+    or attributes than its program does. The module is run for that, without numbers if that can be."""
+    names = {id(each): path for path, each in model.named_modules()}
+    watcher = Watcher(model)
+    in_program = written_placeholders(program)
+    for fake in (True, False):
+        try:
+            found, attributes = _run(model, args, kwargs, fake)
+        except Error:
+            raise
+        except Exception:  # sizes that depend on numbers, without numbers; or arguments of zeros only
+            continue
+        finally:
+            watcher.restore()
+        watcher.check(attributes)
+        for member, key in found:
+            path = names.get(id(member))
+            name = key if not path else f"{path}.{key}"
+            if name not in in_program:
+                raise CompileError(
+                    f"the module assigns its buffer '{name}', which its exported program does not: compile it after eval(), or "
+                    "use gnnc.optimize, which leaves such modules to PyTorch"
+                )
+        return
+
+
+def _run(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: bool
+) -> tuple[list[tuple[nn.Module, str]], dict[tuple[int, str], tuple[nn.Module, Any]]]:
+    """Calls a module with copies of its tensors. Returns the buffers that it has written, and attributes that it has set."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True) if fake else contextlib.nullcontext()
+    copies: dict[int, Tensor] = {}
+
+    def copy(tensor: Tensor) -> Tensor:
+        if id(tensor) not in copies:
+            copies[id(tensor)] = mode.from_tensor(tensor) if isinstance(mode, FakeTensorMode) else tensor.detach().clone()
+        return copies[id(tensor)]
+
+    saved = []
+    devices = {leaf.device for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor) and leaf.is_cuda}
+    try:
+        for each in members_of(model):
+            for kind in (each._parameters, each._buffers) if fake else (each._buffers,):
+                saved.append((kind, dict(kind)))
+                kind.update({key: copy(tensor) for key, tensor in kind.items() if tensor is not None})
+        given, named = pytree.tree_map_only(Tensor, copy, (args, kwargs))
+        before = [(kind, dict(kind), {key: t._version for key, t in kind.items() if t is not None}) for kind, _ in saved]
+        reads = Reads()
+        with torch.random.fork_rng(list(devices)), torch.no_grad(), mode, recorded(model, reads) as recorder:
+            model(*given, **named)
+        owners = {id(each._buffers): each for each in members_of(model)}
+        found = [
+            (owners[id(kind)], key)
+            for kind, tensors, versions in before
+            for key, tensor in kind.items()
+            if id(kind) in owners and (tensor is not tensors.get(key) or (tensor is not None and tensor._version != versions[key]))
+        ]
+        return found, recorder.written
+    finally:
+        for kind, tensors in saved:
+            kind.clear()
+            kind.update(tensors)
+
+
+def written_placeholders(program: ExportedProgram) -> set[str]:
+    """The parameters and buffers that a program writes to."""
+    names = {
+        spec.arg.name: str(spec.target)
+        for spec in program.graph_signature.input_specs
+        if isinstance(spec.arg, TensorArgument) and spec.target is not None
+    }
+    found = {names[node.name] for node in written_nodes(program.graph.nodes) if node.name in names}
+    return found | set(program.graph_signature.buffers_to_mutate.values())
+
+
+def written_nodes(nodes: Sequence[fx.Node]) -> Iterator[fx.Node]:
+    """What the calls of a graph write to, once for each."""
+    for node in nodes:
+        schema = getattr(node.target, "_schema", None)
+        if node.op != "call_function" or schema is None:
+            continue
+        given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
+        written = [
+            argument.name for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
+        ]
+        if given.get("training") or given.get("use_input_stats"):  # written to, although the schema does not say so
+            written += ["running_mean", "running_var"]
+        yield from (given[name] for name in written if isinstance(given.get(name), fx.Node))

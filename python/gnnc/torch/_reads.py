@@ -1,0 +1,304 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What a trace of a module has read of Python's state: attributes of modules, class attributes, variables of the user's
+own files, switches of PyTorch. All of it is compiled in; `_state.py` compares it at each call.
+
+Reads are recorded while torch.export runs `forward` as Python does. Dynamo reads by itself: what it has traced counts as
+having read every attribute.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import sysconfig
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+#: What every module has, and what is looked at elsewhere: which submodules and tensors there are, and the mode.
+_OWN = {
+    *("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training", "__class__", "__dict__"),
+    *("_is_full_backward_hook", "_forward_hooks_with_kwargs", "_forward_hooks_always_called"),
+    *("_forward_pre_hooks_with_kwargs", "_state_dict_hooks", "_state_dict_pre_hooks"),
+    *("_load_state_dict_pre_hooks", "_load_state_dict_post_hooks"),
+}
+
+#: Switches that a forward may ask for, by the names of the functions that say how they are.
+SWITCHES: dict[str, Callable[[], Any]] = {
+    name: getattr(torch, name)
+    for name in (
+        *("is_grad_enabled", "is_inference_mode_enabled", "is_anomaly_enabled"),
+        *("are_deterministic_algorithms_enabled", "is_deterministic_algorithms_warn_only_enabled"),
+        *("get_float32_matmul_precision", "get_num_threads", "get_default_device"),
+    )
+    if hasattr(torch, name)
+}
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
+_FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
+
+
+def is_plain(value: Any) -> bool:
+    """Numbers, strings and the like, and tuples of them: what is never changed in place."""
+    if isinstance(value, tuple):
+        return all(map(is_plain, value))
+    return isinstance(value, _PLAIN)
+
+
+def members_of(module: nn.Module) -> list[nn.Module]:
+    """All modules that a call may run: submodules, and those that one of them has as a plain attribute."""
+    found = list(module.modules())
+    seen = set(map(id, found))
+    for each in found:  # grows meanwhile
+        for value in vars(each).values():
+            if isinstance(value, nn.Module):
+                more = [inner for inner in value.modules() if id(inner) not in seen]
+                seen.update(map(id, more))
+                found += more
+    return found
+
+
+@dataclass
+class Reads:
+    """Of a module's trace. Modules go by their numbers in `members_of`, so that it holds for copies too."""
+
+    names: dict[int, set[str]] = field(default_factory=dict)
+    everything: bool = False  #: all attributes, since nobody knows which
+
+    def of(self, number: int, member: nn.Module) -> list[str]:
+        """The attributes of a member that count."""
+        own = vars(member)
+        hooks = [name for name in own if name.endswith("_hooks") and name not in _OWN]
+        if self.everything:
+            return list(dict.fromkeys([*hooks, *(name for name in own if name not in _OWN), "forward"]))
+        found = self.names.get(number, set())
+        if "__dict__" in found:
+            found = found | {name for name in own if name not in _OWN}
+        return sorted({*hooks, *found} - _OWN)
+
+
+class _Recorder:
+    def __init__(self, module: nn.Module, reads: Reads) -> None:
+        self.numbers = {id(each): i for i, each in enumerate(members_of(module))}
+        self.names: dict[int, set[str]] = {i: reads.names.setdefault(i, set()) for i in self.numbers.values()}
+        self.written: dict[tuple[int, str], tuple[nn.Module, Any]] = {}  #: what each attribute was set to last
+
+
+_active: dict[int, list[_Recorder]] = {}  # by threads
+_lock = threading.Lock()
+_setattr = nn.Module.__setattr__
+
+
+def _getattribute(self: nn.Module, name: str) -> Any:
+    for recorder in _active.get(threading.get_ident(), ()):
+        number = recorder.numbers.get(id(self))
+        if number is None:
+            continue
+        # nn.Module, torch.export and this package look into this dict by themselves; others read what it has.
+        if name != "__dict__" or not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch.", "gnnc.")):
+            recorder.names[number].add(name)
+    return object.__getattribute__(self, name)
+
+
+def _set(self: nn.Module, name: str, value: Any) -> None:
+    for recorder in _active.get(threading.get_ident(), ()):
+        if id(self) in recorder.numbers and not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch._", "gnnc.")):
+            recorder.written[id(self), name] = self, value
+    _setattr(self, name, value)
+
+
+@contextlib.contextmanager
+def recorded(module: nn.Module, reads: Reads) -> Iterator[_Recorder]:
+    """Adds what this thread reads of the module and its members meanwhile."""
+    recorder, thread = _Recorder(module, reads), threading.get_ident()
+    with _lock:
+        if not _active:
+            nn.Module.__getattribute__ = _getattribute  # type: ignore[method-assign]
+            nn.Module.__setattr__ = _set  # type: ignore[method-assign, assignment]
+        _active.setdefault(thread, []).append(recorder)
+    try:
+        yield recorder
+    finally:
+        with _lock:
+            _active[thread].remove(recorder)
+            if not _active[thread]:
+                del _active[thread]
+            if not _active:
+                del nn.Module.__getattribute__
+                nn.Module.__setattr__ = _setattr  # type: ignore[method-assign]
+
+
+# Functions, and the variables that they name.
+
+
+@functools.cache
+def _installed() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    return tuple({paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib") if name in paths})
+
+
+def _is_users(function: FunctionType) -> bool:
+    """Whether it stands in a file of the user's, not of an installed package."""
+    return not function.__code__.co_filename.startswith((*_installed(), "<frozen"))
+
+
+def _function(value: Any) -> FunctionType | None:
+    while isinstance(value, (functools.partial, MethodType, staticmethod, classmethod)):
+        value = value.func if isinstance(value, functools.partial) else value.__func__
+    if isinstance(value, property):
+        value = value.fget
+    return value if isinstance(value, FunctionType) else None
+
+
+def _names(code: CodeType) -> set[str]:
+    return set(code.co_names).union(*[_names(each) for each in code.co_consts if isinstance(each, CodeType)])
+
+
+def _package(function: FunctionType) -> str:
+    return function.__module__.partition(".")[0] if function.__module__ else ""
+
+
+@dataclass
+class Variables:
+    """What functions name besides attributes of modules."""
+
+    globals: list[tuple[Mapping[str, Any], str]] = field(default_factory=list)  #: of a file or of a class
+    cells: list[Any] = field(default_factory=list)  #: variables of enclosing functions
+    switches: list[str] = field(default_factory=list)
+
+
+def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
+    """Of the methods that were read, and of what they call in the same package."""
+    result = Variables()
+    left: list[FunctionType] = []
+    seen: set[int] = set()
+    switches: set[str] = set()
+    places: set[tuple[int, str]] = set()
+
+    def add(space: Mapping[str, Any], name: str) -> None:
+        if (id(space), name) not in places:
+            places.add((id(space), name))
+            result.globals.append((space, name))
+
+    def visit(value: Any) -> None:
+        function = _function(value)
+        if function is not None and id(function) not in seen and not (function.__module__ or "").startswith("torch."):
+            seen.add(id(function))
+            left.append(function)
+
+    for number, member in enumerate(members):
+        for name in reads.of(number, member) if not reads.everything else [*reads.of(number, member), *dir(type(member))]:
+            own = vars(member).get(name)
+            if name in vars(member):
+                for each in own.values() if name.endswith("_hooks") and isinstance(own, dict) else (own,):
+                    visit(each)
+                continue
+            owner = next((each for each in type(member).__mro__ if name in vars(each)), None)
+            if owner is None or owner is nn.Module or owner is object or name.startswith("__"):
+                continue
+            visit(vars(owner)[name])
+            if is_plain(vars(owner)[name]):
+                add(vars(owner), name)
+    while left and len(seen) < 2000:
+        function = left.pop()
+        names = _names(function.__code__)
+        switches |= names & SWITCHES.keys()
+        space = function.__globals__
+        for cell in function.__closure__ or ():
+            with contextlib.suppress(ValueError):  # empty
+                visit(cell.cell_contents)
+                if _is_users(function) and _counts(cell.cell_contents):
+                    result.cells.append(cell)
+        for name in names & space.keys():
+            value = space[name]
+            called = _function(value)
+            if called is not None and _package(called) == _package(function):
+                visit(called)
+            elif not _is_users(function):
+                continue
+            elif isinstance(value, ModuleType):
+                inner = vars(value)
+                if getattr(value, "__file__", None) and not str(value.__file__).startswith(_installed()):
+                    for each in names & inner.keys():
+                        visit(inner[each])
+                        if _counts(inner[each]):
+                            add(inner, each)
+            elif _counts(value):
+                add(space, name)
+    result.switches = sorted(switches)
+    return result
+
+
+def _counts(value: Any) -> bool:
+    """Whether a variable is compared: not functions, classes, and modules of either kind."""
+    return not isinstance(value, (ModuleType, nn.Module, type, *_FUNCTIONS))
+
+
+def watched(values: Iterable[Any]) -> list[Any]:
+    """The containers in which values could be changed in place: lists, sets and dicts, and the attributes of objects."""
+    found: list[Any] = []
+    left = [(value, 0) for value in values]
+    while left:
+        value, depth = left.pop()
+        if isinstance(value, (list, tuple, set, frozenset, dict)):
+            inner = list(value.values()) if isinstance(value, dict) else list(value)
+            if depth and not all(is_plain(each) or isinstance(each, (list, tuple, set, dict)) for each in inner):
+                continue
+            if not isinstance(value, (tuple, frozenset)):
+                found.append(value)
+        elif depth < 2 and has_attributes(value):
+            found.append(vars(value))
+            inner = list(vars(value).values())
+        else:
+            continue
+        if depth < 4:
+            left += [(each, depth + 1) for each in inner if not is_plain(each)]
+    return found
+
+
+def has_attributes(value: Any) -> bool:
+    """Whether it is an object of the user's, such as a configuration."""
+    if isinstance(value, (type, ModuleType, nn.Module, Tensor, *_PLAIN, *_FUNCTIONS)):
+        return False
+    return isinstance(getattr(value, "__dict__", None), dict)
+
+
+class _Same:
+    """A part of a frozen value that is compared as an object."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def frozen(value: Any, depth: int = 0) -> Any:
+    """Something equal to what an equal value gives later, and to nothing else."""
+    if isinstance(value, float):
+        return float, value.hex()
+    if isinstance(value, _PLAIN):
+        return type(value), value
+    if isinstance(value, Tensor):
+        return _Same(value), -1 if value.is_inference() else value._version
+    if depth < 5:
+        if isinstance(value, (list, tuple)):
+            return type(value), [frozen(each, depth + 1) for each in value]
+        if isinstance(value, dict):
+            return type(value), [(frozen(key, depth + 1), frozen(each, depth + 1)) for key, each in value.items()]
+        if isinstance(value, (set, frozenset)):
+            return type(value), sorted((repr(each) for each in value))
+        if depth < 2 and has_attributes(value):
+            return _Same(value), [(name, frozen(each, depth + 1)) for name, each in vars(value).items()]
+    return _Same(value)

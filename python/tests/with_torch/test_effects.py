@@ -1,0 +1,125 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Arguments that the module has too, and what a module writes besides its results."""
+
+from __future__ import annotations
+
+import copy
+import unittest
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+from torch_modules import TorchTest, graph
+
+
+class Owner(nn.Module):
+    """Reads tensors of its own and given ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("factor", torch.tensor(2.0))
+        self.first = nn.Parameter(torch.randn(1, 3))
+        self.register_buffer("edges", graph(5, 9)[1])
+
+    def forward(self, x: Tensor, edge_index: Tensor, factor: Tensor, first: Tensor) -> Tensor:
+        h = torch.zeros_like(x).index_add(0, edge_index[1], x.index_select(0, edge_index[0]))
+        return h * factor + self.factor - torch.tanh(first) * self.first
+
+
+class Nothing(nn.Module):
+    """How many sums there are depends on numbers, so that only Dynamo can trace it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(3))
+        self.lin = nn.Linear(3, 3)
+
+    def sums(self, x: Tensor, batch: Tensor) -> Tensor:
+        return torch.zeros(int(batch.max()) + 1, 3).index_add(0, batch, x)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return self.lin(self.sums(x, batch))
+
+
+class Normed(Nothing):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm = nn.BatchNorm1d(3)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return self.sums(self.norm(self.lin(x)), batch)
+
+
+class Average(Nothing):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        sums = self.sums(x, batch)
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * sums.mean(0)
+        return self.lin(sums)
+
+
+class InPlace(Nothing):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        sums = self.sums(x, batch)
+        if self.training:
+            self.mean.mul_(0.9).add_(sums.mean(0), alpha=0.1)
+        return self.lin(sums)
+
+
+class Kept(Nothing):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        sums = self.sums(x, batch)
+        if self.training:
+            self.last = sums
+        return self.lin(sums)
+
+
+class OwnTensorsTest(TorchTest):
+    def test_examples_that_are_the_modules_own(self) -> None:
+        x, edges = graph(5, 9)
+        for view in (lambda tensor: tensor, lambda tensor: tensor.view_as(tensor), lambda tensor: tensor.detach()):
+            module = Owner()
+            own = (x, view(module.edges), view(module.factor), view(module.first))
+            fast = gnnc.compile(module, own)
+            other = (*graph(7, 12, seed=1), torch.tensor(7.0), torch.randn(1, 3))
+            for given in (own, other, own):
+                found = []
+                for run in (fast, module):
+                    module.zero_grad()
+                    result = run(*given)
+                    result.square().sum().backward()
+                    found.append([result, module.first.grad])
+                self.assertClose(*found)
+
+
+class EffectsTest(TorchTest):
+    def test_buffers_that_are_assigned(self) -> None:
+        x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
+        for kind, message in (
+            (Average, "assigns its buffer 'mean'"),
+            (InPlace, "changes its buffer 'mean'"),
+            (Kept, "keeps a tensor in 'last' for later"),
+        ):
+            module = kind().train()
+            before = copy.deepcopy(module.state_dict())
+            with self.assertRaisesRegex(gnnc.Error, message):
+                gnnc.compile(module, (x, batch))
+            self.assertClose(dict(module.state_dict()), dict(before))
+            self.assertFalse(hasattr(module, "last"))
+            module.eval()
+            self.assertClose(gnnc.compile(module, (x, batch))(x, batch), module(x, batch))
+
+    def test_buffers_that_the_program_updates(self) -> None:
+        x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
+        module = Normed().train()
+        eager = copy.deepcopy(module)
+        fast = gnnc.compile(module, (x, batch))
+        for _ in range(2):
+            self.assertClose(fast(x, batch), eager(x, batch))
+        self.assertClose(dict(module.state_dict()), dict(eager.state_dict()))
+
+
+if __name__ == "__main__":
+    unittest.main()
