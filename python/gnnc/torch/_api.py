@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from .. import _safetensors
 from .._errors import CompileError
 from .._library import Library
-from . import _arranged, _export
+from . import _arranged, _containers, _export
 from ._module import CompiledModule, Options, compiler_options
 
 
@@ -68,6 +68,13 @@ def export(
     which arguments and results have it first in the object. Returns the object's path.
     """
     args, named = _arguments(inputs, kwargs)
+    if _containers.has_containers(args, named):
+        layout = _containers.layout_of(args, named)
+        model, args, named = (
+            _containers.spreading(model, args, named, layout),
+            tuple(_containers.spread(args, named, layout)),
+            {},
+        )
     flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")

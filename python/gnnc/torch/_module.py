@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
 from .._library import Library
-from . import _arranged, _autograd, _export, _operator, _second
+from . import _arranged, _autograd, _containers, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -231,6 +231,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_last"] = None
         self.__dict__["_refused"] = set()
         self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
+        self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
         self.__dict__["_lock"] = threading.RLock()
@@ -242,7 +243,6 @@ class CompiledModule(nn.Module):
         except AttributeError:
             return getattr(self.__dict__["_module"], name)
 
-    def __getstate__(self) -> dict[str, Any]:
     def __setattr__(self, name: str, value: Any) -> None:
         # Attributes are the module's; parameters, buffers and submodules are both's.
         own = vars(self)
@@ -258,8 +258,9 @@ class CompiledModule(nn.Module):
         else:
             super().__delattr__(name)
 
+    def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_refused", "_others", "_unmoved", "_warned", "_lock", "_handle")
+        left_out = ("_specializations", "_last", "_refused", "_others", "_by_layout", "_unmoved", "_warned", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -290,7 +291,7 @@ class CompiledModule(nn.Module):
     def __repr__(self) -> str:
         module = self.__dict__["_module"]
         lines = [f"gnnc.compile({type(module).__name__})"]
-        for each in (self, *self.__dict__["_others"].values()):
+        for each in (self, *self.__dict__["_others"].values(), *self.__dict__["_by_layout"].values()):
             for known in each.__dict__["_specializations"]:
                 lines.append("  " + summary(known))
         return "\n".join(lines)
@@ -299,6 +300,9 @@ class CompiledModule(nn.Module):
         if _export.is_exporting():  # as a part of what is compiled
             return self.__dict__["_module"](*args, **kwargs)
         if torch.compiler.is_compiling():
+            if _containers.has_containers(args, kwargs):
+                other, given = self._of_containers(args, kwargs)
+                return other(*given)
             leaves, tree = pytree.tree_flatten((args, kwargs))
             other = self._other(leaves, tree)
             return _operator.traced(self, leaves, tree) if other is None else self._call_other(other, leaves)
@@ -313,6 +317,9 @@ class CompiledModule(nn.Module):
         return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if _containers.has_containers(args, kwargs):
+            other, given = self._of_containers(args, kwargs)
+            return other(*given)
         leaves, tree = pytree.tree_flatten((args, kwargs))
         device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
         if torch.is_autocast_enabled(device):
@@ -345,9 +352,24 @@ class CompiledModule(nn.Module):
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
 
+    def _of_containers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CompiledModule, list[Any]]:
+        """The compiled module that is given what containers have in them, and that."""
+        layout = _containers.layout_of(args, kwargs)
+        module, others = self.__dict__["_module"], self.__dict__["_by_layout"]
+        other = others.get(layout)
+        if other is None:
+            inner = _containers.spreading(module, args, kwargs, layout)
+            other = others[layout] = CompiledModule(inner, self.__dict__["_options"])
+        other.__dict__["training"] = other.__dict__["_module"].training = module.training
+        return other, _containers.spread(args, kwargs, layout)
+
     def _prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization | CompiledModule:
         """What runs arguments like these, compiled now if need be: a specialization, or, where the axis of nodes is not the
         first, another module. Raises Error."""
+        if _containers.has_containers(args, kwargs):
+            other, given = self._of_containers(args, kwargs)
+            other._prepare(tuple(given), {})
+            return other
         try:
             return self._specialization(args, kwargs)
         except _arranged.Arrangement as found:
@@ -458,6 +480,9 @@ class CompiledModule(nn.Module):
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = self._build(module, args, kwargs, flags)
+        if not torch.is_grad_enabled() and "is_grad_enabled" in variables_of(members_of(module), artifact.reads).switches:
+            artifact = self._build(module, args, kwargs, flags)  # forward asks for it
+        with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             library = Library(artifact.path)
             along = [] if options.part is None else options.part.alongs(library.description)
             if along:
@@ -480,9 +505,6 @@ class CompiledModule(nn.Module):
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
                 f"all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for constants, "
-        if not torch.is_grad_enabled() and "is_grad_enabled" in variables_of(members_of(module), artifact.reads).switches:
-            artifact = self._build(module, args, kwargs, flags)  # forward asks for it
-        with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
                 f"and {_FIXES_SIZES}"
             )
             raise CompileError(message, error.details) from error

@@ -15,6 +15,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import Error
 from ._api import _arguments
+from ._containers import has_containers, layout_of, spread
 from ._module import CompiledModule, Options
 
 
@@ -47,7 +48,10 @@ class Report:
         return "\n".join(lines) or "nothing to compile"
 
 
-def _has_indices(leaves: list[Any]) -> bool:
+def _has_indices(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if has_containers(args, kwargs):
+        args, kwargs = tuple(spread(args, kwargs, layout_of(args, kwargs))), {}
+    leaves = pytree.tree_leaves((args, kwargs))
     return any(isinstance(leaf, Tensor) and leaf.dtype in (torch.int32, torch.int64) for leaf in leaves)
 
 
@@ -83,7 +87,7 @@ class Parts:
             return self._done[module]
         self._done[module] = None
         given, by_name = self.calls.get(module, (None, None))
-        if given is None or by_name is None or not _has_indices(pytree.tree_leaves((given, by_name))):
+        if given is None or by_name is None or not _has_indices(given, by_name):
             return None
         if isinstance(module, CompiledModule):
             return module
