@@ -10,6 +10,7 @@ import random
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -187,31 +188,46 @@ def check_writes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]
     names = {id(each): path for path, each in model.named_modules()}
     watcher = Watcher(model)
     in_program = written_placeholders(program)
+    rehearsal = rehearse(model, args, kwargs, watcher)
+    if rehearsal is None:
+        return
+    watcher.check(rehearsal.attributes)
+    for member, key in rehearsal.buffers:
+        path = names.get(id(member))
+        name = key if not path else f"{path}.{key}"
+        if name not in in_program:
+            raise CompileError(
+                f"the module assigns its buffer '{name}', which its exported program does not: compile it after eval(), or "
+                "use gnnc.optimize, which leaves such modules to PyTorch"
+            )
+
+
+@dataclass
+class Rehearsal:
+    """A call of a module that leaves everything as it was."""
+
+    result: Any
+    buffers: list[tuple[nn.Module, str]]  #: those that it has written
+    attributes: dict[tuple[int, str], tuple[nn.Module, Any]]  #: that it has set, with their last values
+
+
+def rehearse(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], watcher: Watcher | None = None
+) -> Rehearsal | None:
+    """Calls a module, without numbers if that can be. None: it cannot be called so."""
+    watcher = watcher or Watcher(model)
     for fake in (True, False):
         try:
-            found, attributes = _run(model, args, kwargs, fake)
-        except Error:
-            raise
+            return _run(model, args, kwargs, fake)
         except Exception:  # sizes that depend on numbers, without numbers; or arguments of zeros only
             continue
         finally:
             watcher.restore()
-        watcher.check(attributes)
-        for member, key in found:
-            path = names.get(id(member))
-            name = key if not path else f"{path}.{key}"
-            if name not in in_program:
-                raise CompileError(
-                    f"the module assigns its buffer '{name}', which its exported program does not: compile it after eval(), or "
-                    "use gnnc.optimize, which leaves such modules to PyTorch"
-                )
-        return
+    return None
 
 
-def _run(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: bool
-) -> tuple[list[tuple[nn.Module, str]], dict[tuple[int, str], tuple[nn.Module, Any]]]:
-    """Calls a module with copies of its tensors. Returns the buffers that it has written, and attributes that it has set."""
+def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: bool) -> Rehearsal:
+    """With copies of its tensors."""
     mode = FakeTensorMode(allow_non_fake_inputs=True) if fake else contextlib.nullcontext()
     copies: dict[int, Tensor] = {}
 
@@ -231,7 +247,7 @@ def _run(
         before = [(kind, dict(kind), {key: t._version for key, t in kind.items() if t is not None}) for kind, _ in saved]
         reads = Reads()
         with torch.random.fork_rng(list(devices)), torch.no_grad(), mode, recorded(model, reads) as recorder:
-            model(*given, **named)
+            result = model(*given, **named)
         owners = {id(each._buffers): each for each in members_of(model)}
         found = [
             (owners[id(kind)], key)
@@ -239,7 +255,7 @@ def _run(
             for key, tensor in kind.items()
             if id(kind) in owners and (tensor is not tensors.get(key) or (tensor is not None and tensor._version != versions[key]))
         ]
-        return found, recorder.written
+        return Rehearsal(result, found, recorder.written)
     finally:
         for kind, tensors in saved:
             kind.clear()

@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _export, _operator, _second
+from . import _arranged, _autograd, _containers, _effects, _export, _operator, _second
 from ._executor import Bound, Executor, same_constant
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -232,6 +232,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_refused"] = set()
         self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
         self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
+        self.__dict__["_types"] = {}  # of results under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
         self.__dict__["_lock"] = threading.RLock()
@@ -260,7 +261,7 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_refused", "_others", "_by_layout", "_unmoved", "_warned", "_lock", "_handle")
+        left_out = ("_specializations", "_last", "_refused", "_others", "_by_layout", "_types", "_unmoved", "_warned", "_lock", "_handle")
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -410,7 +411,7 @@ class CompiledModule(nn.Module):
         return result, parts.report.compiled
 
     def _under_autocast(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Computed in float32; outputs in the type that a linear layer's would have."""
+        """Computed in float32; outputs in the types that PyTorch gives them."""
 
         def widen(leaf: Any) -> Any:
             return leaf.float() if isinstance(leaf, Tensor) and leaf.dtype in (torch.float16, torch.bfloat16) else leaf
@@ -418,9 +419,29 @@ class CompiledModule(nn.Module):
         dtype = torch.get_autocast_dtype(device)
         with torch.autocast(device, enabled=False):
             result = self.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
-        return pytree.tree_map_only(
-            Tensor, lambda tensor: tensor.to(dtype) if tensor.is_floating_point() else tensor, result
+        leaves, tree = pytree.tree_flatten(result)
+        types = self._types_under_autocast(device, dtype, args, kwargs)
+        if types is None or len(types) != len(leaves):
+            types = [dtype] * len(leaves)
+        return pytree.tree_unflatten(
+            [leaf.to(t) if isinstance(leaf, Tensor) and t and leaf.is_floating_point() else leaf for leaf, t in zip(leaves, types)],
+            tree,
         )
+
+    def _types_under_autocast(
+        self, device: str, dtype: torch.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> list[torch.dtype | None] | None:
+        """Of each leaf of the result, as PyTorch has them. None: it does not say."""
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        module, last, known = self.__dict__["_module"], self.__dict__["_last"], self.__dict__["_types"]
+        given = [leaf.dtype if isinstance(leaf, Tensor) else repr(leaf) for leaf in leaves]
+        key = (device, dtype, str(tree), *given, *modes_of(module), -1 if last is None else last.place)
+        if key not in known:
+            with torch.autocast(device, dtype=dtype, cache_enabled=False):
+                rehearsal = _effects.rehearse(module, args, kwargs)
+            results = None if rehearsal is None else pytree.tree_leaves(rehearsal.result)
+            known[key] = results and [leaf.dtype if isinstance(leaf, Tensor) else None for leaf in results]
+        return known[key]
 
     def _specialization(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Specialization:
         leaves, tree = pytree.tree_flatten((args, kwargs))

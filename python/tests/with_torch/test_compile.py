@@ -74,10 +74,36 @@ class CallTest(TorchTest):
         with torch.autocast("cpu", dtype=torch.bfloat16):
             found = self.fast(self.x, self.edges)
             again = self.fast(self.x.bfloat16(), self.edges)
-        self.assertEqual((found.dtype, again.dtype), (torch.bfloat16, torch.bfloat16))
+        self.assertEqual((found.dtype, again.dtype), (torch.float32, torch.float32))  # of the bias
         self.assertClose(found.float(), self.module(self.x, self.edges), 1e-2)
         found.float().sum().backward()
         self.assertEqual(self.module.bias.grad.dtype, torch.float32)
+
+    def test_types_under_autocast(self) -> None:
+        """Those of eager: of products 16 bits, of what a float32 comes into 32, and of integers their own."""
+
+        class Types(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.lin = nn.Linear(3, 4)
+
+            def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor) -> dict[str, Tensor]:
+                h = self.lin(x)
+                rows = h.index_select(0, edge_index[0])
+                sums = torch.zeros(x.shape[0], 4).index_add(0, edge_index[1], (rows * weight).float())
+                return {"rows": rows, "weighted": rows * weight, "sums": sums, "softmax": h.softmax(1), "best": h.argmax(1)}
+
+        module, weight = Types().train(), torch.rand(self.edges.shape[1], 1)
+        fast = gnnc.compile(module, (self.x, self.edges, weight))
+        for dtype in (torch.bfloat16, torch.float16):
+            for x in (self.x, self.x.to(dtype)):
+                with torch.autocast("cpu", dtype=dtype):
+                    expected = module(x, self.edges, weight)
+                    for _ in range(2):
+                        found = fast(x, self.edges, weight)
+                        self.assertEqual({n: t.dtype for n, t in found.items()}, {n: t.dtype for n, t in expected.items()})
+        sum(each.float().sum() for each in found.values() if each.requires_grad).backward()
+        self.assertEqual(module.lin.weight.grad.dtype, torch.float32)
 
     def test_inference_mode(self) -> None:
         with torch.inference_mode():
