@@ -33,18 +33,21 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     options: Sequence[str] = (),
     progress: bool | None = None,
+    dynamic: Mapping[str, bool] | None = None,
 ) -> CompiledModule:
     """Compiles a module: the result has the same signature and the same parameters, and runs compiled code.
 
     `inputs`: example arguments of a call, a tuple or the only one, with `kwargs` by name. Their types, their numbers of
     features and everything that is no tensor are compiled in; nodes, edges and graphs may be any number (the example
     should have at least two of each). Without `inputs` it is compiled at its first call. `options`: further options of
-    `gnnc compile`. `progress`: say on standard error what is going on; None: if that is a terminal.
+    `gnnc compile`. `progress`: say on standard error what is going on; None: if that is a terminal. `dynamic`: of arguments
+    by their names, whether their sizes, and integers of Python that they are or have, may differ: {"x": False, "nodes": True}.
+    Of others sizes may differ, and integers from the second value on.
 
     Raises `gnnc.Error` if torch cannot export the module, and `gnnc.CompileError` if the compiler refuses it: the message
     names the line of Python.
     """
-    result = CompiledModule(model, Options(tuple(options), progress))
+    result = CompiledModule(model, Options(tuple(options), progress, dynamic=dict(dynamic or {})))
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
         result._prepare(args, named)

@@ -37,6 +37,7 @@ from ._arranged import Arrangement, check_arrangement
 from ._effects import address_of, check_hooks, check_writes, memory_of, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
+from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
 from ._reads import Reads
@@ -44,9 +45,6 @@ from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
 _ATTEMPTS = 6
-
-#: From here on an upper bound is torch's word for none.
-_UNBOUNDED = 2**62
 
 
 @dataclass
@@ -64,6 +62,7 @@ class Artifact:
     graph_results: GraphResults | None  #: leaves of the result that PyTorch computes; others without an output: None
     reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
+    guards: list[Guard]  #: of sizes that a branch compares with each other
     reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
 
@@ -79,10 +78,10 @@ def dynamic_dimension(leaf: Any) -> int | None:
     return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
 
 
-def _dimensions(leaves: Sequence[Any], inner: bool) -> list[dict[int, Any] | None]:
+def _dimensions(leaves: Sequence[Any], inner: bool, held: frozenset[int]) -> list[dict[int, Any] | None]:
     result: list[dict[int, Any] | None] = []
     for i, leaf in enumerate(leaves):
-        dimension = dynamic_dimension(leaf)
+        dimension = None if i in held else dynamic_dimension(leaf)
         if inner and dimension == 0 and leaf.dtype.is_floating_point and leaf.dim() > 2:
             dimension = 1
         # torch takes sizes of 0 and 1 for constants: such a size is fixed here too, and said so where it matters.
@@ -93,8 +92,9 @@ def _dimensions(leaves: Sequence[Any], inner: bool) -> list[dict[int, Any] | Non
 
 def _marked(copy: Tensor, leaf: Tensor) -> Tensor:
     """With what is said of the other, besides its numbers."""
-    if hasattr(leaf, "_dynamo_dynamic_indices"):
-        copy._dynamo_dynamic_indices = leaf._dynamo_dynamic_indices  # type: ignore[attr-defined]
+    for name in ("_dynamo_dynamic_indices", "_gnnc_is_size"):
+        if hasattr(leaf, name):
+            setattr(copy, name, getattr(leaf, name))
     return copy.requires_grad_(leaf.requires_grad)
 
 
@@ -201,10 +201,11 @@ def export_program(
     moves: bool = False,
     inner: bool = False,
     reads: Reads | None = None,
+    held: frozenset[int] = frozenset(),
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
-    told what the trace reads of Python's state. Raises Error with the first reason."""
+    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the first reason."""
     check_hooks(model)
     reads = Reads() if reads is None else reads
     failures: list[Exception] = []
@@ -212,7 +213,7 @@ def export_program(
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = _dimensions(leaves, inner)
+        dimensions = _dimensions(leaves, inner, held)
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
@@ -258,6 +259,8 @@ def _refined(
         if equals and name.startswith("size_"):
             changes[name] = value.strip()
     known = {dim.__name__: dim for each in dimensions for dim in (each or {}).values() if dim is not Dim.AUTO}
+    for number, divisor, name in re.findall(r"for (\d+)/(\d+) <= (size_\d+)", message):  # a bound that torch cannot write
+        changes[name] = f"Dim('{name}', min={math.ceil(int(number) / int(divisor))})"
     if not found:  # a guard that excludes a size, for which torch suggests nothing: that and all on its other side
         examples = {
             dim.__name__: leaves[i].shape[d]
@@ -361,19 +364,20 @@ def build(
     progress: bool | None = None,
     trains: bool = False,
     arranges: bool = False,
+    held: frozenset[int] = frozenset(),
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
-    is raised."""
+    is raised. `held`: leaves whose sizes are all compiled in."""
     try:
-        return _build(model, args, kwargs, options, output, progress, trains, arranges)
+        return _build(model, args, kwargs, options, output, progress, trains, arranges, held)
     except CompileError as refusal:
         # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
         leaves = pytree.tree_leaves((args, kwargs))
         if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
             raise
         try:
-            program = export_program(model, args, kwargs, moves=True, inner=True)
+            program = export_program(model, args, kwargs, moves=True, inner=True, held=held)
             take_integers(program, by_calls=True)
             check_arrangement(program)
         except Arrangement as found:
@@ -393,9 +397,10 @@ def _build(
     progress: bool | None,
     trains: bool,
     arranges: bool,
+    held: frozenset[int],
 ) -> Artifact:
     reads = Reads()
-    program = export_program(model, args, kwargs, moves=arranges, reads=reads)
+    program = export_program(model, args, kwargs, moves=arranges, reads=reads, held=held)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
@@ -424,7 +429,8 @@ def _build(
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
-    return describe(program, path, training, integers, reads)
+    sized = {i for i, leaf in enumerate(pytree.tree_leaves((args, kwargs))) if hasattr(leaf, "_gnnc_is_size")}
+    return describe(program, path, training, integers, reads, sized)
 
 
 @contextlib.contextmanager
@@ -485,7 +491,7 @@ def _bound(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | 
     if known is None:
         return None
     least = int(known.lower) if known.lower.is_Integer and known.lower > 3 else 0
-    largest = int(known.upper) if known.upper.is_Integer and known.upper < _UNBOUNDED else math.inf
+    largest = int(known.upper) if known.upper.is_Integer and known.upper < UNBOUNDED else math.inf
     return None if least == 0 and largest == math.inf else (least, largest)
 
 
@@ -509,12 +515,14 @@ def describe(
     training: Training,
     integers: IntegerResults,
     reads: Reads,
+    sized: set[int],
 ) -> Artifact:
-    """What goes where, from the program's signature."""
+    """What goes where, from the program's signature. `sized`: leaves that stand for integers of Python."""
     leaf_names: list[str | None] = []
     fixed: list[tuple[int, int, int]] = []
     bounds: list[tuple[int, int, int, float]] = []
     names: dict[str, str] = {}  # of what the program is given, as the model has them
+    given: list[Any] = []  # of each leaf, its example
     values = {node.name: node.meta.get("val") for node in program.graph.nodes}
     for spec in program.graph_signature.input_specs:
         if spec.kind in (InputKind.PARAMETER, InputKind.BUFFER):
@@ -526,12 +534,20 @@ def describe(
             for d, size in enumerate(tensor.shape):
                 if isinstance(size, int):
                     fixed.append((len(leaf_names), d, size))
+                elif len(leaf_names) in sized:
+                    found = range_of_number(program, size)
+                    if found is None:
+                        fixed.append((len(leaf_names), d, size.node.hint))
+                    else:
+                        bounds.append((len(leaf_names), d, *found))
                 elif (bound := _bound(program, size)) is not None:
                     bounds.append((len(leaf_names), d, *bound))
             names[spec.arg.name] = _name_of_input(program, spec.arg.name)
             leaf_names.append(names[spec.arg.name])
+            given.append(tensor)
         else:
             leaf_names.append(None)
+            given.append(None)
     outputs: list[int | None] = []
     count = 0
     for output in program.graph_signature.output_specs:
@@ -561,6 +577,7 @@ def describe(
         integers.from_graph,
         reached,
         _integers(program),
+        guards_of(program, given),
         reads,
         training,
     )

@@ -10,8 +10,8 @@ import tempfile
 import threading
 import warnings
 import webbrowser
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from operator import getitem
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _effects, _export, _operator, _second
+from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
 from ._executor import Bound, Executor, same_constant
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -32,12 +32,6 @@ from ._training import Buffers
 if TYPE_CHECKING:
     from ..ranks import PartFile
 
-
-#: What a module can do so that a size is compiled in, and what it should do.
-_FIXES_SIZES = (
-    "sizes are fixed by Python code such as `len(x)`, `math.sqrt(x.size(0))` or `float(x.size(0))`; `x.shape[0]` and "
-    "`x.size(0) ** 0.5` leave them free"
-)
 
 #: As many specializations of one module are kept.
 MOST_KEPT = 16
@@ -51,6 +45,8 @@ class Options:
     progress: bool | None = None
     fall_back: bool = False  #: run the module itself, with a warning, in a mode or on arguments that are refused
     part: PartGraphs | None = None  #: of a graph that ranks have parts of
+    #: Of arguments by their names: whether sizes and integers may differ. Of others sizes may, and integers once they have.
+    dynamic: Mapping[str, bool] = field(default_factory=dict)
 
 
 @dataclass
@@ -86,13 +82,16 @@ class Example:
             for leaf, dtype, shape, constant in zip(leaves, self.types, self.shapes, self.constants)
         )
 
-    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments like these, all zero."""
-        leaves = [
+    def leaves(self) -> list[Any]:
+        """Leaves of arguments like these, all zero."""
+        return [
             constant if dtype is None else torch.zeros(shape or (), dtype=dtype, device=self.device)
             for dtype, shape, constant in zip(self.types, self.shapes, self.constants)
         ]
-        return pytree.tree_unflatten(leaves, self.tree)
+
+    def arguments(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments like these, all zero."""
+        return pytree.tree_unflatten(self.leaves(), self.tree)
 
 
 class Specialization:
@@ -169,7 +168,7 @@ class Specialization:
         return all(
             leaves[i].dim() > dimension and least <= leaves[i].shape[dimension] <= largest
             for i, dimension, least, largest in self.artifact.bounds
-        )
+        ) and all(guard.holds(leaves) for guard in self.artifact.guards)
 
     def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether it computes what the module, as it is now, does with these arguments."""
@@ -232,6 +231,8 @@ class CompiledModule(nn.Module):
         self.__dict__["_refused"] = set()
         self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
         self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
+        self.__dict__["_by_numbers"] = {}  # compiled modules to which some integers are sizes, and which
+        self.__dict__["_constant"] = set()  # where that is refused
         self.__dict__["_types"] = {}  # of results under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
@@ -261,7 +262,8 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = ("_specializations", "_last", "_refused", "_others", "_by_layout", "_types", "_unmoved", "_warned", "_lock", "_handle")
+        left_out = {"_specializations", "_last", "_refused", "_others", "_by_layout", "_by_numbers", "_constant", "_types"}
+        left_out |= {"_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -292,7 +294,7 @@ class CompiledModule(nn.Module):
     def __repr__(self) -> str:
         module = self.__dict__["_module"]
         lines = [f"gnnc.compile({type(module).__name__})"]
-        for each in (self, *self.__dict__["_others"].values(), *self.__dict__["_by_layout"].values()):
+        for each in self._all():
             for known in each.__dict__["_specializations"]:
                 lines.append("  " + summary(known))
         return "\n".join(lines)
@@ -331,12 +333,19 @@ class CompiledModule(nn.Module):
         other = self._other(leaves, tree)
         if other is not None:
             return self._call_other(other, leaves)
+        if self.__dict__["_by_numbers"]:
+            places, other = self._sized(leaves, tree)
+            if other is not None:
+                try:
+                    return self._call_sized(other, leaves, tree, places)
+                except Error:  # such as a slice that ends behind the end: compiled in
+                    pass
         last = self.__dict__["_last"]
         if last is None or not last.is_for(leaves, tree):
             try:
                 found = self._prepare(args, kwargs)
                 if isinstance(found, CompiledModule):
-                    return self._call_other(found, leaves)
+                    return self._call(args, kwargs)  # which knows it now
                 last = found
             except Error as error:
                 if not self.__dict__["_options"].fall_back:
@@ -352,6 +361,57 @@ class CompiledModule(nn.Module):
         bound = last.executor.bind(leaves)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
+
+    def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
+        """The compiled module for arguments like these to which some integers are sizes, and which."""
+        places, other = self.__dict__["_by_numbers"].get(_kinds(leaves, tree), (frozenset(), None))
+        return places, other if all(leaves[place] >= 0 for place in places) else None
+
+    def _all(self) -> Iterator[CompiledModule]:
+        """This, and those that run some of its calls."""
+        yield self
+        sized = [other for _, other in self.__dict__["_by_numbers"].values()]
+        for each in (*self.__dict__["_others"].values(), *self.__dict__["_by_layout"].values(), *sized):
+            yield from each._all()
+
+    def _call_sized(self, other: CompiledModule, leaves: Sequence[Any], tree: Any, places: frozenset[int]) -> Any:
+        other.__dict__["training"] = other.__dict__["_module"].training = self.__dict__["_module"].training
+        args, kwargs = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
+        return other(*args, **kwargs)
+
+    def _prepare_sized(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CompiledModule | None:
+        """What runs arguments like these, where integers are sizes that may differ: those that the user says, or, of an
+        argument that has differed in nothing else, all. None: there are none, or they have to be compiled in."""
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        kinds, module, options = _kinds(leaves, tree), self.__dict__["_module"], self.__dict__["_options"]
+        if kinds in self.__dict__["_constant"] or kinds in self.__dict__["_by_numbers"] or not any(map(_numbers.is_number, leaves)):
+            return None
+        names = [name for name, _ in _numbers.names_of(module, args, kwargs)]
+        varying = {name for name, may in options.dynamic.items() if may}
+        for each in self.__dict__["_specializations"]:
+            example = each.example
+            if example.modes != modes_of(module) or _kinds(example.leaves(), example.tree) != kinds:
+                continue
+            differing = [i for i, leaf in enumerate(leaves) if each.types[i] is None and leaf != each.constants[i]]
+            if all(_numbers.is_number(leaves[i]) and _numbers.is_number(each.constants[i]) for i in differing):
+                varying |= {names[i] for i in differing if options.dynamic.get(names[i], True)}
+        places = frozenset(
+            i for i, leaf in enumerate(leaves) if _numbers.is_number(leaf) and leaf > 1 and names[i] in varying
+        )
+        if not places:
+            return None
+        other = CompiledModule(_numbers.sized(module, places), options)
+        given, named = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
+        try:
+            found = other._prepare(given, named)
+        except Error:
+            found = None
+        fixed = found.artifact.fixed if isinstance(found, Specialization) else []
+        if found is None or places <= {leaf for leaf, *_ in fixed}:
+            self.__dict__["_constant"].add(kinds)
+            return None
+        self.__dict__["_by_numbers"][kinds] = places, other
+        return other
 
     def _of_containers(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[CompiledModule, list[Any]]:
         """The compiled module that is given what containers have in them, and that."""
@@ -370,6 +430,9 @@ class CompiledModule(nn.Module):
         if _containers.has_containers(args, kwargs):
             other, given = self._of_containers(args, kwargs)
             other._prepare(tuple(given), {})
+            return other
+        other = self._prepare_sized(args, kwargs)
+        if other is not None:
             return other
         try:
             return self._specialization(args, kwargs)
@@ -463,30 +526,22 @@ class CompiledModule(nn.Module):
                             raise CompileError(message, error.details) from error
                         raise Error(message, error.status) from error
                     raise
-                self._warn_of_fixed_sizes(known, found, leaves)
+                self._warn_of_repeats(known, found, args, kwargs)
                 known[:] = [*[each for each in known if each.state.has_structure()][-MOST_KEPT:], found]
             return found
 
-    def _warn_of_fixed_sizes(self, known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any]) -> None:
-        """Says once that a size that may differ otherwise is compiled in, when that has cost another compilation."""
-        if self.__dict__["_warned"]:
+    def _warn_of_repeats(
+        self, known: Sequence[Specialization], new: Specialization, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        """Says once what has cost another compilation, and will cost more."""
+        if self.__dict__["_warned"] or not known:
             return
-        for each in known:
-            if each.example.modes != new.example.modes or each.example.tree != new.example.tree:
-                continue
-            before = {(leaf, dim): size for leaf, dim, size in each.artifact.fixed if size > 1}
-            for leaf, dim, size in new.artifact.fixed:
-                # torch itself takes sizes of 0 and 1 for constants.
-                is_other = size > 1 and before.get((leaf, dim), size) != size
-                if is_other and _export.dynamic_dimension(leaves[leaf]) == dim:
-                    self.__dict__["_warned"] = True
-                    name = type(self.__dict__["_module"]).__name__
-                    warnings.warn(
-                        f"gnnc compiles {name} for each size of argument '{new.artifact.leaf_names[leaf]}' in dimension "
-                        f"{dim} ({before[leaf, dim]} before, now {size}): {_FIXES_SIZES}",
-                        stacklevel=2,
-                    )
-                    return
+        module, dynamic = self.__dict__["_module"], self.__dict__["_options"].dynamic
+        names = _numbers.names_of(module, args, kwargs)
+        reason = _repeats.reason(known, new, pytree.tree_leaves((args, kwargs)), names, dynamic)
+        if reason is not None:
+            self.__dict__["_warned"] = True
+            warnings.warn(f"gnnc compiles {type(module).__name__} for {reason}", stacklevel=2)
 
     def _compile(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
@@ -518,15 +573,20 @@ class CompiledModule(nn.Module):
         leaves, tree = pytree.tree_flatten((args, kwargs))
         progress = self.__dict__["_options"].progress
         arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
+        dynamic = self.__dict__["_options"].dynamic
+        names = _numbers.names_of(module, args, kwargs) if dynamic else []
+        held = frozenset(i for i, (name, _) in enumerate(names) if not dynamic.get(name, True))
         try:
-            return _export.build(module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges)
+            return _export.build(
+                module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges, held=held
+            )
         except CompileError as error:
             if "the sizes of all inputs are fixed" not in str(error):
                 raise
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
                 f"all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for constants, "
-                f"and {_FIXES_SIZES}"
+                f"and {_repeats.FIXES_SIZES}"
             )
             raise CompileError(message, error.details) from error
 
@@ -570,6 +630,11 @@ class CompiledModule(nn.Module):
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page
+
+
+def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
+    """Of arguments that differ in numbers and sizes alone, the same."""
+    return (tree, *((leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves))
 
 
 def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:

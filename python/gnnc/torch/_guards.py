@@ -1,0 +1,64 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches on sizes: which sizes an exported program is right for. torch.export says of each symbol within which bounds it
+may be, and in the guards of its shapes what two sizes have to be to each other (`if n > x.size(0)`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.export import ExportedProgram
+from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+#: From here on an upper bound is torch's word for none.
+UNBOUNDED = 2**62
+
+
+@dataclass
+class Guard:
+    """Something that holds of sizes, by the leaves and the dimensions that have them."""
+
+    expression: Any
+    sizes: list[tuple[Any, int, int]]  #: symbols, leaves and dimensions
+
+    def holds(self, leaves: Sequence[Any]) -> bool:
+        known = {symbol: leaves[leaf].shape[dimension] for symbol, leaf, dimension in self.sizes}
+        return bool(sympy_interp(PythonReferenceAnalysis, known, self.expression))
+
+
+def guards_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Guard]:
+    """What relates sizes of arguments. `leaves`: of each leaf of the arguments its example in the program, or None."""
+    places = {}
+    environment = None
+    for i, value in enumerate(leaves):
+        for dimension, size in enumerate(value.shape if isinstance(value, Tensor) else ()):
+            if isinstance(size, torch.SymInt):
+                environment = size.node.shape_env
+                if size.node.expr.is_Symbol:
+                    places.setdefault(size.node.expr, (i, dimension))
+    result = []
+    for guard in environment.guards if environment is not None else ():
+        symbols = guard.expr.free_symbols
+        if len(symbols) > 1 and symbols <= places.keys():
+            result.append(Guard(guard.expr, [(symbol, *places[symbol]) for symbol in symbols]))
+    return result
+
+
+def range_of_number(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | None:
+    """The values of an integer of Python that the program is right for. A branch that asks for it may mean anything, so all
+    that torch says counts. None: only this one, since it follows from a size or a size follows from it."""
+    values = [node.meta.get("val") for node in program.graph.nodes if node.op == "placeholder"]
+    sizes = [each for value in values if isinstance(value, Tensor) for each in value.shape if not isinstance(each, int)]
+    expression = size.node.expr
+    uses = sum(not expression.free_symbols.isdisjoint(each.node.expr.free_symbols) for each in sizes)
+    known = program.range_constraints.get(expression)
+    if uses > 1 or known is None:
+        return None
+    largest = int(known.upper) if known.upper.is_Integer and known.upper < UNBOUNDED else math.inf
+    return int(known.lower), largest

@@ -1,0 +1,85 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Integers of Python that differ from call to call, such as how many nodes and edges each hop of a sampled batch has.
+
+They are compiled in at first. Those that were seen with two values are sizes from then on: what is compiled is a module that
+is given a tensor of such a size in the place of each, whose numbers nobody reads.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+
+def names_of(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Of each leaf of a call's arguments: the argument's name, and its own, `nodes` and `nodes[0]`."""
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    simple = [each.name for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    result = []
+    for i, value in enumerate(args):
+        name = simple[i] if i < len(simple) else f"argument {i}"
+        result += [(name, name + pytree.keystr(path)) for path, _ in pytree.tree_flatten_with_path(value)[0]]
+    for name, value in kwargs.items():
+        result += [(name, name + pytree.keystr(path)) for path, _ in pytree.tree_flatten_with_path(value)[0]]
+    return result
+
+
+def is_number(leaf: Any) -> bool:
+    """Whether it can be a size."""
+    return type(leaf) is int and leaf >= 0
+
+
+@functools.lru_cache(256)
+def _of_size(size: int, device: torch.device) -> Tensor:
+    """The same for the same size, so that a graph is known again."""
+    with torch.inference_mode(False):
+        result = torch.empty(size, dtype=torch.bool, device=device)
+    result._gnnc_is_size = True  # type: ignore[attr-defined]
+    return result
+
+
+def as_sizes(leaves: Sequence[Any], places: Iterable[int]) -> list[Any]:
+    result = list(leaves)
+    device = next((leaf.device for leaf in leaves if isinstance(leaf, Tensor)), torch.device("cpu"))
+    for place in places:
+        result[place] = _of_size(leaves[place], device)
+    return result
+
+
+class Sized(nn.Module):
+    """A module that takes sizes of tensors for some integers. It has the module's parameters and submodules, the same
+    objects."""
+
+    def __init__(self, module: nn.Module, places: frozenset[int]) -> None:
+        super().__init__()
+        self.__dict__["_sized"] = module
+        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
+            self.__dict__[kind] = module.__dict__[kind]
+        self.training = module.training
+        self.__dict__["_places"] = places
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        places = self.__dict__["_places"]
+        leaves = [leaf.shape[0] if i in places else leaf for i, leaf in enumerate(leaves)]
+        args, kwargs = pytree.tree_unflatten(leaves, tree)
+        return self.__dict__["_sized"](*args, **kwargs)
+
+
+def sized(module: nn.Module, places: frozenset[int]) -> nn.Module:
+    """In what the compiler says of it, it is called as the module is."""
+
+    def forward(self: Sized, *args: Any, **kwargs: Any) -> Any:
+        return Sized.forward(self, *args, **kwargs)
+
+    own = inspect.signature(module.forward)
+    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+    forward.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
+    return type(type(module).__name__, (Sized,), {"forward": forward})(module, places)
