@@ -21,7 +21,7 @@ from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, Error
-from ._reads import Reads, is_plain, members_of, recorded
+from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, recorded
 
 
 def address_of(tensor: Tensor) -> int:
@@ -50,6 +50,8 @@ def _path(module: nn.Module, member: nn.Module) -> str:
 def check_hooks(model: nn.Module) -> None:
     """Refuses hooks that never run: those of gradients, and those that PyTorch Geometric runs in eager mode alone (an exported
     program lacks them, and says nothing)."""
+    if any(GLOBAL_HOOKS):
+        raise Error("there are hooks of all modules, which compiled code does not call: remove them first")
     for name, module in model.named_modules():
         if module._backward_hooks or module._backward_pre_hooks:
             raise Error(

@@ -203,18 +203,27 @@ class Bound:
     empty: frozenset[tuple[int, int]]
     forward: Site = field(init=False)
     masks: Masks | None = None
-    #: PyTorch's own comparison of operands with some that fitted, and how often it may still be made.
+    #: PyTorch's own comparison of operands and index tensors with some that fitted, and how often it may still be made.
     quick: Any = None
     quick_left: int = 4
 
-    def matches(self, leaves: Sequence[Any]) -> bool:
-        """Whether these are the index tensors of this graph, unchanged. Shapes of inputs are not looked at."""
-        for i, held, version, pointer, shape, stride in self.guards:
+    def matches(self, leaves: Sequence[Any], operands: Sequence[Tensor] = ()) -> bool:
+        """Whether these are the index tensors of this graph, unchanged. Shapes of inputs are not looked at, or, where
+        `operands` are given, whether they can be passed as they are."""
+        held_leaves = []
+        for i, held, version, pointer, _, _ in self.guards:
             leaf = leaves[i]
             if leaf is not held or leaf._version != version or leaf.data_ptr() != pointer:
                 return False
-            if leaf.shape != shape or leaf.stride() != stride:
+            held_leaves.append(leaf)
+        if not operands or self.quick is None or not self.quick.check(*operands, *held_leaves):
+            for leaf, (_, _, _, _, shape, stride) in zip(held_leaves, self.guards):
+                if leaf.shape != shape or leaf.stride() != stride:
+                    return False
+            if operands and not self.fits(operands):
                 return False
+        elif self.number >= 0 and reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT:
+            return False
         for i, known in self.others:
             if not same_constant(leaves[i], known):
                 return False
@@ -230,15 +239,13 @@ class Bound:
 
     def fits(self, operands: Sequence[Tensor]) -> bool:
         """Whether inputs and parameters can be passed as they are."""
-        if self.quick is not None and self.quick.check(*operands):
-            return self.number < 0 or reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT == 0
         if list(map(_layout, operands)) != self.layouts or list(map(_get_device, operands)) != self.numbers:
             return False
         if not all(map(_is_contiguous, operands)):
             return False
         if self.quick_left and _TensorGuards is not None:
             self.quick_left -= 1
-            self.quick = _guards(operands)
+            self.quick = _guards([*operands, *[held for _, held, *_ in self.guards]])
         return self.number < 0 or reduce(or_, map(_data_ptr, operands), 0) % _device.ALIGNMENT == 0
 
     def dense(self, tensor: Tensor) -> Tensor:
@@ -327,11 +334,11 @@ class Executor:
         """`bind` and `operands` where nothing but numbers has changed since the last call; else None. This is all that a
         call on a known graph costs before it runs."""
         last = self._last
-        if last is None or self._checks or not last.matches(leaves):
+        if last is None or self._checks:
             return None
         operands = [leaves[i] for i in self.value_leaves]
         operands += params
-        if not last.fits(operands):
+        if not last.matches(leaves, operands):
             return None
         if last.masks is not None:
             operands += last.masks.draw()

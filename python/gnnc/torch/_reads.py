@@ -9,12 +9,14 @@ having read every attribute.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
+import gc
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -41,6 +43,11 @@ SWITCHES: dict[str, Callable[[], Any]] = {
     if hasattr(torch, name)
 }
 
+#: Hooks of all modules.
+GLOBAL_HOOKS: list[dict[Any, Any]] = [
+    getattr(nn.modules.module, f"_global_{kind}_hooks", {}) for kind in ("forward", "forward_pre", "backward", "backward_pre")
+]
+
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
 _FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, functools.partial)
 
@@ -53,16 +60,24 @@ def is_plain(value: Any) -> bool:
 
 
 def members_of(module: nn.Module) -> list[nn.Module]:
-    """All modules that a call may run: submodules, and those that one of them has as a plain attribute."""
+    """All modules that a call may run: submodules, and those that one of them has as a plain attribute or in a list."""
     found = list(module.modules())
     seen = set(map(id, found))
     for each in found:  # grows meanwhile
         for value in vars(each).values():
-            if isinstance(value, nn.Module):
-                more = [inner for inner in value.modules() if id(inner) not in seen]
+            for hidden in _modules_in(value):
+                more = [inner for inner in hidden.modules() if id(inner) not in seen]
                 seen.update(map(id, more))
                 found += more
     return found
+
+
+def _modules_in(value: Any, depth: int = 0) -> Iterator[nn.Module]:
+    if isinstance(value, nn.Module):
+        yield value
+    elif depth < 3 and type(value) in (list, tuple, dict):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _modules_in(each, depth + 1)
 
 
 @dataclass
@@ -107,9 +122,14 @@ def _getattribute(self: nn.Module, name: str) -> Any:
     return object.__getattribute__(self, name)
 
 
+#: Who sets attributes without anything being kept: torch.export, and PyTorch's own modules, such as a weight that is made
+#: anew in each call.
+_MACHINERY = ("torch._", "torch.nn.", "gnnc.")
+
+
 def _set(self: nn.Module, name: str, value: Any) -> None:
     for recorder in _active.get(threading.get_ident(), ()):
-        if id(self) in recorder.numbers and not sys._getframe(1).f_globals.get("__name__", "").startswith(("torch._", "gnnc.")):
+        if id(self) in recorder.numbers and not sys._getframe(1).f_globals.get("__name__", "").startswith(_MACHINERY):
             recorder.written[id(self), name] = self, value
     _setattr(self, name, value)
 
@@ -145,8 +165,12 @@ def _installed() -> tuple[str, ...]:
 
 
 def _is_users(function: FunctionType) -> bool:
-    """Whether it stands in a file of the user's, not of an installed package."""
-    return not function.__code__.co_filename.startswith((*_installed(), "<frozen"))
+    """Whether it stands in a file of the user's, not of an installed package, nor is it made by one."""
+    package = sys.modules.get(_package(function))
+    return not any(
+        str(name).startswith((*_installed(), "<frozen"))
+        for name in (function.__code__.co_filename, getattr(package, "__file__", None))
+    )
 
 
 def _function(value: Any) -> FunctionType | None:
@@ -163,6 +187,11 @@ def _names(code: CodeType) -> set[str]:
 
 def _package(function: FunctionType) -> str:
     return function.__module__.partition(".")[0] if function.__module__ else ""
+
+
+def _dict_of(owner: type) -> Mapping[str, Any]:
+    """The dict of a class itself: `vars` gives another view of it each time."""
+    return next((each for each in gc.get_referents(vars(owner)) if isinstance(each, dict)), vars(owner))
 
 
 @dataclass
@@ -203,9 +232,10 @@ def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
             owner = next((each for each in type(member).__mro__ if name in vars(each)), None)
             if owner is None or owner is nn.Module or owner is object or name.startswith("__"):
                 continue
-            visit(vars(owner)[name])
-            if is_plain(vars(owner)[name]):
-                add(vars(owner), name)
+            called = _function(vars(owner)[name])
+            visit(called)
+            if is_plain(vars(owner)[name]) or (called is not None and _is_users(called)):
+                add(_dict_of(owner), name)
     while left and len(seen) < 2000:
         function = left.pop()
         names = _names(function.__code__)
@@ -221,7 +251,7 @@ def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
             called = _function(value)
             if called is not None and _package(called) == _package(function):
                 visit(called)
-            elif not _is_users(function):
+            if not _is_users(function) or (called is not None and not _is_users(called)):
                 continue
             elif isinstance(value, ModuleType):
                 inner = vars(value)
@@ -237,37 +267,65 @@ def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
 
 
 def _counts(value: Any) -> bool:
-    """Whether a variable is compared: not functions, classes, and modules of either kind."""
-    return not isinstance(value, (ModuleType, nn.Module, type, *_FUNCTIONS))
+    """Whether a variable is compared: not classes, modules of either kind, and what is not of Python."""
+    return not isinstance(value, (ModuleType, nn.Module, type, BuiltinFunctionType))
 
 
-def watched(values: Iterable[Any]) -> list[Any]:
-    """The containers in which values could be changed in place: lists, sets and dicts, and the attributes of objects."""
-    found: list[Any] = []
+@dataclass
+class Watched:
+    """What could be changed in place."""
+
+    containers: list[Any] = field(default_factory=list)  #: lists, sets, dicts, and objects
+    tensors: list[Tensor] = field(default_factory=list)
+    arrays: list[Any] = field(default_factory=list)
+
+
+#: As many values are looked into, and as deep.
+_MOST, _DEEPEST = 4096, 6
+
+
+def watched(values: Iterable[Any], own: Set[int]) -> Watched:
+    """What values have in them: numbers in lists, attributes of objects. `own`: tensors that are parameters and buffers, by
+    their ids, whose numbers are read at each call."""
+    found = Watched()
     left = [(value, 0) for value in values]
-    while left:
+    seen: set[int] = set()
+    while left and len(seen) < _MOST:
         value, depth = left.pop()
-        if isinstance(value, (list, tuple, set, frozenset, dict)):
-            inner = list(value.values()) if isinstance(value, dict) else list(value)
-            if depth and not all(is_plain(each) or isinstance(each, (list, tuple, set, dict)) for each in inner):
-                continue
-            if not isinstance(value, (tuple, frozenset)):
-                found.append(value)
-        elif depth < 2 and has_attributes(value):
-            found.append(vars(value))
-            inner = list(vars(value).values())
-        else:
+        if is_plain(value) or id(value) in seen:
             continue
-        if depth < 4:
-            left += [(each, depth + 1) for each in inner if not is_plain(each)]
+        seen.add(id(value))
+        if isinstance(value, Tensor):
+            if depth and id(value) not in own:  # those that are attributes themselves are compared by their numbers
+                found.tensors.append(value)
+        elif _is_array(value):
+            found.arrays.append(value)
+        elif isinstance(value, (type, ModuleType, nn.Module, *_FUNCTIONS)) or depth > _DEEPEST:
+            continue
+        else:
+            inner = _parts(value)
+            if not isinstance(value, (tuple, frozenset)) and type(value) is not object:
+                found.containers.append(value)
+                if type(value).__module__ not in ("builtins", "collections") and hasattr(value, "__dict__"):
+                    found.containers.append(vars(value))
+            left += [(each, depth + 1) for each in inner]
     return found
 
 
-def has_attributes(value: Any) -> bool:
-    """Whether it is an object of the user's, such as a configuration."""
-    if isinstance(value, (type, ModuleType, nn.Module, Tensor, *_PLAIN, *_FUNCTIONS)):
-        return False
-    return isinstance(getattr(value, "__dict__", None), dict)
+def _is_array(value: Any) -> bool:
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.ndarray)
+
+
+def _parts(value: Any) -> list[Any]:
+    """What a container or an object has in it."""
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, (list, tuple, set, frozenset, collections.deque)):
+        return list(value)
+    slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
+    slots = [getattr(value, name) for name in slots if name != "__dict__" and hasattr(value, name)]
+    return [*slots, *getattr(value, "__dict__", {}).values()]
 
 
 class _Same:
@@ -284,21 +342,29 @@ class _Same:
     __hash__ = None  # type: ignore[assignment]
 
 
-def frozen(value: Any, depth: int = 0) -> Any:
-    """Something equal to what an equal value gives later, and to nothing else."""
+def frozen(value: Any, own: Set[int], seen: dict[int, int] | None = None, depth: int = 0) -> Any:
+    """Something equal to what an equal value gives later, and to nothing else. It looks into what `watched` looks into."""
     if isinstance(value, float):
         return float, value.hex()
     if isinstance(value, _PLAIN):
         return type(value), value
+    seen = {} if seen is None else seen
     if isinstance(value, Tensor):
-        return _Same(value), -1 if value.is_inference() else value._version
-    if depth < 5:
-        if isinstance(value, (list, tuple)):
-            return type(value), [frozen(each, depth + 1) for each in value]
-        if isinstance(value, dict):
-            return type(value), [(frozen(key, depth + 1), frozen(each, depth + 1)) for key, each in value.items()]
-        if isinstance(value, (set, frozenset)):
-            return type(value), sorted((repr(each) for each in value))
-        if depth < 2 and has_attributes(value):
-            return _Same(value), [(name, frozen(each, depth + 1)) for name, each in vars(value).items()]
-    return _Same(value)
+        return _Same(value), -1 if id(value) in own or value.is_inference() else value._version
+    if _is_array(value):
+        return value.dtype.str, value.shape, value.tobytes()
+    if isinstance(value, (type, ModuleType, nn.Module, *_FUNCTIONS)) or depth > _DEEPEST:
+        return _Same(value)
+    if id(value) in seen or len(seen) >= _MOST:
+        return _Same(value)
+    seen[id(value)] = depth
+    if isinstance(value, dict):
+        return type(value), [(_key(key), frozen(each, own, seen, depth + 1)) for key, each in value.items()]
+    if isinstance(value, (set, frozenset)):
+        return type(value), sorted(map(repr, value))
+    parts = [frozen(each, own, seen, depth + 1) for each in _parts(value)]
+    return (type(value), parts) if isinstance(value, (list, tuple, collections.deque)) else (_Same(value), parts)
+
+
+def _key(key: Any) -> Any:
+    return (type(key), key) if is_plain(key) else _Same(key)

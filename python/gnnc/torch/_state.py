@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ._reads import SWITCHES, Reads, frozen, members_of, variables_of, watched
+from ._reads import GLOBAL_HOOKS, SWITCHES, Reads, frozen, members_of, variables_of, watched
 
 
 def modes_of(module: nn.Module) -> list[bool]:
@@ -88,6 +88,7 @@ class State:
         self.absent = [(owner, key) for owner, key in places if owner[key] is None]
         self.present = [(owner, key) for owner, key in places if owner[key] is not None]
         self.integers = [Integers(*owner_of(module, name)) for name in integers]
+        self._own = {id(owner[key]) for owner, key in self.present}
         #: Attributes that were read, as they were; `_ABSENT`: found in the class, or nowhere.
         self.reads: list[tuple[nn.Module, str, Any]] = []
         for i, each in enumerate(self.members):
@@ -96,22 +97,24 @@ class State:
                 if isinstance(own.get(name), Tensor):
                     self.integers.append(Integers(own, name))
                 else:
-                    self.reads.append((each, name, frozen(own[name]) if name in own else _ABSENT))
-        #: Names that stood for nothing: dicts of tensors that must not get them.
+                    self.reads.append((each, name, frozen(own[name], self._own) if name in own else _ABSENT))
+        #: Names that stood for nothing: dicts that must not get them.
         self.missing = [
             (owner, name)
             for each, name, value in self.reads
             if value is _ABSENT and name not in each._modules and not any(name in vars(kind) for kind in type(each).__mro__)
-            for owner in (each._parameters, each._buffers)
             if name not in each._parameters and name not in each._buffers
+            for owner in (each._parameters, each._buffers, each._modules)
         ]
         variables = variables_of(self.members, reads)
-        self.globals = [(space, name, frozen(space[name])) for space, name in variables.globals]
-        self.cells = [(cell, frozen(cell.cell_contents)) for cell in variables.cells]
+        self.globals = [(space, name, frozen(space[name], self._own)) for space, name in variables.globals]
+        self.cells = [(cell, frozen(cell.cell_contents, self._own)) for cell in variables.cells]
         self.dtype = torch.get_default_dtype()
         self.switches = [(SWITCHES[name], SWITCHES[name]()) for name in variables.switches]
         # What is compared at each call.
-        self._rare = bool(self.switches or self.missing)
+        self._rare = False
+        self._counted: list[tuple[Tensor, int]] = []
+        self._arrays: list[tuple[Any, bytes]] = []
         self._empty: list[Any] = []
         self._held: list[Any] = []
         self._seen: list[Any] = [None]
@@ -129,9 +132,14 @@ class State:
         self._values = [own.get(name, _ABSENT) for own, name in self._places]
         self._read = list(map(getitem, self._spaces, self._variables))
         cells = [cell for cell, _ in self.cells]
-        containers = watched([*self._values, *self._read, *[cell.cell_contents for cell in cells]])
-        self._empty = [each for each in containers if not each]
-        self._inner = [*cells, *[each for each in containers if each]]
+        found = watched([*self._values, *self._read, *[cell.cell_contents for cell in cells]], self._own)
+        self._empty = [each for each in found.containers if isinstance(each, (dict, list, set)) and not each]
+        empty = set(map(id, self._empty))
+        self._empty += GLOBAL_HOOKS
+        self._inner = [*cells, *[each for each in found.containers if id(each) not in empty]]
+        self._counted = [(each, _version(each)) for each in found.tensors]
+        self._arrays = [(each, each.tobytes()) for each in found.arrays]
+        self._rare = bool(self.switches or self.missing or self._counted or self._arrays)
         self._inside = _referents(*self._inner)
         self._held = [*self.members, *self._attributes, *[modules for modules, _ in self.children], *self._inner]
         self._seen = _referents(*self._held)
@@ -166,10 +174,11 @@ class State:
     def is_same(self) -> bool:
         """Whether nothing has changed, the modes included, as far as objects say. A part of each call."""
         try:  # as in `_is_untouched`, without the call
-            same = _referents(*self._held) == self._seen and not any(self._empty) and not self._read
+            same = _referents(*self._held) == self._seen and not any(self._empty)
+            same = same and (not self._read or list(map(getitem, self._spaces, self._variables)) == self._read)
         except Exception:
             same = False
-        if not same and not self._is_untouched():
+        if not same:
             if not self.is_in_mode() or not self._has_structure():
                 return False
             if self._is_alike():
@@ -189,7 +198,7 @@ class State:
         for each in self.integers:
             if not each.is_same():
                 return False
-        return not self._rare or (self._has_switches() and not self._has_more())
+        return not self._rare or (self._has_switches() and not self._has_more() and self._has_contents())
 
     def is_current(self) -> bool:
         """Whether what was compiled is right for the module, in the modes that it was compiled for."""
@@ -220,18 +229,21 @@ class State:
                 return False
         except KeyError:
             return False
-        return self._has_switches() and (self._is_untouched() or self._is_alike() or not self.changes())
+        if not self._has_switches():
+            return False
+        return (self._has_contents() and (self._is_untouched() or self._is_alike())) or not self.changes()
 
     def changes(self) -> list[str]:
         """The attributes and variables that were read and are not what they were."""
         found = []
         for each, name, value in self.reads:
             own = vars(each)
-            if (frozen(own[name]) if name in own else _ABSENT) != value:
+            if (frozen(own[name], self._own) if name in own else _ABSENT) != value:
                 path = self.paths.get(id(each)) or type(each).__name__
                 found.append(f"'{name}' of '{path}'")
-        found += [f"'{name}'" for space, name, value in self.globals if frozen(space.get(name)) != value]
-        found += ["a variable of an enclosing function" for cell, value in self.cells if frozen(_content(cell)) != value]
+        found += ["hooks of all modules"] if any(GLOBAL_HOOKS) else []
+        found += [f"'{name}'" for space, name, value in self.globals if frozen(space.get(name), self._own) != value]
+        found += ["a variable of an enclosing function" for cell, value in self.cells if frozen(_content(cell), self._own) != value]
         return found
 
     def _has_structure(self) -> bool:
@@ -252,6 +264,13 @@ class State:
         if _default_dtype() is not self.dtype:
             return False
         return not self.switches or all([ask() == before for ask, before in self.switches])
+
+    def _has_contents(self) -> bool:
+        """Whether tensors and arrays in what was read are what they were."""
+        for tensor, version in self._counted:
+            if version < 0 or _version(tensor) != version:
+                return False
+        return not self._arrays or all([each.tobytes() == before for each, before in self._arrays])
 
     def _has_more(self) -> bool:
         return any([name in owner for owner, name in self.missing])

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import random
 import types
 import unittest
@@ -13,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest import mock
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -139,6 +141,69 @@ class ReadsTest(TorchTest):
             self.assertClose(found, [module(self.x, self.edges), module.norm.running_mean])
             self.assertEqual(self.compilations, 2)
 
+    def test_what_attributes_have_in_them(self) -> None:
+        class Slots:
+            __slots__ = ("scale",)
+
+            def __init__(self) -> None:
+                self.scale = 2.0
+
+        class Scale:
+            factor = 2.0
+
+            def __call__(self, x: Tensor) -> Tensor:
+                return x * self.factor
+
+        nested = argparse.Namespace(a=argparse.Namespace(b=argparse.Namespace(c={"d": [2.0]})))
+        cases = (
+            (nested, lambda x, held: x * held.a.b.c["d"][0], lambda held: held.a.b.c["d"].__setitem__(0, 3.0)),
+            (Slots(), lambda x, held: x * held.scale, lambda held: setattr(held, "scale", 3.0)),
+            (Scale(), lambda x, held: held(x), lambda held: setattr(held, "factor", 3.0)),
+            (collections.deque([2.0]), lambda x, held: x * held[0], lambda held: held.appendleft(3.0)),
+            ({"a"}, lambda x, held: x * len(held), lambda held: held.add("b")),
+            ([nn.LeakyReLU(0.1)], lambda x, held: held[0](x), lambda held: setattr(held[0], "negative_slope", 0.9)),
+            ([nn.LeakyReLU(0.1)], lambda x, held: held[0](x), lambda held: held.__setitem__(0, nn.LeakyReLU(0.9))),
+            ([torch.ones(3)], lambda x, held: x * held[0], lambda held: held[0].add_(1)),
+            ({"w": torch.ones(3)}, lambda x, held: x * held["w"], lambda held: held.update(w=torch.zeros(3))),
+            (np.ones(3, "f4"), lambda x, held: x * torch.from_numpy(held), lambda held: held.__setitem__(0, 7)),
+        )
+
+        class Holder(nn.Module):
+            def __init__(self, held: Any, function: Callable[..., Any]) -> None:
+                super().__init__()
+                self.held, self.function = held, function
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                return self.function(x, self.held).index_select(0, edge_index[0])
+
+        for number, (held, function, change) in enumerate(cases):
+            with self.subTest(number):
+                self.compilations = 0
+                module = Holder(held, function)
+                fast = gnnc.compile(module, (self.x, self.edges))
+                self.check(fast, module, 1)
+                change(held)
+                self.check(fast, module, 2)
+
+    def test_names_that_stood_for_nothing(self) -> None:
+        class Later(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                later = getattr(self, "later", 1.0)
+                return (later(x) if callable(later) else x * later).index_select(0, edge_index[0])
+
+        for register in (
+            lambda module: setattr(module, "later", 3.0),
+            lambda module: setattr(module, "later", nn.Linear(3, 3)),
+            lambda module: module.register_buffer("later", torch.full((3,), 3.0)),
+            lambda module: module.register_parameter("later", nn.Parameter(torch.full((3,), 3.0))),
+        ):
+            self.compilations = 0
+            module = Later()
+            fast = gnnc.compile(module, (self.x, self.edges))
+            self.check(fast, module, 1)
+            register(module)
+            self.check(fast, module, 2)
+
     def test_what_is_not_read_compiles_nothing(self) -> None:
         module = Step().eval()
         fast = gnnc.compile(module, (self.x, self.edges))
@@ -195,6 +260,13 @@ class ReadsTest(TorchTest):
         with mock.patch.object(Step, "kind_scale", 3.0):
             self.check(fast, module, 2)
         self.check(fast, module, 2)
+        with mock.patch.object(Step, "message", lambda self, x: x * 5):
+            self.check(fast, module, 3)
+        self.check(fast, module, 3)
+        module = Of(scaled)
+        fast = gnnc.compile(Of(lambda x: scaled(x)), (self.x, self.edges))
+        with mock.patch.dict(globals(), scaled=lambda x: x * 7):
+            self.assertClose(fast(self.x, self.edges), (7 * self.x)[self.edges[0]])
 
     def test_switches(self) -> None:
         module = Of(lambda x: x + torch.ones(x.shape[0], 1).sum() if torch.is_grad_enabled() else x)
@@ -249,6 +321,17 @@ class ReadsTest(TorchTest):
             seen.clear()
             self.check(fast, module, 2)
             self.compilations = 0
+
+    def test_hooks_of_all_modules(self) -> None:
+        module = Step().eval()
+        fast = gnnc.compile(module, (self.x, self.edges))
+        fast(self.x, self.edges)
+        handle = nn.modules.module.register_module_forward_hook(lambda member, given, result: 2 * result)
+        self.addCleanup(handle.remove)
+        with self.assertRaisesRegex(gnnc.Error, "hooks of all modules, which compiled code does not call"):
+            fast(self.x, self.edges)
+        handle.remove()
+        self.check(fast, module, 2)
 
     def test_tensors_that_are_kept(self) -> None:
         class Memory(Step):
