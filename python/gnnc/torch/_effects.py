@@ -90,7 +90,7 @@ def _watched_hooks(model: nn.Module) -> Iterator[None]:
     for member in members_of(model):
         for hooks, pre in ((member._forward_hooks, False), (member._forward_pre_hooks, True)):
             for key, hook in list(hooks.items()):
-                if not getattr(hook, "_of_torch", False) and not (getattr(hook, "__module__", "") or "").startswith("torch."):
+                if not (getattr(hook, "__module__", "") or "").startswith("torch."):
                     replaced.append((hooks, key, hook))
                     hooks[key] = wrapped(member, hook, pre)
     try:
@@ -146,7 +146,8 @@ class Watcher:
                 )
         for each, own in zip(self.members, self._attributes):
             for name, value in own.items():
-                if id(value) in self._contents and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves(value)):
+                leaves = pytree.tree_leaves(value) if id(value) in self._contents else []
+                if any(isinstance(leaf, FakeTensor) for leaf in leaves):
                     self._refuse_kept(each, name)
         if random.getstate() != self._random or _numpy_state() != self._numpy:
             random.setstate(self._random)
@@ -255,7 +256,8 @@ def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: 
             (owners[id(kind)], key)
             for kind, tensors, versions in before
             for key, tensor in kind.items()
-            if id(kind) in owners and (tensor is not tensors.get(key) or (tensor is not None and tensor._version != versions[key]))
+            if id(kind) in owners
+            if tensor is not tensors.get(key) or (tensor is not None and tensor._version != versions[key])
         ]
         return Rehearsal(result, found, recorder.written)
     finally:

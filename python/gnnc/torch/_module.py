@@ -384,7 +384,9 @@ class CompiledModule(nn.Module):
         argument that has differed in nothing else, all. None: there are none, or they have to be compiled in."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
         kinds, module, options = _kinds(leaves, tree), self.__dict__["_module"], self.__dict__["_options"]
-        if kinds in self.__dict__["_constant"] or kinds in self.__dict__["_by_numbers"] or not any(map(_numbers.is_number, leaves)):
+        if kinds in self.__dict__["_constant"] or kinds in self.__dict__["_by_numbers"]:
+            return None
+        if not any(map(_numbers.is_number, leaves)):
             return None
         names = [name for name, _ in _numbers.names_of(module, args, kwargs)]
         varying = {name for name, may in options.dynamic.items() if may}
@@ -486,10 +488,10 @@ class CompiledModule(nn.Module):
         types = self._types_under_autocast(device, dtype, args, kwargs)
         if types is None or len(types) != len(leaves):
             types = [dtype] * len(leaves)
-        return pytree.tree_unflatten(
-            [leaf.to(t) if isinstance(leaf, Tensor) and t and leaf.is_floating_point() else leaf for leaf, t in zip(leaves, types)],
-            tree,
-        )
+        for i, (leaf, wanted) in enumerate(zip(leaves, types)):
+            if wanted is not None and isinstance(leaf, Tensor) and leaf.is_floating_point():
+                leaves[i] = leaf.to(wanted)
+        return pytree.tree_unflatten(leaves, tree)
 
     def _types_under_autocast(
         self, device: str, dtype: torch.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -556,8 +558,9 @@ class CompiledModule(nn.Module):
         flags = compiler_options(module, leaves, options)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             artifact = self._build(module, args, kwargs, flags)
-        if not torch.is_grad_enabled() and "is_grad_enabled" in variables_of(members_of(module), artifact.reads).switches:
-            artifact = self._build(module, args, kwargs, flags)  # forward asks for it
+        asked = variables_of(members_of(module), artifact.reads).switches
+        if "is_grad_enabled" in asked and not torch.is_grad_enabled():
+            artifact = self._build(module, args, kwargs, flags)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             library = Library(artifact.path)
             along = [] if options.part is None else options.part.alongs(library.description)

@@ -223,7 +223,8 @@ def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
             left.append(function)
 
     for number, member in enumerate(members):
-        for name in reads.of(number, member) if not reads.everything else [*reads.of(number, member), *dir(type(member))]:
+        names = reads.of(number, member)
+        for name in [*names, *dir(type(member))] if reads.everything else names:
             own = vars(member).get(name)
             if name in vars(member):
                 for each in own.values() if name.endswith("_hooks") and isinstance(own, dict) else (own,):

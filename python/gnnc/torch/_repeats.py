@@ -25,7 +25,10 @@ _MANY = 3
 
 
 def reason(
-    known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any], names: Sequence[tuple[str, str]],
+    known: Sequence[Specialization],
+    new: Specialization,
+    leaves: Sequence[Any],
+    names: Sequence[tuple[str, str]],
     dynamic: Mapping[str, bool],
 ) -> str | None:
     """What has just cost another compilation and will cost more: a size that may differ otherwise, at once; values of an
@@ -39,7 +42,10 @@ def reason(
 
 
 def _sizes(
-    known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any], names: Sequence[tuple[str, str]],
+    known: Sequence[Specialization],
+    new: Specialization,
+    leaves: Sequence[Any],
+    names: Sequence[tuple[str, str]],
     dynamic: Mapping[str, bool],
 ) -> str | None:
     for each in known:
@@ -58,7 +64,10 @@ def _sizes(
 
 
 def _constants(
-    known: Sequence[Specialization], new: Specialization, leaves: Sequence[Any], names: Sequence[tuple[str, str]],
+    known: Sequence[Specialization],
+    new: Specialization,
+    leaves: Sequence[Any],
+    names: Sequence[tuple[str, str]],
     dynamic: Mapping[str, bool],
 ) -> str | None:
     for i, leaf in enumerate(leaves):

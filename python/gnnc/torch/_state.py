@@ -102,8 +102,8 @@ class State:
         self.missing = [
             (owner, name)
             for each, name, value in self.reads
-            if value is _ABSENT and name not in each._modules and not any(name in vars(kind) for kind in type(each).__mro__)
-            if name not in each._parameters and name not in each._buffers
+            if value is _ABSENT and not any(name in vars(kind) for kind in type(each).__mro__)
+            if not any(name in owner for owner in (each._parameters, each._buffers, each._modules))
             for owner in (each._parameters, each._buffers, each._modules)
         ]
         variables = variables_of(self.members, reads)
@@ -243,7 +243,8 @@ class State:
                 found.append(f"'{name}' of '{path}'")
         found += ["hooks of all modules"] if any(GLOBAL_HOOKS) else []
         found += [f"'{name}'" for space, name, value in self.globals if frozen(space.get(name), self._own) != value]
-        found += ["a variable of an enclosing function" for cell, value in self.cells if frozen(_content(cell), self._own) != value]
+        if any(frozen(_content(cell), self._own) != value for cell, value in self.cells):
+            found.append("a variable of an enclosing function")
         return found
 
     def _has_structure(self) -> bool:

@@ -306,10 +306,14 @@ class ReadsTest(TorchTest):
         self.check(fast, module, 4)
 
     def test_hooks_that_compiled_code_cannot_run(self) -> None:
-        seen = []
+        seen: list[Any] = []
+
+        def keep(*given: Any) -> None:
+            seen.append(given)
+
         for register, what in (
-            (lambda lin: lin.register_forward_hook(lambda *given: seen.append(given)), "a forward hook, .*returns nothing"),
-            (lambda lin: lin.register_forward_pre_hook(lambda *given: seen.append(given)), "a pre-hook, .*returns nothing"),
+            (lambda lin: lin.register_forward_hook(keep), "a forward hook, .*returns nothing"),
+            (lambda lin: lin.register_forward_pre_hook(keep), "a pre-hook, .*returns nothing"),
             (lambda lin: lin.register_full_backward_hook(lambda *given: None), "a backward hook"),
         ):
             module = Step().eval()
