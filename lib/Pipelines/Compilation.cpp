@@ -73,6 +73,7 @@ PhaseOptions Compilation::phaseOptions() const {
   PhaseOptions phase(options.optLevel, options.gradient);
   phase.passes = PassSelection(options.optLevel, options.without);
   phase.storage = options.storage;
+  phase.cotangents = options.cotangents;
   phase.distributed = options.distributed;
   phase.along = options.along;
   phase.fixed = options.fixed;
@@ -133,6 +134,8 @@ llvm::Expected<std::string> Compilation::run() {
 }
 
 llvm::Expected<std::string> Compilation::runStages() {
+  if (llvm::Error failure = checkCotangents())
+    return std::move(failure);
   if (options.distributed)
     if (llvm::Error failure = checkDistributed())
       return std::move(failure);
@@ -168,6 +171,17 @@ llvm::Expected<std::string> Compilation::runStages() {
 
   begin(kPackage);
   return package();
+}
+
+llvm::Error Compilation::checkCotangents() const {
+  std::vector<std::string> outputs;
+  for (const frontend::Output &output : model.outputs)
+    outputs.push_back(output.name);
+  for (const std::string &name : options.cotangents)
+    if (!llvm::is_contained(outputs, name))
+      return makeError("expected an output of model '" + model.name + "' to differentiate (" +
+                       llvm::join(outputs, ", ") + "), found '" + name + "'");
+  return llvm::Error::success();
 }
 
 /// Before `differentiate` a program is the whole graph's still.

@@ -36,6 +36,7 @@ public:
 private:
   llvm::Expected<std::string> runStages();
   // The stages, in order.
+  llvm::Error checkCotangents() const;
   llvm::Error checkDistributed() const;
   llvm::Error importModel();
   llvm::Error runPhases();

@@ -110,6 +110,7 @@ void gnnc::populateDifferentiatePipeline(OpPassManager &pm, const DifferentiateP
   }
   DifferentiateOptions adjoint;
   adjoint.gradient = options.gradient;
+  adjoint.cotangents.assign(options.cotangents.begin(), options.cotangents.end());
   phase.require(createDifferentiate(adjoint));
   phase.add(1, createReadParts(), options.distributed);
   populateSimplifyPipeline(pm, {options.passes});
@@ -214,8 +215,8 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"differentiate", "replace derivatives by code, add @gradient if asked for",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateDifferentiatePipeline(pm, {options.passes, options.gradient, options.distributed, options.along,
-                                          options.operationsPerByte, options.fixed});
+       populateDifferentiatePipeline(pm, {options.passes, options.gradient, options.cotangents, options.distributed,
+                                          options.along, options.operationsPerByte, options.fixed});
      }},
     {"rewrite-gradient", "the same rewrites, of what differentiation has added",
      [](OpPassManager &pm, const PhaseOptions &options) {

@@ -139,13 +139,16 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
     }
 
     // Each output gets an argument for its gradient.
-    SmallVector<Value> outputs(terminator.getOperands()), seeds;
+    SmallVector<Value> outputs(terminator.getOperands()), differentiated, seeds;
     llvm::StringMap<Location> taken;
     for (BlockArgument argument : block.getArguments())
       if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
         taken.try_emplace(name.getValue(), argument.getLoc());
     for (auto [i, output] : llvm::enumerate(outputs)) {
       auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
+      if (!cotangents.empty() && !(name && llvm::is_contained(cotangents, name.getValue())))
+        continue; // Whatever its derivative is, also infinite, nobody asks for it.
+      differentiated.push_back(output);
       unsigned at = function.getNumArguments();
       NamedAttrList attributes;
       std::string seed = "grad." + (name ? name.str() : "result" + std::to_string(i));
@@ -164,7 +167,7 @@ struct Differentiate : public gnnc::impl::DifferentiateBase<Differentiate> {
         return failure();
       seeds.push_back(block.getArgument(at));
     }
-    if (failed(reverse(b, outputs, seeds, wanted)))
+    if (failed(reverse(b, differentiated, seeds, wanted)))
       return failure();
 
     // Return the gradients after the outputs.

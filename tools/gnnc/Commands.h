@@ -32,6 +32,7 @@ struct CompileArguments {
   bool gradient = false;
   std::string save = "auto";
   bool distributed = false;
+  std::vector<std::string> cotangents;      ///< outputs that are differentiated; empty: all
   std::vector<std::string> along;           ///< of a distributed model
   std::optional<int64_t> operationsPerByte; ///< of a distributed model
   std::vector<std::string> fixed;           ///< inputs of a distributed model

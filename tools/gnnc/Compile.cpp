@@ -213,6 +213,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     return frontend::writeJSON(model);
   options.optLevel = arguments.optLevel;
   options.gradient = arguments.gradient;
+  options.cotangents = arguments.cotangents;
   options.distributed = arguments.distributed;
   options.along = arguments.along;
   options.fixed = arguments.fixed;

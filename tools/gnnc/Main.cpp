@@ -115,6 +115,14 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
       "--gradient", arguments.gradient,
       "Also compute gradients: adds an input grad.y for each output y, and an output grad.x for each parameter and "
       "input x");
+  command
+      ->add_option(
+          "--cotangents", arguments.cotangents,
+          "With --gradient: the outputs that are differentiated, instead of all; separated by commas. The others "
+          "have no input grad.y, and their derivatives no part in any gradient, even where they are infinite")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs("--gradient");
   CLI::Option *distributed = command->add_flag(
       "--distributed", arguments.distributed,
       "For ranks that have a part of the graph each (gnnc partition): exchanges become part of the program");

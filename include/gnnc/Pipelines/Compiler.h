@@ -54,6 +54,8 @@ struct CompileOptions {
   std::string compileTo; ///< a phase name: stop there and return its IR as text; empty: go on
   /// Compute gradients too: for each output y an input `grad.y`, for each parameter and input x an output `grad.x`.
   bool gradient = false;
+  /// The outputs that are differentiated: the others have no `grad.y`. Empty: all.
+  std::vector<std::string> cotangents;
   SaveKind save = SaveKind::Auto;
   /// For several ranks, each of which has a part of the graph (docs/Distributed.md). `along`: the maps that spaces go
   /// along, where it is not the one that would be chosen.

@@ -59,9 +59,10 @@ void populateRewritePipeline(mlir::OpPassManager &pm, const RewritePipelineOptio
 
 struct DifferentiatePipelineOptions {
   PassSelection passes;
-  bool gradient = false;          ///< add @gradient
-  bool distributed = false;       ///< for ranks that have a part of the graph each
-  std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
+  bool gradient = false;               ///< add @gradient
+  std::vector<std::string> cotangents; ///< outputs that are differentiated; empty: all
+  bool distributed = false;            ///< for ranks that have a part of the graph each
+  std::vector<std::string> along;      ///< the maps that spaces go along; see the distribute pass
   int64_t operationsPerByte = kOperationsPerExchangedByte;
   std::vector<std::string> fixed; ///< inputs whose rows of other ranks are an input, too
 };
@@ -100,9 +101,10 @@ void populatePlanMemoryPipeline(mlir::OpPassManager &pm, const PlanMemoryPipelin
 struct PhaseOptions {
   PhaseOptions(unsigned optLevel = 2, bool gradient = false) : passes(optLevel), gradient(gradient) {}
   PassSelection passes;
-  bool gradient;                  ///< compute gradients too
-  bool distributed = false;       ///< for ranks that have a part of the graph each
-  std::vector<std::string> along; ///< the maps that spaces go along; see the distribute pass
+  bool gradient;                       ///< compute gradients too
+  std::vector<std::string> cotangents; ///< outputs that are differentiated; empty: all
+  bool distributed = false;            ///< for ranks that have a part of the graph each
+  std::vector<std::string> along;      ///< the maps that spaces go along; see the distribute pass
   int64_t operationsPerByte = kOperationsPerExchangedByte;
   std::vector<std::string> fixed; ///< inputs whose rows of other ranks are an input, too
   SaveMode save = SaveMode::Auto;

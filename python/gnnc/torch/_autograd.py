@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .._errors import Error
 from ._executor import Bound, Executor, Halves
+from ._partial import partner
 
 
 class Call(torch.autograd.Function):
@@ -53,7 +54,18 @@ def _backward(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
     if executor.again:
         saved, outputs = saved[:count], saved[count:]
     lease, ctx.lease = ctx.lease, None
-    return (None, *pull_back(executor, bound, halves, saved, cotangents, outputs, lease))
+    if executor.partials is None:
+        return (None, *pull_back(executor, bound, halves, saved, cotangents, outputs, lease))
+    given = frozenset([i for i, cotangent in enumerate(cotangents) if cotangent is not None])
+    other = executor.partials.of(given)
+    if other is not executor:  # It has no use for what this one has kept, and computes everything anew.
+        bound, outputs, lease = partner(executor, bound, other, saved), (), None
+        halves = other.halves(bound, ctx.needs_input_grad[1:])
+    gradients = pull_back(other, bound, halves, saved, cotangents, outputs, lease)
+    reached = executor.reached_from(given) if len(given) < executor.num_outputs else None
+    if reached is not None:  # In eager mode, what no part of a loss depends on has no gradient.
+        gradients = [each if name in reached else None for each, name in zip(gradients, executor.operand_names)]
+    return (None, *gradients)
 
 
 def _backward_again(ctx: Any, *cotangents: Tensor | None) -> tuple[Any, ...]:
@@ -103,8 +115,8 @@ def pull_back(
     for cotangent, template in zip(cotangents, bound.forward.templates):
         if cotangent is not None and cotangent.dtype is template.dtype and bound.on_cpu and cotangent.is_contiguous():
             pass
-        elif cotangent is None:
-            cotangent = torch.zeros_like(template)
+        elif cotangent is None:  # not read where there is an executor without it
+            cotangent = template if executor.partials is not None else torch.zeros_like(template)
         else:  # sums have cotangents of stride 0, concatenations such that begin anywhere
             cotangent = bound.dense(cotangent if cotangent.dtype is template.dtype else cotangent.to(template.dtype))
         dense.append(cotangent)
@@ -127,6 +139,9 @@ def call(executor: Executor, bound: Bound, operands: Sequence[Tensor]) -> Sequen
     if torch.is_grad_enabled():
         mask = tuple(map(_requires_grad, operands))
         if True in mask:
+            if executor.partials is not None and executor.partials.usual is not executor:
+                usual = executor.partials.usual
+                bound, executor = partner(executor, bound, usual, operands), usual
             halves = bound.halves.get(mask) or executor.halves(bound, mask)
             apply = Call.apply if torch._C._are_functorch_transforms_active() else _apply
             return apply((executor, bound, halves), *operands)

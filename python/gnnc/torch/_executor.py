@@ -9,7 +9,7 @@ graph and the same shapes, so that a call on a known graph compares, allocates i
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import attrgetter, or_
@@ -32,6 +32,7 @@ from ._memory import Lane
 from ._training import Masks
 
 if TYPE_CHECKING:
+    from ._partial import Partials
     from ._parts import PartGraphs
     from ._second import PullBack
 
@@ -203,6 +204,8 @@ class Bound:
     empty: frozenset[tuple[int, int]]
     forward: Site = field(init=False)
     masks: Masks | None = None
+    #: The same graph for executors of other sets of differentiated results.
+    partners: dict[Executor, Bound] = field(default_factory=dict)
     #: PyTorch's own comparison of operands and index tensors with some that fitted, and how often it may still be made.
     quick: Any = None
     quick_left: int = 4
@@ -301,6 +304,8 @@ class Executor:
         self.gradient_names = [self._gradient_name(name or "") for name in self.operand_names]
         #: The derivative as something that can be differentiated again; None: it cannot.
         self.pull_back: PullBack | None = None
+        #: Executors for backward passes with cotangents of some results alone; None: missing ones are zeros.
+        self.partials: Partials | None = None
         #: Of each output that may have a gradient with respect to some operands alone, these by their names.
         self.reached: list[frozenset[str]] = []
         #: Leaves and dimensions that batch norm in training mode takes the variance along.
@@ -323,6 +328,13 @@ class Executor:
         # A parameter with several names has one here, and torch.export may call it by another.
         known = set(self.operand_names)
         return [i for i, reached in enumerate(self.reached) if names.isdisjoint(reached) and reached <= known]
+
+    def reached_from(self, outputs: Iterable[int]) -> frozenset[str] | None:
+        """The operands that some outputs depend on, by their names; None: that is not known."""
+        if not self.reached:
+            return None
+        result = frozenset[str]().union(*[self.reached[i] for i in outputs])
+        return result if result <= set(self.operand_names) else None
 
     def _needed_again(self) -> list[str]:
         """The outputs that the second half of the gradient reads."""

@@ -9,6 +9,7 @@ import os
 import tempfile
 import threading
 import warnings
+import weakref
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from .._errors import CompileError, Error
 from .._library import Library
 from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
 from ._executor import Bound, Executor, same_constant
+from ._partial import Partials
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
 from ._state import State, modes_of, owner_of
@@ -568,7 +570,33 @@ class CompiledModule(nn.Module):
                 artifact = self._build(module, args, kwargs, [*flags, "--along", ",".join(along)])
                 library = Library(artifact.path)
         example = Example.of(module, args, kwargs)
-        return Specialization(module, example, artifact, library, options, place)
+        made = Specialization(module, example, artifact, library, options, place)
+        if made.executor.num_outputs > 1 and options.part is None and not along:
+            me = weakref.ref(self)
+
+            def build(names: Sequence[str]) -> Executor:
+                owner = me()
+                if owner is None:
+                    raise Error("a backward pass of a compiled module that is gone")
+                return owner._build_partial(made, flags, names)
+
+            made.executor.partials = Partials(made.executor, build)
+        return made
+
+    def _build_partial(self, known: Specialization, flags: Sequence[str], names: Sequence[str]) -> Executor:
+        """An executor whose gradients are those of some results alone."""
+        args, kwargs = known.example.arguments()
+        module = self.__dict__["_module"]
+        with _second.in_mode(module, known.example.modes), torch.enable_grad():
+            artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)])
+        whole = known.executor
+        params = [name or "" for name in whole.operand_names[len(whole.value_leaves) : whole.num_given]]
+        result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks)
+        if result.operand_names != whole.operand_names:
+            raise Error("the module has changed since the forward pass")
+        result.reached, result.batches = whole.reached, whole.batches
+        result.pull_back, result.not_computed, result.partials = whole.pull_back, whole.not_computed, whole.partials
+        return result
 
     def _build(
         self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], flags: list[str]

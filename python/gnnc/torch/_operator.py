@@ -64,15 +64,23 @@ def call(number: int, place: int, tensors: Sequence[Tensor]) -> list[Tensor]:
 
 
 @torch.library.custom_op("gnnc::pull_back", mutates_args=())
-def pull_back(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
-    """Gradients of all tensors that have one in the model; those of the others are empty."""
+def pull_back(
+    number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor], given: Sequence[int]
+) -> list[Tensor]:
+    """Gradients of all tensors that have one in the model; those of the others are empty. `given`: the numbers of the
+    results that the cotangents are of."""
     known = _find(number, place)
     leaves, params = _split(known, tensors)
     executor = known.executor
+    if executor.partials is not None:
+        executor = executor.partials.of(frozenset(given))
     bound = executor.bind(leaves)
     operands = executor.operands(bound, leaves, params)
     halves = executor.halves(bound, [True] * len(operands))
-    gradients = _autograd.pull_back(executor, bound, halves, operands, cotangents)
+    seeds: list[Tensor | None] = [None] * executor.num_outputs
+    for i, cotangent in zip(given, cotangents):
+        seeds[i] = cotangent
+    gradients = _autograd.pull_back(executor, bound, halves, operands, seeds)
     found = dict(zip(_operand_places(known), gradients))
     result = []
     for i, tensor in enumerate(tensors):
@@ -120,7 +128,9 @@ def _symbolic_extents(known: Specialization, leaves: Sequence[Any]) -> dict[str,
 
 
 @pull_back.register_fake
-def _(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor]) -> list[Tensor]:
+def _(
+    number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[Tensor], given: Sequence[int]
+) -> list[Tensor]:
     known = _find(number, place)
     result = [tensor.new_empty(0) for tensor in tensors]
     for i, name in zip(_operand_places(known), known.executor.gradient_names):
@@ -132,19 +142,17 @@ def _(number: int, place: int, tensors: Sequence[Tensor], cotangents: Sequence[T
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.number, ctx.place, tensors = inputs
     ctx.save_for_backward(*tensors)
-    ctx.shapes = [(tensor.shape, tensor.dtype, tensor.device) for tensor in output]
     known = _find(ctx.number, ctx.place)
     wanted = [tensors[place].requires_grad for place in _operand_places(known)]
     ctx.mark_non_differentiable(*[output[i] for i in known.executor.constant_outputs(wanted)])
 
 
 def _backward(ctx: Any, cotangents: Sequence[Tensor | None]) -> tuple[Any, ...]:
-    given = [
-        torch.zeros(shape, dtype=dtype, device=device) if cotangent is None else cotangent
-        for cotangent, (shape, dtype, device) in zip(cotangents, ctx.shapes)
-    ]
+    given = [i for i, cotangent in enumerate(cotangents) if cotangent is not None]
     tensors = ctx.saved_tensors
-    gradients = pull_back(ctx.number, ctx.place, tensors, given)
+    gradients = pull_back(
+        ctx.number, ctx.place, tensors, [cotangent for cotangent in cotangents if cotangent is not None], given
+    )
     known = _find(ctx.number, ctx.place)
     places = set(_operand_places(known))
     wanted = [i in places and tensor.requires_grad for i, tensor in enumerate(tensors)]

@@ -30,6 +30,7 @@ from ._integers import take_integers
 if TYPE_CHECKING:
     from ._executor import Bound, Executor
     from ._module import Example, Options
+    from ._partial import Given
 
 #: What decompositions and derivatives leave where a tensor is kept for later. In modules without a `detach` of their own
 #: they are the tensor itself.
@@ -42,8 +43,7 @@ class PullBack:
 
     def __init__(self, module: nn.Module, example: Example, artifact: _export.Artifact, options: Options) -> None:
         self.module, self.example, self.artifact, self.options = module, example, artifact, options
-        self._compiled: _Compiled | None = None
-        self._is_refused = False
+        self._compiled: dict[Given, _Compiled | None] = {}  #: None: it cannot be compiled
 
     def __call__(
         self, executor: Executor, bound: Bound, operands: Sequence[Tensor], cotangents: Sequence[Tensor | None]
@@ -55,39 +55,39 @@ class PullBack:
             is_number = dtype is not None and dtype.is_floating_point
             leaves[i] = operand if is_number or dtype is None else operand.detach().to(dtype)
         params = dict(zip(executor.operand_names[len(executor.value_leaves) :], operands[len(executor.value_leaves) :]))
-        given = [
-            torch.zeros_like(template) if cotangent is None else cotangent
-            for cotangent, template in zip(cotangents, bound.forward.templates)
-        ]
-        if self._compiled is None and not self._is_refused:
+        given = frozenset([i for i, cotangent in enumerate(cotangents) if cotangent is not None])
+        if given not in self._compiled:
             try:
-                self._compiled = _Compiled(self, executor)
+                self._compiled[given] = _Compiled(self, executor, given)
             except Exception as error:  # tracing derivatives may fail in any way
-                self._is_refused = True
+                self._compiled[given] = None
                 name = type(self.module).__name__
                 reason = str(error).strip().partition("\n")[0] or type(error).__name__
                 message = f"gnnc leaves second derivatives of {name} to PyTorch: {reason}"
                 warnings.warn(message, stacklevel=2)
-        if self._compiled is not None:
-            return self._compiled(leaves, params, given)
-        return self._by_pytorch(executor, leaves, params, given)
+        compiled = self._compiled[given]
+        if compiled is not None:
+            return compiled(leaves, params, [cotangent for cotangent in cotangents if cotangent is not None])
+        return self._by_pytorch(executor, leaves, params, cotangents)
 
     def _by_pytorch(
-        self, executor: Executor, leaves: list[Any], params: dict[str | None, Tensor], cotangents: list[Tensor]
+        self, executor: Executor, leaves: list[Any], params: dict[str | None, Tensor], cotangents: Sequence[Tensor | None]
     ) -> list[Tensor | None]:
         # Aliases: one operand may be made from another, and these are gradients with respect to each by itself.
         leaves = [leaf.view_as(leaf) if _is_float(leaf) else leaf for leaf in leaves]
         aliases = {name or "": tensor.view_as(tensor) for name, tensor in params.items()}
         operands = [leaves[i] for i in executor.value_leaves] + list(aliases.values())
         args, kwargs = pytree.tree_unflatten(leaves, self.example.tree)
-        with _mode(self.module, self.example.modes):
+        with in_mode(self.module, self.example.modes):
             result = pytree.tree_leaves(torch.func.functional_call(self.module, aliases, args, kwargs))
         outputs: list[Any] = [None] * len(cotangents)
         for leaf, number in zip(result, self.artifact.outputs):
             if number is not None:
                 outputs[number] = leaf
         wanted = [i for i in _differentiated(executor) if operands[i].requires_grad]
-        pairs = [(output, given) for output, given in zip(outputs, cotangents) if output.requires_grad]
+        pairs = [
+            (output, given) for output, given in zip(outputs, cotangents) if given is not None and output.requires_grad
+        ]
         found = torch.autograd.grad(
             [output for output, _ in pairs],
             [operands[i] for i in wanted],
@@ -102,19 +102,20 @@ class PullBack:
 
 
 class _Compiled:
-    """The pull-back as an object of its own."""
+    """The pull-back as an object of its own, for cotangents of some results."""
 
-    def __init__(self, pull_back: PullBack, of: Executor) -> None:
+    def __init__(self, pull_back: PullBack, of: Executor, given: Given) -> None:
         from ._module import Example, Specialization, compiler_options
 
         self.count, example = len(of.operand_names), pull_back.example
         args, kwargs = example.arguments()
-        with _mode(pull_back.module, example.modes), torch.enable_grad():
+        with in_mode(pull_back.module, example.modes), torch.enable_grad():
             program = _export.export_program(pull_back.module, args, kwargs)
         # As calls do, whose cotangents of integers and truth values are floats.
         take_integers(program, by_calls=True)
         leaves, cotangents = _examples(program, example)
-        graph, self.used, self.names = _trace(program, example, of, leaves, cotangents)
+        cotangents = [each for i, each in enumerate(cotangents) if i in given]
+        graph, self.used, self.names = _trace(program, example, of, leaves, cotangents, given)
         tensors = tuple(leaf for leaf in leaves if isinstance(leaf, Tensor)) + tuple(cotangents)
         module = Gradient(pull_back.module, graph, self.names)
         flags = compiler_options(pull_back.module, tensors, pull_back.options)
@@ -169,7 +170,7 @@ def _is_float(leaf: Any) -> bool:
 
 
 @contextlib.contextmanager
-def _mode(module: nn.Module, modes: Sequence[bool]) -> Iterator[None]:
+def in_mode(module: nn.Module, modes: Sequence[bool]) -> Iterator[None]:
     """The module in the mode that it was compiled in."""
     before = [(each, each.training) for each in module.modules()]
     for (each, _), mode in zip(before, modes):
@@ -219,6 +220,7 @@ def _trace(
     executor: Executor,
     leaves: list[Any],
     cotangents: list[Tensor],
+    given_to: Given,
 ) -> tuple[fx.GraphModule, list[int], list[str]]:
     """The pull-back's operators, the operands whose gradients it returns, and the parameters that come last among its
     arguments."""
@@ -245,6 +247,7 @@ def _trace(
         outputs = [
             each for each in pytree.tree_leaves(torch.func.functional_call(module, by_name, args, kwargs)) if each is not None
         ]
+        outputs = [each for i, each in enumerate(outputs) if i in given_to]
         pairs = [(output, seed) for output, seed in zip(outputs, seeds) if output.requires_grad]
         found = torch.autograd.grad(
             [output for output, _ in pairs],

@@ -16,7 +16,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     Reverse-mode differentiation; the rules are in DifferentiableOpInterface. Each `mpdfg.gradient` becomes the code
     that computes it. With `gradient`, the module also gets a function `@gradient`: a copy of `@forward` with an
     additional input `grad.y` for each output `y`, and an additional output `grad.W` for each parameter `W` and, with
-    `inputs`, for each input. Which forward values are kept and which are recomputed is decided later, by fusion.
+    `inputs`, for each input. With `cotangents`, only those outputs are differentiated: the others have no `grad.y`, and
+    their derivatives, which may be infinite, have no part in any gradient. Which forward values are kept and which are recomputed is decided later, by fusion.
 
     ```mlir
     func.func @forward(%x: !node8 {mpdfg.name = "x"}, %w: tensor<8x4xf32> {mpdfg.name = "W",
@@ -41,7 +42,9 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"gradient", "gradient", "bool", "true", "add @gradient">,
-                 Option<"inputs", "inputs", "bool", "true", "also compute gradients of inputs">];
+                 Option<"inputs", "inputs", "bool", "true", "also compute gradients of inputs">,
+                 ListOption<"cotangents", "cotangents", "std::string",
+                            "outputs that are differentiated; all, if there are none">];
   let statistics = [Statistic<"numRules", "rules", "Derivative rules applied">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
