@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 MOST_KEPT = 16
 
 
+#: What decides how GPUs multiply float32 matrices.
+_PRECISION = "get_float32_matmul_precision"
+
+
 @dataclass
 class Options:
     """How a module is compiled."""
@@ -109,7 +113,8 @@ class Specialization:
         place: int = 0,
     ) -> None:
         self.place = place  #: its number among those of its module
-        self.state = State(module, example.modes, artifact.integers, artifact.reads)
+        switches = (_PRECISION,) if example.device.type == "cuda" else ()
+        self.state = State(module, example.modes, artifact.integers, artifact.reads, switches)
         self.example, self.artifact = example, artifact
         self.types, self.constants = example.types, example.constants
         self.on_device = example.device.type == "cuda"
@@ -685,6 +690,10 @@ def compiler_options(module: nn.Module, leaves: Sequence[Any], options: Options)
     if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves):
         major, minor = torch.cuda.get_device_capability()
         result += ["--target", "cpu,cuda", "--arch", f"sm_{major}{minor}"]
+        if torch.get_float32_matmul_precision() != "highest" and not any(
+            each.partition("=")[0] == "--products" for each in options.compiler
+        ):
+            result += ["--products", "tf32"]
     return result
 
 

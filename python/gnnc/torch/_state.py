@@ -69,7 +69,15 @@ def _version(tensor: Tensor) -> int:
 class State:
     """The state of a module and of its submodules, and what else a trace of it has read."""
 
-    def __init__(self, module: nn.Module, modes: Sequence[bool], integers: Sequence[str], reads: Reads) -> None:
+    def __init__(
+        self,
+        module: nn.Module,
+        modes: Sequence[bool],
+        integers: Sequence[str],
+        reads: Reads,
+        switches: Sequence[str] = (),
+    ) -> None:
+        """`switches`: those of PyTorch that the compiler read itself."""
         self.members, self.modes = members_of(module), list(modes)
         self._types, self._attributes = list(map(type, self.members)), list(map(vars, self.members))
         self.paths = {id(each): path for path, each in module.named_modules()}
@@ -110,7 +118,8 @@ class State:
         self.globals = [(space, name, frozen(space[name], self._own)) for space, name in variables.globals]
         self.cells = [(cell, frozen(cell.cell_contents, self._own)) for cell in variables.cells]
         self.dtype = torch.get_default_dtype()
-        self.switches = [(SWITCHES[name], SWITCHES[name]()) for name in variables.switches]
+        names = dict.fromkeys([*variables.switches, *switches])
+        self.switches = [(SWITCHES[name], SWITCHES[name]()) for name in names]
         # What is compared at each call.
         self._rare = False
         self._counted: list[tuple[Tensor, int]] = []
