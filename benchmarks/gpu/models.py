@@ -90,8 +90,9 @@ def _reference(name: str, depth: int | None) -> dict[str, Any]:
 
 
 def _measure(name: str, contender: str, arguments: argparse.Namespace, reference: dict[str, Any]) -> dict[str, Any]:
-    import gnnc
     import torch
+
+    import gnnc
 
     module, inputs = _made(name, arguments.depth)
     begin = time.perf_counter()
