@@ -205,11 +205,25 @@ def export_program(
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
-    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the first reason."""
+    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the
+    reason that decides."""
+    return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
+
+
+def _exported(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    moves: bool,
+    reads: Reads,
+    held: frozenset[int],
+    inner: bool = False,
+    ways: Sequence[bool] = (False, True),
+) -> tuple[ExportedProgram, bool]:
+    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order."""
     check_hooks(model)
-    reads = Reads() if reads is None else reads
     failures: list[Exception] = []
-    for strict in (False, True):
+    for strict in ways:
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
@@ -226,7 +240,7 @@ def export_program(
                     if strict:
                         check_writes(model, args, kwargs, program)
                         reads.everything = True
-                return program
+                return program, strict
             except Error:
                 raise  # Dynamo would take it
             except Exception as error:
@@ -237,7 +251,13 @@ def export_program(
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
-    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
+    # Dynamo takes most sizes that are numbers of a tensor: where it failed too, they are not what is wrong.
+    decides = next((each for each in failures if not _is_of_numbers(each)), failures[0])
+    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(decides)}") from decides
+
+
+def _is_of_numbers(error: Exception) -> bool:
+    return type(error).__name__ == "GuardOnDataDependentSymNode"
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -370,7 +390,7 @@ def build(
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised. `held`: leaves whose sizes are all compiled in."""
     try:
-        return _build(model, args, kwargs, options, output, progress, trains, arranges, held)
+        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held)
     except CompileError as refusal:
         # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
         leaves = pytree.tree_leaves((args, kwargs))
@@ -388,6 +408,22 @@ def build(
         raise
 
 
+class _NotImported(CompileError):
+    """The compiler refused what was exported without Dynamo."""
+
+
+def _build_either_way(*given: Any) -> Artifact:
+    """Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`: what was exported
+    without it and cannot be imported is exported with it. Raises the first error if both are refused."""
+    try:
+        return _build(*given)
+    except _NotImported as refusal:
+        try:
+            return _build(*given, ways=(True,))
+        except Error:
+            raise CompileError(str(refusal), refusal.details) from None
+
+
 def _build(
     model: nn.Module,
     args: tuple[Any, ...],
@@ -398,9 +434,10 @@ def _build(
     trains: bool,
     arranges: bool,
     held: frozenset[int],
+    ways: Sequence[bool] = (False, True),
 ) -> Artifact:
     reads = Reads()
-    program = export_program(model, args, kwargs, moves=arranges, reads=reads, held=held)
+    program, strict = _exported(model, args, kwargs, arranges, reads, held, ways=ways)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
@@ -425,7 +462,8 @@ def _build(
             path = output
     except CompileError as error:
         # The file is gone when anybody reads this.
-        raise CompileError(str(error).replace(f"'{source}': ", "", 1), error.details) from None
+        kind = CompileError if strict else _NotImported
+        raise kind(str(error).replace(f"'{source}': ", "", 1), error.details) from None
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)
