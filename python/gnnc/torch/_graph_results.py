@@ -102,6 +102,8 @@ def _sharing(node: fx.Node) -> set[fx.Node]:
     found, left = {node}, [node]
     while left:
         one = left.pop()
+        if getattr(one.target, "overloadpacket", None) in READ_SHAPES:  # memory of its own
+            continue
         for each in one.all_input_nodes:
             if each not in found and each.op != "get_attr" and _have_one_type(one, each):
                 found.add(each)
