@@ -25,6 +25,10 @@ class Error(RuntimeError):
         self.status = status
 
 
+class EmptyListError(Error):
+    """A graph without elements, where the model's sizes are the largest or least number of a list."""
+
+
 class CompileError(Error):
     """The compiler refused a model. `details` is everything that it printed."""
 

@@ -111,7 +111,7 @@ class ResolvedExport(Resolved):
             try:
                 value = _sources.evaluate(source, given, known, apply)
             except Error as error:
-                raise Error(f"{what}: {error}", error.status) from error
+                raise type(error)(f"{what}: {error}", error.status) from error
             return placed(value) if isinstance(value, np.ndarray) else value
 
         def placed(value: np.ndarray) -> Any:

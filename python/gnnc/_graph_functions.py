@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ._arrays import is_tensor
-from ._errors import Error
+from ._errors import EmptyListError, Error
 
 #: No list may be longer.
 MOST = 1 << 31
@@ -148,7 +148,7 @@ def _nonzero(values: Any) -> Any:
 def _extremum(name: str) -> Callable[[Any], int]:
     def apply(values: Any) -> int:
         if len(values) == 0:
-            raise Error(f"{name}: expected a list that is not empty", 2)
+            raise EmptyListError(f"{name}: expected a list that is not empty", 2)
         return int(getattr(values, name)())
 
     return apply

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from .._errors import CompileError, Error
+from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
 from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
 from ._executor import Bound, Executor, same_constant
@@ -365,7 +365,12 @@ class CompiledModule(nn.Module):
                 warnings.warn(message, stacklevel=2)
                 return result
             self.__dict__["_last"] = last
-        bound = last.executor.bind(leaves)
+        try:
+            bound = last.executor.bind(leaves)
+        except EmptyListError:  # a branch for empty graphs, or the module's own error
+            if self.__dict__["_options"].part is not None:
+                raise
+            return self.__dict__["_module"](*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
 

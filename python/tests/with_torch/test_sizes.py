@@ -1,0 +1,105 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Sizes that follow from others, from numbers of a tensor, or from nothing; and graphs without elements."""
+
+from __future__ import annotations
+
+import unittest
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+
+
+class Readout(nn.Module):
+    """`len` makes a size a constant where torch.export does without Dynamo; the largest number is a size as well."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, batch: Tensor) -> Tensor:
+        h = torch.zeros(len(x), x.shape[1]).index_add(0, edge_index[1], x[edge_index[0]])
+        index = batch.unsqueeze(1).repeat(1, h.shape[1])
+        result = torch.zeros(batch.max() + 1, h.shape[1])
+        return result.scatter_reduce(0, index, h, reduce="mean", include_self=False)
+
+
+class Pooled(nn.Module):
+    """As many graphs as the largest number says, and none where there are no nodes."""
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        count = int(batch.max()) + 1 if batch.numel() > 0 else 0
+        return torch.zeros(count, x.size(1)).index_add(0, batch, x * x)
+
+
+class Unguarded(nn.Module):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        return torch.zeros(int(batch.max()) + 1, x.size(1)).index_add(0, batch, x)
+
+
+def _gradients(module: nn.Module, x: Tensor, *others: Tensor) -> tuple[Tensor, Tensor | None]:
+    x = x.clone().requires_grad_()
+    result = module(x, *others)
+    (result * torch.arange(1.0, result.numel() + 1).view(result.shape)).sum().backward()
+    return result.detach(), x.grad
+
+
+class SizesTest(unittest.TestCase):
+    def check(self, module: nn.Module, compiled: nn.Module, *arguments: Tensor) -> None:
+        for mine, eager in zip(_gradients(compiled, *arguments), _gradients(module, *arguments)):
+            torch.testing.assert_close(mine, eager)
+
+    def test_what_cannot_be_imported_is_exported_the_other_way(self) -> None:
+        def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
+            return torch.randn(nodes, 4), torch.randint(0, nodes, (2, edges)), torch.arange(nodes) * graphs // nodes
+
+        module = Readout()
+        compiled = gnnc.compile(module, arguments(7, 10, 2))
+        for sizes in ((7, 10, 2), (9, 14, 3), (20, 5, 4)):
+            self.check(module, compiled, *arguments(*sizes))
+
+    def test_a_module_that_changes_a_buffer_is_not_exported_the_other_way(self) -> None:
+        class Average(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("mean", torch.zeros(3))
+
+            def forward(self, x: Tensor) -> Tensor:
+                self.mean.mul_(0.9)
+                return x + self.mean
+
+        with self.assertRaisesRegex(gnnc.CompileError, "changes its buffer 'mean'"):
+            gnnc.compile(Average(), (torch.randn(5, 3),))
+
+    def test_no_elements_are_what_the_module_makes_of_them(self) -> None:
+        module = Pooled()
+        compiled = gnnc.compile(module, (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
+        for batch in (torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 2]), torch.zeros(0, dtype=torch.long)):
+            self.check(module, compiled, torch.randn(len(batch), 3), batch)
+
+    def test_no_elements_are_an_error_where_they_are_one_of_the_module(self) -> None:
+        compiled = gnnc.compile(Unguarded(), (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
+        with self.assertRaises(RuntimeError) as eager:
+            Unguarded()(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long))
+        with self.assertRaises(RuntimeError) as mine:
+            compiled(torch.zeros(0, 3), torch.zeros(0, dtype=torch.long))
+        self.assertEqual(str(mine.exception), str(eager.exception))
+
+
+class GraphResultsTest(unittest.TestCase):
+    def test_a_new_tensor_shares_no_memory_with_what_gives_its_size(self) -> None:
+        class Edges(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                loops = torch.arange(x.size(0))
+                both = torch.cat([edge_index, torch.stack([loops, loops])], 1)
+                h = x.new_zeros(x.size(0), x.size(1))
+                h.scatter_add_(0, both[1].view(-1, 1).expand(-1, x.size(1)), x[both[0]])
+                return h, both
+
+        compiled = gnnc.compile(Edges(), (torch.randn(5, 3), torch.randint(0, 5, (2, 8))))
+        for nodes, edges in ((5, 8), (9, 20)):
+            given = torch.randn(nodes, 3), torch.randint(0, nodes, (2, edges))
+            for mine, eager in zip(compiled(*given), Edges()(*given)):
+                torch.testing.assert_close(mine, eager)
+
+
+if __name__ == "__main__":
+    unittest.main()
