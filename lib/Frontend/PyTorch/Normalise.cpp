@@ -139,6 +139,13 @@ private:
     if (inPlace || op == "batch_norm")
       if (auto *self = std::get_if<ValueName>(&normal.arguments["self"]); inPlace && self)
         changed = self->name;
+    // cumsum(x, out=y[1:]) writes over all of what it is given.
+    if (StringRef(normal.overload).ends_with("out"))
+      if (auto out = normal.arguments.find("out"); out != normal.arguments.end())
+        if (auto *written = std::get_if<ValueName>(&out->second)) {
+          changed = written->name;
+          normal.arguments.erase(out);
+        }
     static const llvm::StringSet<> reshaping = {"squeeze",  "unsqueeze", "transpose", "t",        "swapaxes",
                                                 "swapdims", "resize",    "set",       "resize_as"};
     if (!changed.empty() && changed != rootOf(changed) && !wholes.count(changed) && reshaping.contains(normal.op))
@@ -262,6 +269,14 @@ private:
         for (const char *name : {"dim", "index", "start", "end", "step"})
           if (auto found = view.arguments.find(name); found != view.arguments.end())
             back.arguments[name] = found->second;
+      } else if (view.op == "narrow") { // a slice that says how long it is
+        back.op = "slice_scatter";
+        back.arguments["dim"] = view.arguments.at("dim");
+        back.arguments["start"] = view.arguments.at("start");
+        auto *start = std::get_if<int64_t>(&view.arguments.at("start"));
+        auto *length = std::get_if<int64_t>(&view.arguments.at("length"));
+        if (start && length && (*start >= 0 || *start + *length < 0))
+          back.arguments["end"] = *start + *length;
       } else if (shapes.contains(view.op) && !view.arguments.count("dtype")) {
         back.op = "view";
         back.arguments = {{"self", ValueName{value}}};

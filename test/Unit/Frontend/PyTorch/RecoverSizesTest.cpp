@@ -67,6 +67,24 @@ TEST(RecoverSizesTest, PlacesOfFeaturesAndMasksAreOfOneSizeWithTheRows) {
   EXPECT_EQ(masked("s7"), masked("s0"));
 }
 
+/// Row pointers, as cumsum(length, out=pointers[1:]) writes them into memory that was never read.
+TEST(RecoverSizesTest, WhatIsWrittenByOutIsAPartOfItsTensor) {
+  ProgramBuilder b;
+  b.input("x", {"N", "4"}).integers("length", {"N"});
+  b.integerNode("empty", "new_empty.default", {arg("self", "length")}, {"N+1"});
+  b.integerNode("first", "narrow.default", {arg("self", "empty"), arg("dim", 0), arg("start", 0), arg("length", 1)},
+                {"1"});
+  b.integerNode("zero", "zero_.default", {arg("self", "first")}, {"1"});
+  b.integerNode("rest", "slice.Tensor", {arg("self", "empty"), arg("dim", 0), arg("start", 1)}, {"N"});
+  b.integerNode("sums", "cumsum.out", {arg("self", "length"), arg("dim", 0), arg("out", "rest")}, {"N"});
+  b.integerNode("begin", "slice.Tensor",
+                {arg("self", "empty"), arg("dim", 0), arg("start", 0), {"end", ValueName{"n"}}}, {"N"});
+  b.integer("n", "N");
+  b.node("y", "index.Tensor", {arg("self", "x"), list("indices", {"begin"})}, {"N", "4"});
+  b.output("y");
+  EXPECT_NE(b.text().find("cumsum(length)"), std::string::npos) << b.text();
+}
+
 TEST(RecoverSizesTest, SizesSayThatTwoSymbolsAreEqual) {
   auto of = [](const char *symbol, int64_t factor) { return gnnc::SymbolicExpr::of(symbol, factor); };
   EqualSizes sizes;
