@@ -18,6 +18,8 @@
 #include "llvm/Support/Path.h"
 
 #include <cstring>
+#include <map>
+#include <optional>
 
 using namespace gnnc;
 using namespace gnnc::frontend;
@@ -70,6 +72,55 @@ static ImportedTensor readTensor(const std::string &name, const StoredTensor &st
   return result;
 }
 
+/// What a size is, as torch's name for it does not say: of which argument, or of the result of which line.
+static std::string sizeInWords(const ExportedProgram &exported, const std::string &symbol) {
+  auto axisOf = [&](const std::string &value) -> std::optional<size_t> {
+    auto meta = exported.graph.tensors.find(value);
+    if (meta != exported.graph.tensors.end())
+      for (auto [i, size] : llvm::enumerate(meta->second.sizes))
+        if (size.text == symbol)
+          return i;
+    return std::nullopt;
+  };
+  for (const ProgramInput &input : exported.inputs)
+    if (std::optional<size_t> axis = axisOf(input.value); axis && input.kind == ProgramInput::Kind::User)
+      return "size(" + input.value + ", " + std::to_string(*axis) + ")";
+  for (const Node &node : exported.graph.nodes)
+    for (const std::string &output : node.outputs)
+      if (node.source && axisOf(output))
+        return "the computed size of '" + node.source->text + "'";
+  return "a computed size";
+}
+
+/// A reason in the user's words: torch's symbols (`s17`, `u0`) and functions of sizes mean nothing to them.
+static std::string inWords(const ExportedProgram &exported, llvm::StringRef reason) {
+  static const std::map<llvm::StringRef, const char *> functions = {
+      {"FloorDiv", "div"}, {"CleanDiv", "div"}, {"Mod", "mod"}, {"PythonMod", "mod"}, {"Max", "max"}, {"Min", "min"}};
+  std::string text;
+  bool isQuoted = false; // within quotes are names and lines of the program
+  while (!reason.empty()) {
+    llvm::StringRef word = reason.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (word.empty()) {
+      bool isApostrophe = !text.empty() && llvm::isAlpha(text.back()) && reason.size() > 1 && llvm::isAlpha(reason[1]);
+      isQuoted ^= reason.front() == '\'' && !isApostrophe;
+      text += reason.front();
+      reason = reason.drop_front();
+      continue;
+    }
+    llvm::StringRef digits = word.drop_while([](char c) { return !llvm::isDigit(c); });
+    llvm::StringRef letters = word.drop_back(digits.size());
+    bool isSymbol = !digits.empty() && llvm::all_of(digits, [](char c) { return llvm::isDigit(c); }) &&
+                    (letters == "s" || letters == "u" || letters == "zuf" || letters == "zf");
+    auto function = functions.find(word);
+    text += isQuoted                      ? word.str()
+            : isSymbol                    ? sizeInWords(exported, word.str())
+            : function != functions.end() ? function->second
+                                          : word.str();
+    reason = reason.drop_front(word.size());
+  }
+  return text;
+}
+
 /// One line: the node, the user's own line, the reason.
 static std::string explain(const ExportedProgram &exported, const NormalNode *node, const std::string &reason) {
   std::string text = "'" + exported.path + "': ";
@@ -80,7 +131,7 @@ static std::string explain(const ExportedProgram &exported, const NormalNode *no
               node->origin->source->text;
     text += ": ";
   }
-  return text + reason;
+  return text + inWords(exported, reason);
 }
 
 /// `moved`: of what the program is another arrangement, in words.
