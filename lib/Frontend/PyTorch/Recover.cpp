@@ -154,6 +154,33 @@ std::string Recover::nameOfInput(const ProgramInput &input) const {
   return name;
 }
 
+/// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known.
+void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
+  for (bool hasLearned = true; hasLearned;) {
+    hasLearned = false;
+    for (auto &[size, source] : sizes) {
+      std::optional<std::pair<std::string, int64_t>> unknown;
+      SymbolicExpr rest(size.getNumber());
+      bool isOne = true;
+      for (auto &[symbol, factor] : size.getFactors()) {
+        if (symbolSources.count(symbol)) {
+          rest += SymbolicExpr::of(symbol, factor);
+          continue;
+        }
+        isOne &= !unknown;
+        unknown = {symbol, factor};
+      }
+      if (!unknown || !isOne)
+        continue;
+      std::string text = rest == SymbolicExpr(0) ? source : "sub(" + source + ", " + sourceOf(rest) + ")";
+      if (unknown->second != 1)
+        text = "div(" + text + ", " + std::to_string(unknown->second) + ")";
+      symbolSources.emplace(unknown->first, withinRange(SymbolicExpr::of(unknown->first), text));
+      hasLearned = true;
+    }
+  }
+}
+
 RecoveredProgram Recover::run() {
   normal = normalise(exported.graph, exported.isTraining);
   equalSizes = normal.equalSizes;
@@ -166,6 +193,7 @@ RecoveredProgram Recover::run() {
   // What sizes follow from: the shapes of inputs.
   bool isAnySizeOpen = false;
   std::string shapes;
+  std::vector<std::pair<SymbolicExpr, std::string>> sources;
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);
     if (input.kind != ProgramInput::Kind::User || meta == normal.tensors.end())
@@ -174,11 +202,13 @@ RecoveredProgram Recover::run() {
     for (auto [i, size] : llvm::enumerate(meta->second.sizes)) {
       std::string source = "size(" + nameOfInput(input) + ", " + std::to_string(i) + ")";
       learnSymbol(expression(size), withinRange(expression(size), source));
+      sources.push_back({expression(size), source});
       isAnySizeOpen |= !expression(size).getFactors().empty();
       shape += (i ? ", " : "") + size.text;
     }
     shapes += (shapes.empty() ? "'" : ", '") + input.value + "' [" + shape + "]";
   }
+  solveSizes(sources);
   if (!shapes.empty() && !isAnySizeOpen)
     throw Refusal{"the sizes of all inputs are fixed: " + shapes +
                   "; export with dynamic_shapes, which say what differs from graph to graph"};

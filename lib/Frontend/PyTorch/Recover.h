@@ -98,6 +98,7 @@ private:
   std::string placeOf(const std::string &name) const;
   /// What an input is called in the text: as its placeholder, unless a parameter or buffer of floats is called so.
   std::string nameOfInput(const ProgramInput &input) const;
+  void solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes);
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//
   int spaceOf(const SymbolicExpr &extent, const std::string &hint = "");

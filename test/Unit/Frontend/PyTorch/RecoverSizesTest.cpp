@@ -85,6 +85,11 @@ TEST(RecoverSizesTest, WhatIsWrittenByOutIsAPartOfItsTensor) {
   EXPECT_NE(b.text().find("cumsum(length)"), std::string::npos) << b.text();
 }
 
+TEST(RecoverSizesTest, SizesOfInputsAreSolvedForSymbols) {
+  EXPECT_NE(inParts("s7+s7+s7").find("from div(size(row, 0), 3)"), std::string::npos) << inParts("s7+s7+s7");
+  EXPECT_NE(inParts("s0+s7").find("from sub(size(row, 0), size(x, 0))"), std::string::npos) << inParts("s0+s7");
+}
+
 TEST(RecoverSizesTest, SizesSayThatTwoSymbolsAreEqual) {
   auto of = [](const char *symbol, int64_t factor) { return gnnc::SymbolicExpr::of(symbol, factor); };
   EqualSizes sizes;
