@@ -7,6 +7,8 @@
 
 #include "gnnc/Host/GraphFile.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 using namespace gnnc;
 
 /// Integers or truth values of a file's tensor.
@@ -28,12 +30,18 @@ static llvm::Expected<std::vector<int64_t>> readIntegers(const FileTensor &tenso
 llvm::Expected<std::shared_ptr<const Integers>> BoundGraph::compute(llvm::StringRef source,
                                                                     const llvm::Twine &neededBy) {
   if (!sources)
-    sources = std::make_shared<GraphSources>([file = file](llvm::StringRef name) -> std::optional<SourceTensor> {
-      const FileTensor *tensor = file->find(name);
-      if (!tensor)
-        return std::nullopt;
-      return SourceTensor{tensor->shape, [tensor] { return readIntegers(*tensor); }};
-    });
+    sources = std::make_shared<GraphSources>(
+        [file = file, model = model](llvm::StringRef name) -> std::optional<SourceTensor> {
+          const FileTensor *tensor = file->find(name);
+          if (!tensor) {
+            auto own = llvm::find_if(model->integers, [&](const IntegersInfo &each) { return each.name == name; });
+            if (own == model->integers.end())
+              return std::nullopt;
+            return SourceTensor{own->shape,
+                                [&numbers = own->numbers] { return llvm::Expected<std::vector<int64_t>>(numbers); }};
+          }
+          return SourceTensor{tensor->shape, [tensor] { return readIntegers(*tensor); }};
+        });
   llvm::Expected<std::shared_ptr<const Integers>> result = sources->evaluate(source);
   if (!result)
     return wrong(neededBy + ", from " + source + ": " + llvm::toString(result.takeError()));

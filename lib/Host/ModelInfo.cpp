@@ -10,8 +10,11 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/ADT/Twine.h"
+#include "llvm/Support/Base64.h"
 
 #include <nlohmann/json.hpp>
+
+#include <cstring>
 
 using namespace gnnc;
 using nlohmann::json;
@@ -111,6 +114,13 @@ public:
       readOne(reader, items.emplace_back());
     }
   }
+
+  template <typename T, typename ReadOne> void eachIfThere(const char *key, std::vector<T> &items, ReadOne readOne) {
+    if (!get(key).is_null())
+      each(key, items, readOne);
+  }
+
+  void complain(const char *key, const char *expected) { complain(key, expected, get(key)); }
 
 private:
   static bool isInteger(const json &value) {
@@ -215,6 +225,19 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   reader.each("params", model.params, readTensor);
   reader.each("states", model.states, readTensor);
   reader.each("outputs", model.outputs, readTensor);
+  reader.eachIfThere("integers", model.integers, [](Reader &item, IntegersInfo &integers) {
+    std::string text;
+    item.read("name", integers.name);
+    item.read("shape", integers.shape);
+    item.read("base64", text);
+    std::vector<char> bytes;
+    if (llvm::Error error = llvm::decodeBase64(text, bytes); error || bytes.size() % 8 != 0) {
+      llvm::consumeError(std::move(error));
+      return item.complain("base64", "integers of 64 bits");
+    }
+    integers.numbers.resize(bytes.size() / 8);
+    std::memcpy(integers.numbers.data(), bytes.data(), bytes.size());
+  });
   reader.each("sparse_inputs", model.sparseInputs, [](Reader &item, SparseInfo &sparse) {
     item.read("name", sparse.name);
     item.readIfThere("entries", sparse.entries);

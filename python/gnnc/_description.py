@@ -4,10 +4,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ class Description:
     sparse: dict[str, Sparse]
     programs: dict[str, Program]
     embedded: frozenset[str]  #: parameters that are in the object
+    integers: dict[str, np.ndarray]  #: what sources read of the object itself
     exported: bool  #: inputs and outputs go by the names that an exported program of PyTorch has
     document: dict[str, Any] = field(repr=False)  #: the whole description
 
@@ -98,6 +102,11 @@ class Description:
     def find(self, name: str) -> Value | None:
         """The input, parameter or state called so."""
         return self.inputs.get(name) or self.params.get(name) or self.states.get(name)
+
+
+def _integers(item: dict[str, Any]) -> np.ndarray:
+    # They may be long: nobody wants them in the document.
+    return np.frombuffer(base64.b64decode(item.pop("base64")), "<i8").reshape(item["shape"]).copy()
 
 
 def parse(text: bytes | str) -> Description:
@@ -154,6 +163,7 @@ def parse(text: bytes | str) -> Description:
             for item in document.get(group, ())
             if item.get("embedded")
         ),
+        integers={item["name"]: _integers(item) for item in document.get("integers", ())},
         exported=bool(document.get("exported")),
         document=document,
     )

@@ -38,6 +38,9 @@ class ExportedArguments:
         sources = [*self.spaces.values(), *self.maps.values(), *self.computed.values()]
         read: set[str] = set().union(*map(_sources.names, sources)) if sources else set()
         self.graph_names: set[str] = set().union(*map(_sources.contents, sources)) if sources else set()
+        # What the object has itself is no argument.
+        read -= set(description.integers)
+        self.graph_names -= set(description.integers)
         self.inputs = {
             name: value for name, value in description.inputs.items() if not value.gradient and not value.source
         }
@@ -104,6 +107,7 @@ class ResolvedExport(Resolved):
         """On one of several ranks: `whole`, sizes of the whole graph, which numbers of all ranks are computed from, and
         `apply`, which gives the values of functions there (_part_sources.py)."""
         given = {name: found.owner for name, found in self.given.items()}
+        given |= self.arguments.description.integers
         known: dict[_sources.Source, Any] = {}
         device = self.device
 

@@ -17,6 +17,10 @@
 #include <string>
 #include <vector>
 
+namespace gnnc::frontend {
+struct ImportedModel;
+}
+
 namespace gnnc {
 
 enum ExitStatus { ExitOk = 0, ExitError = 1, ExitUsage = 2 };
@@ -58,7 +62,7 @@ struct ImportArguments {
 };
 
 /// Says what of an exported program an import has turned around, if anything.
-void reportMoved(const std::string &path, const std::vector<std::string> &moved);
+void reportImported(const std::string &path, const frontend::ImportedModel &model);
 
 struct RunArguments {
   std::string model, graph, params, paramsMap, output, tuning;

@@ -31,6 +31,7 @@ struct Source {
   std::string text;
   frontend::CompileInputs inputs;
   std::vector<frontend::ImportedTensor> parameters; ///< of an exported program
+  std::vector<frontend::ImportedIntegers> integers; ///< of the same
 };
 
 /// `imported`: the files that it takes in.
@@ -41,9 +42,10 @@ static llvm::Expected<Source> readSource(const CompileArguments &arguments, std:
         frontend::importExportedProgram(arguments.input, arguments.keepAxes || arguments.werror);
     if (!model)
       return model.takeError();
-    reportMoved(arguments.input, model->moved);
+    reportImported(arguments.input, *model);
     source.text = std::move(model->text);
     source.parameters = std::move(model->parameters);
+    source.integers = std::move(model->integers);
   } else {
     llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> text = readInputFile(arguments.input);
     if (!text)
@@ -82,15 +84,21 @@ static bool report(const std::vector<frontend::Diagnostic> &diagnostics, bool we
   return !(warned && werror);
 }
 
-/// `parameters`: those that an exported program comes with.
+/// What an exported program comes with.
+struct ImportedNumbers {
+  std::vector<frontend::ImportedTensor> parameters;
+  std::vector<frontend::ImportedIntegers> integers;
+  bool areAny() const { return !parameters.empty() || !integers.empty(); }
+};
+
 static std::optional<frontend::ModelSpec> load(const CompileArguments &arguments, std::vector<std::string> &imported,
-                                               std::vector<frontend::ImportedTensor> &parameters) {
+                                               ImportedNumbers &numbers) {
   llvm::Expected<Source> source = readSource(arguments, imported);
   if (!source) {
     fail(source.takeError());
     return std::nullopt;
   }
-  parameters = std::move(source->parameters);
+  numbers = {std::move(source->parameters), std::move(source->integers)};
   std::vector<frontend::Diagnostic> diagnostics;
   std::optional<frontend::ModelSpec> model =
       frontend::loadModelFromText(arguments.input, source->text, source->inputs, diagnostics);
@@ -167,13 +175,12 @@ static llvm::Expected<std::vector<EmbeddedTensor>> readEmbedded(const CompileArg
 
 /// The same of an exported program's own.
 static llvm::Expected<std::vector<EmbeddedTensor>>
-convertImported(const CompileArguments &arguments, const std::vector<frontend::ImportedTensor> &parameters,
-                llvm::StringRef description) {
+convertImported(const CompileArguments &arguments, const ImportedNumbers &numbers, llvm::StringRef description) {
   llvm::Expected<ModelInfo> info = ModelInfo::parse(description, arguments.input);
   if (!info)
     return info.takeError();
   std::vector<EmbeddedTensor> list;
-  for (const frontend::ImportedTensor &parameter : parameters) {
+  for (const frontend::ImportedTensor &parameter : numbers.parameters) {
     bool isKnown = false;
     for (const auto *known : {&info->params, &info->states})
       isKnown |= llvm::any_of(*known, [&](const TensorInfo &tensor) { return tensor.name == parameter.name; });
@@ -187,13 +194,16 @@ convertImported(const CompileArguments &arguments, const std::vector<frontend::I
     list.push_back({parameter.name, parameter.shape, int(8 * elementBytes(tensor->type())), /*isBFloat=*/false,
                     std::string(static_cast<const char *>(tensor->data()), tensor->bytes())});
   }
+  for (const frontend::ImportedIntegers &integers : numbers.integers)
+    list.push_back({integers.name, integers.shape, /*bits=*/64, /*isBFloat=*/false,
+                    std::string(reinterpret_cast<const char *>(integers.numbers.data()), 8 * integers.numbers.size()),
+                    /*isInteger=*/true});
   return list;
 }
 
 /// `report`: the page, where one is asked for; `timings`: what it took is added.
 static llvm::Expected<std::string> produce(const CompileArguments &arguments, const frontend::ModelSpec &model,
-                                           const std::vector<frontend::ImportedTensor> &parameters, std::string &report,
-                                           Timings &timings) {
+                                           const ImportedNumbers &numbers, std::string &report, Timings &timings) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   CompileOptions options;
   options.storage = llvm::StringSwitch<Storage>(arguments.dtype)
@@ -250,8 +260,8 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Default(EmitKind::SharedObject);
   if (arguments.embed)
     options.onEmbed = [&](llvm::StringRef description) { return readEmbedded(arguments, description); };
-  else if (!parameters.empty())
-    options.onEmbed = [&](llvm::StringRef description) { return convertImported(arguments, parameters, description); };
+  else if (numbers.areAny())
+    options.onEmbed = [&](llvm::StringRef description) { return convertImported(arguments, numbers, description); };
   Progress progress;
   options.onPhase = [&](llvm::StringRef phase, unsigned index, unsigned count) {
     progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
@@ -275,8 +285,8 @@ static std::string outputPath(const CompileArguments &arguments) {
 int gnnc::runCompile(const CompileArguments &arguments) {
   TimeMeter meter;
   std::vector<std::string> imported;
-  std::vector<frontend::ImportedTensor> parameters;
-  std::optional<frontend::ModelSpec> model = load(arguments, imported, parameters);
+  ImportedNumbers numbers;
+  std::optional<frontend::ModelSpec> model = load(arguments, imported, numbers);
   if (!model)
     return ExitError;
   Timings timings{{"front end"}};
@@ -296,7 +306,7 @@ int gnnc::runCompile(const CompileArguments &arguments) {
   if (arguments.embed && (!arguments.compileTo.empty() || (arguments.emit != "so" && arguments.emit != "obj")))
     return fail(llvm::createStringError("--embed needs an object: with it, --emit must be so or obj"));
   std::string report;
-  llvm::Expected<std::string> result = produce(arguments, *model, parameters, report, timings);
+  llvm::Expected<std::string> result = produce(arguments, *model, numbers, report, timings);
   if (arguments.timings == "json")
     printTimingsAsJSON(llvm::errs(), timings);
   else if (!arguments.timings.empty())

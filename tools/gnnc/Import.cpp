@@ -22,13 +22,18 @@ static llvm::Expected<PendingFile> prepareParameters(const std::string &path, co
   for (const frontend::ImportedTensor &tensor : model.parameters)
     if (llvm::Error error = writer.add(tensor.name, ElementType::F32, tensor.shape, tensor.numbers.data()))
       return std::move(error);
+  for (const frontend::ImportedIntegers &tensor : model.integers)
+    if (llvm::Error error = writer.add(tensor.name, ElementType::I64, tensor.shape, tensor.numbers.data()))
+      return std::move(error);
   return writer.prepare(path);
 }
 
-void gnnc::reportMoved(const std::string &path, const std::vector<std::string> &moved) {
-  if (!moved.empty())
+void gnnc::reportImported(const std::string &path, const frontend::ImportedModel &model) {
+  if (!model.moved.empty())
     llvm::errs() << "gnnc: warning: '" << path << "': the axis of elements comes first in the model, in "
-                 << llvm::join(moved, ", ") << " too\n";
+                 << llvm::join(model.moved, ", ") << " too\n";
+  if (!model.fixedSizes.empty())
+    llvm::errs() << "gnnc: warning: '" << path << "': " << model.fixedSizes << "\n";
 }
 
 int gnnc::runImport(const ImportArguments &arguments) {
@@ -38,7 +43,7 @@ int gnnc::runImport(const ImportArguments &arguments) {
   llvm::Expected<frontend::ImportedModel> model = frontend::importExportedProgram(arguments.input);
   if (!model)
     return fail(model.takeError());
-  reportMoved(arguments.input, model->moved);
+  reportImported(arguments.input, *model);
   // The text and its parameters are both there in the end, or neither is.
   std::optional<PendingFile> parameters;
   if (!arguments.paramsOut.empty()) {

@@ -28,9 +28,17 @@ struct ImportedTensor {
   std::vector<float> numbers;
 };
 
+/// Integers that an imported model has itself, such as the edges of a fixed graph: what sources in its text call so.
+struct ImportedIntegers {
+  std::string name;
+  std::vector<int64_t> shape, numbers;
+};
+
 struct ImportedModel {
   std::string text;
   std::vector<ImportedTensor> parameters; ///< those that the text declares
+  std::vector<ImportedIntegers> integers; ///< those that its sources read
+  std::string fixedSizes;                 ///< where it is for one size alone: a sentence that says so
   /// Arguments and results whose axis of elements is the first in the model but was not in the program: `input 'x'
   /// (axis 1)`.
   std::vector<std::string> moved;

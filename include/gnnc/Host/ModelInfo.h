@@ -122,6 +122,12 @@ enum class HaloRole {
   All,  ///< space S.all: own elements and the halo
 };
 
+/// Integers that a graph's data are computed from and that the object has itself.
+struct IntegersInfo {
+  std::string name;
+  std::vector<int64_t> shape, numbers;
+};
+
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
@@ -137,6 +143,7 @@ struct ModelInfo {
   std::vector<BufferInfo> buffers;
   std::vector<ProgramInfo> programs;
   std::vector<AlternativeInfo> alternatives;
+  std::vector<IntegersInfo> integers;
 
   /// The function that runs as `function` on a graph; `extent` gives the extents of its spaces.
   std::string chooseFunction(llvm::StringRef function,

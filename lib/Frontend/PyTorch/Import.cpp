@@ -97,7 +97,7 @@ static std::string inWords(const ExportedProgram &exported, llvm::StringRef reas
   static const std::map<llvm::StringRef, const char *> functions = {
       {"FloorDiv", "div"}, {"CleanDiv", "div"}, {"Mod", "mod"}, {"PythonMod", "mod"}, {"Max", "max"}, {"Min", "min"}};
   std::string text;
-  bool isQuoted = false; // within quotes are names and lines of the program
+  bool isQuoted = false; // names and lines of the program may look like symbols
   while (!reason.empty()) {
     llvm::StringRef word = reason.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
     if (word.empty()) {
@@ -112,7 +112,8 @@ static std::string inWords(const ExportedProgram &exported, llvm::StringRef reas
     bool isSymbol = !digits.empty() && llvm::all_of(digits, [](char c) { return llvm::isDigit(c); }) &&
                     (letters == "s" || letters == "u" || letters == "zuf" || letters == "zf");
     auto function = functions.find(word);
-    text += isQuoted                      ? word.str()
+    bool isName = isQuoted && (exported.graph.tensors.count(word.str()) || !isSymbol);
+    text += isName                        ? word.str()
             : isSymbol                    ? sizeInWords(exported, word.str())
             : function != functions.end() ? function->second
                                           : word.str();
@@ -134,6 +135,17 @@ static std::string explain(const ExportedProgram &exported, const NormalNode *no
   return text + inWords(exported, reason);
 }
 
+/// Whether a text has a name as a whole word.
+static bool mentions(llvm::StringRef text, llvm::StringRef name) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; };
+  for (size_t at = text.find(name); at != llvm::StringRef::npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !isPart(text[at - 1])) && (end == text.size() || !isPart(text[end])))
+      return true;
+  }
+  return false;
+}
+
 /// `moved`: of what the program is another arrangement, in words.
 static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, const std::vector<std::string> &moved) {
   Recover recover(exported);
@@ -144,6 +156,8 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
     std::string heading = "Imported from " + file + ", which PyTorch " + exported.torchVersion + " exported";
     if (!moved.empty())
       heading += ", with the axis of elements first in " + llvm::join(moved, ", ") + " too";
+    std::vector<RecoveredProgram::StoredIntegers> integers = std::move(program.integers);
+    model.fixedSizes = std::move(program.fixedSizes);
     Emitted emitted = emit(std::move(program), llvm::sys::path::stem(exported.path).str(), heading + ".");
     model.text = std::move(emitted.text);
     for (const std::string &name : emitted.tensors)
@@ -152,9 +166,13 @@ static llvm::Expected<ImportedModel> import(const ExportedProgram &exported, con
     for (RecoveredProgram::Constant &constant : emitted.constants)
       if (llvm::is_contained(emitted.tensors, constant.name))
         model.parameters.push_back({constant.name, constant.shape, std::move(constant.numbers)});
+    for (RecoveredProgram::StoredIntegers &each : integers)
+      if (mentions(model.text, each.name))
+        model.integers.push_back({each.name, std::move(each.shape), std::move(each.numbers)});
     return model;
   } catch (const Refusal &refusal) {
-    return llvm::createStringError(explain(exported, recover.current, refusal.reason));
+    std::string reason = explain(exported, recover.current, refusal.reason);
+    return llvm::createStringError(recover.fixedSizes().empty() ? reason : reason + "; " + recover.fixedSizes());
   } catch (const std::out_of_range &) {
     return llvm::createStringError(
         explain(exported, recover.current, "its operands have fewer axes than the operator needs"));

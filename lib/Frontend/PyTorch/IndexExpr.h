@@ -31,6 +31,9 @@ struct IndexExpr {
   // How it is made: the function and its arguments; none for rows of inputs and numbers.
   std::string function;
   std::vector<std::shared_ptr<const IndexExpr>> arguments;
+  /// What a list holds that the file has: `text` is its name then, so that a long one is not spelled out wherever it is
+  /// read.
+  std::shared_ptr<const std::vector<int64_t>> numbers = nullptr;
 };
 using Index = std::shared_ptr<const IndexExpr>;
 

@@ -125,6 +125,14 @@ public:
     std::vector<float> numbers;
   };
   std::vector<Constant> constants;
+  /// Integers that the program has itself, by the names that sources have for them.
+  struct StoredIntegers {
+    std::string name;
+    std::vector<int64_t> shape;
+    std::vector<int64_t> numbers;
+  };
+  std::vector<StoredIntegers> integers;
+  std::string fixedSizes; ///< where all sizes are fixed: a sentence that says so
 
   int newAxis(int64_t size, const std::string &hint = "");
   int axis(int variable) const;

@@ -9,11 +9,18 @@
 #include "PyTorch/Spelling.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 using namespace gnnc;
 using namespace gnnc::frontend::pytorch;
 using llvm::StringRef;
+
+/// Longer lists of the file go by name.
+static constexpr size_t kMostWritten = 64;
+/// Of a matrix of integers: lists, and numbers where it is none of lists.
+static constexpr int64_t kMostRows = 64;
+static constexpr size_t kMostPlaces = 4096;
 
 /// Whether all tensors that a node reads are of integers, and what it gives is too.
 bool Recover::onlyIntegers(const NormalNode &node) const {
@@ -154,6 +161,71 @@ std::string Recover::nameOfInput(const ProgramInput &input) const {
   return name;
 }
 
+/// What sources call integers of the file: as the module does, unless something else is called so.
+std::string Recover::nameOfStored(const ProgramInput &input) const {
+  std::string name = input.target;
+  llvm::replace(name, '.', '_');
+  bool isName = !name.empty() && (llvm::isAlpha(name[0]) || name[0] == '_') &&
+                llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+  bool isTaken = llvm::any_of(exported.inputs, [&](const ProgramInput &each) {
+    return each.value == name || nameOfInput(each) == name || (&each != &input && each.target == name);
+  });
+  isTaken |= llvm::any_of(program.integers, [&](auto &each) { return each.name == name; });
+  return isName && !isTaken ? name : input.value;
+}
+
+/// Integers that the file has. A short list is written out; the rows or columns of others go by name, whichever are
+/// longer. What has more axes is one number for each place.
+IndexTensor Recover::storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth) {
+  std::vector<int64_t> numbers = constantIntegers(input.target), sizes;
+  for (const SymbolicExpr &size : shape)
+    sizes.push_back(size.getNumber());
+  size_t longest = shape.size() == 2 && sizes[0] > sizes[1] ? 0 : shape.size() - 1;
+  bool isTable = shape.size() == 2 && !isTruth && sizes[1 - longest] > 0 && sizes[1 - longest] <= kMostRows;
+  IndexTensor tensor;
+  if (shape.size() != 1 && !isTable) {
+    if (numbers.size() > kMostPlaces)
+      throw Refusal{"'" + input.target + "' has " + std::to_string(numbers.size()) +
+                    " integers on several axes: expected at most " + std::to_string(kMostPlaces) +
+                    ", or lists, as the rows of an edge index are"};
+    for (const SymbolicExpr &size : shape)
+      tensor.dims.push_back({size == SymbolicExpr(1) ? IndexDim::Kind::Unit : IndexDim::Kind::Small, size});
+    for (int64_t value : numbers)
+      tensor.components.push_back(
+          std::make_shared<IndexExpr>(IndexExpr{std::to_string(value), false, 0, isTruth, "", {}}));
+    return tensor;
+  }
+  for (auto [i, size] : llvm::enumerate(shape))
+    tensor.dims.push_back({i == longest              ? IndexDim::Kind::Long
+                           : size == SymbolicExpr(1) ? IndexDim::Kind::Unit
+                                                     : IndexDim::Kind::Small,
+                           size});
+  bool isWritten = shape.size() == 1 && numbers.size() <= kMostWritten;
+  std::string name = isWritten ? "" : nameOfStored(input);
+  int64_t count = shape.size() == 1 ? 1 : sizes[1 - longest], length = sizes[longest];
+  for (int64_t row = 0; row < count; ++row) {
+    std::vector<int64_t> list;
+    for (int64_t i = 0; i < length; ++i)
+      list.push_back(numbers[size_t(longest + 1 == shape.size() ? row * length + i : i * count + row)]);
+    std::string text = name;
+    if (isWritten) {
+      text = "[";
+      for (int64_t value : list)
+        text += (text.size() > 1 ? ", " : "") + std::to_string(value);
+      text += "]";
+    } else if (shape.size() == 2) {
+      text =
+          longest == 1 ? name + "[" + std::to_string(row) + "]" : "column(" + name + ", " + std::to_string(row) + ")";
+    }
+    IndexExpr each{text, true, shape[longest], isTruth, "", {}};
+    each.numbers = std::make_shared<const std::vector<int64_t>>(std::move(list));
+    tensor.components.push_back(std::make_shared<IndexExpr>(std::move(each)));
+  }
+  if (!isWritten)
+    program.integers.push_back({name, std::move(sizes), std::move(numbers)});
+  return tensor;
+}
+
 /// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known.
 void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
   for (bool hasLearned = true; hasLearned;) {
@@ -209,9 +281,10 @@ RecoveredProgram Recover::run() {
     shapes += (shapes.empty() ? "'" : ", '") + input.value + "' [" + shape + "]";
   }
   solveSizes(sources);
+  // An object for one size. Most often that is not what was wanted.
   if (!shapes.empty() && !isAnySizeOpen)
-    throw Refusal{"the sizes of all inputs are fixed: " + shapes +
-                  "; export with dynamic_shapes, which say what differs from graph to graph"};
+    program.fixedSizes = "the sizes of all inputs are fixed: " + shapes +
+                         "; export with dynamic_shapes, which say what differs from graph to graph";
   std::map<std::string, Tensor> stored; // by where they lie
   for (const ProgramInput &input : exported.inputs) {
     auto meta = normal.tensors.find(input.value);
@@ -226,27 +299,8 @@ RecoveredProgram Recover::run() {
             IndexExpr{text, isList, length, meta->second.type == ScalarType::Bool, "", {}}));
       };
       if (input.kind != ProgramInput::Kind::User) {
-        auto stored = exported.tensors.find(input.target);
-        int64_t count = 1;
-        for (const SymbolicExpr &size : shape)
-          count *= size.getNumber();
-        if (stored == exported.tensors.end() || count > 4096)
-          continue;
-        std::vector<int64_t> numbers = constantIntegers(input.target);
-        if (shape.size() != 1) {
-          for (const SymbolicExpr &size : shape)
-            tensor.dims.push_back({size == SymbolicExpr(1) ? IndexDim::Kind::Unit : IndexDim::Kind::Small, size});
-          for (int64_t value : numbers)
-            tensor.components.push_back(std::make_shared<IndexExpr>(
-                IndexExpr{std::to_string(value), false, 0, meta->second.type == ScalarType::Bool, "", {}}));
-        } else {
-          std::string text = "[";
-          for (int64_t value : numbers)
-            text += (text.size() > 1 ? ", " : "") + std::to_string(value);
-          tensor.dims.push_back({IndexDim::Kind::Long, shape[0]});
-          add(text + "]", shape[0], true);
-        }
-        indices[input.value] = std::move(tensor);
+        if (exported.tensors.count(input.target) && isUsed(input.value))
+          indices[input.value] = storedIntegers(input, shape, meta->second.type == ScalarType::Bool);
         continue;
       }
       // The axis that is long is one whose size is not fixed, or the last.

@@ -62,6 +62,7 @@ public:
   /// Throws a Refusal; `current` is then the node that it is about.
   RecoveredProgram run();
   const NormalNode *current = nullptr;
+  const std::string &fixedSizes() const { return program.fixedSizes; }
 
 private:
   using Handler = void (Recover::*)(const NormalNode &);
@@ -98,6 +99,8 @@ private:
   std::string placeOf(const std::string &name) const;
   /// What an input is called in the text: as its placeholder, unless a parameter or buffer of floats is called so.
   std::string nameOfInput(const ProgramInput &input) const;
+  std::string nameOfStored(const ProgramInput &input) const;
+  IndexTensor storedIntegers(const ProgramInput &input, const std::vector<SymbolicExpr> &shape, bool isTruth);
   void solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes);
 
   //===--- Spaces and maps (RecoverMaps.cpp) -------------------------------===//

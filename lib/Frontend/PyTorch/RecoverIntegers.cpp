@@ -131,6 +131,8 @@ Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
 Index Recover::elementOf(const Index &list, int64_t at) {
   if (!list->isList)
     return list;
+  if (list->numbers)
+    return constant(list->numbers->at(size_t(at)));
   const std::vector<Index> &from = list->arguments;
   if (list->function == "full")
     return from[1];
@@ -243,9 +245,6 @@ std::vector<int64_t> Recover::constantIntegers(const std::string &name) const {
     shape.push_back(size.literal().value_or(0));
     count *= shape.back();
   }
-  if (count > 4096)
-    throw Refusal{"constant '" + name + "' has " + std::to_string(count) +
-                  " integers, more than 4096; make it an input of the model"};
   std::vector<int64_t> result;
   for (int64_t i = 0; i < count; ++i) {
     const std::byte *data = tensor.storage->data();

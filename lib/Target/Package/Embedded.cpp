@@ -52,6 +52,10 @@ llvm::Error gnnc::checkEmbedded(ModuleOp module, ArrayRef<EmbeddedTensor> tensor
     auto fail = [&](const Twine &text) {
       return llvm::createStringError("cannot embed '" + tensor.name + "': " + text);
     };
+    if (tensor.isInteger) {
+      total += tensor.bytes.size();
+      continue;
+    }
     auto found = types.find(tensor.name);
     if (found == types.end())
       return fail("the model has no such parameter or state");

@@ -14,6 +14,7 @@
 #include "gnnc/Transforms/Halves.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/Base64.h"
 #include "llvm/Support/JSON.h"
 
 using namespace mlir;
@@ -255,6 +256,17 @@ llvm::json::Array programs(ModuleOp module) {
   return list;
 }
 
+/// What sources read of the object itself, in 64 bits, little-endian.
+llvm::json::Array integers(ArrayRef<EmbeddedTensor> embedded) {
+  llvm::json::Array list;
+  for (const EmbeddedTensor &tensor : embedded)
+    if (tensor.isInteger)
+      list.push_back(llvm::json::Object{{"name", tensor.name},
+                                        {"shape", llvm::json::Array(tensor.shape)},
+                                        {"base64", llvm::encodeBase64(tensor.bytes)}});
+  return list;
+}
+
 /// Functions that stand in for others on some graphs.
 llvm::json::Array alternatives(ModuleOp module) {
   llvm::json::Array list;
@@ -327,6 +339,7 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
                               {"sparse_inputs", std::move(sparse)},
                               {"programs", programs(module)},
                               {"alternatives", alternatives(module)},
+                              {"integers", integers(embedded)},
                               {"kernels", kernelList(kernels, module, device)},
                               {"buffers", std::move(buffers)}};
   if (auto alongs = module->getAttrOfType<DictionaryAttr>(kDistributedAttr)) {

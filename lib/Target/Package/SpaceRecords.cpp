@@ -108,6 +108,8 @@ std::vector<table::ValuesRec> TableBuilder::valuesRecords() {
   constexpr size_t kAlignment = 64;
   std::vector<table::ValuesRec> records;
   for (const EmbeddedTensor &tensor : embedded) {
+    if (tensor.isInteger) // of the description: whoever computes a graph's data reads them
+      continue;
     table.values.resize(llvm::alignTo(table.values.size(), kAlignment));
     valuesOf[tensor.name] = records.size();
     records.push_back({name(tensor.name), tensor.bits, tensor.isBFloat, list(tensor.shape),

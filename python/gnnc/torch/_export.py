@@ -206,7 +206,7 @@ def export_program(
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
     told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the
-    reason that decides."""
+    first reason."""
     return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
 
 
@@ -251,13 +251,7 @@ def _exported(
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
-    # Dynamo takes most sizes that are numbers of a tensor: where it failed too, they are not what is wrong.
-    decides = next((each for each in failures if not _is_of_numbers(each)), failures[0])
-    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(decides)}") from decides
-
-
-def _is_of_numbers(error: Exception) -> bool:
-    return type(error).__name__ == "GuardOnDataDependentSymNode"
+    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -354,7 +348,8 @@ def _refined(
 
 def _reason(error: BaseException) -> str:
     """What torch.export says, where in the user's source, and what to change where that is known."""
-    text = _first_line(error)
+    # What torch calls sizes, such as u0, says nothing to those who wrote the module.
+    text = re.sub(r"(data-dependent expression) .*", r"\1", _first_line(error))
     place = re.search(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', str(error))
     if place is not None:
         text += ", from {}:{}: {}".format(*place.groups())

@@ -622,12 +622,13 @@ class CompiledModule(nn.Module):
                 module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges, held=held
             )
         except CompileError as error:
-            if "the sizes of all inputs are fixed" not in str(error):
+            reason, of_sizes, _ = str(error).partition("; the sizes of all inputs are fixed")
+            if not of_sizes:
                 raise
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
-                f"all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for constants, "
-                f"and {_repeats.FIXES_SIZES}"
+                f"{reason}; all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for "
+                f"constants, and {_repeats.FIXES_SIZES}"
             )
             raise CompileError(message, error.details) from error
 

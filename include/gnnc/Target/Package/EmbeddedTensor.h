@@ -14,13 +14,14 @@
 
 namespace gnnc {
 
-/// What an object is to hold of a parameter or state.
+/// What an object is to hold of a parameter or state; or integers that a graph's data are computed from.
 struct EmbeddedTensor {
   std::string name;
   std::vector<int64_t> shape; ///< with the extent of its space, if it has one
   int bits = 32;              ///< 16, 32 or 64
   bool isBFloat = false;      ///< of 16 bits: bfloat instead of float
   std::string bytes;          ///< dense, row-major, little-endian
+  bool isInteger = false;     ///< of 64 bits; by the name that sources have for it
 };
 
 } // namespace gnnc
