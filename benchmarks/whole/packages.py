@@ -1,0 +1,1 @@
+"""Models of packages other than PyTorch Geometric, where they can be imported."""
