@@ -79,10 +79,7 @@ CATALOGUE = {
     "gcnii": Entry("GCNII, 64 layers of 64, Cora's size", "deep.gcnii", depth=64),
     "sage": Entry("SAGE with batch norm, 3 layers of 256, arxiv's size", "deep.sage", depth=3),
     "e3nn": Entry("e3nn's tensor product network", "packages.e3nn", depth=3, package="e3nn"),
-    "mace": Entry("MACE, 128 channels, 2 layers", "packages.mace", depth=2, package="mace"),
-    "schnetpack": Entry("SchNetPack's PaiNN", "packages.schnetpack", depth=3, package="schnetpack"),
-    "chemprop": Entry("Chemprop's bond messages", "packages.chemprop", depth=3, package="chemprop"),
-    "anemoi": Entry("Anemoi's transformer processor", "packages.anemoi", depth=4, package="anemoi.models"),
+    "mace": Entry("MACE, 2 layers of 128, l ≤ 1", "packages.mace", depth=2, package="mace"),
 }
 #: Whose time, memory and compilation must be linear in depth.
 DEEP, DEPTHS = ("mesh4", "tracks"), (2, 4, 8, 16, 32)

@@ -16,9 +16,7 @@ from whole.parts import Bessel, mlp, scatter_sum
 DEGREES = (0, 1, 2)
 #: What a feature of degree a and a direction of degree b make of degree c, with the parity of directions.
 PATHS = [
-    (a, b, c)
-    for a, b, c in itertools.product(DEGREES, repeat=3)
-    if abs(a - b) <= c <= a + b and (a + b + c) % 2 == 0
+    (a, b, c) for a, b, c in itertools.product(DEGREES, repeat=3) if abs(a - b) <= c <= a + b and (a + b + c) % 2 == 0
 ]
 
 
@@ -70,9 +68,7 @@ class Layer(nn.Module):
             cg = getattr(self, f"cg{a}{b}{c}")
             message = torch.einsum("eum,en,mnk->euk", moved[a], y[b], cg) * weights[:, number].unsqueeze(-1)
             sums[c].append(scatter_sum(message, dst, nodes))
-        new = [
-            linear(torch.cat(each, dim=1).transpose(1, 2)).transpose(1, 2) for linear, each in zip(self.after, sums)
-        ]
+        new = [linear(torch.cat(each, dim=1).transpose(1, 2)).transpose(1, 2) for linear, each in zip(self.after, sums)]
         gates = torch.sigmoid(self.gates(new[0].squeeze(-1))).unsqueeze(-1).chunk(2, dim=1)
         new = [F.silu(new[0]), new[1] * gates[0], new[2] * gates[1]]
         return [old + each for old, each in zip(x, new)]
