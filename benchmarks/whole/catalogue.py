@@ -81,5 +81,7 @@ CATALOGUE = {
     "e3nn": Entry("e3nn's tensor product network", "packages.e3nn", depth=3, package="e3nn"),
     "mace": Entry("MACE, 2 layers of 128, l ≤ 1", "packages.mace", depth=2, package="mace"),
 }
+#: Which compile longest, and are started first.
+LONG = ("mesh15", "deepergcn", "gcnii", "graphcast", "dcrnn", "tgcn", "mace", "e3nn", "dimenet", "tensors", "gatedgcn")
 #: Whose time, memory and compilation must be linear in depth.
 DEEP, DEPTHS = ("mesh4", "tracks"), (2, 4, 8, 16, 32)

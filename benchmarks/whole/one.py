@@ -152,8 +152,8 @@ class Measurement:
                 record["first_forward_s"] = clock() - begin
             record["errors"] = errors(found, wanted)
             record["wrong"] = is_wrong(record["errors"], usual, self.precision)
-            if contender.options:
-                record["options"] = contender.options
+            if way == "gnnc":
+                record |= {"options": contender.options, "kernels": str(contender.run).splitlines()[1:]}
             contender.release()
             del found
             contender.memory.settle()

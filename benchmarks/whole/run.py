@@ -14,7 +14,7 @@ from typing import Any
 from harness.machine import describe
 from harness.places import BENCHMARKS, GNNC
 from whole import one, table
-from whole.catalogue import CATALOGUE, DEEP, DEPTHS, WAYS
+from whole.catalogue import CATALOGUE, DEEP, DEPTHS, LONG, WAYS
 
 Task = tuple[str, str, "int | None"]  # model, precision, depth
 
@@ -29,7 +29,7 @@ def parser(device: str, about: str) -> argparse.ArgumentParser:
     add("--contenders", nargs="+", default=ways(gpu), choices=WAYS, help=f"(default: {' '.join(ways(gpu))})")
     add("--depth", type=int, help="of models that have one (default: the published one)")
     add("--depths", action="store_true", help=f"{' and '.join(DEEP)} with {', '.join(map(str, DEPTHS))} blocks")
-    add("--scale", type=float, default=1.0 if gpu else 0.05, help="size of the graphs (default: %(default)s)")
+    add("--scale", type=float, help=f"size of the graphs (default: {1 if gpu else 0.05}, with --depths a fifth of it)")
     add("--rounds", type=int, default=7, help="blocks of calls of each contender (default: %(default)s)")
     add("--seconds", type=float, default=400, help="longest time of a model in one precision (default: %(default)s)")
     add("--patience", type=float, default=150, help="longest time of one contender of it (default: %(default)s)")
@@ -49,11 +49,12 @@ def ways(gpu: bool) -> list[str]:
 
 
 def tasks(args: argparse.Namespace) -> list[Task]:
-    """What takes longest to compile comes first, as the catalogue has it."""
+    """What takes longest to compile comes first."""
     if args.depths:
         depths = [(name, depth) for depth in reversed(DEPTHS) for name in args.models or DEEP]
         return [(name, precision, depth) for precision in args.precisions for name, depth in depths]
-    return [(name, each, args.depth) for each in args.precisions for name in args.models or CATALOGUE]
+    names = sorted(args.models or CATALOGUE, key=lambda name: name not in LONG)
+    return [(name, precision, args.depth) for precision in args.precisions for name in names]
 
 
 class Pool:
@@ -121,6 +122,8 @@ def main(device: str, text: str) -> int:
         given.error(f"expected models among {', '.join(CATALOGUE)}, found {', '.join(sorted(unknown))}")
     if args.alone:
         one.main(args)
+    if args.scale is None:
+        args.scale = (1.0 if device == "cuda" else 0.05) * (0.2 if args.depths else 1.0)
     args.out.mkdir(parents=True, exist_ok=True)
     results = args.out / "models.jsonl"
     one.add_line(results, {"run": about(args)})
