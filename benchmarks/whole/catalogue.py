@@ -43,6 +43,10 @@ class Entry:
     package: str = ""  # that it comes from, other than PyTorch and PyTorch Geometric
     given: dict[str, Any] = field(default_factory=dict)
 
+    def deep(self, asked: int | None) -> int:
+        """Its depth where another may be asked for."""
+        return asked if asked and self.depth else self.depth
+
     def make(self, size: Size) -> Made:
         module, _, function = self.place.rpartition(".")
         return getattr(importlib.import_module(f"whole.{module}"), function)(size, **self.given)

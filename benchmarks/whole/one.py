@@ -57,7 +57,7 @@ class Measurement:
     def __init__(self, args: argparse.Namespace, name: str, precision: str) -> None:
         self.args, self.name, self.precision = args, name, precision
         self.key = {"model": name, "precision": precision, "device": args.device}
-        self.size = Size(args.scale, args.depth or CATALOGUE[name].depth)
+        self.size = Size(args.scale, CATALOGUE[name].deep(args.depth))
         self.key["depth"] = self.size.depth
 
     def add(self, **found: Any) -> None:

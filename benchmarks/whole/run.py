@@ -86,8 +86,8 @@ class Pool:
                 pass
             process.wait()
         if why or process.returncode:
-            depth = depth or CATALOGUE[name].depth
-            key = {"model": name, "precision": precision, "device": self.args.device, "depth": depth}
+            key = {"model": name, "precision": precision, "device": self.args.device}
+            key["depth"] = CATALOGUE[name].deep(depth)
             one.add_line(self.results, key | {"ended": why or f"exit status {process.returncode}"})
         told = f"{name}, {precision}, {time.monotonic() - begun:.0f} s"
         print(f"{told}, {why}" if why else told, file=sys.stderr, flush=True)
