@@ -6,6 +6,7 @@ it; the rest happens while Python is traced and never again, and is refused here
 from __future__ import annotations
 
 import contextlib
+import copy
 import random
 import sys
 import warnings
@@ -104,8 +105,9 @@ def _watched_hooks(model: nn.Module) -> Iterator[None]:
 class Watcher:
     """Of one trace of a module: what Python did that its program does not do."""
 
-    def __init__(self, model: nn.Module) -> None:
-        self.model, self.members = model, members_of(model)
+    def __init__(self, model: nn.Module, inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None) -> None:
+        """`inputs`: of the trace, where tensors may be kept that follow from the graph alone (layers with `cached=True`)."""
+        self.model, self.members, self._inputs = model, members_of(model), inputs
         self._attributes = [dict(vars(each)) for each in self.members]
         self._contents = {
             id(value): (value, type(value)(value))
@@ -132,12 +134,13 @@ class Watcher:
 
     def check(self, written: dict[tuple[int, str], tuple[nn.Module, Any]]) -> None:
         """Refuses what was kept for later, and what was drawn. `written`: attributes as they were set last."""
+        kept = []
         for (_, name), (member, value) in written.items():
             before = self._attributes[next(i for i, each in enumerate(self.members) if each is member)]
             if name in member._parameters or name in member._buffers or name in member._modules:
                 continue
             if any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(value)):
-                self._refuse_kept(member, name)
+                kept.append((member, name))
             if is_plain(value) and is_plain(before.get(name)) and before.get(name) != value:
                 warnings.warn(
                     f"gnnc: '{_path(self.model, member)}' sets '{name}' in forward ({before.get(name)!r} before, then "
@@ -148,7 +151,15 @@ class Watcher:
             for name, value in own.items():
                 leaves = pytree.tree_leaves(value) if id(value) in self._contents else []
                 if any(isinstance(leaf, FakeTensor) for leaf in leaves):
-                    self._refuse_kept(each, name)
+                    kept.append((each, name))
+        if kept:
+            self.restore()
+        for member, name in kept:
+            if not self._follows_from_graph(member, name):
+                raise Error(
+                    f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: "
+                    "return it, and pass it as an argument to the next call"
+                )
         if random.getstate() != self._random or _numpy_state() != self._numpy:
             random.setstate(self._random)
             raise Error(
@@ -156,11 +167,31 @@ class Watcher:
                 "call: draw them from PyTorch, or pass them as arguments"
             )
 
-    def _refuse_kept(self, member: nn.Module, name: str) -> None:
-        raise Error(
-            f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: return it, "
-            "and pass it as an argument to the next call"
-        )
+    def _follows_from_graph(self, member: nn.Module, name: str) -> bool:
+        """Whether what is kept is the same for all features and parameters: two runs with other numbers say so. Compiled
+        code computes it in each call."""
+        if self._inputs is None:
+            return False
+        place = next(i for i, each in enumerate(self.members) if each is member)
+        state, found = torch.random.get_rng_state(), []
+        try:
+            for seed in (1, 2):
+                torch.manual_seed(seed)
+                twin, (args, kwargs) = copy.deepcopy((self.model, self._inputs))
+                leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
+                with torch.no_grad():
+                    for tensor in (*leaves, *twin.parameters(), *twin.buffers()):
+                        if tensor.is_floating_point():
+                            tensor.uniform_(0.5, 1.5)
+                    twin(*args, **kwargs)
+                kept = pytree.tree_leaves(vars(members_of(twin)[place]).get(name))
+                found.append([leaf for leaf in kept if isinstance(leaf, Tensor)])
+        except Exception:  # modules may refuse to be copied, or such numbers
+            return False
+        finally:
+            torch.random.set_rng_state(state)
+        first, second = found
+        return bool(first) and len(first) == len(second) and all(map(torch.equal, first, second))
 
 
 def _numpy_state() -> Any:
@@ -172,9 +203,9 @@ def _numpy_state() -> Any:
 
 
 @contextlib.contextmanager
-def watched_trace(model: nn.Module, reads: Reads) -> Iterator[None]:
+def watched_trace(model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
     """While torch.export runs a module's Python."""
-    watcher = Watcher(model)
+    watcher = Watcher(model, (args, kwargs))
     try:
         with recorded(model, reads) as recorder, _watched_hooks(model):
             yield

@@ -234,7 +234,7 @@ def _exported(
             try:
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
-                watch = contextlib.nullcontext() if strict else watched_trace(model, reads)
+                watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:

@@ -94,7 +94,29 @@ class OwnTensorsTest(TorchTest):
                 self.assertClose(*found)
 
 
+class CachedDegree(nn.Module):
+    """Keeps what follows from the graph alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.degree = nn.Linear(3, 3), None
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        if self.degree is None:
+            self.degree = torch.zeros(x.size(0)).index_add(0, batch, torch.ones(batch.size(0))).clamp(min=1)
+        return self.linear(x) / self.degree[batch].unsqueeze(1)
+
+
 class EffectsTest(TorchTest):
+    def test_tensors_that_follow_from_the_graph_may_be_kept(self) -> None:
+        x, batch = graph(6, 9)[0][:, :1].repeat(1, 3), torch.tensor([0, 0, 1, 1, 2, 2])
+        module = CachedDegree()
+        state = torch.random.get_rng_state()
+        fast = gnnc.compile(module, (x, batch))
+        self.assertTrue(torch.equal(torch.random.get_rng_state(), state))
+        self.assertIsNone(module.degree)
+        self.assertClose(fast(x, batch), copy.deepcopy(module)(x, batch))
+
     def test_buffers_that_are_assigned(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
         for kind, message in (
