@@ -122,8 +122,9 @@ def by_torch(module: nn.Module) -> Callable[..., Tensor]:
 
 
 def measure(name: str, kind: str, module: nn.Module, count: int, device: str) -> dict[str, Any]:
-    import gnnc
     import torch
+
+    import gnnc
 
     first = mini_batch(kind, 0, device)
     begin = time.perf_counter()

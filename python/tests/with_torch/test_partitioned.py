@@ -18,12 +18,12 @@ from unittest import mock
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from test_ranks_of_threads import Meeting, ThreadRanks
 from torch import Tensor, nn
 
 import gnnc
 from gnnc import _compiler, _safetensors
 from gnnc.ranks import PartFile, TorchRanks
-from test_ranks_of_threads import Meeting, ThreadRanks
 from torch_modules import Conv, TorchTest, graph
 
 NODES, EDGES, WIDTH = 23, 90, 3

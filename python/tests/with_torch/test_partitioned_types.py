@@ -16,14 +16,14 @@ import numpy as np
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as mp
+from test_ranks_of_threads import Meeting, ThreadRanks
 from torch import Tensor, nn
+from with_torch.test_partitioned import Result, cut, loss_of, nothing
 
 import gnnc
 from gnnc import _compiler, _safetensors
 from gnnc.ranks import PartFile, TorchRanks, load_part
-from test_ranks_of_threads import Meeting, ThreadRanks
 from torch_modules import TorchTest, graph
-from with_torch.test_partitioned import Result, cut, loss_of, nothing
 
 NODES, EDGES, WIDTH, KINDS = 23, 90, 3, 3
 

@@ -114,7 +114,8 @@ TEST(RecoverSizesTest, LongListsOfTheFileGoByName) {
   stored.strides = {edges, 1};
   stored.storage = numbers;
   for (const char *end : {"s", "d"})
-    b.integerNode(end, "select.int", {arg("self", "b_mesh_edges"), arg("dim", 0), arg("index", int(*end == 'd'))}, {"5000"});
+    b.integerNode(end, "select.int", {arg("self", "b_mesh_edges"), arg("dim", 0), arg("index", int(*end == 'd'))},
+                  {"5000"});
   b.node("read", "index.Tensor", {arg("self", "x"), list("indices", {"s"})}, {"5000", "4"});
   b.node("base", "zeros_like.default", {arg("self", "x")}, {"N", "4"});
   b.node("y", "index_add.default", {arg("self", "base"), arg("dim", 0), arg("index", "d"), arg("source", "read")},
