@@ -226,7 +226,8 @@ IndexTensor Recover::storedIntegers(const ProgramInput &input, const std::vector
   return tensor;
 }
 
-/// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known.
+/// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an operator
+/// counts (torch calls these sizes u0, u1, ...) follows from that operator: a mask of dropout is made to fit it.
 void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
   for (bool hasLearned = true; hasLearned;) {
     hasLearned = false;
@@ -239,7 +240,7 @@ void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>>
           rest += SymbolicExpr::of(symbol, factor);
           continue;
         }
-        isOne &= !unknown;
+        isOne &= !unknown && !llvm::StringRef(symbol).starts_with("u");
         unknown = {symbol, factor};
       }
       if (!unknown || !isOne)
