@@ -9,12 +9,12 @@ import os
 import tempfile
 import threading
 import warnings
-import weakref
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import getitem
 from pathlib import Path
+from types import MethodType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -582,13 +582,12 @@ class CompiledModule(nn.Module):
         example = Example.of(module, args, kwargs)
         made = Specialization(module, example, artifact, library, options, place)
         if made.executor.num_outputs > 1 and options.part is None and not along:
-            me = weakref.ref(self)
+            # Not the compiled module itself, which may be gone when a backward pass of its asks for this.
+            own: Any = SimpleNamespace(**{key: self.__dict__[key] for key in ("_module", "_options", "_unmoved")})
+            own._build = MethodType(CompiledModule._build, own)
 
             def build(names: Sequence[str]) -> Executor:
-                owner = me()
-                if owner is None:
-                    raise Error("a backward pass of a compiled module that is gone")
-                return owner._build_partial(made, flags, names)
+                return CompiledModule._build_partial(own, made, flags, names)
 
             made.executor.partials = Partials(made.executor, build)
         return made

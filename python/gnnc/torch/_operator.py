@@ -141,6 +141,7 @@ def _(
 
 def _setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
     ctx.number, ctx.place, tensors = inputs
+    ctx.set_materialize_grads(False)
     ctx.save_for_backward(*tensors)
     known = _find(ctx.number, ctx.place)
     wanted = [tensors[place].requires_grad for place in _operand_places(known)]

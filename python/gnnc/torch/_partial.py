@@ -42,6 +42,7 @@ class Partials:
 
 def partner(executor: Executor, bound: Bound, other: Executor, operands: Sequence[Tensor]) -> Bound:
     """The graph of a call of `executor`, prepared for `other`."""
+    bound.check_unchanged()
     found = bound.partners.get(other)
     if found is None:
         leaves: list[Any] = list(bound.leaves)

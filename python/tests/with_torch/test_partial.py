@@ -82,6 +82,23 @@ class PartialTest(TorchTest):
             with self.subTest(which=which):
                 self.check(which, second=True)
 
+    def test_within_another_compilation(self) -> None:
+        traced = torch.compile(lambda x, edges: self.fast(x, edges)[0].sum(), backend="aot_eager", dynamic=True)
+        (found,) = torch.autograd.grad(traced(self.x, self.edges), [self.x])
+        (expected,) = torch.autograd.grad(self.module(self.x, self.edges)[0].sum(), [self.x])
+        torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+    def test_a_compiled_module_that_is_gone(self) -> None:
+        output = gnnc.compile(self.module, (self.x, self.edges))(self.x, self.edges)[0]
+        self.assertTrue(torch.autograd.grad(output.sum(), [self.x])[0].isfinite().all())
+
+    def test_an_index_that_has_changed(self) -> None:
+        edges = self.edges.clone()
+        output = self.fast(self.x, edges)[2]
+        edges[0, 0] = (edges[0, 0] + 1) % 6
+        with self.assertRaisesRegex(gnnc.Error, "changed in place"):
+            torch.autograd.grad(output.sum(), [self.x])
+
     def test_steps_compile_once(self) -> None:
         self.check((0,))
         executor = self.fast.__dict__["_specializations"][0].executor
