@@ -172,11 +172,15 @@ class Watcher:
         code computes it in each call."""
         if self._inputs is None:
             return False
+        with torch.random.fork_rng():
+            return self._is_same_for_other_numbers(member, name)
+
+    def _is_same_for_other_numbers(self, member: nn.Module, name: str) -> bool:
+        assert self._inputs is not None
         place = next(i for i, each in enumerate(self.members) if each is member)
-        state, found = torch.random.get_rng_state(), []
+        found = []
         try:
-            for seed in (1, 2):
-                torch.manual_seed(seed)
+            for _ in range(2):
                 twin, (args, kwargs) = copy.deepcopy((self.model, self._inputs))
                 leaves = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
                 with torch.no_grad():
@@ -188,8 +192,6 @@ class Watcher:
                 found.append([leaf for leaf in kept if isinstance(leaf, Tensor)])
         except Exception:  # modules may refuse to be copied, or such numbers
             return False
-        finally:
-            torch.random.set_rng_state(state)
         first, second = found
         return bool(first) and len(first) == len(second) and all(map(torch.equal, first, second))
 
