@@ -29,10 +29,16 @@ namespace {
 
 /// A product of shared values that takes more than the launch of a kernel would: each lane would hold factors as a
 /// whole.
-constexpr int64_t kLongSharedProduct = 4096;
-bool isLongProduct(Operation *op) {
-  auto product = dyn_cast<ContractOp>(op);
-  return product && !getResidency(product.getType()) && product.flopsPerRow() > kLongSharedProduct;
+constexpr int64_t kLongShared = 4096;
+/// Terms of a sum count as so many operations: what is summed is computed too, and lanes exchange their parts.
+constexpr int64_t kOperationsForTerm = 8;
+int64_t operationsOfShared(Operation *op) {
+  if (op->getNumResults() != 1 || getResidency(op->getResult(0).getType()))
+    return 0;
+  if (auto product = dyn_cast<ContractOp>(op))
+    return product.flopsPerRow();
+  auto fold = dyn_cast<FoldOp>(op);
+  return fold ? kOperationsForTerm * getFeatureElements(fold.getInput().getType()) : 0;
 }
 
 /// A part of a shared value, or several joined, that rows meet: in a sweep's body it would tie the rows' axis to its
@@ -188,12 +194,12 @@ void Grouping::findAnchors(func::FuncOp function, bool fuse) {
             return std::to_string(getFeatureElements(type)) +
                    " numbers are too many to compute in each block of each kernel";
           });
-    bool binds = bindsAxes(&op), isLong = isLongProduct(&op);
+    bool binds = bindsAxes(&op), isLong = operationsOfShared(&op) > kLongShared;
     if (fuse && isLong && !large && !anchors.contains(&op))
       remarkMissed(
           &op, DEBUG_TYPE, "recompute", [] { return "shared value is kept in memory"; },
           [&] {
-            return std::to_string(cast<ContractOp>(op).flopsPerRow()) +
+            return std::to_string(operationsOfShared(&op)) +
                    " operations are too many to compute in each block of each kernel";
           });
     if (fuse && binds && !large && !anchors.contains(&op))

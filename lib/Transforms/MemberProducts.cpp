@@ -8,6 +8,7 @@
 #include "MemberProducts.h"
 #include "ContractionRoles.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
+#include "dialects/mpk/IR/KernelAttrs.h"
 
 using namespace mlir;
 using namespace gnnc;
@@ -72,7 +73,7 @@ llvm::SetVector<Operation *> MemberProducts::usersOf(Value value) const {
 static bool isInMemory(Value weight) { return !isa_and_nonnull<ConstantOp, IotaOp>(getViewed(weight).getDefiningOp()); }
 
 bool MemberProducts::isRowProduct(ContractOp op) const {
-  if (!isOnMembers(op.getResult()))
+  if (!isOnMembers(op.getResult()) || op->hasAttr(mpk::kSweptAttr))
     return false;
   if (!getResidency(op.getLhs().getType()))
     exchangeOperands(op);

@@ -166,6 +166,18 @@ INSTANTIATE_TEST_SUITE_P(
         Wide{"SweptProducts", "model M { input x: node[a = 17], r: edge[]\n param b[k = 25], W[k, m = 2], V[m, a]\n"
                               " output y = max(exp(-square(r - b)) @ W @ V * x.src)\n"
                               " output z = sum(silu(x.src - x.dst) * (square(r - b) @ W @ V)) }"},
+        // Channels whose few numbers meet a small tensor (sweep-channels), parts of short axes, and their joins.
+        Wide{"Channels", "model M { input x: node[u = 32, m = 3], y: edge[n = 5], w: edge[p = 3, u]\n"
+                         " param C[m, n, k = 5], D[m, l = 3]\n"
+                         " let a = dot(x.src, dot(C, y, over: n), over: m) * w[p: 1]\n"
+                         " let b = (x.src * (1 + y[n: 2])) @ D\n"
+                         " let c = concat(a[k: 1..3], a[k: 3..5] * w[p: 0], axis: k)\n"
+                         " output y = sum(concat(a, c, axis: k))\n"
+                         " output z = sum(b * w[p: 2]) + max(x.src) @ D }"},
+        Wide{"PartsOfChannels", "model M { input x: node[u = 16, g = 6]\n"
+                                " let t = concat(x.src[g: 4..6], x.dst[g: 0..2] * x.src[g: 2..4], axis: g)\n"
+                                " output y = sum(softmax(t[g: 1..3]) * flatten(t, v)[v: 32..48])\n"
+                                " output z = max(concat(flatten(t, v), flatten(x.src, v), axis: v)[v: 48..112]) }"},
         Wide{"KeptScores", "model M { input x: node[in = 9], e: edge[c = 5]\n"
                            " param A[in, h = 3, u = 40], E[c, h, u], v[h, u], G[u, w = 11]\n"
                            " let k = x @ A\n let s = leaky_relu(k.src + k.dst + e @ E, 0.2)\n"

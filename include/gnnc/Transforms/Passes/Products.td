@@ -114,6 +114,33 @@ def FormProducts : Pass<"form-products", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
 
+def SweepChannels : Pass<"sweep-channels", "::mlir::ModuleOp"> {
+  let summary = "Keep small products of each channel in sweeps";
+  let description = [{
+    Marks contractions `x[channel, k] w[k, n] -> y[channel, n]` of rows with a small shared tensor (`mpk.swept`), such as
+    couplings of spherical harmonics. They stay among the operations on rows: a matrix product would read and write
+    more than it computes.
+
+    ```mlir
+    func.func @f(%x: tensor<?x32x3xf32, #mpdfg.on<@edge>>, %w: tensor<3x5xf32>)
+        -> tensor<?x32x5xf32, #mpdfg.on<@edge>> {
+      %0 = mpdfg.contract %x [0, 1], %w [1, 2] -> [0, 2]
+          : tensor<?x32x3xf32, #mpdfg.on<@edge>>, tensor<3x5xf32> -> tensor<?x32x5xf32, #mpdfg.on<@edge>>
+      return %0 : tensor<?x32x5xf32, #mpdfg.on<@edge>>
+    }
+    // becomes
+    func.func @f(%x: tensor<?x32x3xf32, #mpdfg.on<@edge>>, %w: tensor<3x5xf32>)
+        -> tensor<?x32x5xf32, #mpdfg.on<@edge>> {
+      %0 = mpdfg.contract %x [0, 1], %w [1, 2] -> [0, 2] {mpk.swept}
+          : tensor<?x32x3xf32, #mpdfg.on<@edge>>, tensor<3x5xf32> -> tensor<?x32x5xf32, #mpdfg.on<@edge>>
+      return %0 : tensor<?x32x5xf32, #mpdfg.on<@edge>>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSwept", "swept", "Contractions that stay in sweeps">];
+  let dependentDialects = ["::gnnc::mpk::MPKDialect"];
+}
+
 def TileProducts : Pass<"tile-products", "::mlir::ModuleOp"> {
   let summary = "Keep matrix products of members in the sweeps that sum them";
   let description = [{

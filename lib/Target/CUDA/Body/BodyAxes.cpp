@@ -8,13 +8,15 @@
 // A union-find over pieces of axes. An axis begins as one piece; where a reshape or an operand splits it, it becomes a
 // list of smaller ones. An operation whose pairing fails (pieces that do not divide each other, or a value that would
 // have one piece twice, as an outer product of a value with itself) gets copies of its operands that change lanes
-// first.
+// first. A slice or a join along a short axis makes a piece of its own of the parts, which each lane has whole.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Body/BodyAxes.h"
 #include "Body/RowParts.h"
 #include "llvm/ADT/SmallSet.h"
+
+#include <numeric>
 
 using namespace mlir;
 using namespace gnnc;
@@ -23,15 +25,23 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// Parts of an axis that each lane has whole, at most.
+constexpr int64_t kMostWholeParts = 16;
+
 /// Pieces of axes. Copied to try an operation, so it is small.
 class Pieces {
 public:
   int add(int64_t extent) {
-    nodes.push_back({int(nodes.size()), extent, true, {}});
+    nodes.push_back({int(nodes.size()), extent, true, false, {}});
+    return nodes.size() - 1;
+  }
+  int addWhole(int64_t extent) {
+    nodes.push_back({int(nodes.size()), extent, false, true, {}});
     return nodes.size() - 1;
   }
   int64_t extent(int piece) const { return nodes[piece].extent; }
   bool isParallel(int piece) const { return nodes[piece].parallel; }
+  bool isWhole(int piece) const { return nodes[piece].whole; }
 
   /// The smallest pieces of a list, each as its representative.
   AtomList expand(ArrayRef<int> list) const {
@@ -62,6 +72,7 @@ public:
       if (extent(x) == extent(y)) {
         nodes[y].parent = x;
         nodes[x].parallel &= nodes[y].parallel;
+        nodes[x].whole |= nodes[y].whole;
       } else if (extent(x) > extent(y) ? !split(x, extent(y)) : !split(y, extent(x))) {
         return false;
       }
@@ -73,6 +84,7 @@ private:
     int parent;
     int64_t extent;
     bool parallel;
+    bool whole;
     AtomList parts;
   };
   int find(int piece) const {
@@ -84,10 +96,11 @@ private:
     int64_t whole = extent(piece);
     if (whole % outer != 0)
       return false;
-    bool parallel = nodes[piece].parallel;
     AtomList parts{add(outer), add(whole / outer)};
-    for (int part : parts)
-      nodes[part].parallel = parallel;
+    for (int part : parts) {
+      nodes[part].parallel = nodes[piece].parallel;
+      nodes[part].whole = nodes[piece].whole;
+    }
     nodes[piece].parts = parts;
     return true;
   }
@@ -132,6 +145,7 @@ struct AxisBuilder {
 
   bool pair(Operation *op);
   bool pairContract(ContractOp op);
+  bool pairParts(Operation *op);
   bool hasPieceTwice() const;
   void visit(Operation *op);
 };
@@ -160,9 +174,46 @@ bool AxisBuilder::pairContract(ContractOp op) {
   return true;
 }
 
+static int64_t axisOf(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  return slice ? slice.getAxis() : cast<ConcatOp>(op).getAxis();
+}
+
+int64_t cuda::commonPart(Operation *op) {
+  int64_t axis = axisOf(op), common = 0;
+  auto see = [&](Value value) { common = std::gcd(common, getFeatureShape(value.getType())[axis]); };
+  see(op->getResult(0));
+  for (Value operand : op->getOperands())
+    see(operand);
+  auto slice = dyn_cast<SliceOp>(op);
+  return slice ? std::gcd(common, slice.getBegin()) : common;
+}
+
+/// The axis of a slice or a join is parts by what they have in common.
+bool AxisBuilder::pairParts(Operation *op) {
+  int64_t axis = axisOf(op), common = commonPart(op);
+  AtomList inner = common > 1 ? AtomList{pieces.add(common)} : AtomList();
+  auto cut = [&](Value value) {
+    int64_t parts = getFeatureShape(value.getType())[axis] / common;
+    AtomList list = parts > 1 ? AtomList{pieces.addWhole(parts)} : AtomList();
+    llvm::append_range(list, inner);
+    return parts <= kMostWholeParts && unite(of(value)[axis], list);
+  };
+  const AxisList result = of(op->getResult(0));
+  for (Value operand : op->getOperands()) {
+    AxisList others = of(operand);
+    others[axis].clear();
+    if (!cut(operand) || !uniteAll(others, result))
+      return false;
+  }
+  return cut(op->getResult(0));
+}
+
 bool AxisBuilder::pair(Operation *op) {
   Value result = op->getResult(0);
   (void)of(result);
+  if (isa<ConcatOp, SliceOp>(op))
+    return pairParts(op);
   if (auto contract = dyn_cast<ContractOp>(op))
     return pairContract(contract);
   if (auto fold = dyn_cast<FoldOp>(op)) {
@@ -217,13 +268,11 @@ void AxisBuilder::visit(Operation *op) {
       mixAll(of(operand));
     mixAll(of(op->getResult(0)));
   };
-  if (isa<ConcatOp, SliceOp>(op))
-    return rearrange();
   AxisBuilder before = *this;
   if (pair(op) && !hasPieceTwice())
     return;
   *this = before;
-  if (isa<ReshapeOp>(op))
+  if (isa<ReshapeOp, ConcatOp, SliceOp>(op))
     return rearrange();
   for (OpOperand &operand : op->getOpOperands()) {
     mixAll(of(operand.get()));
@@ -249,7 +298,8 @@ BodyAxes::BodyAxes(mpk::SweepOp sweep, bool ties) {
       for (int piece : builder.pieces.expand(axis)) {
         auto [it, isNew] = numbers.try_emplace(piece, int(atoms.size()));
         if (isNew)
-          atoms.push_back({builder.pieces.extent(piece), builder.pieces.isParallel(piece)});
+          atoms.push_back(
+              {builder.pieces.extent(piece), builder.pieces.isParallel(piece), builder.pieces.isWhole(piece)});
         own.push_back(it->second);
       }
       result.push_back(own);
@@ -311,7 +361,7 @@ void BodyAxes::shareLanes(mpk::SweepOp sweep, bool ties) {
   for (int b = 0; b < int(atoms.size()); ++b) {
     target[b] = b;
     for (int a = 0; a < b && target[b] == b; ++a) {
-      bool fits = ties || atoms[a].isParallel == atoms[b].isParallel;
+      bool fits = (ties || atoms[a].isParallel == atoms[b].isParallel) && atoms[a].isWhole == atoms[b].isWhole;
       if (target[a] != a || atoms[a].extent != atoms[b].extent || met[a].contains(b) || !fits)
         continue;
       target[b] = a;

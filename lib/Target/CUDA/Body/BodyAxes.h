@@ -13,7 +13,8 @@
 //   index = ((tile * registers + register) * lanes + lane) * vector + v
 //
 // so elementwise operations are register by register, an axis that an operand lacks is repeated for nothing, changes of
-// shape cost nothing, and a fold adds registers and then the lanes of its atoms.
+// shape cost nothing, and a fold adds registers and then the lanes of its atoms. A short axis of which parts are taken
+// or joined is whole in each lane, so that the registers of a part are some of the whole's.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,8 @@ struct Atom {
   int64_t extent = 1;
   /// Every operation works on each index by itself, so that different groups may take different indices.
   bool isParallel = true;
+  /// Each lane has all indices: a value is cut or joined along it, which then is a matter of registers.
+  bool isWhole = false;
   // The cut.
   int64_t tiles = 1, registers = 1, lanes = 1, vector = 1;
   int64_t firstLane = 1; ///< lane number is (thread / firstLane) % lanes; atoms have the same lanes or none in common
@@ -42,6 +45,9 @@ struct Atom {
 using AtomList = llvm::SmallVector<int, 2>;
 /// One list for each feature axis of a value.
 using AxisList = llvm::SmallVector<AtomList, 4>;
+
+/// How many numbers of a slice's or a join's axis always stay together: what divides all its parts and their places.
+int64_t commonPart(mlir::Operation *sliceOrConcat);
 
 class BodyAxes {
 public:
@@ -58,7 +64,8 @@ public:
   const AxisList &of(mlir::OpOperand &operand) const;
   /// The operand has to change lanes on its way, through shared memory.
   bool isStaged(mlir::OpOperand &operand) const { return staged.contains(&operand); }
-  /// The result is put together in shared memory: a join, a part of an axis, a change of shape that splits otherwise.
+  /// The result is put together in shared memory: a join or a part of a long axis, a change of shape that splits
+  /// otherwise.
   bool isRearrangement(mlir::Operation *op) const { return rearranged.contains(op); }
 
   /// Whether some operation or operand has both atoms. Where none has, the same lanes may hold indices of both.

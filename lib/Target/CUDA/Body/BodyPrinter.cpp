@@ -40,6 +40,8 @@ BodyPrinter::BodyPrinter(mpk::SweepOp sweep, const BodyAxes &axes, const LaneLay
 //===----------------------------------------------------------------------===//
 
 std::string BodyPrinter::atomName(int atom) const {
+  if (auto it = substituted.find(atom); it != substituted.end())
+    return it->second;
   return atom < 26 ? std::string(1, char('a' + atom)) : "a" + std::to_string(atom);
 }
 
@@ -263,6 +265,48 @@ void BodyPrinter::rearrange(Operation *op) {
   unstage(name(result), axes.of(result), strides, 0);
 }
 
+/// The atoms of an axis that number its parts of `common` numbers.
+static ArrayRef<int> partAtoms(const BodyAxes &axes, const AtomList &axis, int64_t common) {
+  ArrayRef<int> outer = axis;
+  for (int64_t inner = 1; inner < common; outer = outer.drop_back())
+    inner *= axes[outer.back()].extent;
+  return outer;
+}
+
+void BodyPrinter::substitute(const AxisList &shape, int64_t axis, int64_t common, const std::string &part) {
+  ArrayRef<int> outer = partAtoms(axes, shape[axis], common);
+  int64_t stride = 1;
+  for (int atom : llvm::reverse(outer)) {
+    std::string at = stride == 1 ? part : "(" + part + ") / " + std::to_string(stride);
+    substituted[atom] =
+        atom == outer.front() ? "(" + at + ")" : "((" + at + ") % " + std::to_string(axes[atom].extent) + ")";
+    stride *= axes[atom].extent;
+  }
+}
+
+void BodyPrinter::copyParts(Operation *op) {
+  auto slice = dyn_cast<SliceOp>(op);
+  Value result = op->getResult(0);
+  int64_t axis = slice ? slice.getAxis() : cast<ConcatOp>(op).getAxis(), common = commonPart(op), from = 0;
+  for (Value operand : op->getOperands()) {
+    // Loops go over the smaller side; its part `n` is part `n + first` of the larger.
+    const AxisList &small = axes.of(slice ? result : operand), &large = axes.of(slice ? operand : result);
+    std::string number;
+    for (int atom : partAtoms(axes, small[axis], common))
+      number = number.empty() ? atomName(atom)
+                              : "(" + number + ") * " + std::to_string(axes[atom].extent) + " + " + atomName(atom);
+    int64_t first = slice ? slice.getBegin() / common : from;
+    std::string part = number.empty() ? std::to_string(first) : number + " + " + std::to_string(first);
+    std::string loop = loops(BodyAxes::atomsOf(small)),
+                own = slice ? name(result) + subscripts(small) : element(operand);
+    substitute(large, axis, common, part);
+    std::string other = slice ? element(operand) : name(result) + subscripts(large);
+    substituted.clear();
+    out.line(loop + (slice ? own + " = " + other : other + " = " + own) + ";");
+    from += getFeatureShape(operand.getType())[axis] / common;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Operations
 //===----------------------------------------------------------------------===//
@@ -438,6 +482,8 @@ void BodyPrinter::operation(Operation *op) {
     return;
   if (axes.isRearrangement(op))
     return rearrange(op);
+  if (isa<SliceOp, ConcatOp>(op))
+    return copyParts(op);
   if (auto product = dyn_cast<ContractOp>(op))
     return contract(product);
   if (auto sum = dyn_cast<FoldOp>(op))

@@ -138,6 +138,9 @@ private:
   void contract(mpdfg::ContractOp op, bool across = true);
   void fold(mpdfg::FoldOp op);
   void rearrange(mlir::Operation *op);
+  /// Slices and joins whose parts are registers of each lane.
+  void copyParts(mlir::Operation *op);
+  void substitute(const AxisList &shape, int64_t axis, int64_t common, const std::string &part);
   /// Writes an operand to the group's shared memory, its numbers in row-major order from `from` on.
   void stage(Value value, const AxisList &shape, llvm::ArrayRef<int64_t> dims, llvm::ArrayRef<int64_t> strides,
              int64_t from);
@@ -151,6 +154,8 @@ private:
   int64_t mostNumbers; ///< of one access
   llvm::DenseMap<Value, unsigned> numbers;
   llvm::DenseMap<mlir::OpOperand *, std::string> copies;
+  /// Indices of atoms that are others than the variables of loops.
+  llvm::DenseMap<int, std::string> substituted;
   unsigned staging = 0;
 };
 

@@ -42,6 +42,10 @@ constexpr double kLittleAgain = 0.1;
 /// between take the rest. And how much more a number there costs than one that is loaded once.
 constexpr int64_t kMostWalkRegisters = 192;
 constexpr double kSpillCost = 4;
+/// What of the cost is left where narrower accesses are worth their number.
+constexpr double kWorthNarrower = 0.75;
+/// Numbers of a shared operand that a lane may hold.
+constexpr int64_t kMostSharedRegisters = 32;
 /// What memory moves at least.
 constexpr int64_t kSectorBits = 256;
 /// What the lanes of an axis that they sum up read side by side at least.
@@ -107,6 +111,11 @@ int64_t cuda::heldBy(const AxisList &value, const BodyAxes &axes) {
   for (int atom : BodyAxes::atomsOf(value))
     held *= axes[atom].held();
   return held;
+}
+
+bool cuda::isReadWhereUsed(mpk::SweepOp sweep, Value value, const BodyAxes &axes) {
+  return isOperand(value) && sweep.getAccessOf(argumentOf(value).getArgNumber()).getKind() == mpk::AccessKind::Shared &&
+         heldBy(axes.of(value), axes) > kMostSharedRegisters;
 }
 
 Value Chooser::widest() {
@@ -258,7 +267,8 @@ int64_t Chooser::widestHeld() {
   int64_t most = 1;
   for (Operation &op : sweep.getBody().front())
     for (Value operand : op.getOperands())
-      most = std::max(most, heldBy(axes.of(operand), axes));
+      if (!isReadWhereUsed(sweep, operand, axes))
+        most = std::max(most, heldBy(axes.of(operand), axes));
   return most;
 }
 
@@ -317,7 +327,8 @@ int64_t Chooser::walkRegisters() {
       total += heldBy(axes.of(op.getOperand(0)), axes) * (names ? 3 : follows ? 0 : 1);
     }
     for (Value operand : op.getOperands())
-      if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() && met.insert(operand).second)
+      if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() &&
+          !isReadWhereUsed(sweep, operand, axes) && met.insert(operand).second)
         total += heldBy(axes.of(operand), axes);
   }
   return total;
@@ -328,7 +339,7 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits, int64_t ownLanes) {
   hasSharedLanes = false;
   for (unsigned i = 0; i < axes.size(); ++i) {
     Atom fresh;
-    fresh.extent = axes[i].extent, fresh.isParallel = axes[i].isParallel;
+    fresh.extent = axes[i].extent, fresh.isParallel = axes[i].isParallel, fresh.isWhole = axes[i].isWhole;
     axes[i] = fresh;
   }
   if (!order.empty()) {
@@ -345,8 +356,9 @@ void Chooser::cut(ArrayRef<int> order, int64_t accessBits, int64_t ownLanes) {
   for (unsigned i = 0; i < axes.size(); ++i) {
     if (llvm::is_contained(order, int(i)))
       continue;
-    if (axes[i].extent > kLongestInRegisters ||
-        (axes[i].extent > kLongestBesideLanes && (findLanesOf(i) || fillsRows(i))))
+    bool takesLanes = axes[i].extent > kLongestInRegisters ||
+                      (axes[i].extent > kLongestBesideLanes && (findLanesOf(i) || fillsRows(i)));
+    if (takesLanes && !axes[i].isWhole)
       giveLanes(i);
     else
       axes[i].registers = axes[i].extent;
@@ -381,12 +393,23 @@ LaneLayout Chooser::run() {
   if (Value value = widest())
     for (const AtomList &axis : llvm::reverse(axes.of(value)))
       for (int atom : llvm::reverse(axis))
-        if (!llvm::is_contained(order, atom))
+        if (!axes[atom].isWhole && !llvm::is_contained(order, atom))
           order.push_back(atom);
   int64_t accessBits = 128;
   cut(order, accessBits);
   if (!fits()) { // with several accesses a lane
     leavesLanes = false;
+    cut(order, accessBits);
+  }
+  // Where each index of the lanes' axis has many numbers, which lanes hold whole, narrower accesses have fewer of them
+  // in a lane, and rows need not be cut into tiles.
+  if (!order.empty() && !fits() && layout.lanes < 32) {
+    double least = kWorthNarrower * cost() * double(layout.lanes);
+    for (int64_t bits = accessBits / 2; bits >= heldBits(widest()); bits /= 2) {
+      cut(order, bits);
+      if (double all = cost() * double(layout.lanes); all < least)
+        least = all, accessBits = bits;
+    }
     cut(order, accessBits);
   }
   // 16 bytes of narrow numbers are eight, of which everything is computed in 32 bits. With half as many a lane may

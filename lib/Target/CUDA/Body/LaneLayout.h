@@ -32,6 +32,8 @@ BodyLayout layOut(mpk::SweepOp sweep, const SweepPlan &plan);
 
 /// Numbers of a value in one lane.
 int64_t heldBy(const AxisList &value, const BodyAxes &axes);
+/// A shared operand of which a lane would hold so many numbers that it is read from memory where it is used.
+bool isReadWhereUsed(mpk::SweepOp sweep, mlir::Value value, const BodyAxes &axes);
 
 } // namespace gnnc::cuda
 

@@ -22,8 +22,6 @@ using namespace gnnc::mpdfg;
 using mpk::AccessKind;
 using mpk::Level;
 
-/// Shared operands of which a lane would hold more than this are read where they are used.
-constexpr int64_t kMostSharedRegisters = 32;
 /// A part of a row that each lane may hold, and the share of lanes that should have numbers.
 constexpr int64_t kMostInEachLane = 8;
 constexpr double kBusyLanes = 0.75;
@@ -114,8 +112,7 @@ FailureOr<DeviceStep> SweepPrinter::run() {
   print.converts = llvm::any_of(step.buffers, isNarrow);
   for (Value operand : operandsOf(sweep)) {
     unsigned number = argumentOf(operand).getArgNumber();
-    if (sweep.getAccessOf(number).getKind() == AccessKind::Shared &&
-        heldBy(axes.of(operand), axes) > kMostSharedRegisters)
+    if (isReadWhereUsed(sweep, operand, axes))
       print.fromMemory[operand] = buffer(sweep.getInputs()[number]) +
                                   (partOf(operand).first ? " + " + std::to_string(partOf(operand).first) : "");
   }
