@@ -184,6 +184,7 @@ SymbolicExpr gnnc::timeOf(Operation *function) {
 
 int64_t gnnc::statementsOf(Operation *op) {
   constexpr int64_t kLanes = 16, kMostRegisters = 4, kMostEach = 64; // longer rows and inner products are loops
+  constexpr int64_t kWarp = 32, kMostFolded = 512;
   if (!op || op->getNumResults() != 1 || isa<ConstantOp, IotaOp, BroadcastOp>(op))
     return 0;
   // Each part of a joined row is read and written by itself.
@@ -192,5 +193,12 @@ int64_t gnnc::statementsOf(Operation *op) {
   int64_t numbers = std::max<int64_t>(getFeatureElements(op->getResult(0).getType()), 1), each = 1;
   if (auto row = dyn_cast<CostOpInterface>(op))
     each = std::clamp<int64_t>(row.flopsPerRow() / numbers, 1, kMostEach);
-  return each * std::clamp<int64_t>(llvm::divideCeil(numbers, kLanes), 1, kMostRegisters);
+  int64_t made = each * std::clamp<int64_t>(llvm::divideCeil(numbers, kLanes), 1, kMostRegisters);
+  // On a GPU lanes hold whole rows that are added up: such rows are not cut.
+  int64_t widest = 0;
+  if (isa<ContractOp, FoldOp>(op))
+    for (Value operand : op->getOperands())
+      if (getResidency(operand.getType()))
+        widest = std::max(widest, getFeatureElements(operand.getType()));
+  return std::max(made, std::min(kMostFolded, widest / kWarp));
 }

@@ -30,6 +30,8 @@ namespace {
 /// A product of shared values that takes more than the launch of a kernel would: each lane would hold factors as a
 /// whole.
 constexpr int64_t kLongShared = 4096;
+/// Numbers of a row that is added up within a sweep that makes it.
+constexpr int64_t kWidestFolded = 2048;
 /// Terms of a sum count as so many operations: what is summed is computed too, and lanes exchange their parts.
 constexpr int64_t kOperationsForTerm = 8;
 int64_t operationsOfShared(Operation *op) {
@@ -168,9 +170,24 @@ void Grouping::requireLongJoins(func::FuncOp function) {
   }
 }
 
+/// Where rows are so wide that registers do not hold them, and are added up to a few numbers that are summed over all
+/// owners (a bias's gradient, where rows have an axis of samples), the sweep that makes them works on parts of them.
+void Grouping::requireWideFolds(func::FuncOp function) {
+  for (auto sum : function.getOps<ReduceOp>()) {
+    auto fold = sum.getInput().getDefiningOp<FoldOp>();
+    if (sum.getAlong() != kAllMap || !fold || getFeatureElements(fold.getInput().getType()) <= kWidestFolded)
+      continue;
+    require(fold.getInput());
+    if (Operation *made = fold.getInput().getDefiningOp())
+      apart.insert(made);
+  }
+}
+
 void Grouping::findAnchors(func::FuncOp function, bool fuse) {
-  if (fuse)
+  if (fuse) {
     requireLongJoins(function);
+    requireWideFolds(function);
+  }
   for (Operation &op : function.getBody().front()) {
     if (isa<ReduceOp>(op) || (isa<DegreeOp>(op) && !readDegrees) || op.hasAttr(kKeepAttr))
       require(op.getResult(0));

@@ -97,6 +97,7 @@ private:
   void findAnchors(mlir::func::FuncOp function, bool fuse);
   void require(mlir::Value value);
   void requireOperands();
+  void requireWideFolds(mlir::func::FuncOp function);
   void requireLongJoins(mlir::func::FuncOp function);
   void cutLongBody(mlir::Operation *anchor);
   /// Of a value that is read through a map.

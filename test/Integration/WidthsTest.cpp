@@ -167,10 +167,10 @@ INSTANTIATE_TEST_SUITE_P(
                               " output y = max(exp(-square(r - b)) @ W @ V * x.src)\n"
                               " output z = sum(silu(x.src - x.dst) * (square(r - b) @ W @ V)) }"},
         // Channels whose few numbers meet a small tensor (sweep-channels), parts of short axes, and their joins.
-        Wide{"Channels", "model M { input x: node[u = 32, m = 3], y: edge[n = 5], w: edge[p = 3, u]\n"
+        Wide{"Channels", "model M { input x: node[u = 32, m = 3], d: edge[n = 5], w: edge[p = 3, u]\n"
                          " param C[m, n, k = 5], D[m, l = 3]\n"
-                         " let a = dot(x.src, dot(C, y, over: n), over: m) * w[p: 1]\n"
-                         " let b = (x.src * (1 + y[n: 2])) @ D\n"
+                         " let a = dot(x.src, dot(C, d, over: n), over: m) * w[p: 1]\n"
+                         " let b = (x.src * (1 + d[n: 2])) @ D\n"
                          " let c = concat(a[k: 1..3], a[k: 3..5] * w[p: 0], axis: k)\n"
                          " output y = sum(concat(a, c, axis: k))\n"
                          " output z = sum(b * w[p: 2]) + max(x.src) @ D }"},

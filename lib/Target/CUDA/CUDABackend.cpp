@@ -71,6 +71,8 @@ TargetCapabilities cuda::capabilities(const PrintOptions &options) {
 
 /// Estimated statements of a printed one, in bodies that are estimated well: most are loops over a lane's numbers.
 static constexpr int64_t kStatementsPerLine = 2;
+/// Statements of unrolled loops that the compiler behind takes as long for as for one that is estimated.
+static constexpr int64_t kUnrolledPerStatement = 3;
 
 /// Whether GPUs can launch a step; an error at its operation if not.
 static LogicalResult checkLimits(Operation *op, const DeviceStep &step) {
@@ -146,6 +148,33 @@ static FailureOr<DeviceStep> printStep(Operation *op, const PrintOptions &option
   return step;
 }
 
+/// Statements of a kernel's text when all of its loops over registers are unrolled.
+static int64_t countUnrolled(StringRef text) {
+  SmallVector<int64_t> around{1}; // how often the lines of each open block are there
+  int64_t total = 0;
+  while (!text.empty()) {
+    StringRef line;
+    std::tie(line, text) = text.split('\n');
+    line = line.trim();
+    int64_t times = around.back();
+    for (auto [macro, rest] = line.split("GNNC_FOR"); !rest.empty(); std::tie(macro, rest) = rest.split("GNNC_FOR")) {
+      // (variable, numbers) or _STEP(variable, numbers, step)
+      SmallVector<StringRef> arguments;
+      rest.take_until([](char c) { return c == ')'; }).split(arguments, ',');
+      int64_t numbers = 1, step = 1;
+      if (arguments.size() > 1 && !arguments[1].trim().getAsInteger(10, numbers) && arguments.size() > 2)
+        (void)arguments[2].trim().getAsInteger(10, step);
+      times *= std::max<int64_t>(numbers / std::max<int64_t>(step, 1), 1);
+    }
+    if (line.starts_with("}") && around.size() > 1)
+      around.pop_back();
+    total += int64_t(line.count(';')) * times;
+    if (line.ends_with("{"))
+      around.push_back(times);
+  }
+  return total;
+}
+
 int64_t cuda::lengthOfLongestKernel(ModuleOp module, const PrintOptions &options) {
   // What is wrong with a kernel is said when all are printed.
   ScopedDiagnosticHandler silent(module.getContext(), [](Diagnostic &) { return success(); });
@@ -155,9 +184,10 @@ int64_t cuda::lengthOfLongestKernel(ModuleOp module, const PrintOptions &options
       if (mpk::isKernel(&op) && !mpk::isCollective(&op)) {
         CodeWriter out;
         if (succeeded(printKernel(&op, options, out)))
-          longest = std::max<int64_t>(longest, StringRef(out.text()).count(';'));
+          longest = std::max({longest, int64_t(out.text().count(';')) * kStatementsPerLine,
+                              countUnrolled(out.text()) / kUnrolledPerStatement});
       }
-  return longest * kStatementsPerLine;
+  return longest;
 }
 
 llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions &options) {

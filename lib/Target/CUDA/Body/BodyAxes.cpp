@@ -146,6 +146,7 @@ struct AxisBuilder {
   bool pair(Operation *op);
   bool pairContract(ContractOp op);
   bool pairParts(Operation *op);
+  bool pairOtherAxes(Operation *op);
   bool hasPieceTwice() const;
   void visit(Operation *op);
 };
@@ -207,6 +208,21 @@ bool AxisBuilder::pairParts(Operation *op) {
       return false;
   }
   return cut(op->getResult(0));
+}
+
+/// Numbers change places along the axis alone.
+bool AxisBuilder::pairOtherAxes(Operation *op) {
+  int64_t axis = axisOf(op);
+  const AxisList result = of(op->getResult(0));
+  pieces.mix(result[axis]);
+  for (Value operand : op->getOperands()) {
+    AxisList others = of(operand);
+    pieces.mix(others[axis]);
+    others[axis].clear();
+    if (!uniteAll(others, result))
+      return false;
+  }
+  return true;
 }
 
 bool AxisBuilder::pair(Operation *op) {
@@ -272,6 +288,13 @@ void AxisBuilder::visit(Operation *op) {
   if (pair(op) && !hasPieceTwice())
     return;
   *this = before;
+  if (isa<ConcatOp, SliceOp>(op)) {
+    if (pairOtherAxes(op) && !hasPieceTwice()) {
+      rearranged.insert(op);
+      return;
+    }
+    *this = before;
+  }
   if (isa<ReshapeOp, ConcatOp, SliceOp>(op))
     return rearrange();
   for (OpOperand &operand : op->getOpOperands()) {

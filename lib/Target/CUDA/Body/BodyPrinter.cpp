@@ -101,6 +101,12 @@ std::string BodyPrinter::element(Value value, const AxisList *seenAs) const {
   if (auto constant = value.getDefiningOp<ConstantOp>())
     return literal(constant.getValue().convertToDouble());
   const AxisList &shape = axes.of(value);
+  if (inlined.contains(value)) {
+    SmallVector<std::string> x;
+    for (Value operand : value.getDefiningOp()->getOperands())
+      x.push_back(element(operand));
+    return "(" + elementwise(value.getDefiningOp(), x) + ")";
+  }
   if (value.getDefiningOp<IotaOp>())
     return "gnnc::numberOf(Real(0), " + offset(shape, getFeatureShape(value.getType())) + ")";
   if (auto it = fromMemory.find(value); it != fromMemory.end()) {
@@ -128,6 +134,21 @@ std::string BodyPrinter::loops(ArrayRef<int> atoms, int stepped, int64_t numbers
       text += "GNNC_FOR(" + atomName(atom) + ", " + std::to_string(held) + ") ";
   }
   return text;
+}
+
+std::string BodyPrinter::loopsOverMemory(ArrayRef<int> atoms, bool rolled) const {
+  std::string text = loops(atoms);
+  for (size_t at = 0; rolled && (at = text.find("GNNC_FOR(", at)) != std::string::npos;)
+    text.replace(at, 8, "GNNC_LOOP");
+  return text;
+}
+
+bool BodyPrinter::isOfMemory(Value value) const {
+  value = root(value);
+  if (fromMemory.count(value) || isWrittenWhereUsed(value) || registerOrder(axes.of(value)).empty())
+    return true;
+  return inlined.contains(value) &&
+         llvm::all_of(value.getDefiningOp()->getOperands(), [&](Value operand) { return isOfMemory(operand); });
 }
 
 void BodyPrinter::forEach(const AxisList &shape, const Twine &statement) {
@@ -375,7 +396,10 @@ void BodyPrinter::contract(ContractOp op, bool across) {
   if (!guard.empty())
     term = "(" + guard + " ? " + term + " : Real(0))";
   auto whole = [&](const std::string &part) { return across ? reduceLanes("sumLanes", summed, part) : part; };
-  std::string inner = loops(summed);
+  bool isRolled = loops(kept).empty() && llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+                    return !axes.isStaged(operand) && isOfMemory(operand.get());
+                  });
+  std::string inner = loopsOverMemory(summed, isRolled);
   if (inner.empty()) {
     out.line(loops(kept) + target + " = " + whole(term) + ";");
     return;
@@ -428,7 +452,8 @@ void BodyPrinter::fold(FoldOp op) {
     break;
   default:
     out.line("Real sum = 0;");
-    out.line(loops(folded) + "sum += " + guarded(term, "Real(0)") + ";");
+    out.line(loopsOverMemory(folded, kept.empty() && !isStaged && isOfMemory(op.getInput())) +
+             "sum += " + guarded(term, "Real(0)") + ";");
     out.line(target + " = " + reduceLanes("sumLanes", folded, "sum") +
              (op.getKind() == ReduceKind::Mean ? " * " + literal(1.0 / double(std::max<int64_t>(count, 1))) : "") +
              ";");
@@ -478,7 +503,7 @@ std::string cuda::elementwise(Operation *op, ArrayRef<std::string> x) {
 
 void BodyPrinter::operation(Operation *op) {
   Value result = op->getResult(0);
-  if (isWrittenWhereUsed(result) || root(result) != result)
+  if (isWrittenWhereUsed(result) || inlined.contains(result) || root(result) != result)
     return;
   if (axes.isRearrangement(op))
     return rearrange(op);

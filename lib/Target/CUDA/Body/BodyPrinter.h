@@ -75,6 +75,8 @@ public:
   void forEach(const AxisList &shape, const llvm::Twine &statement);
   /// The opening lines of the same loops, on one line. That of `stepped` takes `numbers` registers at a time.
   std::string loops(llvm::ArrayRef<int> atoms, int stepped = -1, int64_t numbers = 1) const;
+  /// The same for a statement that reads no array of registers, if `rolled`: it need not be repeated for each.
+  std::string loopsOverMemory(llvm::ArrayRef<int> atoms, bool rolled) const;
 
   /// The place of the registers' number in a row of memory, and when there is one.
   std::string offset(const AxisList &shape, llvm::ArrayRef<int64_t> dims, Part part = Part::Whole) const;
@@ -110,8 +112,10 @@ public:
   /// Values that are fields of `holder` ("m." or "members[u].") at present.
   llvm::DenseSet<Value> heldFields;
   std::string holder;
-  /// Shared operands that are read from memory where they are used, with their pointers.
+  /// Operands that are read from memory where they are used, with their pointers.
   llvm::DenseMap<Value, std::string> fromMemory;
+  /// Elementwise values that are computed where they are added up.
+  llvm::DenseSet<Value> inlined;
   /// Whether memory holds some operands or results in 16 bits: what reads and writes them goes by the type of pointers.
   bool converts = false;
   /// Expression for the number of elements of a space.
@@ -126,6 +130,8 @@ private:
   };
 
   std::string numbered(Value value) const;
+  /// No part of it is an array of registers.
+  bool isOfMemory(Value value) const;
   llvm::SmallVector<int> registerOrder(const AxisList &shape) const;
   Access accessTo(const AxisList &shape, const RowPart &place) const;
   /// The register that comes `n` after another one along an atom.

@@ -18,6 +18,8 @@
 
 /// A loop over registers: its count is known, and it is always unrolled.
 #define GNNC_FOR(i, n) _Pragma("unroll") for (int i = 0; i < (n); ++i)
+// Of statements that index no array of registers: a few at a time.
+#define GNNC_LOOP(i, n) _Pragma("unroll 4") for (int i = 0; i < (n); ++i)
 #define GNNC_FOR_STEP(i, n, step) _Pragma("unroll") for (int i = 0; i < (n); i += (step))
 
 /// Blocks of 128 threads for which a processor has room (CUDA C++ Programming Guide, resident threads of a processor).

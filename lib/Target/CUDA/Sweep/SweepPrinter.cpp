@@ -25,6 +25,44 @@ using mpk::Level;
 /// A part of a row that each lane may hold, and the share of lanes that should have numbers.
 constexpr int64_t kMostInEachLane = 8;
 constexpr double kBusyLanes = 0.75;
+/// Numbers of an owner's row in a lane, beyond which they are no registers.
+constexpr int64_t kMostOfRow = 64;
+
+/// Wide rows of owners that have no members are read where they are used, and what is computed of them is computed
+/// where it is added up: registers hold none of it.
+void SweepPrinter::leaveWideRows() {
+  if (plan.walks > 0)
+    return;
+  auto isWide = [&](Value value) { return heldBy(axes.of(value), axes) > kMostOfRow; };
+  for (Value operand : operandsOf(sweep)) {
+    BlockArgument argument = argumentOf(operand);
+    mpk::AccessAttr access = sweep.getAccessOf(argument.getArgNumber());
+    Value input = sweep.getInputs()[argument.getArgNumber()];
+    bool gathers = access.getKind() == AccessKind::GatherOwner;
+    if (!isWide(operand) || (access.getKind() != AccessKind::Owner && !gathers) || isReplaced(input) ||
+        input.getDefiningOp<DegreeOp>() || (gathers && mapIsPartial(access.getMap())))
+      continue;
+    std::string row =
+        gathers ? "__ldg(" + index({IndexKind::Raw, access.getMap(), {}}) + " + owner)" : std::string("owner");
+    RowPart part = partOf(operand);
+    print.fromMemory[operand] = rowPointer(input, row) + (part.first ? " + " + std::to_string(part.first) : "");
+  }
+  for (Operation &op : llvm::reverse(sweep.getBody().front())) {
+    if (!isa<UnaryOp, BinaryOp, SelectOp>(op) || !op.hasOneUse() || !isWide(op.getResult(0)) ||
+        axes.isRearrangement(&op) || print.root(op.getResult(0)) != op.getResult(0) ||
+        llvm::any_of(op.getOpOperands(), [&](OpOperand &operand) { return axes.isStaged(operand); }))
+      continue;
+    OpOperand &use = *op.getResult(0).use_begin();
+    Operation *user = use.getOwner();
+    auto fold = dyn_cast<FoldOp>(user);
+    bool isSum = fold && (fold.getKind() == ReduceKind::Sum || fold.getKind() == ReduceKind::Mean);
+    bool isProduct = isa<ContractOp>(user) && heldBy(axes.of(user->getResult(0)), axes) == 1;
+    bool isPart = user->getNumResults() == 1 && print.inlined.contains(user->getResult(0));
+    if ((isSum || isProduct || isPart) && !axes.isStaged(use))
+      print.inlined.insert(op.getResult(0));
+  }
+}
+
 void SweepPrinter::store() {
   members.open("GNNC_DEVICE void store()");
   for (auto [i, value] : llvm::enumerate(body.yield.getValues())) {
@@ -66,7 +104,8 @@ void SweepPrinter::constructor() {
   DenseSet<Value> done;
   for (int number = -1; number <= int(plan.walks); ++number)
     for (Value value : body.valuesAt(number))
-      if (print.root(value) == value && !print.fromMemory.count(value) && !BodyPrinter::isWrittenWhereUsed(value))
+      if (print.root(value) == value && !print.fromMemory.count(value) && !print.inlined.contains(value) &&
+          !BodyPrinter::isWrittenWhereUsed(value))
         members.line(print.declaration(value) + ";");
   members.line("");
   members.open("GNNC_DEVICE Body(const Args &args, int lane, int tile, Real *staging) : args(args), staging(staging)" +
@@ -117,6 +156,7 @@ FailureOr<DeviceStep> SweepPrinter::run() {
                                   (partOf(operand).first ? " + " + std::to_string(partOf(operand).first) : "");
   }
 
+  leaveWideRows();
   deferFolds();
   joinFolds();
   members.open("");

@@ -80,6 +80,7 @@ private:
   int64_t totalsWords();
   void deferFolds();
   void joinFolds();
+  void leaveWideRows();
   /// How an item is shared out.
   struct Way {
     int64_t warps, splits; ///< warps: 1 or all of a block
