@@ -20,7 +20,6 @@ import re
 import tempfile
 import threading
 import warnings
-import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -228,7 +227,7 @@ def _exported(
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = _tied(_dimensions(leaves, inner, held), _ties_of(model))
+        dimensions = _dimensions(leaves, inner, held)
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
@@ -249,41 +248,10 @@ def _exported(
                 refined = _refined(str(error), dimensions, leaves, moves)
                 if refined is None:
                     break
-                _ties_of(model).update(_equalities(dimensions, refined))
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
     raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
-
-
-#: Sizes of a module's arguments that are equal, as pairs of a leaf and a dimension: found by a failure of torch.export,
-#: which takes as long as an export that succeeds, and true for every way to export it.
-_Ties = dict[tuple[int, int], tuple[int, int]]
-_ties: weakref.WeakKeyDictionary[nn.Module, _Ties] = weakref.WeakKeyDictionary()
-
-
-def _ties_of(model: nn.Module) -> _Ties:
-    return _ties.setdefault(model.__dict__.get("_arranged", model), {})
-
-
-def _equalities(before: Sequence[dict[int, Any] | None], after: Sequence[dict[int, Any] | None]) -> _Ties:
-    """Sizes that have the name of another's since."""
-    own = {dim.__name__: (i, d) for i, dims in enumerate(before) for d, dim in (dims or {}).items() if dim is not Dim.AUTO}
-    found = {}
-    for i, dims in enumerate(after):
-        for d, dim in (dims or {}).items():
-            other = own.get(getattr(dim, "__name__", ""), (i, d))
-            if other != (i, d) and d in (before[i] or {}):
-                found[i, d] = other
-    return found
-
-
-def _tied(dimensions: list[dict[int, Any] | None], ties: _Ties) -> list[dict[int, Any] | None]:
-    for (i, d), (j, e) in ties.items():
-        own, other = dimensions[i] if i < len(dimensions) else None, dimensions[j] if j < len(dimensions) else None
-        if own and other and d in own and e in other:
-            own[d] = other[e]
-    return dimensions
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -416,41 +384,39 @@ def build(
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised. `held`: leaves whose sizes are all compiled in."""
-    given = (model, args, kwargs, options, output, progress, trains, arranges, held)
     try:
-        return _build(*given)
+        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held)
     except CompileError as refusal:
-        if arranges:
-            _find_arrangement(model, args, kwargs, held, refusal)
-        if not isinstance(refusal, _NotImported):
+        # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
+        leaves = pytree.tree_leaves((args, kwargs))
+        if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
             raise
-        # Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`.
         try:
-            return _build(*given, ways=(True,))
+            program = export_program(model, args, kwargs, moves=True, inner=True, held=held)
+            take_integers(program, by_calls=True)
+            check_arrangement(program)
+        except Arrangement as found:
+            found.refusal = refusal
+            raise
         except Error:
-            raise CompileError(str(refusal), refusal.details) from None
-
-
-def _find_arrangement(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], held: frozenset[int], refusal: CompileError
-) -> None:
-    """Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs: raises an
-    Arrangement if it may be the nodes."""
-    if not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in pytree.tree_leaves((args, kwargs))):
-        return
-    try:
-        program = export_program(model, args, kwargs, moves=True, inner=True, held=held)
-        take_integers(program, by_calls=True)
-        check_arrangement(program)
-    except Arrangement as found:
-        found.refusal = refusal
+            pass
         raise
-    except Error:
-        pass
 
 
 class _NotImported(CompileError):
     """The compiler refused what was exported without Dynamo."""
+
+
+def _build_either_way(*given: Any) -> Artifact:
+    """Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`: what was exported
+    without it and cannot be imported is exported with it. Raises the first error if both are refused."""
+    try:
+        return _build(*given)
+    except _NotImported as refusal:
+        try:
+            return _build(*given, ways=(True,))
+        except Error:
+            raise CompileError(str(refusal), refusal.details) from None
 
 
 def _build(

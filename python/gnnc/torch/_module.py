@@ -456,8 +456,10 @@ class CompiledModule(nn.Module):
             other = CompiledModule(inner, self.__dict__["_options"])
             try:
                 other._specialization(tuple(_arranged.to_front(leaves, found.arguments)), {})
-            except CompileError:
-                # Then all sizes of that argument are compiled in, or the module is refused for the first reason.
+            except CompileError as error:
+                if found.refusal is not None:
+                    raise found.refusal from error
+                # Then all sizes of that argument are compiled in.
                 self.__dict__["_unmoved"].add(_ranks(leaves, tree))
                 return self._specialization(args, kwargs)
             self.__dict__["_others"][_ranks(leaves, tree)] = other
