@@ -282,12 +282,14 @@ def _refined(
             for d, dim in (each or {}).items()
             if dim is not Dim.AUTO
         }
-        for name, size in re.findall(r"Not all values of (size_\d+) = .* != (\d+)", message):
+        excluded = r"Not all values of (size_\d+) = .* the generated guard L\[[^/%*+]*\]\.size\(\)\[\d+\] != (\d+)"
+        for name, number in re.findall(excluded, message):
+            size = int(number)
             least, most = known[name].min, known[name].max
-            if name in examples and examples[name] < int(size):
-                most = min(most, int(size) - 1)
+            if name in examples and examples[name] < size:
+                most = min(most, size - 1)
             else:
-                least = max(least, int(size)) + 1
+                least = max(least, size) + 1
             changes[name] = f"Dim('{name}', min={least}, max={most})"
     result: list[dict[int, Any] | None] = []
     changed = False
@@ -328,14 +330,13 @@ def _refined(
                 continue
             changed = True
             related = re.fullmatch(r"(?:(\d+) ?\* ?)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?", value)
-            if value.isidentifier():
+            if related and related[2] == f"_{dim.__name__}":
+                # Sizes as odd or even as the example's, where half of them are taken. Left alone, torch asks for less.
+                new[dimension] = Dim.AUTO
+            elif value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
             elif related:  # the row pointers of size_0 rows: size_0 + 1
                 factor, name, sign, number = related.groups()
-                if factor and name == f"_{dim.__name__}":
-                    # Sizes as odd or even as the example's, where half of them are taken. Left alone, torch asks for less.
-                    new[dimension] = Dim.AUTO
-                    continue
                 new[dimension] = int(factor or 1) * known.setdefault(name, Dim(name, min=2))
                 if number:
                     new[dimension] += int(sign + number)
@@ -343,7 +344,15 @@ def _refined(
                 new |= {d: Dim(f"size_{i}", min=2) for d in later(i, dimension)}
             # Otherwise it is a number: no name, so the example's size is compiled in.
         result.append(new or None)
-    return result if changed else None
+    if changed:
+        return result
+    # What torch has no words for, such as `n % 2 != 0` or `n * n <= 50`: left alone it asks for less, and guards say it.
+    refused = set(re.findall(r"Not all values of (size_\d+) ", message))
+    result = [
+        dims and {d: Dim.AUTO if getattr(dim, "__name__", "") in refused else dim for d, dim in dims.items()}
+        for dims in dimensions
+    ]
+    return result if result != dimensions else None
 
 
 def _reason(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branches on sizes: which sizes an exported program is right for. torch.export says of each symbol within which bounds it
-may be, and in the guards of its shapes what two sizes have to be to each other (`if n > x.size(0)`)."""
+may be, and in the guards of its shapes what else holds: of two sizes (`if n > x.size(0)`), and of one (`if n % 2 == 0`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import sympy  # type: ignore[import-untyped]
 import torch
 from torch import Tensor
 from torch.export import ExportedProgram
+from torch.utils._sympy.functions import CleanDiv, FloorDiv
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -45,9 +47,25 @@ def guards_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Guard]:
     result = []
     for guard in environment.guards if environment is not None else ():
         symbols = guard.expr.free_symbols
-        if len(symbols) > 1 and symbols <= places.keys():
+        if symbols and symbols <= places.keys() and not _is_bound(guard.expr):
             result.append(Guard(guard.expr, [(symbol, *places[symbol]) for symbol in symbols]))
     return result
+
+
+def _is_bound(expression: Any) -> bool:
+    """Whether the bounds of a size say it, or it only tells 0 and 1 from more, as torch does itself with whatever is computed
+    from sizes. (Bounds say nothing of a remainder, `n % 2`, or a quotient.)"""
+    if not isinstance(expression, sympy.core.relational.Relational):
+        return False
+    if expression.lhs.is_Integer:
+        expression = expression.reversed
+    size, number = expression.args
+    if not number.is_Integer:
+        return False
+    if size.is_Symbol:
+        return True
+    least = {sympy.Ne: 1, sympy.Gt: 1, sympy.Ge: 2}.get(type(expression), -1)
+    return number <= least and not size.atoms(sympy.Function) - size.atoms(CleanDiv, FloorDiv)
 
 
 def range_of_number(program: ExportedProgram, size: torch.SymInt) -> tuple[int, float] | None:

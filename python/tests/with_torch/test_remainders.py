@@ -1,0 +1,57 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches that depend on more of a size than its bounds: remainders, quotients, powers."""
+
+from __future__ import annotations
+
+import unittest
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+import gnnc
+
+
+class Branching(nn.Module):
+    def __init__(self, decides: Callable[[int], bool]) -> None:
+        super().__init__()
+        self.decides = decides
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        if self.decides(x.size(0)):
+            return torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+        return 2 * x.square()
+
+
+class RemaindersTest(unittest.TestCase):
+    def check(self, decides: Callable[[int], bool]) -> None:
+        module = Branching(decides)
+        for first in (6, 7, 12):
+            compiled = gnnc.compile(module)
+            for nodes in (first, 6, 7, 9, 12, 20, 4):
+                x = torch.randn(nodes, 3, requires_grad=True)
+                y = x.detach().clone().requires_grad_()
+                edge_index = torch.randint(0, nodes, (2, 10))
+                result, expected = compiled(x, edge_index), module(y, edge_index)
+                torch.testing.assert_close(result, expected, msg=f"{nodes} nodes after {first}")
+                result.sum().backward()
+                expected.sum().backward()
+                torch.testing.assert_close(x.grad, y.grad, msg=f"{nodes} nodes after {first}")
+
+    def test_even_and_odd(self) -> None:
+        self.check(lambda n: n % 2 == 0)
+        self.check(lambda n: n % 2 == 1)
+        self.check(lambda n: n % 3 != 0)
+
+    def test_quotients(self) -> None:
+        self.check(lambda n: n // 2 > 3)
+        self.check(lambda n: n // 4 == 2)
+
+    def test_powers(self) -> None:
+        self.check(lambda n: n * n > 50)
+        self.check(lambda n: n * (n - 1) // 2 < 40)
+
+
+if __name__ == "__main__":
+    unittest.main()
