@@ -9,6 +9,7 @@ import contextlib
 import copy
 import random
 import sys
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -205,11 +206,44 @@ def _numpy_state() -> Any:
 
 
 @contextlib.contextmanager
+def _without_gradient_hooks() -> Iterator[None]:
+    """Refuses what `forward` asks of the gradients of tensors on the way: a trace of it does not say so, and they are not
+    computed as tensors."""
+    thread = threading.get_ident()
+    names = ("register_hook", "register_post_accumulate_grad_hook", "retain_grad")
+    own = {name: Tensor.__dict__.get(name) for name in names}
+
+    def refusing(name: str) -> Any:
+        original = getattr(Tensor, name)
+
+        def call(tensor: Tensor, *given: Any, **named: Any) -> Any:
+            if threading.get_ident() == thread:
+                raise Error(
+                    f"forward calls '{name}' of a tensor, which compiled code does not: return the tensor, and call it for the "
+                    "result"
+                )
+            return original(tensor, *given, **named)
+
+        return call
+
+    for name in names:
+        setattr(Tensor, name, refusing(name))
+    try:
+        yield
+    finally:
+        for name, value in own.items():
+            if value is None:
+                delattr(Tensor, name)
+            else:
+                setattr(Tensor, name, value)
+
+
+@contextlib.contextmanager
 def watched_trace(model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Iterator[None]:
     """While torch.export runs a module's Python."""
     watcher = Watcher(model, (args, kwargs))
     try:
-        with recorded(model, reads) as recorder, _watched_hooks(model):
+        with recorded(model, reads) as recorder, _watched_hooks(model), _without_gradient_hooks():
             yield
         with warnings.catch_warnings():
             warnings.simplefilter("always")

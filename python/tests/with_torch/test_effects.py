@@ -117,6 +117,26 @@ class EffectsTest(TorchTest):
         self.assertIsNone(module.degree)
         self.assertClose(fast(x, batch), copy.deepcopy(module)(x, batch))
 
+    def test_gradients_of_tensors_on_the_way(self) -> None:
+        class Hooked(nn.Module):
+            def __init__(self, name: str, *given: object) -> None:
+                super().__init__()
+                self.name, self.given = name, given
+
+            def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+                y = x * 2
+                if y.requires_grad:
+                    getattr(y, self.name)(*self.given)
+                return torch.zeros_like(x).index_add(0, edge_index[1], y[edge_index[0]])
+
+        x, edge_index = graph(5, 9)
+        x.requires_grad_()
+        for module in (Hooked("register_hook", torch.neg), Hooked("retain_grad")):
+            before = getattr(Tensor, module.name)
+            with self.assertRaisesRegex(gnnc.Error, f"forward calls '{module.name}'"):
+                gnnc.compile(module)(x, edge_index)
+            self.assertIs(getattr(Tensor, module.name), before)
+
     def test_buffers_that_are_assigned(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
         for kind, message in (
