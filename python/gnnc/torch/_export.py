@@ -56,9 +56,10 @@ class Artifact:
     fixed: list[tuple[int, int, int]]  #: sizes that are compiled in: leaf, dimension, size
     bounds: list[tuple[int, int, int, float]]  #: of sizes that a branch depends on: leaf, dimension, least, largest
     outputs: list[int | None]  #: of each leaf of the result, the number of the model's output; None: it has none
-    output_types: dict[int, torch.dtype]  #: of leaves of the result that are integers or truth values
+    output_types: dict[int, torch.dtype]  #: of leaves of the result that have another type than the model's outputs
     output_tree: Any  #: torch's TreeSpec of the result
     given_back: dict[int, int]  #: leaves of the result that are leaves of the arguments; others without an output: None
+    constants: dict[int, object]  #: leaves of the result that are the same in each call; others without an output: None
     graph_results: GraphResults | None  #: leaves of the result that PyTorch computes; others without an output: None
     reached: list[frozenset[str]]  #: of each output that the module returns, the operands that have a gradient from it
     integers: list[str]  #: parameters and buffers of integers or truth values that are read: their numbers are compiled in
@@ -551,6 +552,10 @@ def _name_of_input(program: ExportedProgram, name: str) -> str:
     return name
 
 
+def _is_float(dtype: torch.dtype | None) -> bool:
+    return dtype is None or dtype.is_floating_point
+
+
 def describe(
     program: ExportedProgram,
     path: Path,
@@ -603,7 +608,7 @@ def describe(
     tree = program.call_spec.out_spec
     types = {i: dtype for i, dtype in enumerate(integers.types) if dtype is not None}
     reached = [
-        frozenset() if i in types else frozenset(names[each] for each in found if each in names)
+        frozenset(names[each] for each in found if each in names) if _is_float(types.get(i)) else frozenset()
         for i, found in enumerate(reached_by_gradients(program)[: len(outputs)])
         if outputs[i] is not None
     ]
@@ -616,6 +621,7 @@ def describe(
         types,
         tree,
         integers.given_back,
+        integers.constants,
         integers.from_graph,
         reached,
         _integers(program),

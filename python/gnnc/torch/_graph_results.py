@@ -1,7 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Results of integers that follow from a graph alone, such as the edges with self loops that come with attention weights.
-Compiled code gives floats, which hold large integers inexactly: PyTorch computes these, by the part of the exported
+"""Results of integers that follow from a graph alone, such as the edges with self loops that come with attention weights, and
+sizes. Compiled code gives floats, which hold large integers inexactly: PyTorch computes these, by the part of the exported
 program that leads to them."""
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ def leave_out_graph_results(program: ExportedProgram, exact: Callable[[object], 
     places, wanted, others = [], [], 0
     for i, node in enumerate(results):
         value = node.meta.get("val") if isinstance(node, fx.Node) else None
+        if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            places.append(i)
+            wanted.append(node)
+            continue
         if not isinstance(value, Tensor):
             continue
         if value.is_floating_point() or value.is_complex() or exact(node):

@@ -1,9 +1,10 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Results of integers and truth values. Compiled code gives floats, which are turned back after a call: that is exact for
-truth values, for places along an axis whose size is compiled in, and for what was rounded from floats. Arguments that are
-returned as they are need no code, and PyTorch computes what follows from the graph alone (`_graph_results.py`). Others may
-be larger than floats hold exactly, and are refused."""
+"""Results that are no floats of the type that the module computes in. Compiled code gives those, which are turned back after
+a call: that is exact for truth values, for places along an axis whose size is compiled in, for what was rounded from floats,
+and for narrower floats. Arguments that are returned as they are need no code, nor do numbers of Python, and PyTorch computes
+what follows from the graph alone (`_graph_results.py`). Other integers may be larger than floats hold exactly, and are
+refused."""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ class IntegerResults:
     """Leaves of a module's result that are integers or truth values, and where a call has them from."""
 
     given_back: dict[int, int]  #: leaves of the arguments; compiled code has no output for these
+    constants: dict[int, object]  #: numbers of Python and the like that are the same in each call
     from_graph: GraphResults | None  #: what PyTorch computes; compiled code has no output for these
-    types: list[torch.dtype | None]  #: of each result, what its floats are turned into; None: they are floats
+    types: list[torch.dtype | None]  #: of each result, what its floats are turned into; None: they are right as they are
 
 
 def take_integers(program: ExportedProgram, *, by_calls: bool) -> IntegerResults:
@@ -46,7 +48,9 @@ def take_integers(program: ExportedProgram, *, by_calls: bool) -> IntegerResults
     can; objects by themselves have floats or none. Raises CompileError."""
     given_back = _leave_out_arguments(program) if by_calls else {}
     from_graph = leave_out_graph_results(program, _is_exact) if by_calls else None
-    return IntegerResults(given_back, from_graph, _give_floats(program))
+    output = next(node for node in program.graph.nodes if node.op == "output")
+    constants = {i: value for i, value in enumerate(output.args[0]) if not isinstance(value, fx.Node) and value is not None}
+    return IntegerResults(given_back, constants if by_calls else {}, from_graph, _give_floats(program))
 
 
 def _leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
@@ -71,7 +75,7 @@ def _leave_out_arguments(program: ExportedProgram) -> dict[int, int]:
 
 
 def _give_floats(program: ExportedProgram) -> list[torch.dtype | None]:
-    """Makes a program's results of integers and truth values floats. Returns what each result was; None: that. Raises
+    """Makes a program's results floats of the type that it computes in. Returns what each result was; None: that. Raises
     CompileError."""
     graph, signature = program.graph, program.graph_signature
     output = next(node for node in graph.nodes if node.op == "output")
@@ -83,7 +87,7 @@ def _give_floats(program: ExportedProgram) -> list[torch.dtype | None]:
     results = list(output.args[0])
     for i, (node, spec) in enumerate(zip(results, signature.output_specs, strict=True)):
         value = node.meta.get("val") if isinstance(node, fx.Node) else None
-        if not isinstance(value, torch.Tensor) or value.is_floating_point() or value.is_complex():
+        if not isinstance(value, torch.Tensor) or value.dtype is floats or value.is_complex():
             found.append(None)
             continue
         if not _is_exact(node):

@@ -202,6 +202,8 @@ class Specialization:
         leaves = [None if number is None else outputs[number] for number in self.artifact.outputs]
         for i, dtype in self.artifact.output_types.items():
             leaves[i] = leaves[i].to(dtype)
+        for i, constant in self.artifact.constants.items():
+            leaves[i] = constant
         for i, argument in self.artifact.given_back.items():
             leaves[i] = given[argument]
         if self.artifact.graph_results is not None:

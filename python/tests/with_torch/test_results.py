@@ -211,3 +211,53 @@ class FromTheGraphTest(TorchTest):
         for module in (Chosen(), Random()):
             with self.assertRaisesRegex(gnnc.CompileError, "has integers"):
                 gnnc.compile(module, graph(6, 12))
+
+
+class OtherResultsTest(TorchTest):
+    """Results that are no tensors, or of another type than what the module computes in."""
+
+    def test_numbers_of_python(self) -> None:
+        class Numbers(nn.Module):
+            def forward(self, x: Tensor, edge_index: Tensor, graphs: Tensor) -> dict[str, Any]:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], x[edge_index[0]])
+                nodes, edges = x.size(0), edge_index.size(1)
+                sizes = [nodes, edges // 2, nodes / 2, nodes > 5, graphs.size(0) - 1]
+                return {"sums": sums, "sizes": sizes, "constants": (3, True, 2.5, None, "mean")}
+
+        fast = gnnc.compile(Numbers())
+        for nodes, edges, graphs in ((6, 9, 3), (7, 4, 2), (5, 9, 1), (2, 3, 4)):
+            x, edge_index = graph(nodes, edges)
+            found, expected = [each(x, edge_index, torch.zeros(graphs, dtype=torch.long)) for each in (fast, Numbers())]
+            self.assertEqual(found.keys(), expected.keys())
+            self.assertClose(found["sums"], expected["sums"])
+            for name in ("sizes", "constants"):
+                self.assertEqual(found[name], expected[name])
+                self.assertEqual(list(map(type, found[name])), list(map(type, expected[name])))
+
+    def test_types_of_floats(self) -> None:
+        class Narrow(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.lin = nn.Linear(3, 3)
+
+            def forward(self, x: Tensor, edge_index: Tensor, mask: Tensor) -> tuple[Tensor, ...]:
+                sums = torch.zeros_like(x).index_add(0, edge_index[1], self.lin(x)[edge_index[0]])
+                return sums, sums.float(), mask.float().mean(), torch.zeros(3), x.new_ones(2)
+
+        module = Narrow().double()
+        fast = gnnc.compile(module)
+        for nodes, edges in ((6, 9), (4, 8)):
+            x, edge_index = graph(nodes, edges)
+            results = []
+            for each in (fast, module):
+                given = x.double().requires_grad_()
+                found = each(given, edge_index, x[:, 0] > 0)
+                (found[0].sum() + found[1].square().sum().double()).backward()
+                again = each(given, edge_index, x[:, 0] > 0)[1].square().sum()
+                (first,) = torch.autograd.grad(again, module.lin.weight, create_graph=True)
+                (second,) = torch.autograd.grad(first.sum(), given)
+                results.append([*found, given.grad, first, second])
+            for mine, eager in zip(*results, strict=True):
+                self.assertIs(mine.dtype, eager.dtype)
+                self.assertEqual(mine.requires_grad, eager.requires_grad)
+                torch.testing.assert_close(mine, eager, rtol=1e-5, atol=1e-6)
