@@ -27,12 +27,15 @@ class Partials:
 
     def __init__(self, whole: Executor, build: Callable[[Sequence[str]], Executor]) -> None:
         self.whole, self._build = whole, build
-        self._known: dict[Given, Executor] = {frozenset(range(whole.num_outputs)): whole}
+        #: What a derivative reads: truth values among the results, or those behind `detach`, have no part in it.
+        self._read = frozenset(range(whole.num_outputs) if whole.second_half is None else whole.second_half.seeds)
+        self._known: dict[Given, Executor] = {self._read: whole}
         #: What the next call runs in.
         self.usual = whole
 
     def of(self, given: Given) -> Executor:
         """The executor for cotangents of these results, which is the usual one from now on."""
+        given &= self._read
         found = self._known.get(given)
         if found is None:
             found = self._known[given] = self._build([self.whole.output_names[i] for i in sorted(given)])

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import unittest
 from collections.abc import Sequence
+from unittest import mock
 
 import torch
 from torch import Tensor, nn
@@ -107,6 +108,22 @@ class PartialTest(TorchTest):
             self.check((0,))
         self.assertIs(executor.partials.usual, before)
         self.assertIsNot(before, executor)
+
+    def test_results_without_a_derivative_need_no_object(self) -> None:
+        class Beside(Three):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, ...]:
+                first, _, third = super().forward(x, edge_index)
+                return first, first > 0, third, first.argmax(1), first.detach() * 2
+
+        fast = gnnc.compile(Beside(), (self.x, self.edges))
+        partials = fast.__dict__["_specializations"][0].executor.partials
+        with mock.patch.object(partials, "_build", wraps=partials._build) as build:
+            results = fast(self.x, self.edges)
+            (results[0].sum() + results[2].sum()).backward(retain_graph=True)
+            (results[0].sum() + results[2].sum()).backward()
+            build.assert_not_called()
+            fast(self.x, self.edges)[2].sum().backward()
+            build.assert_called_once()
 
 
 if __name__ == "__main__":
