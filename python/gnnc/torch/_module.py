@@ -257,6 +257,8 @@ class CompiledModule(nn.Module):
     def __setattr__(self, name: str, value: Any) -> None:
         # Attributes are the module's; parameters, buffers and submodules are both's.
         own = vars(self)
+        if name == "training" and "_module" in own:
+            own["_module"].training = value
         if "_module" not in own or name in own or hasattr(type(self), name) or isinstance(value, (nn.Module, nn.Parameter)):
             super().__setattr__(name, value)
         else:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import dis
 import functools
 import gc
 import sys
@@ -185,6 +186,13 @@ def _names(code: CodeType) -> set[str]:
     return set(code.co_names).union(*[_names(each) for each in code.co_consts if isinstance(each, CodeType)])
 
 
+def _names_of_globals(code: CodeType) -> set[str]:
+    """Those of them that are variables, where the others are attributes: scripts have many variables that are called as an
+    attribute is."""
+    own = {each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    return own.union(*[_names_of_globals(each) for each in code.co_consts if isinstance(each, CodeType)])
+
+
 def _package(function: FunctionType) -> str:
     return function.__module__.partition(".")[0] if function.__module__ else ""
 
@@ -247,7 +255,7 @@ def variables_of(members: list[nn.Module], reads: Reads) -> Variables:
                 visit(cell.cell_contents)
                 if _is_users(function) and _counts(cell.cell_contents):
                     result.cells.append(cell)
-        for name in names & space.keys():
+        for name in _names_of_globals(function.__code__) & space.keys():
             value = space[name]
             called = _function(value)
             if called is not None and _package(called) == _package(function):

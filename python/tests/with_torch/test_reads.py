@@ -24,6 +24,7 @@ from gnnc.torch import _module
 from torch_modules import TorchTest, graph
 
 SCALE = 2.0
+scale = 0  # called as an attribute is
 SETTINGS = argparse.Namespace(scale=2.0, inner=argparse.Namespace(shift=[0.5]))
 
 
@@ -211,6 +212,7 @@ class ReadsTest(TorchTest):
         for epoch in range(4):
             module.epoch, module.lin.note = epoch, [epoch]
             module.losses = [0.5] * epoch
+            globals()["scale"] = epoch
             self.check(fast, module, 1)
 
     def test_values_that_come_back(self) -> None:
@@ -226,6 +228,10 @@ class ReadsTest(TorchTest):
         fast.scale = 4.0
         self.assertEqual(module.scale, 4.0)
         self.check(fast, module, 2)
+        fast.training = True
+        self.assertTrue(module.training)
+        self.assertFalse(module.norm.training)
+        self.check(fast, module, 3)
 
     def test_variables(self) -> None:
         power = 2
