@@ -282,13 +282,19 @@ class Rehearsal:
 
 
 def rehearse(
-    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], watcher: Watcher | None = None
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    watcher: Watcher | None = None,
+    ways: Sequence[bool] = (True, False),
+    grad: bool = False,
 ) -> Rehearsal | None:
-    """Calls a module, without numbers if that can be. None: it cannot be called so."""
+    """Calls a module. `ways`: without numbers or with them, in this order. `grad`: with them, as a call that may be
+    differentiated. None: it cannot be called so."""
     watcher = watcher or Watcher(model)
-    for fake in (True, False):
+    for fake in ways:
         try:
-            return _run(model, args, kwargs, fake)
+            return _run(model, args, kwargs, fake, grad=not fake and grad)
         except Exception:  # sizes that depend on numbers, without numbers; or arguments of zeros only
             continue
         finally:
@@ -296,14 +302,35 @@ def rehearse(
     return None
 
 
-def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: bool) -> Rehearsal:
-    """With copies of its tensors."""
+def own_error(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """What a module raises by itself; everything is as it was."""
+    watcher = Watcher(model)
+    try:
+        with torch.enable_grad():
+            _run(model, args, kwargs, False, grad=True)
+    except Exception as error:
+        return error
+    finally:
+        watcher.restore()
+    return None
+
+
+def _run(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: bool, *, grad: bool = False
+) -> Rehearsal:
+    """With copies of its tensors. `grad`: as a call that may be differentiated."""
     mode = FakeTensorMode(allow_non_fake_inputs=True) if fake else contextlib.nullcontext()
     copies: dict[int, Tensor] = {}
 
     def copy(tensor: Tensor) -> Tensor:
         if id(tensor) not in copies:
-            copies[id(tensor)] = mode.from_tensor(tensor) if isinstance(mode, FakeTensorMode) else tensor.detach().clone()
+            if isinstance(mode, FakeTensorMode):
+                copies[id(tensor)] = mode.from_tensor(tensor)
+            elif grad and tensor.requires_grad:
+                twin = tensor.detach().clone().requires_grad_()
+                copies[id(tensor)] = twin if tensor.is_leaf else twin.clone()
+            else:
+                copies[id(tensor)] = tensor.detach().clone()
         return copies[id(tensor)]
 
     saved = []
@@ -316,7 +343,7 @@ def _run(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], fake: 
         given, named = pytree.tree_map_only(Tensor, copy, (args, kwargs))
         before = [(kind, dict(kind), {key: t._version for key, t in kind.items() if t is not None}) for kind, _ in saved]
         reads = Reads()
-        with torch.random.fork_rng(list(devices)), torch.no_grad(), mode, recorded(model, reads) as recorder:
+        with torch.random.fork_rng(list(devices)), torch.set_grad_enabled(grad), mode, recorded(model, reads) as recorder:
             result = model(*given, **named)
         owners = {id(each._buffers): each for each in members_of(model)}
         found = [

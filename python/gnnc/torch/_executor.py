@@ -356,6 +356,10 @@ class Executor:
             operands += last.masks.draw()
         return last, operands
 
+    def forget(self) -> None:
+        """The next call is no call on a known graph."""
+        self._last = None
+
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
         for i, dim in self.batches:

@@ -25,6 +25,7 @@ from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
 from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
 from ._executor import Bound, Executor, same_constant
+from ._few import Few, has_few, kind_of
 from ._partial import Partials
 from ._parts import PartGraphs
 from ._reads import members_of, variables_of
@@ -157,6 +158,7 @@ class Specialization:
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
         kind = "in training mode, with dropout or running statistics" if training else "on a part of a graph"
+        self.few = Few(self)
         self.executor.not_computed = f"second derivatives {kind}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
@@ -238,6 +240,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_specializations"] = []
         self.__dict__["_last"] = None
         self.__dict__["_refused"] = set()
+        self.__dict__["_few"] = set()  # calls with hardly any elements that are refused
         self.__dict__["_others"] = {}  # compiled modules with an axis moved, by what this one is called with
         self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
         self.__dict__["_by_numbers"] = {}  # compiled modules to which some integers are sizes, and which
@@ -274,7 +277,7 @@ class CompiledModule(nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
         left_out = {"_specializations", "_last", "_refused", "_others", "_by_layout", "_by_numbers", "_constant", "_types"}
-        left_out |= {"_unmoved", "_warned", "_lock", "_handle"}
+        left_out |= {"_few", "_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -352,13 +355,19 @@ class CompiledModule(nn.Module):
                 except Error:  # such as a slice that ends behind the end: compiled in
                     pass
         last = self.__dict__["_last"]
+        whole = self.__dict__["_options"].part is None
         if last is None or not last.is_for(leaves, tree):
+            if self._is_refused_few(leaves, tree):
+                return self.__dict__["_module"](*args, **kwargs)
             try:
                 found = self._prepare(args, kwargs)
                 if isinstance(found, CompiledModule):
                     return self._call(args, kwargs)  # which knows it now
                 last = found
             except Error as error:
+                if whole and has_few(leaves):
+                    self.__dict__["_few"].add((*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)))
+                    return self.__dict__["_module"](*args, **kwargs)
                 if not self.__dict__["_options"].fall_back:
                     raise
                 module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
@@ -369,14 +378,23 @@ class CompiledModule(nn.Module):
                 warnings.warn(message, stacklevel=2)
                 return result
             self.__dict__["_last"] = last
+        if whole and last.few.differs(last, self.__dict__["_module"], leaves, args, kwargs):
+            return self.__dict__["_module"](*args, **kwargs)
         try:
             bound = last.executor.bind(leaves)
         except EmptyListError:  # a branch for empty graphs, or the module's own error
-            if self.__dict__["_options"].part is not None:
+            if not whole:
                 raise
             return self.__dict__["_module"](*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
+
+    def _is_refused_few(self, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether nothing could be compiled for such a call, which has hardly any elements."""
+        few = self.__dict__["_few"]
+        if not few or (*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)) not in few:
+            return False
+        return not any(each.is_for(leaves, tree) for each in self.__dict__["_specializations"])
 
     def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
         """The compiled module for arguments like these to which some integers are sizes, and which."""

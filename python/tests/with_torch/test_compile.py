@@ -377,8 +377,9 @@ class StructureTest(TorchTest):
         with warnings.catch_warnings():
             warnings.simplefilter("error", UserWarning)
             fixed(*graph(7, 9))
+            self.assertClose(fixed(*graph(6, 0)), Fixed()(*graph(6, 0)))
             with self.assertRaisesRegex(gnnc.CompileError, r"\[6, 3\], \[2, 0\] would be compiled in: .*math.sqrt"):
-                fixed(*graph(6, 0))
+                gnnc.compile(Fixed(), graph(6, 0))
 
     def test_a_branch_on_a_size_is_compiled_on_both_sides(self) -> None:
         class Branch(nn.Module):
