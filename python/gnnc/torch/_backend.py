@@ -2,12 +2,12 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """`torch.compile(model, backend="gnnc", dynamic=True)`.
 
-Importing this module (PyTorch does when the backend is named) sets two options of torch._dynamo, without which models
-with self loops or computed sizes fall apart into several graphs: `capture_dynamic_output_shape_ops` and
-`capture_scalar_outputs`.
+Importing this module (PyTorch does when the backend is named) sets options of torch._dynamo, without which models with
+self loops or computed sizes fall apart into several graphs: `capture_dynamic_output_shape_ops`, `capture_scalar_outputs`,
+and with the latter `specialize_float`.
 
-A graph is compiled at its first call. One that is given no index tensor, or that the compiler refuses, is run by
-PyTorch; refusals are said once, as a warning.
+A graph is compiled at its first call. One that is given no index tensor, or no elements, or that the compiler refuses, is
+run by PyTorch; refusals are said once, as a warning.
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ from ._module import CompiledModule
 
 torch._dynamo.config.capture_dynamic_output_shape_ops = True
 torch._dynamo.config.capture_scalar_outputs = True
+# With the option before, floats of Python such as the probability of a dropout would be numbers that are read of a tensor.
+torch._dynamo.config.specialize_float = True
 
 
 _OF_SIZES = {getattr(operator, name) for name in ("eq", "ne", "ge", "gt", "le", "lt", "and_", "add", "sub", "mul", "mod")}
@@ -46,6 +48,7 @@ def _plain(graph: fx.GraphModule) -> fx.GraphModule:
             node.replace_all_uses_with(total)
             graph.graph.erase_node(node)
     graph.recompile()
+    _ = graph.code  # which is made at the first call else: forward would set it
     return graph
 
 
@@ -65,9 +68,9 @@ class _Captured(nn.Module):
     def __init__(self, graph: fx.GraphModule, example: Sequence[Any]) -> None:
         super().__init__()
         self.graph = _plain(copy.deepcopy(graph))
-        #: What each placeholder of the graph gets: ("tensor", n), ("size", n, dimension) or ("parameter", name).
+        #: What each placeholder of the graph gets: ("argument", n), ("size", n, dimension) or ("parameter", name).
         self.sources: list[tuple[Any, ...]] = []
-        #: Of each argument of the captured function: the number of the tensor, or the parameter's name, or neither.
+        #: Of each argument of the captured function: its number here, or the parameter's name, or neither.
         self.places: list[int | str | None] = []
         placeholders = [node for node in graph.graph.nodes if node.op == "placeholder"]
         sizes: dict[str, tuple[int, int]] = {}
@@ -83,24 +86,25 @@ class _Captured(nn.Module):
                 tensors += 1
             else:
                 self.places.append(None)
+        for i, (node, place) in enumerate(zip(placeholders, self.places)):
+            if place is None and str(node.meta["example_value"]) not in sizes:  # a number of Python
+                self.places[i] = tensors
+                tensors += 1
         for node, place in zip(placeholders, self.places):
             if isinstance(place, str):
                 self.sources.append(("parameter", place))
             elif place is not None:
-                self.sources.append(("tensor", place))
+                self.sources.append(("argument", place))
             else:
-                found = sizes.get(str(node.meta["example_value"]))
-                if found is None:
-                    raise Error(f"argument '{node.name}' of the captured graph is no size of a tensor")
-                self.sources.append(("size", *found))
+                self.sources.append(("size", *sizes[str(node.meta["example_value"])]))
 
-    def forward(self, *tensors: Tensor) -> Any:
+    def forward(self, *given: Any) -> Any:
         arguments = []
         for source in self.sources:
-            if source[0] == "tensor":
-                arguments.append(tensors[source[1]])
+            if source[0] == "argument":
+                arguments.append(given[source[1]])
             elif source[0] == "size":
-                arguments.append(tensors[source[1]].shape[source[2]])
+                arguments.append(given[source[1]].shape[source[2]])
             else:
                 arguments.append(self._parameters[source[1]])
         return self.graph(*arguments)
@@ -114,27 +118,24 @@ def _has_indices(example: Sequence[Any]) -> bool:
 
 def backend(graph: fx.GraphModule, example: Sequence[Any]) -> Callable[..., Any]:
     """What torch.compile calls with each graph that it captures."""
-    if not _has_indices(example):
+    # Dynamo captures another graph where a size is 0.
+    if not _has_indices(example) or any(isinstance(given, Tensor) and 0 in given.shape for given in example):
         return graph.forward
-    try:
-        captured = _Captured(graph, example)
-    except Error as error:
-        warnings.warn(f"gnnc leaves a graph to PyTorch: {error}", stacklevel=2)
-        return graph.forward
+    captured = _Captured(graph, example)
     compiled: CompiledModule | None = CompiledModule(captured)
 
     def run(*arguments: Any) -> Any:
         nonlocal compiled
         if compiled is None:
             return graph(*arguments)
-        tensors = []
+        given = [None] * sum(isinstance(place, int) for place in captured.places)
         for place, argument in zip(captured.places, arguments):
             if isinstance(place, str):
                 captured._parameters[place] = argument
             elif place is not None:
-                tensors.append(argument)
+                given[place] = argument
         try:
-            return compiled(*tensors)
+            return compiled(*given)
         except Error as error:
             if compiled.__dict__["_specializations"]:
                 raise  # it ran before: this is about the arguments
