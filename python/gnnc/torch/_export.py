@@ -40,7 +40,7 @@ from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
-from ._reads import Reads
+from ._reads import Reads, members_of
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -153,12 +153,19 @@ def is_exporting() -> bool:
 
 @contextlib.contextmanager
 def _exporting() -> Iterator[None]:
+    """Also without hooks on saved tensors: torch.utils.checkpoint, say, would count those of a trace."""
     global _exports
+    hooks = []
+    while hooks_of_caller := torch._C._autograd._top_saved_tensors_default_hooks(True):
+        hooks.append(hooks_of_caller)
+        torch._C._autograd._pop_saved_tensors_default_hooks()
     _exports += 1
     try:
         yield
     finally:
         _exports -= 1
+        for each in reversed(hooks):
+            torch._C._autograd._push_saved_tensors_default_hooks(*each)
 
 
 @contextlib.contextmanager
@@ -192,6 +199,24 @@ def _without_heuristics() -> Iterator[None]:
         yield
     finally:
         backend.use_segment_matmul = before
+
+
+@contextlib.contextmanager
+def _as_parameters(model: nn.Module) -> Iterator[None]:
+    """torch.func.functional_call puts other tensors where parameters were, which torch.export does not take for such."""
+    replaced = []
+    for each in members_of(model):
+        for name, tensor in each._parameters.items():
+            if tensor is not None and not isinstance(tensor, nn.Parameter):
+                replaced.append((each._parameters, name, tensor))
+    made: dict[int, nn.Parameter] = {}
+    for owner, name, tensor in replaced:
+        owner[name] = made.setdefault(id(tensor), nn.Parameter(tensor.detach(), requires_grad=tensor.requires_grad))
+    try:
+        yield
+    finally:
+        for owner, name, tensor in replaced:
+            owner[name] = tensor  # type: ignore[assignment]
 
 
 def export_program(
@@ -236,7 +261,7 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions, _as_parameters(model), watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         check_writes(model, args, kwargs, program)

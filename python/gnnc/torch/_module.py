@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 MOST_KEPT = 16
 
 
+#: Whether this is within a transform of torch.func, whose tensors have no memory.
+_has_transforms = torch._C._are_functorch_transforms_active
+
 #: What decides how GPUs multiply float32 matrices.
 _PRECISION = "get_float32_matmul_precision"
 
@@ -314,7 +317,7 @@ class CompiledModule(nn.Module):
         return "\n".join(lines)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        if _export.is_exporting():  # as a part of what is compiled
+        if _export.is_exporting() or _has_transforms():  # as a part of what is compiled, or under torch.func.vmap
             return self.__dict__["_module"](*args, **kwargs)
         if torch.compiler.is_compiling():
             if _containers.has_containers(args, kwargs):
