@@ -19,6 +19,7 @@ import os
 import re
 import tempfile
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -34,7 +35,7 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
-from ._effects import address_of, check_hooks, check_writes, memory_of, watched_trace, written_nodes
+from ._effects import address_of, check_hooks, check_writes, memory_of, own_error, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
@@ -277,6 +278,9 @@ def _exported(
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
+    error = own_error(model, args, kwargs)
+    if error is not None:  # torch.export says the same in symbols
+        raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
     raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
 
 
@@ -385,9 +389,13 @@ def _reason(error: BaseException) -> str:
     """What torch.export says, where in the user's source, and what to change where that is known."""
     # What torch calls sizes, such as u0, says nothing to those who wrote the module.
     text = re.sub(r"(data-dependent expression) .*", r"\1", _first_line(error))
+    text = re.sub(r"\b[su]\d+\b", "a size", text).replace("FakeTensor", "Tensor")
     place = re.search(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', str(error))
+    frame = _user_frame(error)
     if place is not None:
         text += ", from {}:{}: {}".format(*place.groups())
+    elif frame is not None:
+        text += f", from {frame.filename}:{frame.lineno}: {frame.line}"
     if type(error).__name__ == "GuardOnDataDependentSymNode":
         text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
     elif any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
@@ -397,6 +405,14 @@ def _reason(error: BaseException) -> str:
             + text
         )
     return text
+
+
+def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
+    """The last line on the way to an error that is neither of torch nor of gnnc."""
+    folders = (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if os.path.isfile(each.filename)]
+    own = [each for each in frames if not each.filename.startswith(folders) and each.filename != contextlib.__file__]
+    return own[-1] if own and own[-1].name != "_exported" else None
 
 
 def _first_line(error: BaseException) -> str:

@@ -41,6 +41,16 @@ class Forces(nn.Module):
         return torch.autograd.grad(energy, x.requires_grad_(), create_graph=True)[0]
 
 
+class Regrouping(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return x.view(-1, 2, 3)[:, 0]
+
+
+class Counted(nn.Module):
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        return torch.zeros(torch.Size([edge_index.max() + 1, 3])).index_add(0, edge_index[1], x[edge_index[0]])
+
+
 class RefusalsTest(TorchTest):
     def refusal(self, module: nn.Module) -> str:
         with self.assertRaises(gnnc.Error) as caught:
@@ -55,6 +65,18 @@ class RefusalsTest(TorchTest):
         text = self.refusal(Branch())
         self.assertIn("return x * 2 if x.sum() > 0 else x", text)
         self.assertIn("choose with torch.where", text)
+
+    def test_what_the_module_refuses_itself(self) -> None:
+        with self.assertRaises(RuntimeError) as eager:
+            Regrouping()(*graph(5, 9))
+        with self.assertRaises(gnnc.Error) as caught:
+            gnnc.compile(Regrouping())(*graph(5, 9))
+        self.assertEqual(str(caught.exception), f"Regrouping itself raises RuntimeError: {eager.exception}")
+
+    def test_what_cannot_be_traced(self) -> None:
+        text = self.refusal(Counted())
+        self.assertIn("return torch.zeros(torch.Size([edge_index.max() + 1, 3]))", text)
+        self.assertNotIn("FakeTensor", text)
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")
