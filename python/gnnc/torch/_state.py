@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from operator import getitem
+from operator import attrgetter, getitem
 from typing import Any
 
 import torch
@@ -92,9 +92,10 @@ class State:
         places = [
             (owner, key) for each in self.members for owner in (each._parameters, each._buffers) for key in owner
         ]
-        #: Parameters and buffers that are None, and those that are not.
+        #: Parameters and buffers that are None, and those that are not, with what their shapes and types were.
         self.absent = [(owner, key) for owner, key in places if owner[key] is None]
         self.present = [(owner, key) for owner, key in places if owner[key] is not None]
+        self.layouts = [_layout(owner[key]) for owner, key in self.present]
         self.integers = [Integers(*owner_of(module, name)) for name in integers]
         self._own = {id(owner[key]) for owner, key in self.present}
         #: Attributes that were read, as they were; `_ABSENT`: found in the class, or nowhere.
@@ -221,8 +222,8 @@ class State:
             for owner, key in self.absent:
                 if owner[key] is not None:
                     return False
-            for owner, key in self.present:
-                if owner[key] is None:
+            for (owner, key), layout in zip(self.present, self.layouts):
+                if owner[key] is None or _layout(owner[key]) != layout:
                     return False
             for owner, key, other, alias in self.ties:
                 if owner[key] is not other[alias]:
@@ -290,6 +291,7 @@ class State:
 _ABSENT = object()
 
 _referents, _default_dtype = gc.get_referents, torch.get_default_dtype
+_layout = attrgetter("shape", "dtype")
 
 
 def _content(cell: Any) -> Any:

@@ -84,6 +84,28 @@ class StateTest(TorchTest):
         parametrize.register_parametrization(module.first, "weight", Doubled())
         self.check(fast, module)
 
+    def test_parameters_of_other_shapes_and_types(self) -> None:
+        class Table(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight, self.bias = nn.Parameter(torch.randn(4, 3)), nn.Parameter(torch.randn(3))
+
+            def forward(self, kinds: Tensor) -> Tensor:
+                return self.weight[kinds] * 2 + self.bias
+
+        module, kinds = Table(), torch.tensor([0, 3, 1, 3, 2])
+        fast = gnnc.compile(module)
+        self.assertClose(fast(kinds), module(kinds))
+        with torch.no_grad():
+            module.weight = nn.Parameter(torch.cat([module.weight, torch.randn(2, 3)]))
+            self.assertClose(fast(kinds), module(kinds))
+            self.assertClose(fast(kinds + 2), module(kinds + 2))
+            module.weight.data, module.bias.data = torch.randn(4, 5), torch.randn(5)
+            self.assertClose(fast(kinds), module(kinds))
+        module.double()
+        self.assertIs(fast(kinds).dtype, torch.float64)
+        self.assertClose(fast(kinds), module(kinds))
+
     def test_parameters_that_were_one(self) -> None:
         module = Layers().eval()
         module.second[0].weight = module.first.weight
