@@ -22,7 +22,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +237,19 @@ def export_program(
     return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
 
 
+@dataclass
+class _Way:
+    """How a module is exported."""
+
+    strict: bool  #: with Dynamo
+    #: Sizes that the module divides, as `x.view(-1, 4, 3)` does, are multiples, where torch suggests that; else any.
+    multiples: bool = False
+    has_multiples: bool = False  #: torch has suggested it
+
+
+_WITHOUT, _WITH = _Way(False), _Way(True)
+
+
 def _exported(
     model: nn.Module,
     args: tuple[Any, ...],
@@ -245,12 +258,14 @@ def _exported(
     reads: Reads,
     held: frozenset[int],
     inner: bool = False,
-    ways: Sequence[bool] = (False, True),
-) -> tuple[ExportedProgram, bool]:
-    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order."""
+    ways: Sequence[_Way] = (_WITHOUT, _WITH),
+) -> tuple[ExportedProgram, _Way]:
+    """The same, and how. `ways`: what is tried, in this order."""
     check_hooks(model)
     failures: list[Exception] = []
-    for strict in ways:
+    for way in ways:
+        way = replace(way)
+        strict = way.strict
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
@@ -267,12 +282,12 @@ def _exported(
                     if strict:
                         check_writes(model, args, kwargs, program)
                         reads.everything = True
-                return program, strict
+                return program, way
             except Error:
                 raise  # Dynamo would take it
             except Exception as error:
                 failures.append(error)
-                refined = _refined(str(error), dimensions, leaves, moves)
+                refined = _refined(str(error), dimensions, leaves, moves, way)
                 if refined is None:
                     break
                 dimensions = refined
@@ -290,7 +305,7 @@ def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _refined(
-    message: str, dimensions: list[dict[int, Any] | None], leaves: Sequence[Any], moves: bool
+    message: str, dimensions: list[dict[int, Any] | None], leaves: Sequence[Any], moves: bool, way: _Way
 ) -> list[dict[int, Any] | None] | None:
     """Sizes as torch suggests: `size_1 = size_0`, `size_1 = size_0 + 1`, `size_2 = 16` for a size that is fixed, or bounds,
     as of row pointers, of which there are two at least for any segment. `moves`: another dimension may differ then.
@@ -360,8 +375,9 @@ def _refined(
                 continue
             changed = True
             related = re.fullmatch(r"(?:(\d+) ?\* ?)?([A-Za-z_]\w*)(?: ([+-]) (\d+))?", value)
-            if related and related[2] == f"_{dim.__name__}":
+            if related and related[2] == f"_{dim.__name__}" and not way.multiples:
                 # Sizes as odd or even as the example's, where half of them are taken. Left alone, torch asks for less.
+                way.has_multiples = True
                 new[dimension] = Dim.AUTO
             elif value.isidentifier():
                 new[dimension] = known.setdefault(value, Dim(value, min=2))
@@ -457,6 +473,8 @@ def build(
 class _NotImported(CompileError):
     """The compiler refused what was exported without Dynamo."""
 
+    way = _WITHOUT
+
 
 def _build_either_way(*given: Any) -> Artifact:
     """Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`: what was exported
@@ -464,10 +482,13 @@ def _build_either_way(*given: Any) -> Artifact:
     try:
         return _build(*given)
     except _NotImported as refusal:
-        try:
-            return _build(*given, ways=(True,))
-        except Error:
-            raise CompileError(str(refusal), refusal.details) from None
+        others = [_Way(False, multiples=True)] if refusal.way.has_multiples else []
+        for way in (*others, _WITH):
+            try:
+                return _build(*given, ways=(way,))
+            except Error:
+                pass
+        raise CompileError(str(refusal), refusal.details) from None
 
 
 def _build(
@@ -480,10 +501,10 @@ def _build(
     trains: bool,
     arranges: bool,
     held: frozenset[int],
-    ways: Sequence[bool] = (False, True),
+    ways: Sequence[_Way] = (_WITHOUT, _WITH),
 ) -> Artifact:
     reads = Reads()
-    program, strict = _exported(model, args, kwargs, arranges, reads, held, ways=ways)
+    program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
@@ -508,8 +529,10 @@ def _build(
             path = output
     except CompileError as error:
         # The file is gone when anybody reads this.
-        kind = CompileError if strict else _NotImported
-        raise kind(str(error).replace(f"'{source}': ", "", 1), error.details) from None
+        refusal = (CompileError if way.strict else _NotImported)(str(error).replace(f"'{source}': ", "", 1), error.details)
+        if isinstance(refusal, _NotImported):
+            refusal.way = way
+        raise refusal from None
     finally:
         source.unlink(missing_ok=True)
         os.rmdir(folder)

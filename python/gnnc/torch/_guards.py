@@ -6,7 +6,7 @@ may be, and in the guards of its shapes what else holds: of two sizes (`if n > x
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +14,7 @@ import sympy  # type: ignore[import-untyped]
 import torch
 from torch import Tensor
 from torch.export import ExportedProgram
-from torch.utils._sympy.functions import CleanDiv, FloorDiv
+from torch.utils._sympy.functions import CleanDiv, FloorDiv, Mod
 from torch.utils._sympy.interp import sympy_interp
 from torch.utils._sympy.reference import PythonReferenceAnalysis
 
@@ -44,11 +44,27 @@ def guards_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Guard]:
                 environment = size.node.shape_env
                 if size.node.expr.is_Symbol:
                     places.setdefault(size.node.expr, (i, dimension))
-    result = []
+    result = _multiples(leaves, places.keys())
     for guard in environment.guards if environment is not None else ():
         symbols = guard.expr.free_symbols
         if symbols and symbols <= places.keys() and not _is_bound(guard.expr):
             result.append(Guard(guard.expr, [(symbol, *places[symbol]) for symbol in symbols]))
+    return result
+
+
+def _multiples(leaves: Sequence[Any], known: Collection[Any]) -> list[Guard]:
+    """Sizes that are multiples of one that no argument has by itself: those of `x.view(-1, 4, 3)`."""
+    result = []
+    for i, value in enumerate(leaves):
+        for dimension, size in enumerate(value.shape if isinstance(value, Tensor) else ()):
+            if isinstance(size, int) or size.node.expr.is_Symbol or len(size.node.expr.free_symbols) != 1:
+                continue
+            (symbol,) = size.node.expr.free_symbols
+            factor = size.node.expr.coeff(symbol)
+            if symbol not in known and factor.is_Integer and factor > 1:
+                whole = sympy.Symbol(f"size_{i}_{dimension}", integer=True, positive=True)
+                rest = whole - size.node.expr.subs(symbol, 0)
+                result.append(Guard(sympy.Eq(Mod(rest, factor), 0), [(whole, i, dimension)]))
     return result
 
 

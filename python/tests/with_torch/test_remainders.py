@@ -53,5 +53,39 @@ class RemaindersTest(unittest.TestCase):
         self.check(lambda n: n * (n - 1) // 2 < 40)
 
 
+class Regrouped(nn.Module):
+    """Four rows make one, and so do two edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin = nn.Linear(12, 2)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        messages = (x[edge_index[0]] - x[edge_index[1]]).view(-1, 2, 3).square()
+        return self.lin(x.view(-1, 12)), messages.mean(1)
+
+
+class MultiplesTest(unittest.TestCase):
+    def test_views_that_regroup(self) -> None:
+        module = Regrouped()
+        compiled = gnnc.compile(module)
+        for nodes, edges in ((8, 6), (12, 10), (16, 4), (4, 8), (20, 2), (0, 0), (9, 6), (12, 7), (8, 8)):
+            x = torch.randn(nodes, 3, requires_grad=True)
+            y = x.detach().clone().requires_grad_()
+            edge_index = torch.randint(0, max(nodes, 1), (2, edges))
+            try:
+                expected = module(y, edge_index)
+            except RuntimeError as error:
+                with self.assertRaises(RuntimeError) as caught:
+                    compiled(x, edge_index)
+                self.assertIn(str(error), str(caught.exception))
+                continue
+            result = compiled(x, edge_index)
+            torch.testing.assert_close(result, expected)
+            for each in (result, expected):
+                (each[0].sum() + each[1].square().sum()).backward()
+            torch.testing.assert_close(x.grad, y.grad)
+
+
 if __name__ == "__main__":
     unittest.main()
