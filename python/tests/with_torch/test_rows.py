@@ -211,7 +211,8 @@ class RowsTest(TorchTest):
         def pairs(x: Tensor, y: Tensor) -> Tensor:
             return (x @ y.t()).sum(1)
 
-        with self.assertRaisesRegex(gnnc.CompileError, "elements of two kinds, s[0-9]+ and s[0-9]+ of them"):
+        kinds = r"elements of two kinds, size\(given_0, 0\) and size\(given_1, 0\) of them"
+        with self.assertRaisesRegex(gnnc.CompileError, kinds):
             gnnc.compile(Of(pairs), (torch.randn(5, 4), torch.randn(7, 4)))
 
 
