@@ -82,9 +82,17 @@ def export(
     if not gradient:
         flags.remove("--gradient")
     try:
-        result = _export.build(model, args, named, flags, output=Path(path), arranges=True).path
+        artifact = _export.build(model, args, named, flags, output=Path(path), arranges=True)
     except _arranged.Arrangement as found:
-        result = _export_arranged(model, args, named, flags, Path(path), found)
+        artifact = _export_arranged(model, args, named, flags, Path(path), found)
+    result = artifact.path
+    conditions = [guard.text(artifact.leaf_names) for guard in artifact.guards if guard.decides()]
+    if conditions:
+        warnings.warn(
+            f"'{path}' is right only for sizes as the example's, which decide branches of {type(model).__name__}: "
+            f"{' and '.join(conditions)}",
+            stacklevel=2,
+        )
     found = Library(result).description
     tensors = dict(model.named_parameters(remove_duplicate=False)) | dict(model.named_buffers(remove_duplicate=False))
     apart = {name: tensors[name] for name in (*found.params, *found.states) if name not in found.embedded}
@@ -101,7 +109,7 @@ def _export_arranged(
     flags: Sequence[str],
     path: Path,
     found: _arranged.Arrangement,
-) -> Path:
+) -> _export.Artifact:
     leaves, tree = pytree.tree_flatten((args, named))
     inner = _arranged.arranged(model, found, tree, keeps_signature=True)
     args, named = pytree.tree_unflatten(_arranged.to_front(leaves, found.arguments), tree)
@@ -110,8 +118,8 @@ def _export_arranged(
     except CompileError as error:
         if found.refusal is not None:
             raise found.refusal from error
-        return _export.build(model, *pytree.tree_unflatten(leaves, tree), flags, output=path).path
+        return _export.build(model, *pytree.tree_unflatten(leaves, tree), flags, output=path)
     moved = [f"'{name}' (axis {axis})" for name, axis in zip(artifact.leaf_names, found.arguments) if axis]
     moved += [f"result {i} (axis {axis})" for i, axis in enumerate(found.results) if axis]
     warnings.warn(f"the axis of nodes comes first in '{path}', in {', '.join(moved)} too", stacklevel=3)
-    return artifact.path
+    return artifact

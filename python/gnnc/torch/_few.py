@@ -18,14 +18,12 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from ._effects import rehearse
+from ._guards import MANY
 
 if TYPE_CHECKING:
     from ._module import Specialization
 
-#: Sizes from here on are alike: torch tells some sizes up to three apart.
-MANY = 4
-
-#: Of the free sizes of a call, those below MANY; others: MANY.
+#: Of the free sizes of a call, those below MANY; others, which are alike: MANY.
 Kind = tuple[int, ...]
 
 

@@ -5,6 +5,7 @@ may be, and in the guards of its shapes what else holds: of two sizes (`if n > x
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,11 @@ from torch import Tensor
 from torch.export import ExportedProgram
 from torch.utils._sympy.functions import CleanDiv, FloorDiv, Mod
 from torch.utils._sympy.interp import sympy_interp
+from torch.utils._sympy.printers import PythonPrinter
 from torch.utils._sympy.reference import PythonReferenceAnalysis
+
+#: torch tells sizes below this apart by itself.
+MANY = 4
 
 #: From here on an upper bound is torch's word for none.
 UNBOUNDED = 2**62
@@ -32,6 +37,17 @@ class Guard:
     def holds(self, leaves: Sequence[Any]) -> bool:
         known = {symbol: leaves[leaf].shape[dimension] for symbol, leaf, dimension in self.sizes}
         return bool(sympy_interp(PythonReferenceAnalysis, known, self.expression))
+
+    def text(self, names: Sequence[str | None]) -> str:
+        """In the words of a module whose leaves are called so."""
+        words = {symbol: sympy.Symbol(f"{names[leaf]}.size({dimension})") for symbol, leaf, dimension in self.sizes}
+        return str(PythonPrinter().doprint(self.expression.xreplace(words)))
+
+    def decides(self) -> bool:
+        """Whether it does not hold for some sizes: torch notes many that hold for all, as of parts of a list."""
+        symbols = [symbol for symbol, *_ in self.sizes]
+        tried = itertools.islice(itertools.product(range(MANY, 40), repeat=len(symbols)), 2000)
+        return not all(sympy_interp(PythonReferenceAnalysis, dict(zip(symbols, each)), self.expression) for each in tried)
 
 
 def guards_of(program: ExportedProgram, leaves: Sequence[Any]) -> list[Guard]:

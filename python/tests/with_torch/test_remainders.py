@@ -4,8 +4,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import unittest
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -43,6 +46,23 @@ class RemaindersTest(unittest.TestCase):
         self.check(lambda n: n % 2 == 0)
         self.check(lambda n: n % 2 == 1)
         self.check(lambda n: n % 3 != 0)
+
+    def test_exported_objects_have_one_side(self) -> None:
+        cases = (
+            (lambda n: n % 2 == 0, r"\(?x\.size\(0\) % 2\)? == 0"),
+            (lambda n: n * n > 20, r"x\.size\(0\).* > 20"),
+            (lambda n: n > 4, None),  # the object says so itself
+        )
+        example = torch.randn(6, 3), torch.randint(0, 6, (2, 10))
+        with tempfile.TemporaryDirectory() as folder:
+            for decides, condition in cases:
+                with warnings.catch_warnings(record=True) as caught:
+                    warnings.simplefilter("always")
+                    gnnc.export(Branching(decides), example, Path(folder) / "model.so")
+                texts = [str(each.message) for each in caught if "branches of Branching" in str(each.message)]
+                self.assertEqual(len(texts), condition is not None)
+                for text in texts:
+                    self.assertRegex(text, condition)
 
     def test_quotients(self) -> None:
         self.check(lambda n: n // 2 > 3)
