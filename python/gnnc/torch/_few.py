@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from ._effects import rehearse
+from ._export import dynamic_dimension
 from ._guards import MANY
 
 if TYPE_CHECKING:
@@ -28,8 +29,9 @@ Kind = tuple[int, ...]
 
 
 def has_few(leaves: Sequence[Any]) -> bool:
-    """Whether an argument has so few elements that torch.export would take that for a constant."""
-    return any(isinstance(leaf, Tensor) and leaf.dim() > 0 and min(leaf.shape) < 2 for leaf in leaves)
+    """Whether an argument has so few elements that torch.export may take them, or a part of them, for a constant."""
+    dimensions = [(leaf, dynamic_dimension(leaf)) for leaf in leaves]
+    return any(dimension is not None and leaf.shape[dimension] < MANY for leaf, dimension in dimensions)
 
 
 def kind_of(leaves: Sequence[Any]) -> tuple[Any, ...]:
