@@ -87,12 +87,15 @@ static std::string axisHint(const std::string &name, size_t axis, size_t rank) {
   return "";
 }
 
-/// A size that Python computes of others, and that is no sum of them.
+/// A size that Python computes of others, and that is no sum of them, such as twice the half of one.
 void Recover::learnSize(const NormalNode &node) {
   static const std::map<std::string, std::string> functions = {
-      {"mod", "mod"}, {"floordiv", "div"}, {"sym_max", "maximum"}, {"sym_min", "minimum"}};
+      {"mod", "mod"}, {"floordiv", "div"}, {"sym_max", "maximum"}, {"sym_min", "minimum"},
+      {"add", "add"}, {"sub", "sub"},      {"mul", "mul"}};
   auto function = functions.find(node.op);
   if (function == functions.end() || !has(node, "a") || !has(node, "b"))
+    return;
+  if (normal.integers.at(node.outputs[0]).linear && (node.op == "add" || node.op == "sub" || node.op == "mul"))
     return;
   std::vector<Index> operands;
   for (const char *name : {"a", "b"}) {
@@ -226,8 +229,9 @@ IndexTensor Recover::storedIntegers(const ProgramInput &input, const std::vector
   return tensor;
 }
 
-/// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an operator
-/// counts (torch calls these sizes u0, u1, ...) follows from that operator: a mask of dropout is made to fit it.
+/// Sizes that are sums and multiples of sizes: n of an input of 3 n + m elements, as soon as m is known. What an
+/// operator counts (torch calls these sizes u0, u1, ...) follows from that operator: a mask of dropout is made to fit
+/// it.
 void Recover::solveSizes(const std::vector<std::pair<SymbolicExpr, std::string>> &sizes) {
   for (bool hasLearned = true; hasLearned;) {
     hasLearned = false;

@@ -85,7 +85,34 @@ class Regrouped(nn.Module):
         return self.lin(x.view(-1, 12)), messages.mean(1)
 
 
+class Thirds(nn.Module):
+    """Parts and numbers that are multiples and products of quotients."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, ...]:
+        nodes, third = x.size(0), edge_index.size(1) // 3
+        parts = [edge_index[:, :third], edge_index[:, third : 2 * third], edge_index[:, 2 * third :]]
+        sums = [(i + 1) * torch.zeros_like(x).index_add(0, part[1], x[part[0]]) for i, part in enumerate(parts)]
+        even = nodes // 2 * 2
+        return sums[0] + sums[1] + sums[2], x[:even:2] - x[1:even:2], x * (nodes * (nodes - 1)), x[: nodes - nodes % 3]
+
+
 class MultiplesTest(unittest.TestCase):
+    def test_parts_by_quotients(self) -> None:
+        module = Thirds()
+        for first in range(3):
+            compiled = gnnc.compile(module)
+            sizes = ((6, 9), (9, 10), (7, 14), (8, 2), (5, 3), (1, 0), (2, 4))
+            for nodes, edges in (*sizes[first:], *sizes[:first]):
+                x = torch.randn(nodes, 3, requires_grad=True)
+                y = x.detach().clone().requires_grad_()
+                edge_index = torch.randint(0, nodes, (2, edges))
+                result, expected = compiled(x, edge_index), module(y, edge_index)
+                for mine, eager in zip(result, expected, strict=True):
+                    torch.testing.assert_close(mine, eager)
+                for each in (result, expected):
+                    sum(part.square().sum() for part in each).backward()
+                torch.testing.assert_close(x.grad, y.grad)
+
     def test_views_that_regroup(self) -> None:
         module = Regrouped()
         compiled = gnnc.compile(module)
