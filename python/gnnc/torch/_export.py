@@ -34,7 +34,8 @@ from torch.utils import _pytree as pytree
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
-from ._effects import address_of, check_hooks, check_writes, memory_of, watched_trace, written_nodes
+from ._assigned import add_copies, assigning
+from ._effects import address_of, check_hooks, memory_of, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
@@ -238,8 +239,12 @@ def _exported(
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
-                        check_writes(model, args, kwargs, program)
                         reads.everything = True
+                        assigned = unseen_writes(model, args, kwargs, program)
+                        if assigned:
+                            more = assigning(model, assigned)
+                            program = torch.export.export(more, args, kwargs or None, dynamic_shapes=shapes, strict=True)
+                            add_copies(program, assigned)
                 return program, strict
             except Error:
                 raise  # Dynamo would take it
@@ -437,7 +442,7 @@ def _build(
     if arranges:
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
-    check_effects(program)
+    check_effects(program, trains)
     options = [*options, "--keep-axes"]  # whoever calls it knows which have moved
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
@@ -482,8 +487,9 @@ def _flat(program: ExportedProgram) -> Iterator[None]:
             signature.in_spec, signature.out_spec = in_spec, out_spec
 
 
-def check_effects(program: ExportedProgram) -> None:
-    """Refuses modules that change their buffers or their arguments: compiled code gives results and nothing else."""
+def check_effects(program: ExportedProgram, trains: bool) -> None:
+    """Refuses modules that change their arguments, and buffers that have not become results: compiled code gives
+    results and nothing else."""
     signature = program.graph_signature
     names = {spec.arg.name: spec.target for spec in signature.input_specs if isinstance(spec.arg, TensorArgument)}
     for value in written_nodes(program.graph.nodes):
@@ -491,9 +497,10 @@ def check_effects(program: ExportedProgram) -> None:
             continue
         target = names.get(value.name)
         if target is not None:
+            why = "integers, of which compiled code makes floats" if trains else "which an exported object does not"
             raise CompileError(
-                f"the module changes its buffer '{target}' (running statistics in training mode, for example): compile "
-                "it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
+                f"the module changes its buffer '{target}' (running statistics in training mode, for example), {why}: "
+                "compile it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
             )
         raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
 

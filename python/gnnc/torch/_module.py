@@ -146,18 +146,21 @@ class Specialization:
         self.graph_buffers = [owner_of(module, name) for name in from_graph.buffers] if from_graph else []
         #: The same, as columns: `map` is quick with them.
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
+        #: Of these, those that a call writes to: its derivative reads what was there before.
+        self._changing = [place for place, name in enumerate(names) if name in training.assigned]
         self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
         self.executor.reached = artifact.reached
         if options.part is None:  # else they are of all ranks together
             self.executor.batches = training.batches
         self.buffers: Buffers | None = None
-        if training.statistics or training.counters:
-            changed = [each.buffer for each in training.statistics] + training.counters
+        if training.statistics or training.counters or training.assigned:
+            changed = [*[each.buffer for each in training.statistics], *training.counters, *training.assigned]
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
-        kind = "in training mode, with dropout or running statistics" if training else "on a part of a graph"
-        self.executor.not_computed = f"second derivatives {kind}"
+        drawn = training.masks or training.statistics or training.counters
+        kind = "in training mode, with dropout or running statistics" if drawn else "of a module that changes its buffers"
+        self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
@@ -183,12 +186,15 @@ class Specialization:
 
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
-        return list(map(getitem, *self._places))
+        result = list(map(getitem, *self._places))
+        for place in self._changing:
+            result[place] = result[place].detach().clone()
+        return result
 
     def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
         try:
-            return self.executor.known(args, list(map(getitem, *self._places))) if self.state.is_same() else None
+            return self.executor.known(args, self.parameters()) if self.state.is_same() else None
         except (AttributeError, KeyError, TypeError):  # something else where a tensor was
             return None
 
