@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
+from . import _arranged, _autograd, _containers, _effects, _export, _lazy, _numbers, _operator, _repeats, _second
 from ._executor import Bound, Executor, same_constant
 from ._partial import Partials
 from ._parts import PartGraphs
@@ -451,6 +451,7 @@ class CompiledModule(nn.Module):
             other, given = self._of_containers(args, kwargs)
             other._prepare(tuple(given), {})
             return other
+        _lazy.initialise(self.__dict__["_module"], args, kwargs)
         other = self._prepare_sized(args, kwargs)
         if other is not None:
             return other

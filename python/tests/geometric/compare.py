@@ -14,6 +14,7 @@ from typing import Any
 import inputs
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 from torch.utils import _pytree as pytree
 
 import gnnc
@@ -63,6 +64,10 @@ def _inapplicable(module: nn.Module, leaves: Sequence[Any]) -> str:
 def _prepared(module: nn.Module, leaves: Sequence[Any], tree: Any) -> tuple[nn.Module, list[Any]]:
     """Copies in float64, if the module can be run so. Raises if it cannot be run at all."""
     narrow = copy.deepcopy(module), [_detached(leaf) for leaf in leaves]
+    if any(map(is_lazy, narrow[0].parameters())):  # or each copy would draw other numbers
+        args, kwargs = pytree.tree_unflatten(narrow[1], tree)
+        with torch.no_grad():
+            narrow[0](*args, **kwargs)
     usual = _types(_run(copy.deepcopy(narrow[0]), narrow[1], tree))
     wide = copy.deepcopy(narrow[0]).double(), [_wide(leaf) for leaf in narrow[1]]
     try:
