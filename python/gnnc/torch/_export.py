@@ -42,6 +42,7 @@ from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
 from ._reach import reached_by_gradients
 from ._reads import Reads
+from ._reasons import deciding, reason_of
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -206,8 +207,7 @@ def export_program(
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
-    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the
-    first reason."""
+    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error."""
     return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
 
 
@@ -256,7 +256,8 @@ def _exported(
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
-    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
+    failure = deciding(failures)
+    raise Error(f"torch.export cannot export {type(model).__name__}: {reason_of(failure)}") from failure
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -351,29 +352,6 @@ def _refined(
     return result if changed else None
 
 
-def _reason(error: BaseException) -> str:
-    """What torch.export says, where in the user's source, and what to change where that is known."""
-    # What torch calls sizes, such as u0, says nothing to those who wrote the module.
-    text = re.sub(r"(data-dependent expression) .*", r"\1", _first_line(error))
-    place = re.search(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', str(error))
-    if place is not None:
-        text += ", from {}:{}: {}".format(*place.groups())
-    if type(error).__name__ == "GuardOnDataDependentSymNode":
-        text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
-    elif any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
-        text = (
-            "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
-            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
-            + text
-        )
-    return text
-
-
-def _first_line(error: BaseException) -> str:
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {text}"
-
-
 def build(
     model: nn.Module,
     args: tuple[Any, ...],
@@ -454,7 +432,7 @@ def _build(
                     torch.export.save(program, source)
             except Exception as error:
                 name = type(model).__name__
-                raise Error(f"torch.export cannot save {name}: {_reason(error)}") from error
+                raise Error(f"torch.export cannot save {name}: {reason_of(error)}") from error
         if output is None:
             path = _compiler.compile_cached(source, options, numbers=_numbers(program), progress=progress)
         else:

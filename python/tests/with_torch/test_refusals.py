@@ -18,6 +18,16 @@ class Branch(nn.Module):
         return x * 2 if x.sum() > 0 else x
 
 
+class Sorted(nn.Module):
+    """The number of sums may depend on numbers; whether they are sorted may not."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        count = int(edge_index[1].max()) + 1
+        if (edge_index[1].diff() < 0).any():
+            raise ValueError("expected sorted edges")
+        return x.new_zeros(count, 3).index_add(0, edge_index[1], x[edge_index[0]])
+
+
 class Nearest(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return torch.cdist(x, x).min(1).values
@@ -55,6 +65,11 @@ class RefusalsTest(TorchTest):
         text = self.refusal(Branch())
         self.assertIn("return x * 2 if x.sum() > 0 else x", text)
         self.assertIn("choose with torch.where", text)
+
+    def test_the_branch_that_decides(self) -> None:
+        text = self.refusal(Sorted())
+        self.assertIn(": if (edge_index[1].diff() < 0).any(): choose with torch.where", text)
+        self.assertNotRegex(text, r"int\(|\bu\d+\b|GuardOn|branching")
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")

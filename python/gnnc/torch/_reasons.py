@@ -1,0 +1,51 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Why torch.export refuses a module, in a line: what it says, where in the user's source, and what to change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+#: What torch says of an integer of Python that is made of a tensor's number. With Dynamo it may be a size.
+_MADE_INTEGER = "Could not extract specialized integer from data-dependent expression"
+
+#: Branches and sizes that depend on numbers of tensors, without Dynamo and with it.
+_OF_NUMBERS = ("data-dependent expression", "Data-dependent branching", "inputs to control flow")
+
+
+def deciding(failures: Sequence[Exception]) -> Exception:
+    """Which of the failures, without Dynamo and then with it, the user has to do something about."""
+    return failures[-1] if _MADE_INTEGER in str(failures[0]) else failures[0]
+
+
+def reason_of(error: BaseException) -> str:
+    place = _place(str(error))
+    if any(sign in str(error) for sign in _OF_NUMBERS):
+        # What torch calls sizes, such as u0, says nothing to those who wrote the module.
+        text = "a branch or a size depends on computed numbers"
+        return f"{text}{place}: choose with torch.where, or keep it out of the module"
+    text = _first_line(error) + place
+    if any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
+        text = (
+            "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
+            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
+            + text
+        )
+    return text
+
+
+def _place(text: str) -> str:
+    """The innermost line of Python that torch names, and what is there; else nothing."""
+    found = re.findall(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', text)
+    if not found:
+        _, _, stack = text.partition("from user code:")
+        _, _, other = text.partition("User Stack (most recent call last):")
+        frames = re.findall(r'File "([^"\n]+)", line (\d+), in \S+\n\s*([^\n]+)', stack or other)
+        found = [frame for frame in frames if "/torch/_dynamo/" not in frame[0]][-1:]
+    return ", from {}:{}: {}".format(*found[0]).rstrip(":") if found else ""
+
+
+def _first_line(error: BaseException) -> str:
+    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return f"{type(error).__name__}: {text}"
