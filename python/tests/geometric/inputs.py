@@ -3,8 +3,8 @@
 """Other graphs like the one that a test has: nobody says which argument is what, so sizes do.
 
 Tensors with as many rows as the index [2, E] has columns have a row for each edge; those of all others are rows of
-nodes, graphs or elements of a set. Numbers that were equal differ afterwards: of several that are the largest,
-gradients differ from PyTorch's by the rules of the importer.
+nodes, graphs or elements of a set. Of several numbers that are the largest, and of several self loops of a node,
+gradients differ from PyTorch's (docs/PyTorch.md says how): other graphs have none.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def another_graph(leaves: Sequence[Any]) -> list[Any]:
     edges = next((leaf.shape[1] for leaf in leaves if _is_index(leaf)), -1)
     generator = torch.Generator().manual_seed(1)
     chosen = torch.randint(0, max(edges, 1), (max(edges, 0) + 3,), generator=generator).sort().values
-    return moved([_with_edges(leaf, edges, chosen, more=2) for leaf in leaves])
+    return undisputed([_with_edges(leaf, edges, chosen, more=2) for leaf in leaves])
 
 
 def without_edges(leaves: Sequence[Any]) -> list[Any]:
@@ -37,9 +37,17 @@ def without_rows(leaves: Sequence[Any]) -> list[Any]:
     return [torch.zeros_like(leaf) if _is_pointer(leaf) else leaf[:0] if _has_rows(leaf) else leaf for leaf in leaves]
 
 
-def moved(leaves: Sequence[Any]) -> list[Any]:
-    """All floats a little nearer to zero, each by another share."""
+def undisputed(leaves: Sequence[Any]) -> list[Any]:
+    """With one self loop of a node, and all floats a little nearer to zero, each by another share."""
     generator = torch.Generator().manual_seed(2)
+    index = next((leaf for leaf in leaves if _is_index(leaf)), None)
+    if index is not None:
+        chosen, seen = [], set()
+        for i, (a, b) in enumerate(index.t().tolist()):
+            if a != b or a not in seen:
+                chosen.append(i)
+            seen |= {a} if a == b else set()
+        leaves = [_with_edges(leaf, index.shape[1], torch.tensor(chosen, dtype=torch.long), more=0) for leaf in leaves]
 
     def move(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor) or not leaf.dtype.is_floating_point:
