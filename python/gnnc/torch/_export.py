@@ -30,11 +30,13 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
+from torch.utils.checkpoint import CheckpointFunction
 
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
+from ._checkpoints import without_checkpoints
 from ._effects import address_of, check_hooks, memory_of, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
@@ -168,6 +170,9 @@ def _without_functions() -> Iterator[None]:
     original, thread = torch.autograd.Function.__dict__["apply"], threading.get_ident()
 
     def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == thread and cls is CheckpointFunction:  # memory is what it saves, and no more
+            function, _, *rest = args
+            return function(*rest)
         if threading.get_ident() == thread:
             raise Error(f"'{cls.__name__}' is an autograd.Function, whose derivative is not exported")
         return original.__get__(None, cls)(*args, **kwargs)
@@ -236,7 +241,7 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
+                with _quietly(), _without_heuristics(), without_checkpoints(), forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         reads.everything = True

@@ -41,7 +41,7 @@ def _place(text: str) -> str:
     if not found:
         _, _, stack = text.partition("from user code:")
         _, _, other = text.partition("User Stack (most recent call last):")
-        frames = re.findall(r'File "([^"\n]+)", line (\d+), in \S+\n\s*([^\n]+)', stack or other)
+        frames = re.findall(r'File "([^"\n]+)", line (\d+), in \S+\n +([^\n]+)', stack or other)
         found = [frame for frame in frames if "/torch/_dynamo/" not in frame[0]][-1:]
     return ", from {}:{}: {}".format(*found[0]).rstrip(":") if found else ""
 
