@@ -82,6 +82,12 @@ def dynamic_dimension(leaf: Any) -> int | None:
     return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
 
 
+def small_sizes(leaves: Sequence[Any]) -> list[int]:
+    """Leaves with a size that may differ, which torch takes for a constant."""
+    dimensions = [dynamic_dimension(leaf) for leaf in leaves]
+    return [i for i, dimension in enumerate(dimensions) if dimension is not None and leaves[i].shape[dimension] < 2]
+
+
 def _dimensions(leaves: Sequence[Any], inner: bool, held: frozenset[int]) -> list[dict[int, Any] | None]:
     result: list[dict[int, Any] | None] = []
     for i, leaf in enumerate(leaves):

@@ -246,6 +246,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
         self.__dict__["_by_numbers"] = {}  # compiled modules to which some integers are sizes, and which
         self.__dict__["_constant"] = set()  # where that is refused
+        self.__dict__["_empty"] = set()  # arguments without rows that are refused
         self.__dict__["_types"] = {}  # of results under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
@@ -276,7 +277,7 @@ class CompiledModule(nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
         left_out = {"_specializations", "_last", "_refused", "_others", "_by_layout", "_by_numbers", "_constant", "_types"}
-        left_out |= {"_unmoved", "_warned", "_lock", "_handle"}
+        left_out |= {"_empty", "_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -355,12 +356,18 @@ class CompiledModule(nn.Module):
                     pass
         last = self.__dict__["_last"]
         if last is None or not last.is_for(leaves, tree):
+            if self._runs_itself_without_rows(leaves, tree):
+                return self.__dict__["_module"](*args, **kwargs)
             try:
                 found = self._prepare(args, kwargs)
                 if isinstance(found, CompiledModule):
                     return self._call(args, kwargs)  # which knows it now
                 last = found
             except Error as error:
+                if _without_rows(leaves) and self.__dict__["_options"].part is None:
+                    # torch.export takes sizes of 0 for constants, of which little is known, and there is little to compute.
+                    self.__dict__["_empty"].add(_empty_kinds(leaves, tree))
+                    return self.__dict__["_module"](*args, **kwargs)
                 if not self.__dict__["_options"].fall_back:
                     raise
                 module, mode = self.__dict__["_module"], "training" if self.training else "evaluation"
@@ -379,6 +386,12 @@ class CompiledModule(nn.Module):
             return self.__dict__["_module"](*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
+
+    def _runs_itself_without_rows(self, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether there are no rows, and what was compiled for other arguments is not for these."""
+        if not self.__dict__["_empty"] or _empty_kinds(leaves, tree) not in self.__dict__["_empty"]:
+            return False
+        return not any(each.is_for(leaves, tree) for each in self.__dict__["_specializations"])
 
     def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
         """The compiled module for arguments like these to which some integers are sizes, and which."""
@@ -630,7 +643,13 @@ class CompiledModule(nn.Module):
         except CompileError as error:
             reason, of_sizes, _ = str(error).partition("; the sizes of all inputs are fixed")
             if not of_sizes:
-                raise
+                small = _export.small_sizes(leaves)
+                if not small:
+                    raise
+                names = _numbers.names_of(module, args, kwargs)
+                found = ", ".join(f"'{names[i][1]}' {list(leaves[i].shape)}" for i in small)
+                message = f"{error}; of the example {found} torch takes sizes of 0 and 1 for constants: give it more rows"
+                raise CompileError(message, error.details) from error
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
                 f"{reason}; all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for "
@@ -683,6 +702,15 @@ class CompiledModule(nn.Module):
 def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
     """Of arguments that differ in numbers and sizes alone, the same."""
     return (tree, *((leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves))
+
+
+def _without_rows(leaves: Sequence[Any]) -> bool:
+    return any(isinstance(leaf, Tensor) and leaf.numel() == 0 for leaf in leaves)
+
+
+def _empty_kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
+    """The same for arguments that differ in numbers, and in sizes that are not 0."""
+    return (*_kinds(leaves, tree), *(isinstance(leaf, Tensor) and leaf.numel() == 0 for leaf in leaves))
 
 
 def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:

@@ -72,7 +72,7 @@ def _with_edges(leaf: Any, edges: int, chosen: Tensor, more: int) -> Any:
         return leaf
     if _is_index(leaf):
         return leaf[:, chosen] if leaf.shape[1] == edges else leaf
-    if leaf.shape[0] == edges:
+    if leaf.shape[0] == edges and leaf.dim() < 3:  # several signals on one graph are no edges
         return leaf[chosen]
     if _is_pointer(leaf):
         return torch.cat([leaf[:-1], leaf[-1:] + more])

@@ -378,7 +378,8 @@ class StructureTest(TorchTest):
             warnings.simplefilter("error", UserWarning)
             fixed(*graph(7, 9))
             with self.assertRaisesRegex(gnnc.CompileError, r"\[6, 3\], \[2, 0\] would be compiled in: .*math.sqrt"):
-                fixed(*graph(6, 0))
+                gnnc.compile(Fixed(), graph(6, 0))
+            self.assertClose(fixed(*graph(6, 0)), Fixed()(*graph(6, 0)))  # the module itself
 
     def test_a_branch_on_a_size_is_compiled_on_both_sides(self) -> None:
         class Branch(nn.Module):
