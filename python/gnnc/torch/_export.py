@@ -36,6 +36,7 @@ from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
+from ._branches import ATTEMPTS, Branches, Sides, branches_of, traced_sides
 from ._checkpoints import without_checkpoints
 from ._effects import address_of, check_hooks, memory_of, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
@@ -69,6 +70,7 @@ class Artifact:
     guards: list[Guard]  #: of sizes that a branch compares with each other
     reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
+    branches: Branches | None = None  #: on sizes that follow from numbers of the graph
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -231,8 +233,10 @@ def _exported(
     held: frozenset[int],
     inner: bool = False,
     ways: Sequence[bool] = (False, True),
+    sides: Sides | None = None,
 ) -> tuple[ExportedProgram, bool]:
-    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order."""
+    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order. `sides`: of branches on sizes
+    that depend on numbers, those to trace; None: such branches are refused."""
     check_hooks(model)
     failures: list[Exception] = []
     for strict in ways:
@@ -247,7 +251,7 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), without_checkpoints(), forms, _exporting(), functions, watch:
+                with _quietly(), _without_heuristics(), without_checkpoints(), traced_sides(sides), forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         reads.everything = True
@@ -374,12 +378,14 @@ def build(
     trains: bool = False,
     arranges: bool = False,
     held: frozenset[int] = frozenset(),
+    sides: Sides | None = None,
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
-    is raised. `held`: leaves whose sizes are all compiled in."""
+    is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches take; those
+    that are known already are not the example's."""
     try:
-        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held)
+        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held, sides)
     except CompileError as refusal:
         # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
         leaves = pytree.tree_leaves((args, kwargs))
@@ -423,10 +429,10 @@ def _build(
     trains: bool,
     arranges: bool,
     held: frozenset[int],
+    sides: Sides | None,
     ways: Sequence[bool] = (False, True),
 ) -> Artifact:
-    reads = Reads()
-    program, strict = _exported(model, args, kwargs, arranges, reads, held, ways=ways)
+    program, strict, reads, branches = _with_branches(model, args, kwargs, arranges, held, sides, ways)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
@@ -457,7 +463,46 @@ def _build(
         source.unlink(missing_ok=True)
         os.rmdir(folder)
     sized = {i for i, leaf in enumerate(pytree.tree_leaves((args, kwargs))) if hasattr(leaf, "_gnnc_is_size")}
-    return describe(program, path, training, integers, reads, sized)
+    artifact = describe(program, path, training, integers, reads, sized)
+    artifact.branches = branches
+    return artifact
+
+
+def _with_branches(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    arranges: bool,
+    held: frozenset[int],
+    sides: Sides | None,
+    ways: Sequence[bool],
+) -> tuple[ExportedProgram, bool, Reads, Branches | None]:
+    """The program, whether Dynamo traced it, what it reads of Python, and its branches: those of the example, unless other
+    sides are known."""
+    wanted = None if sides is None else Sides(sides.known)
+    for _ in range(ATTEMPTS):
+        reads = Reads()
+        program, strict = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
+        branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
+        if branches is None or wanted is None or (sides is not None and sides.known):
+            return program, strict, reads, branches
+        buffers = dict(model.named_buffers(remove_duplicate=False))
+        found = branches.sides(pytree.tree_leaves((args, kwargs)), [buffers[name] for name in branches.buffers])
+        taken = tuple(side for _, side in branches.expressions)
+        if found == taken:
+            return program, strict, reads, branches
+        if found is None:
+            break
+        first = next(i for i, (one, other) in enumerate(zip(found, taken)) if one != other)
+        wanted = Sides(found[: first + 1])  # behind it others may follow
+    assert wanted is not None
+    raise wanted.refusal(type(model).__name__)
+
+
+def sides_of(artifact: Artifact) -> Sides | None:
+    """To export a module again for arguments without numbers."""
+    branches = artifact.branches
+    return None if branches is None else Sides([side for _, side in branches.expressions])
 
 
 @contextlib.contextmanager

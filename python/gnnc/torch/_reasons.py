@@ -13,6 +13,11 @@ _MADE_INTEGER = "Could not extract specialized integer from data-dependent expre
 #: Branches and sizes that depend on numbers of tensors, without Dynamo and with it.
 _OF_NUMBERS = ("data-dependent expression", "Data-dependent branching", "inputs to control flow")
 
+#: What torch calls sizes, such as u0, says nothing to those who wrote the module.
+ON_NUMBERS = (
+    "a branch or a size depends on computed numbers{}: choose with torch.where, or keep it out of the module"
+)
+
 
 def deciding(failures: Sequence[Exception]) -> Exception:
     """Which of the failures, without Dynamo and then with it, the user has to do something about."""
@@ -20,11 +25,9 @@ def deciding(failures: Sequence[Exception]) -> Exception:
 
 
 def reason_of(error: BaseException) -> str:
-    place = _place(str(error))
+    place = place_of(str(error))
     if any(sign in str(error) for sign in _OF_NUMBERS):
-        # What torch calls sizes, such as u0, says nothing to those who wrote the module.
-        text = "a branch or a size depends on computed numbers"
-        return f"{text}{place}: choose with torch.where, or keep it out of the module"
+        return ON_NUMBERS.format(place)
     text = _first_line(error) + place
     if any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
         text = (
@@ -35,7 +38,7 @@ def reason_of(error: BaseException) -> str:
     return text
 
 
-def _place(text: str) -> str:
+def place_of(text: str) -> str:
     """The innermost line of Python that torch names, and what is there; else nothing."""
     found = re.findall(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', text)
     if not found:
@@ -43,6 +46,9 @@ def _place(text: str) -> str:
         _, _, other = text.partition("User Stack (most recent call last):")
         frames = re.findall(r'File "([^"\n]+)", line (\d+), in \S+\n +([^\n]+)', stack or other)
         found = [frame for frame in frames if "/torch/_dynamo/" not in frame[0]][-1:]
+    if not found:
+        cause = re.search(r"Caused by: \((?!_export/|_dynamo/)([^:()\n]+\.py):(\d+) in (\w+)\)", text)
+        return ", from {}:{}, in {}".format(*cause.groups()) if cause else ""
     return ", from {}:{}: {}".format(*found[0]).rstrip(":") if found else ""
 
 
