@@ -59,7 +59,9 @@ class Sides:
             if guess not in (sympy.true, sympy.false):
                 return None
             side = bool(guess)
-        node.shape_env.guard_or_defer_runtime_assert(expression if side else sympy.Not(expression), "a side of a branch")
+        node.shape_env.guard_or_defer_runtime_assert(
+            expression if side else sympy.Not(expression), "a side of a branch"
+        )
         if str(expression) not in self.taken:
             is_dynamo = "User Stack" in str(refusal)
             self.taken[str(expression)] = expression, side, place_of(str(refusal)) if is_dynamo else _place()
@@ -132,7 +134,9 @@ class Branches:
     sizes: list[tuple[Any, int, int]]  #: other symbols, leaves and dimensions
     expressions: list[tuple[Any, bool]]  #: with the sides that were traced
     read: list[int]  #: leaves that the sizes follow from
-    last: list[tuple[Tensor, int]] = field(default_factory=list)  #: those that were found right last, and their versions
+    last: list[tuple[Tensor, int]] = field(
+        default_factory=list
+    )  #: those that were found right last, and their versions
 
     def sides(self, leaves: Sequence[Any], buffers: Sequence[Tensor]) -> tuple[bool, ...] | None:
         """Of each expression, the side for these arguments. None: nobody can say."""
@@ -148,6 +152,16 @@ class Branches:
             return tuple(bool(sympy_interp(PythonReferenceAnalysis, known, e)) for e, _ in self.expressions)
         except Exception:  # the largest of an empty list, for example: PyTorch says so itself
             return None
+
+    def zeros(self) -> list[Any]:
+        """Sizes that are 0 on the sides that were traced."""
+        found = []
+        for expression, side in self.expressions:
+            if len(expression.free_symbols) == 1:
+                (symbol,) = expression.free_symbols
+                values = [bool(expression.xreplace({symbol: sympy.Integer(size)})) for size in (0, 1, _MANY)]
+                found += [symbol] if values == [side, not side, not side] else []
+        return found
 
     def hold(self, leaves: Sequence[Any], buffers: Sequence[Tensor]) -> bool:
         if self.is_same(leaves):

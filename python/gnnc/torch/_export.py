@@ -43,6 +43,7 @@ from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
+from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads
 from ._reasons import deciding, reason_of
@@ -433,6 +434,8 @@ def _build(
     ways: Sequence[bool] = (False, True),
 ) -> Artifact:
     program, strict, reads, branches = _with_branches(model, args, kwargs, arranges, held, sides, ways)
+    if branches is not None:
+        leave_out_nothing(program, branches)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)

@@ -12,6 +12,7 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
+from torch_geometric.nn import RGATConv
 
 import gnnc
 from gnnc import _compiler
@@ -74,6 +75,23 @@ class BranchesTest(TorchTest):
             kind[:] = 2
             self.assertClose(self.gradients(fast, x, kind), self.gradients(eager, x, kind), 1e-4)
 
+    def test_attention_within_relations(self) -> None:
+        """Each has a softmax of its own, of no edges where there are none."""
+        module = RGATConv(8, 4, 3, attention_mechanism="within-relation")
+        eager, edge_index = copy.deepcopy(module), torch.tensor([[0, 1, 2, 3, 3, 1], [1, 0, 3, 2, 3, 1]])
+        fast = gnnc.compile(module, (torch.randn(4, 8), edge_index, torch.tensor([0, 1, 0, 0, 1, 0])))
+        for kinds in ([0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 1, 0], [0, 1, 2, 2, 2, 0]):
+            x = torch.randn(4, 8)
+            found = []
+            for run in (fast, eager):
+                run.zero_grad()
+                given = x.clone().requires_grad_()
+                result = run(given, edge_index, torch.tensor(kinds))
+                result.square().sum().backward()
+                found.append([result, given.grad, *[each.grad for each in run.parameters() if each.grad is not None]])
+            self.assertClose(*found, 1e-4)
+        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+
     def test_checks_of_the_graph_are_made(self) -> None:
         module, x = Sorted(), torch.randn(5, 3)
         batch = torch.tensor([0, 0, 1, 1, 2])
@@ -93,7 +111,9 @@ class BranchesTest(TorchTest):
 
     def test_traces_have_no_branches(self) -> None:
         fast = gnnc.compile(Sorted(), (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 2])))
-        with self.assertRaisesRegex(Exception, "branches on sizes that follow from numbers of the graph cannot be traced"):
+        with self.assertRaisesRegex(
+            Exception, "branches on sizes that follow from numbers of the graph cannot be traced"
+        ):
             torch.compile(fast, backend="eager", fullgraph=True)(torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 2]))
 
 
