@@ -68,6 +68,7 @@ def _prepared(module: nn.Module, leaves: Sequence[Any], tree: Any) -> tuple[nn.M
         args, kwargs = pytree.tree_unflatten(narrow[1], tree)
         with torch.no_grad():
             narrow[0](*args, **kwargs)
+    _give_numbers(narrow[0])
     usual = _types(_run(copy.deepcopy(narrow[0]), narrow[1], tree))
     wide = copy.deepcopy(narrow[0]).double(), [_wide(leaf) for leaf in narrow[1]]
     try:
@@ -75,6 +76,14 @@ def _prepared(module: nn.Module, leaves: Sequence[Any], tree: Any) -> tuple[nn.M
     except Exception:  # it makes numbers of float32 itself
         return narrow
     return wide if widened == [torch.float64 if each is torch.float32 else each for each in usual] else narrow
+
+
+def _give_numbers(module: nn.Module) -> None:
+    """Some layers leave parameters as memory was (`torch.empty`): whatever that is, it says nothing about the compiler."""
+    generator = torch.Generator().manual_seed(4)
+    for each in module.parameters():
+        if each.is_floating_point() and not (each.detach().abs() < 1e6).all():
+            each.data = torch.randn(each.shape, generator=generator).to(each.dtype)
 
 
 def _types(ran: Ran) -> list[torch.dtype | None]:
