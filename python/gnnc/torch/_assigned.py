@@ -2,8 +2,8 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Buffers that `forward` assigns, `self.mean = 0.9 * self.mean + 0.1 * x.mean(0)`, in programs that Dynamo traces.
 
-Without Dynamo torch.export ends the program with a copy into the buffer. With it the assignment is left out. What is exported
-then is a module that returns these buffers too, and the copies are added to its program.
+Without Dynamo torch.export ends the program with a copy into the buffer. With it the assignment is left out. What is
+exported then is a module that returns these buffers too, and the copies are added to its program.
 """
 
 from __future__ import annotations

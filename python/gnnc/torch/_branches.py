@@ -2,9 +2,9 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Branches on sizes that follow from numbers of a graph, such as `if index[edge_type == 2].numel() > 0`.
 
-torch.export refuses them. Here it is told the side that the example takes, and which side a call takes is found by PyTorch
-from the part of the program that leads to the sizes: for another side the module is compiled again. That is only done where
-the sizes follow from integers, which belong to the graph: of a graph that is known nothing is asked.
+torch.export refuses them. Here it is told the side that the example takes, and which side a call takes is found by
+PyTorch from the part of the program that leads to the sizes: for another side the module is compiled again. That is
+only done where the sizes follow from integers, which belong to the graph: of a graph that is known nothing is asked.
 """
 
 from __future__ import annotations
@@ -216,8 +216,8 @@ def branches_of(program: ExportedProgram, sides: Sides, name: str) -> Branches |
 
 
 def _origins(graph: fx.Graph) -> dict[Any, tuple[fx.Node, Any]]:
-    """Of each symbol, a node that says what it is, of integers or truth values if there is one, and where in its value: the
-    rows that a mask chooses of floats are as many as it has true elements."""
+    """Of each symbol, a node that says what it is, of integers or truth values if there is one, and where in its value:
+    the rows that a mask chooses of floats are as many as it has true elements."""
     found: dict[Any, tuple[fx.Node, Any]] = {}
     for node in graph.nodes:
         mask, value = _mask(node), node.meta.get("val")

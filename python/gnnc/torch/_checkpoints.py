@@ -1,6 +1,6 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checkpoints of `torch.utils.checkpoint` as what is inside them: the compiler chooses itself what it computes again."""
+"""Checkpoints of `torch.utils.checkpoint` as what is inside them: the compiler chooses what it computes again."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ _active = 0
 
 
 def _replace(which: int) -> None:
-    """In all modules that have them by their names, but for torch's own, where Dynamo looks for functions that it knows:
-    which of the two there is to be."""
+    """In all modules that have them by their names, but for torch's own, where Dynamo looks for functions that it
+    knows: which of the two there is to be."""
     for path, module in list(sys.modules.items()):
         own = {} if path.startswith("torch.") else getattr(module, "__dict__", {})
         for name, forms in _FORMS.items():

@@ -236,8 +236,8 @@ def _exported(
     ways: Sequence[bool] = (False, True),
     sides: Sides | None = None,
 ) -> tuple[ExportedProgram, bool]:
-    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order. `sides`: of branches on sizes
-    that depend on numbers, those to trace; None: such branches are refused."""
+    """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order. `sides`: of branches on
+    sizes that depend on numbers, those to trace; None: such branches are refused."""
     check_hooks(model)
     failures: list[Exception] = []
     for strict in ways:
@@ -252,14 +252,17 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), without_checkpoints(), traced_sides(sides), forms, _exporting(), functions, watch:
+                ours = without_checkpoints(), traced_sides(sides)
+                with _quietly(), _without_heuristics(), ours[0], ours[1], forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         reads.everything = True
                         assigned = unseen_writes(model, args, kwargs, program)
                         if assigned:
                             more = assigning(model, assigned)
-                            program = torch.export.export(more, args, kwargs or None, dynamic_shapes=shapes, strict=True)
+                            program = torch.export.export(
+                                more, args, kwargs or None, dynamic_shapes=shapes, strict=True
+                            )
                             add_copies(program, assigned)
                 return program, strict
             except Error:
@@ -383,8 +386,8 @@ def build(
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
-    is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches take; those
-    that are known already are not the example's."""
+    is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
+    take; those that are known already are not the example's."""
     try:
         return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held, sides)
     except CompileError as refusal:
@@ -480,8 +483,8 @@ def _with_branches(
     sides: Sides | None,
     ways: Sequence[bool],
 ) -> tuple[ExportedProgram, bool, Reads, Branches | None]:
-    """The program, whether Dynamo traced it, what it reads of Python, and its branches: those of the example, unless other
-    sides are known."""
+    """The program, whether Dynamo traced it, what it reads of Python, and its branches: those of the example, unless
+    other sides are known."""
     wanted = None if sides is None else Sides(sides.known)
     for _ in range(ATTEMPTS):
         reads = Reads()

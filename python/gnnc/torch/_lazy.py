@@ -19,8 +19,8 @@ def _uninitialised(module: nn.Module) -> str | None:
 
 
 def initialise(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Gives lazy parameters their shapes and numbers, as a first call of the module would: by one, in evaluation mode so
-    that it changes nothing else. Raises Error."""
+    """Gives lazy parameters their shapes and numbers, as a first call of the module would: by one, in evaluation mode
+    so that it changes nothing else. Raises Error."""
     if _uninitialised(module) is None:
         return
     modes = [(each, each.training) for each in module.modules()]

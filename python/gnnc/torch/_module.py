@@ -163,12 +163,14 @@ class Specialization:
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
         drawn = training.masks or training.statistics or training.counters
-        kind = "in training mode, with dropout or running statistics" if drawn else "of a module that changes its buffers"
+        kind = "of a module that changes its buffers"
+        if drawn:
+            kind = "in training mode, with dropout or running statistics"
         self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
-        """Whether these arguments differ from the example's only in sizes that may differ, and take the same sides of branches.
-        `tree`: of (args, kwargs)."""
+        """Whether these arguments differ from the example's only in sizes that may differ, and take the same sides of
+        branches. `tree`: of (args, kwargs)."""
         return self._accepts_but_for_branches(leaves, tree) and self._takes_branches(leaves)
 
     def _accepts_but_for_branches(self, leaves: Sequence[Any], tree: Any) -> bool:
@@ -200,7 +202,7 @@ class Specialization:
         return [tensors[name] for tensors, name in self.branch_buffers]
 
     def other_side(self, leaves: Sequence[Any], tree: Any) -> tuple[Any, ...] | None:
-        """What tells apart the sides of branches that arguments take for which this would be right otherwise; else None."""
+        """Of arguments that this is right for but for sides of branches: what tells their sides apart; else None."""
         branches = self.artifact.branches
         if branches is None or not self.state.is_in_mode():
             return None
@@ -395,7 +397,7 @@ class CompiledModule(nn.Module):
                 last = found
             except Error as error:
                 if _without_rows(leaves) and self.__dict__["_options"].part is None:
-                    # torch.export takes sizes of 0 for constants, of which little is known, and there is little to compute.
+                    # torch.export takes sizes of 0 for constants, and there is little to compute.
                     self.__dict__["_empty"].add(_empty_kinds(leaves, tree))
                     return self.__dict__["_module"](*args, **kwargs)
                 other = self._sides(leaves, tree)
@@ -702,7 +704,8 @@ class CompiledModule(nn.Module):
                     raise
                 names = _numbers.names_of(module, args, kwargs)
                 found = ", ".join(f"'{names[i][1]}' {list(leaves[i].shape)}" for i in small)
-                message = f"{error}; of the example {found} torch takes sizes of 0 and 1 for constants: give it more rows"
+                message = f"of the example {found} torch takes sizes of 0 and 1 for constants: give it more rows"
+                message = f"{error}; {message}"
                 raise CompileError(message, error.details) from error
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (

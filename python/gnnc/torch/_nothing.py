@@ -1,7 +1,7 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What a program computes on the side of a branch where there are no elements: nothing. Writes of none are taken out, and
-all that leads to them; the compiler has no spaces without elements."""
+"""What a program computes on the side of a branch where there are no elements: nothing. Writes of none are taken out,
+and all that leads to them; the compiler has no spaces without elements."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ def reason_of(error: BaseException) -> str:
     if any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
         text = (
             "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
-            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
-            + text
+            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch "
+            f"says {text}"
         )
     return text
 

@@ -79,7 +79,7 @@ def _prepared(module: nn.Module, leaves: Sequence[Any], tree: Any) -> tuple[nn.M
 
 
 def _give_numbers(module: nn.Module) -> None:
-    """Some layers leave parameters as memory was (`torch.empty`): whatever that is, it says nothing about the compiler."""
+    """Some layers leave parameters as memory was (`torch.empty`), which says nothing about the compiler."""
     generator = torch.Generator().manual_seed(4)
     for each in module.parameters():
         if each.is_floating_point() and not (each.detach().abs() < 1e6).all():

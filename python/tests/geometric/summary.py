@@ -81,8 +81,8 @@ Written by `python3 python/tests/geometric --source pytorch_geometric {tests}` w
 Geometric {geometric}. While these tests run, each outermost call of a module is compared with its compiled copy, in
 float64 if the module can be run so: results, buffers and gradients, on the test's arguments, on another graph, and
 without edges or rows. *Documented*: gradients differ only where several numbers are the largest or a node has several
-self loops, as [PyTorch.md](PyTorch.md#what-pytorch-does-otherwise) says. *Not applicable*: there is no tensor, or a sparse one (PyTorch Geometric's
-`SparseTensor` too), or PyTorch cannot run the call again.
+self loops, as [PyTorch.md](PyTorch.md#what-pytorch-does-otherwise) says. *Not applicable*: there is no tensor, or a
+sparse one (PyTorch Geometric's `SparseTensor` too), or PyTorch cannot run the call again.
 """
 
 
