@@ -486,7 +486,7 @@ def _with_branches(
     """The program, whether Dynamo traced it, what it reads of Python, and its branches: those of the example, unless
     other sides are known."""
     wanted = None if sides is None else Sides(sides.known)
-    for _ in range(ATTEMPTS):
+    for attempt in range(ATTEMPTS):
         reads = Reads()
         program, strict = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
         branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
@@ -500,7 +500,8 @@ def _with_branches(
         if found is None:
             break
         first = next(i for i, (one, other) in enumerate(zip(found, taken)) if one != other)
-        wanted = Sides(found[: first + 1])  # behind it others may follow
+        # Behind a side that was not taken others may follow, but mostly they are the same.
+        wanted = Sides(found if attempt < 2 else found[: first + 1])
     assert wanted is not None
     raise wanted.refusal(type(model).__name__)
 
