@@ -11,7 +11,7 @@ from collections.abc import Sequence
 _MADE_INTEGER = "Could not extract specialized integer from data-dependent expression"
 
 #: Branches and sizes that depend on numbers of tensors, without Dynamo and with it.
-_OF_NUMBERS = ("data-dependent expression", "Data-dependent branching", "inputs to control flow")
+_OF_NUMBERS = ("data-dependent expression", "Data-dependent branching", "inputs to control flow", "unbacked symbols")
 
 #: What torch calls sizes, such as u0, says nothing to those who wrote the module.
 ON_NUMBERS = (

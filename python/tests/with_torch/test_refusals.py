@@ -28,6 +28,17 @@ class Sorted(nn.Module):
         return x.new_zeros(count, 3).index_add(0, edge_index[1], x[edge_index[0]])
 
 
+class Slices(nn.Module):
+    """Numbers say where a slice begins and ends."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out = torch.empty_like(x)
+        ends = torch.bincount(edge_index[1], minlength=2).cumsum(0)
+        for start, end in zip(ends[:-1], ends[1:]):
+            out[start:end] = x[start:end] * 2
+        return out
+
+
 class Nearest(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return torch.cdist(x, x).min(1).values
@@ -70,6 +81,12 @@ class RefusalsTest(TorchTest):
         text = self.refusal(Sorted())
         self.assertIn(": if (edge_index[1].diff() < 0).any(): choose with torch.where", text)
         self.assertNotRegex(text, r"int\(|\bu\d+\b|GuardOn|branching")
+
+    def test_sizes_are_not_called_what_torch_calls_them(self) -> None:
+        with self.assertRaises(gnnc.Error) as caught:
+            gnnc.compile(Slices(), graph(5, 9))
+        self.assertIn("depends on computed numbers", str(caught.exception))
+        self.assertNotRegex(str(caught.exception), r"\bu\d+\b|Symbol|FakeTensor")
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")
