@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from .. import _safetensors
 from .._errors import CompileError
 from .._library import Library
-from . import _arranged, _containers, _export
+from . import _arranged, _containers, _export, _lazy
 from ._module import CompiledModule, Options, compiler_options
 
 
@@ -78,6 +78,7 @@ def export(
             tuple(_containers.spread(args, named, layout)),
             {},
         )
+    _lazy.initialise(model, args, named)
     flags = compiler_options(model, pytree.tree_leaves((args, named)), Options(tuple(options)))
     if not gradient:
         flags.remove("--gradient")

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import operator
 import random
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import TensorArgument
 from torch.utils import _pytree as pytree
 
-from .._errors import CompileError, Error
+from .._errors import Error
 from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, recorded
 
 
@@ -252,24 +253,22 @@ def watched_trace(model: nn.Module, reads: Reads, args: tuple[Any, ...], kwargs:
         watcher.restore()
 
 
-def check_writes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], program: ExportedProgram) -> None:
-    """Of a program that Dynamo traced, which leaves out what `forward` assigns: refuses a module that writes to other buffers
-    or attributes than its program does. The module is run for that, without numbers if that can be."""
+def unseen_writes(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], program: ExportedProgram
+) -> list[str]:
+    """Of a program that Dynamo traced, which leaves out what `forward` assigns: the buffers that the module writes to
+    and its program does not. Refuses tensors that are kept elsewhere. The module is run for that, without numbers if
+    that can be."""
     names = {id(each): path for path, each in model.named_modules()}
     watcher = Watcher(model)
     in_program = written_placeholders(program)
     rehearsal = rehearse(model, args, kwargs, watcher)
     if rehearsal is None:
-        return
+        return []
     watcher.check(rehearsal.attributes)
-    for member, key in rehearsal.buffers:
-        path = names.get(id(member))
-        name = key if not path else f"{path}.{key}"
-        if name not in in_program:
-            raise CompileError(
-                f"the module assigns its buffer '{name}', which its exported program does not: compile it after eval(), or "
-                "use gnnc.optimize, which leaves such modules to PyTorch"
-            )
+    paths = [(names.get(id(member)), key) for member, key in rehearsal.buffers]
+    written = [key if not path else f"{path}.{key}" for path, key in paths]
+    return [name for name in written if name not in in_program]
 
 
 @dataclass
@@ -371,16 +370,67 @@ def written_placeholders(program: ExportedProgram) -> set[str]:
     return found | set(program.graph_signature.buffers_to_mutate.values())
 
 
-def written_nodes(nodes: Sequence[fx.Node]) -> Iterator[fx.Node]:
-    """What the calls of a graph write to, once for each."""
+def written_nodes(nodes: Iterable[fx.Node]) -> Iterator[fx.Node]:
+    """What the calls of a graph write to, once for each, and what that is a view of; bodies of `no_grad` included."""
     for node in nodes:
-        schema = getattr(node.target, "_schema", None)
-        if node.op != "call_function" or schema is None:
-            continue
-        given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
-        written = [
-            argument.name for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write
-        ]
-        if given.get("training") or given.get("use_input_stats"):  # written to, although the schema does not say so
-            written += ["running_mean", "running_var"]
-        yield from (given[name] for name in written if isinstance(given.get(name), fx.Node))
+        for written in _written_arguments(node):
+            seen: fx.Node | None = written
+            while seen is not None:
+                yield seen
+                seen = _viewed(seen)
+
+
+def _written_arguments(node: fx.Node) -> list[fx.Node]:
+    if node.op != "call_function":
+        return []
+    schema, body = getattr(node.target, "_schema", None), _body(node)
+    if body is not None:
+        inner = [each for each in body.graph.nodes if each.op == "placeholder"]
+        operands = dict(zip(inner, node.args[len(node.args) - len(inner) :]))
+        found = [operands[each] for each in written_nodes(body.graph.nodes) if each in operands]
+        return [each for each in found if isinstance(each, fx.Node)]
+    if schema is None:
+        return []
+    given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
+    written = [argument.name for argument in schema.arguments if argument.alias_info and argument.alias_info.is_write]
+    if given.get("training") or given.get("use_input_stats"):  # written to, although the schema does not say so
+        written += ["running_mean", "running_var"]
+    return [given[name] for name in written if isinstance(given.get(name), fx.Node)]
+
+
+def _body(node: fx.Node) -> fx.GraphModule | None:
+    """Of a call that runs a graph of its own on its last arguments."""
+    for each in node.all_input_nodes:
+        if each.op == "get_attr" and each.graph.owning_module is not None:
+            body = getattr(each.graph.owning_module, str(each.target), None)
+            if isinstance(body, fx.GraphModule):
+                return body
+    return None
+
+
+def _viewed(node: fx.Node) -> fx.Node | None:
+    """What a node shares its memory with, as its operator says."""
+    if node.op != "call_function":
+        return None
+    if node.target is operator.getitem:
+        of, place = node.args
+        body = _body(of) if isinstance(of, fx.Node) else None
+        if body is None or not isinstance(place, int):
+            return None
+        inner = [each for each in body.graph.nodes if each.op == "placeholder"]
+        output = next(each for each in body.graph.nodes if each.op == "output")
+        seen = output.args[0][place] if isinstance(output.args[0], (tuple, list)) else output.args[0]
+        while isinstance(seen, fx.Node) and seen not in inner:
+            seen = _viewed(seen)
+        operand = of.args[len(of.args) - len(inner) + inner.index(seen)] if isinstance(seen, fx.Node) else None
+        return operand if isinstance(operand, fx.Node) else None
+    schema = getattr(node.target, "_schema", None)
+    if schema is None or not schema.returns or schema.returns[0].alias_info is None:
+        return None
+    shared = schema.returns[0].alias_info.before_set
+    given = dict(zip([argument.name for argument in schema.arguments], node.args)) | node.kwargs
+    for argument in schema.arguments:
+        if argument.alias_info is not None and argument.alias_info.before_set & shared:
+            found = given.get(argument.name)
+            return found if isinstance(found, fx.Node) else None
+    return None

@@ -19,7 +19,6 @@ import os
 import re
 import tempfile
 import threading
-import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,17 +30,23 @@ from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
+from torch.utils.checkpoint import CheckpointFunction
 
 from .. import _compiler
 from .._errors import CompileError, Error
 from ._arranged import Arrangement, check_arrangement
-from ._effects import address_of, check_hooks, check_writes, memory_of, own_error, watched_trace, written_nodes
+from ._assigned import add_copies, assigning
+from ._branches import ATTEMPTS, Branches, Sides, branches_of, traced_sides
+from ._checkpoints import without_checkpoints
+from ._effects import address_of, check_hooks, memory_of, own_error, unseen_writes, watched_trace, written_nodes
 from ._exportable import exportable_forms
 from ._graph_results import GraphResults
 from ._guards import UNBOUNDED, Guard, guards_of, range_of_number
 from ._integers import IntegerResults, take_integers
+from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
+from ._reasons import deciding, reason_of
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -67,6 +72,7 @@ class Artifact:
     guards: list[Guard]  #: of sizes that a branch compares with each other
     reads: Reads  #: what the trace has read of Python's state
     training: Training = field(default_factory=Training)  #: what a call does besides computing
+    branches: Branches | None = None  #: on sizes that follow from numbers of the graph
 
 
 def dynamic_dimension(leaf: Any) -> int | None:
@@ -78,6 +84,12 @@ def dynamic_dimension(leaf: Any) -> int | None:
         return min(marked)
     is_index = not leaf.dtype.is_floating_point and leaf.dtype is not torch.bool
     return 1 if is_index and leaf.dim() == 2 and leaf.shape[0] == 2 else 0
+
+
+def small_sizes(leaves: Sequence[Any]) -> list[int]:
+    """Leaves with a size that may differ, which torch takes for a constant."""
+    dimensions = [dynamic_dimension(leaf) for leaf in leaves]
+    return [i for i, dimension in enumerate(dimensions) if dimension is not None and leaves[i].shape[dimension] < 2]
 
 
 def _dimensions(leaves: Sequence[Any], inner: bool, held: frozenset[int]) -> list[dict[int, Any] | None]:
@@ -175,6 +187,9 @@ def _without_functions() -> Iterator[None]:
     original, thread = torch.autograd.Function.__dict__["apply"], threading.get_ident()
 
     def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() == thread and cls is CheckpointFunction:  # memory is what it saves, and no more
+            function, _, *rest = args
+            return function(*rest)
         if threading.get_ident() == thread:
             raise Error(f"'{cls.__name__}' is an autograd.Function, whose derivative is not exported")
         return original.__get__(None, cls)(*args, **kwargs)
@@ -232,8 +247,7 @@ def export_program(
 ) -> ExportedProgram:
     """The module as an exported program with sizes that may differ: without Dynamo, and if that fails with it. `moves`:
     another dimension than the first may differ too. `inner`: of floats with three dimensions it is the second. `reads`: is
-    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error with the
-    first reason."""
+    told what the trace reads of Python's state. `held`: leaves whose sizes are all compiled in. Raises Error."""
     return _exported(model, args, kwargs, moves, Reads() if reads is None else reads, held, inner)[0]
 
 
@@ -259,8 +273,10 @@ def _exported(
     held: frozenset[int],
     inner: bool = False,
     ways: Sequence[_Way] = (_WITHOUT, _WITH),
+    sides: Sides | None = None,
 ) -> tuple[ExportedProgram, _Way]:
-    """The same, and how. `ways`: what is tried, in this order."""
+    """The same, and how. `ways`: what is tried, in this order. `sides`: of branches on sizes that depend on numbers,
+    those to trace; None: such branches are refused."""
     check_hooks(model)
     failures: list[Exception] = []
     for way in ways:
@@ -277,11 +293,18 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions, _as_parameters(model), watch:
+                ours = without_checkpoints(), traced_sides(sides), _as_parameters(model)
+                with _quietly(), _without_heuristics(), ours[0], ours[1], ours[2], forms, _exporting(), functions, watch:
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
-                        check_writes(model, args, kwargs, program)
                         reads.everything = True
+                        assigned = unseen_writes(model, args, kwargs, program)
+                        if assigned:
+                            more = assigning(model, assigned)
+                            program = torch.export.export(
+                                more, args, kwargs or None, dynamic_shapes=shapes, strict=True
+                            )
+                            add_copies(program, assigned)
                 return program, way
             except Error:
                 raise  # Dynamo would take it
@@ -296,7 +319,8 @@ def _exported(
     error = own_error(model, args, kwargs)
     if error is not None:  # torch.export says the same in symbols
         raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
-    raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
+    failure = deciding(failures)
+    raise Error(f"torch.export cannot export {type(model).__name__}: {reason_of(failure)}") from failure
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -401,41 +425,6 @@ def _refined(
     return result if result != dimensions else None
 
 
-def _reason(error: BaseException) -> str:
-    """What torch.export says, where in the user's source, and what to change where that is known."""
-    # What torch calls sizes, such as u0, says nothing to those who wrote the module.
-    text = re.sub(r"(data-dependent expression) .*", r"\1", _first_line(error))
-    text = re.sub(r"\b[su]\d+\b", "a size", text).replace("FakeTensor", "Tensor")
-    place = re.search(r'raised this error:\s+File "([^"\n]+)", line (\d+), in \w+\n\s*([^\n]+)', str(error))
-    frame = _user_frame(error)
-    if place is not None:
-        text += ", from {}:{}: {}".format(*place.groups())
-    elif frame is not None:
-        text += f", from {frame.filename}:{frame.lineno}: {frame.line}"
-    if type(error).__name__ == "GuardOnDataDependentSymNode":
-        text += ": a branch or a size depends on computed numbers: choose with torch.where, or keep it out of the module"
-    elif any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
-        text = (
-            "a gradient that forward itself takes (torch.autograd.grad, torch.func.grad): let it return what is "
-            "differentiated, and take the gradient of the compiled module, with create_graph=True to train it; torch says "
-            + text
-        )
-    return text
-
-
-def _user_frame(error: BaseException) -> traceback.FrameSummary | None:
-    """The last line on the way to an error that is neither of torch nor of gnnc."""
-    folders = (os.path.dirname(torch.__file__), os.path.dirname(os.path.dirname(__file__)))
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if os.path.isfile(each.filename)]
-    own = [each for each in frames if not each.filename.startswith(folders) and each.filename != contextlib.__file__]
-    return own[-1] if own and own[-1].name != "_exported" else None
-
-
-def _first_line(error: BaseException) -> str:
-    text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {text}"
-
-
 def build(
     model: nn.Module,
     args: tuple[Any, ...],
@@ -447,12 +436,14 @@ def build(
     trains: bool = False,
     arranges: bool = False,
     held: frozenset[int] = frozenset(),
+    sides: Sides | None = None,
 ) -> Artifact:
     """Exports and compiles. Without `output` the object is one of the cache's, which has no weights that count. `trains`:
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
-    is raised. `held`: leaves whose sizes are all compiled in."""
+    is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
+    take; those that are known already are not the example's."""
     try:
-        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held)
+        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held, sides)
     except CompileError as refusal:
         # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
         leaves = pytree.tree_leaves((args, kwargs))
@@ -501,15 +492,17 @@ def _build(
     trains: bool,
     arranges: bool,
     held: frozenset[int],
+    sides: Sides | None,
     ways: Sequence[_Way] = (_WITHOUT, _WITH),
 ) -> Artifact:
-    reads = Reads()
-    program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways)
+    program, way, reads, branches = _with_branches(model, args, kwargs, arranges, held, sides, ways)
+    if branches is not None:
+        leave_out_nothing(program, branches)
     integers = take_integers(program, by_calls=trains)
     if arranges:
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
-    check_effects(program)
+    check_effects(program, trains)
     options = [*options, "--keep-axes"]  # whoever calls it knows which have moved
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"
@@ -521,7 +514,7 @@ def _build(
                     torch.export.save(program, source)
             except Exception as error:
                 name = type(model).__name__
-                raise Error(f"torch.export cannot save {name}: {_reason(error)}") from error
+                raise Error(f"torch.export cannot save {name}: {reason_of(error)}") from error
         if output is None:
             path = _compiler.compile_cached(source, options, numbers=_numbers(program), progress=progress)
         else:
@@ -537,7 +530,47 @@ def _build(
         source.unlink(missing_ok=True)
         os.rmdir(folder)
     sized = {i for i, leaf in enumerate(pytree.tree_leaves((args, kwargs))) if hasattr(leaf, "_gnnc_is_size")}
-    return describe(program, path, training, integers, reads, sized)
+    artifact = describe(program, path, training, integers, reads, sized)
+    artifact.branches = branches
+    return artifact
+
+
+def _with_branches(
+    model: nn.Module,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    arranges: bool,
+    held: frozenset[int],
+    sides: Sides | None,
+    ways: Sequence[_Way],
+) -> tuple[ExportedProgram, _Way, Reads, Branches | None]:
+    """The program, how it was traced, what it reads of Python, and its branches: those of the example, unless
+    other sides are known."""
+    wanted = None if sides is None else Sides(sides.known)
+    for attempt in range(ATTEMPTS):
+        reads = Reads()
+        program, way = _exported(model, args, kwargs, arranges, reads, held, ways=ways, sides=wanted)
+        branches = None if wanted is None else branches_of(program, wanted, type(model).__name__)
+        if branches is None or wanted is None or (sides is not None and sides.known):
+            return program, way, reads, branches
+        buffers = dict(model.named_buffers(remove_duplicate=False))
+        found = branches.sides(pytree.tree_leaves((args, kwargs)), [buffers[name] for name in branches.buffers])
+        taken = tuple(side for _, side in branches.expressions)
+        if found == taken:
+            return program, way, reads, branches
+        if found is None:
+            break
+        first = next(i for i, (one, other) in enumerate(zip(found, taken)) if one != other)
+        # Behind a side that was not taken others may follow, but mostly they are the same.
+        wanted = Sides(found if attempt < 2 else found[: first + 1])
+    assert wanted is not None
+    raise wanted.refusal(type(model).__name__)
+
+
+def sides_of(artifact: Artifact) -> Sides | None:
+    """To export a module again for arguments without numbers."""
+    branches = artifact.branches
+    return None if branches is None else Sides([side for _, side in branches.expressions])
 
 
 @contextlib.contextmanager
@@ -556,8 +589,9 @@ def _flat(program: ExportedProgram) -> Iterator[None]:
             signature.in_spec, signature.out_spec = in_spec, out_spec
 
 
-def check_effects(program: ExportedProgram) -> None:
-    """Refuses modules that change their buffers or their arguments: compiled code gives results and nothing else."""
+def check_effects(program: ExportedProgram, trains: bool) -> None:
+    """Refuses modules that change their arguments, and buffers that have not become results: compiled code gives
+    results and nothing else."""
     signature = program.graph_signature
     names = {spec.arg.name: spec.target for spec in signature.input_specs if isinstance(spec.arg, TensorArgument)}
     for value in written_nodes(program.graph.nodes):
@@ -565,9 +599,10 @@ def check_effects(program: ExportedProgram) -> None:
             continue
         target = names.get(value.name)
         if target is not None:
+            why = "integers, of which compiled code makes floats" if trains else "which an exported object does not"
             raise CompileError(
-                f"the module changes its buffer '{target}' (running statistics in training mode, for example): compile "
-                "it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
+                f"the module changes its buffer '{target}' (running statistics in training mode, for example), {why}: "
+                "compile it after eval(), or use gnnc.optimize, which leaves such modules to PyTorch"
             )
         raise CompileError(f"the module changes its argument '{value.name}' in place: change a clone instead")
 

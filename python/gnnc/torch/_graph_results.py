@@ -56,10 +56,10 @@ def leave_out_graph_results(program: ExportedProgram, exact: Callable[[object], 
         wanted.append(node)
     if not wanted or not others:
         return None
-    needed = _needed(graph, wanted)
+    needed = needed_nodes(graph, wanted)
     if needed is None:
         return None
-    buffers, module = _module(program, needed, wanted)
+    buffers, module = part_of(program, needed, wanted)
     for i in places:
         results[i], signature.output_specs[i].arg = None, ConstantArgument(name="", value=None)
     output.args = (tuple(results),)
@@ -68,7 +68,7 @@ def leave_out_graph_results(program: ExportedProgram, exact: Callable[[object], 
     return GraphResults(places, buffers, module)
 
 
-def _needed(graph: fx.Graph, wanted: list[fx.Node]) -> set[fx.Node] | None:
+def needed_nodes(graph: fx.Graph, wanted: list[fx.Node]) -> set[fx.Node] | None:
     """The nodes that lead to some; None where these read the numbers of floats, or random ones."""
     needed = set(wanted)
     before = -1
@@ -123,7 +123,7 @@ def _have_one_type(a: fx.Node, b: fx.Node) -> bool:
     return isinstance(first, (tuple, list)) or isinstance(second, (tuple, list))
 
 
-def _module(program: ExportedProgram, needed: set[fx.Node], wanted: list[fx.Node]) -> tuple[list[str], fx.GraphModule]:
+def part_of(program: ExportedProgram, needed: set[fx.Node], wanted: list[fx.Node]) -> tuple[list[str], fx.GraphModule]:
     """The needed nodes, with the leaves of the program's arguments and then some buffers as arguments."""
     specs = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
     root = torch.nn.Module()

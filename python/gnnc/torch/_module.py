@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
+from . import _arranged, _autograd, _containers, _effects, _export, _lazy, _numbers, _operator, _repeats, _second
+from ._branches import Sides
 from ._executor import Bound, Executor, same_constant
 from ._few import Few, has_few, kind_of
 from ._partial import Partials
@@ -148,24 +150,35 @@ class Specialization:
             names.append(name)
         from_graph = artifact.graph_results
         self.graph_buffers = [owner_of(module, name) for name in from_graph.buffers] if from_graph else []
+        taken = artifact.branches
+        self.branch_buffers = [owner_of(module, name) for name in taken.buffers] if taken is not None else []
         #: The same, as columns: `map` is quick with them.
         self._places = [owner for owner, _ in self.params], [name for _, name in self.params]
+        #: Of these, those that a call writes to: its derivative reads what was there before.
+        self._changing = [place for place, name in enumerate(names) if name in training.assigned]
         self.executor = Executor(library, artifact.leaf_names, names, training.masks, options.part)
         self.executor.reached = artifact.reached
         if options.part is None:  # else they are of all ranks together
             self.executor.batches = training.batches
         self.buffers: Buffers | None = None
-        if training.statistics or training.counters:
-            changed = [each.buffer for each in training.statistics] + training.counters
+        if training.statistics or training.counters or training.assigned:
+            changed = [*[each.buffer for each in training.statistics], *training.counters, *training.assigned]
             self.buffers = Buffers(training, {name: owner_of(module, name) for name in changed})
         if not training and options.part is None:  # to run it a second time would draw and count again
             self.executor.pull_back = _second.PullBack(module, example, artifact, options)
-        kind = "in training mode, with dropout or running statistics" if training else "on a part of a graph"
+        drawn = training.masks or training.statistics or training.counters
+        kind = "of a module that changes its buffers"
+        if drawn:
+            kind = "in training mode, with dropout or running statistics"
         self.few = Few(self)
-        self.executor.not_computed = f"second derivatives {kind}"
+        self.executor.not_computed = f"second derivatives {kind if training else 'on a part of a graph'}"
 
     def accepts(self, leaves: Sequence[Any], tree: Any) -> bool:
-        """Whether these arguments differ from the example's only in sizes that may differ. `tree`: of (args, kwargs)."""
+        """Whether these arguments differ from the example's only in sizes that may differ, and take the same sides of
+        branches. `tree`: of (args, kwargs)."""
+        return self._accepts_but_for_branches(leaves, tree) and self._takes_branches(leaves)
+
+    def _accepts_but_for_branches(self, leaves: Sequence[Any], tree: Any) -> bool:
         if tree != self.example.tree:
             return False
         for leaf, dtype, constant in zip(leaves, self.types, self.constants):
@@ -182,18 +195,42 @@ class Specialization:
             for i, dimension, least, largest in self.artifact.bounds
         ) and all(guard.holds(leaves) for guard in self.artifact.guards)
 
+    def _takes_branches(self, leaves: Sequence[Any]) -> bool:
+        branches = self.artifact.branches
+        if branches is None or torch.compiler.is_compiling():  # in a trace there are no numbers
+            return True
+        if any(isinstance(leaf, FakeTensor) for leaf in leaves):
+            return True
+        return branches.hold(leaves, self._branch_buffers())
+
+    def _branch_buffers(self) -> list[Tensor]:
+        return [tensors[name] for tensors, name in self.branch_buffers]
+
+    def other_side(self, leaves: Sequence[Any], tree: Any) -> tuple[Any, ...] | None:
+        """Of arguments that this is right for but for sides of branches: what tells their sides apart; else None."""
+        branches = self.artifact.branches
+        if branches is None or not self.state.is_in_mode():
+            return None
+        found = branches.sides(leaves, self._branch_buffers()) if self._accepts_but_for_branches(leaves, tree) else ()
+        return None if found == () else (self.place, found)
+
     def is_for(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether it computes what the module, as it is now, does with these arguments."""
         return self.accepts(leaves, tree) and self.state.is_in_mode() and self.state.is_current()
 
     def parameters(self) -> list[Tensor]:
         """Parameters and buffers as they are now."""
-        return list(map(getitem, *self._places))
+        result = list(map(getitem, *self._places))
+        for place in self._changing:
+            result[place] = result[place].detach().clone()
+        return result
 
     def known(self, args: tuple[Any, ...]) -> tuple[Bound, list[Tensor]] | None:
         """The graph and the operands of a call that differs from the last in numbers only; else None."""
         try:
-            return self.executor.known(args, list(map(getitem, *self._places))) if self.state.is_same() else None
+            if self.artifact.branches is not None and not self.artifact.branches.is_same(args):
+                return None
+            return self.executor.known(args, self.parameters()) if self.state.is_same() else None
         except (AttributeError, KeyError, TypeError):  # something else where a tensor was
             return None
 
@@ -248,6 +285,7 @@ class CompiledModule(nn.Module):
         self.__dict__["_by_layout"] = {}  # compiled modules that are given what containers have in them
         self.__dict__["_by_numbers"] = {}  # compiled modules to which some integers are sizes, and which
         self.__dict__["_constant"] = set()  # where that is refused
+        self.__dict__["_uncompiled"] = set()  # sides of branches that are refused
         self.__dict__["_types"] = {}  # of results under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
@@ -280,7 +318,7 @@ class CompiledModule(nn.Module):
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
         left_out = {"_specializations", "_last", "_refused", "_others", "_by_layout", "_by_numbers", "_constant", "_types"}
-        left_out |= {"_few", "_unmoved", "_warned", "_lock", "_handle"}
+        left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -360,7 +398,7 @@ class CompiledModule(nn.Module):
         last = self.__dict__["_last"]
         whole = self.__dict__["_options"].part is None
         if last is None or not last.is_for(leaves, tree):
-            if self._is_refused_few(leaves, tree):
+            if self._is_refused_few(leaves, tree) or self._runs_itself_on_a_side(leaves, tree):
                 return self.__dict__["_module"](*args, **kwargs)
             try:
                 found = self._prepare(args, kwargs)
@@ -370,6 +408,10 @@ class CompiledModule(nn.Module):
             except Error as error:
                 if whole and has_few(leaves):
                     self.__dict__["_few"].add((*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)))
+                    return self.__dict__["_module"](*args, **kwargs)
+                other = self._sides(leaves, tree)
+                if other:
+                    self.__dict__["_uncompiled"].update(other)
                     return self.__dict__["_module"](*args, **kwargs)
                 if not self.__dict__["_options"].fall_back:
                     raise
@@ -398,6 +440,17 @@ class CompiledModule(nn.Module):
         if not few or (*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)) not in few:
             return False
         return not any(each.is_for(leaves, tree) for each in self.__dict__["_specializations"])
+
+    def _sides(self, leaves: Sequence[Any], tree: Any) -> list[tuple[Any, ...]]:
+        """Of what was compiled for other sides of branches than these arguments take: which these take."""
+        known = self.__dict__["_specializations"]
+        found = [each.other_side(leaves, tree) for each in known if each.artifact.branches is not None]
+        return [each for each in found if each is not None]
+
+    def _runs_itself_on_a_side(self, leaves: Sequence[Any], tree: Any) -> bool:
+        """Whether branches take a side that is refused."""
+        refused = self.__dict__["_uncompiled"]
+        return bool(refused) and not refused.isdisjoint(self._sides(leaves, tree))
 
     def _sized(self, leaves: Sequence[Any], tree: Any) -> tuple[frozenset[int], CompiledModule | None]:
         """The compiled module for arguments like these to which some integers are sizes, and which."""
@@ -470,6 +523,7 @@ class CompiledModule(nn.Module):
             other, given = self._of_containers(args, kwargs)
             other._prepare(tuple(given), {})
             return other
+        _lazy.initialise(self.__dict__["_module"], args, kwargs)
         other = self._prepare_sized(args, kwargs)
         if other is not None:
             return other
@@ -622,7 +676,8 @@ class CompiledModule(nn.Module):
         args, kwargs = known.example.arguments()
         module = self.__dict__["_module"]
         with _second.in_mode(module, known.example.modes), torch.enable_grad():
-            artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)])
+            sides = _export.sides_of(known.artifact)
+            artifact = self._build(module, args, kwargs, [*flags, "--cotangents", ",".join(names)], sides)
         whole = known.executor
         params = [name or "" for name in whole.operand_names[len(whole.value_leaves) : whole.num_given]]
         result = Executor(Library(artifact.path), artifact.leaf_names, params, whole.masks)
@@ -633,22 +688,37 @@ class CompiledModule(nn.Module):
         return result
 
     def _build(
-        self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], flags: list[str]
+        self,
+        module: nn.Module,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        flags: list[str],
+        sides: Sides | None = None,
     ) -> _export.Artifact:
+        """`sides`: of branches, if they are not those of the arguments."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
         progress = self.__dict__["_options"].progress
         arranges = not isinstance(module, _arranged.Arranged) and _ranks(leaves, tree) not in self.__dict__["_unmoved"]
         dynamic = self.__dict__["_options"].dynamic
+        if sides is None and self.__dict__["_options"].part is None:  # ranks would take different sides
+            sides = Sides()
         names = _numbers.names_of(module, args, kwargs) if dynamic else []
         held = frozenset(i for i, (name, _) in enumerate(names) if not dynamic.get(name, True))
         try:
             return _export.build(
-                module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges, held=held
+                module, args, kwargs, flags, progress=progress, trains=True, arranges=arranges, held=held, sides=sides
             )
         except CompileError as error:
             reason, of_sizes, _ = str(error).partition("; the sizes of all inputs are fixed")
             if not of_sizes:
-                raise
+                small = _export.small_sizes(leaves)
+                if not small:
+                    raise
+                names = _numbers.names_of(module, args, kwargs)
+                found = ", ".join(f"'{names[i][1]}' {list(leaves[i].shape)}" for i in small)
+                message = f"of the example {found} torch takes sizes of 0 and 1 for constants: give it more rows"
+                message = f"{error}; {message}"
+                raise CompileError(message, error.details) from error
             found = ", ".join(str(list(leaf.shape)) for leaf in leaves if isinstance(leaf, Tensor))
             message = (
                 f"{reason}; all sizes of the arguments {found} would be compiled in: torch takes sizes of 0 and 1 for "
@@ -692,7 +762,8 @@ class CompiledModule(nn.Module):
         options = compiler_options(module, pytree.tree_leaves((args, kwargs)), self.__dict__["_options"])
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "model.so"
-            _export.build(module, args, kwargs, [*options, "--report", str(page)], output=output, trains=True)
+            options, sides = [*options, "--report", str(page)], _export.sides_of(known.artifact)
+            _export.build(module, args, kwargs, options, output=output, trains=True, sides=sides)
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page
@@ -701,6 +772,7 @@ class CompiledModule(nn.Module):
 def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
     """Of arguments that differ in numbers and sizes alone, the same."""
     return (tree, *((leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves))
+
 
 
 def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:

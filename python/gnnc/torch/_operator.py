@@ -167,7 +167,9 @@ def traced(module: CompiledModule, leaves: Sequence[Any], tree: Any) -> Any:
     """What a tracer sees of a call."""
     known = find(module, leaves, tree)
     if known.artifact.training:
-        raise Error("dropout and running statistics in training mode cannot be traced: call eval() first, or do not trace")
+        raise Error("dropout and buffers that change in training mode cannot be traced: call eval() first")
+    if known.artifact.branches is not None:
+        raise Error("branches on sizes that follow from numbers of the graph cannot be traced: call the module outside")
     tensors = [leaf for leaf in leaves if isinstance(leaf, Tensor)] + known.parameters()
     return known.result(call(module.__dict__["_handle"], known.place, tensors), leaves, None)
 

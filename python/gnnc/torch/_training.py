@@ -6,7 +6,9 @@ What a module draws and what it changes are taken out of its program, which then
 
 * dropout becomes a product with a mask, which is one more argument. A call draws it as PyTorch would draw that of eager
   mode, on the device and from its generator: after the same seed the same numbers are dropped;
-* the running statistics of batch norm become results, which the caller copies into the buffers.
+* the running statistics of batch norm become results, which the caller copies into the buffers;
+* other buffers of floats that the module changes or assigns are copied first, and what becomes of the copy is a result
+  too.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
 
 from .._errors import CompileError
+from ._effects import written_nodes
 
 aten = torch.ops.aten
 
@@ -44,13 +47,14 @@ class Training:
     masks: dict[str, float] = field(default_factory=dict)  #: names of arguments, and probabilities
     statistics: list[Statistics] = field(default_factory=list)
     counters: list[str] = field(default_factory=list)  #: buffers that are counted up
+    assigned: dict[str, int] = field(default_factory=dict)  #: other buffers, and the outputs that they become
     num_outputs: int = 0  #: the last outputs of the model, which are not the module's
     #: Leaves and dimensions that batch norm takes the variance along. That of one element is no number; of none it takes no
     #: statistics.
     batches: list[tuple[int, int]] = field(default_factory=list)
 
     def __bool__(self) -> bool:
-        return bool(self.masks or self.statistics or self.counters)
+        return bool(self.masks or self.statistics or self.counters or self.assigned)
 
 
 def make_functional(program: ExportedProgram) -> Training:
@@ -63,8 +67,11 @@ def make_functional(program: ExportedProgram) -> Training:
             maker.dropout(node)
         elif node.target is aten.batch_norm.default:
             maker.batch_norm(node)
+        elif node.target is aten.instance_norm.default:
+            maker.instance_norm(node)
         elif node.target is aten.add_.Tensor:
             maker.counter(node)
+    maker.other_buffers()
     return maker.finish()
 
 
@@ -103,7 +110,26 @@ class _Maker:
         if not isinstance(momentum, (int, float)):
             raise CompileError("batch norm in training mode without a momentum, which averages over all batches")
         dims = [dim for dim in range(x.meta["val"].dim()) if dim != 1]
-        batch = self._batch(x.meta["val"].shape[0]) if len(dims) == 1 else None
+        self._statistics(node, x, dims, [str(name) for name in names], float(momentum))
+        new = self._add(node, aten.batch_norm.default, x, weight, bias, None, None, True, momentum, eps, cudnn)
+        self._replace(node, new)
+
+    def instance_norm(self, node: fx.Node) -> None:
+        """Statistics of each instance, and means of these over the instances."""
+        x, weight, bias, mean, variance, training, momentum, eps, cudnn = node.args
+        if not training or mean is None:
+            return
+        names = [self.buffers.get(buffer.name) for buffer in (mean, variance)]
+        if None in names:
+            raise CompileError("instance norm in training mode: its running statistics are no buffers of the module")
+        self._statistics(node, x, list(range(2, x.meta["val"].dim())), [str(name) for name in names], float(momentum))
+        new = self._add(node, aten.instance_norm.default, x, weight, bias, None, None, True, momentum, eps, cudnn)
+        self._replace(node, new)
+
+    def _statistics(self, node: fx.Node, x: fx.Node, dims: list[int], names: list[str], momentum: float) -> None:
+        """What running means and variances move towards: those along some axes."""
+        axis = next(iter(dims)) if len(dims) == 1 else None
+        batch = None if axis is None else self._batch(x.meta["val"].shape[axis])
         if batch is not None and batch not in self.training.batches:
             self.training.batches.append(batch)
         # As the importer computes what is normalised, so that it is done once.
@@ -114,12 +140,16 @@ class _Maker:
         count = self._add(node, aten.sum.dim_IntList, self._add(node, aten.ones_like.default, centred), dims, True)
         unbiased = self._add(node, aten.div.Tensor, total, self._add(node, aten.sub.Tensor, count, 1))
         shape = [x.meta["val"].shape[1]]
-        counted = None if batch is not None else self._result(node, self._add(node, aten.view.default, count, shape))
+
+        def flat(value: fx.Node) -> fx.Node:
+            if 0 not in dims and x.meta["val"].shape[0] != 1:
+                value = self._add(node, aten.mean.dim, value, [0], True)
+            return self._add(node, aten.view.default, value, shape)
+
+        counted = None if batch is not None else self._result(node, flat(count))
         for name, value in zip(names, (batch_mean, unbiased)):
-            result = self._result(node, self._add(node, aten.view.default, value, shape))
-            self.training.statistics.append(Statistics(str(name), result, float(momentum), batch, counted))
-        new = self._add(node, aten.batch_norm.default, x, weight, bias, None, None, True, momentum, eps, cudnn)
-        self._replace(node, new)
+            result = self._result(node, flat(value))
+            self.training.statistics.append(Statistics(name, result, momentum, batch, counted))
 
     def _result(self, before: fx.Node, value: fx.Node) -> int:
         """One more result, and its number among these."""
@@ -149,6 +179,43 @@ class _Maker:
         node.replace_all_uses_with(target)
         self.graph.erase_node(node)
 
+    def other_buffers(self) -> None:
+        """Those that are still written to."""
+        output = next(node for node in self.graph.nodes if node.op == "output")
+        written = {node for node in written_nodes(self.graph.nodes) if node.name in self.buffers}
+        statistics = {each.buffer for each in self.training.statistics}
+        for buffer in [node for node in self.graph.nodes if node in written]:
+            name = self.buffers[buffer.name]
+            if not buffer.meta["val"].is_floating_point():
+                continue  # compiled code has floats
+            if name in statistics:
+                raise CompileError(f"the module changes '{name}', which batch norm changes too")
+            value = self._only_copied(buffer)
+            if value is None:
+                with self.graph.inserting_after(self.last):
+                    apart = self.graph.call_function(aten.detach.default, (buffer,))
+                with self.graph.inserting_after(apart):
+                    value = self.graph.call_function(aten.clone.default, (apart,))
+                for each in (apart, value):
+                    each.meta = {"val": buffer.meta["val"].clone()}
+                buffer.replace_all_uses_with(value, delete_user_cb=lambda user, apart=apart: user is not apart)
+            self.training.assigned[name] = self._result(output, value)
+
+    def _only_copied(self, buffer: fx.Node) -> fx.Node | None:
+        """What is copied into a buffer at the end, if nothing else is written to it; the copy is taken out."""
+        writes = [user for user in buffer.users if buffer in written_nodes([user])]
+        if len(writes) != 1 or writes[0].target is not aten.copy_.default or writes[0].users:
+            return None
+        value, order = writes[0].args[1], list(self.graph.nodes)
+        later = order[order.index(writes[0]) :]
+        if not isinstance(value, fx.Node) or any(user in later[1:] for user in buffer.users):
+            return None
+        given, own = value.meta["val"], buffer.meta["val"]
+        if given.shape != own.shape or given.dtype != own.dtype:
+            return None
+        self.graph.erase_node(writes[0])
+        return value
+
     def finish(self) -> Training:
         signature = self.program.graph_signature
         output = next(node for node in self.graph.nodes if node.op == "output")
@@ -158,6 +225,7 @@ class _Maker:
         for each in self.training.statistics:
             each.output += first
             each.count = None if each.count is None else each.count + first
+        self.training.assigned = {name: number + first for name, number in self.training.assigned.items()}
         self.training.num_outputs = len(self.results)
         output.args = ((*output.args[0], *self.results),)
         signature.output_specs += [
@@ -221,7 +289,7 @@ class Buffers:
     """Brings the buffers of a module up to date. Statistics of no elements leave them as they are."""
 
     def __init__(self, training: Training, owners: dict[str, tuple[dict[str, Any], str]]) -> None:
-        self._statistics, self._owners = training.statistics, owners
+        self._statistics, self._assigned, self._owners = training.statistics, training.assigned, owners
         self._rounds = self._in_rounds()
         #: By how many are added in a call: a module may be called several times.
         self._counters: dict[int, list[tuple[dict[str, Any], str]]] = {}
@@ -257,5 +325,8 @@ class Buffers:
                     assert each.count is not None
                     several = outputs[each.count] > 1  # the variance of one element is no number
                     owner[name].lerp_(torch.where(several, outputs[each.output], owner[name]), each.momentum)
+            for name, number in self._assigned.items():
+                owner, key = self._owners[name]
+                owner[key].copy_(outputs[number])
             for times, places in self._counters.items():
                 torch._foreach_add_([owner[name] for owner, name in places], times)

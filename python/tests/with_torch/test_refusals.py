@@ -18,6 +18,27 @@ class Branch(nn.Module):
         return x * 2 if x.sum() > 0 else x
 
 
+class Sorted(nn.Module):
+    """The number of sums may depend on numbers; whether they are sorted may not."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        count = int(edge_index[1].max()) + 1
+        if (edge_index[1].diff() < 0).any():
+            raise ValueError("expected sorted edges")
+        return x.new_zeros(count, 3).index_add(0, edge_index[1], x[edge_index[0]])
+
+
+class Slices(nn.Module):
+    """Numbers say where a slice begins and ends."""
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        out = torch.empty_like(x)
+        ends = torch.bincount(edge_index[1], minlength=2).cumsum(0)
+        for start, end in zip(ends[:-1], ends[1:]):
+            out[start:end] = x[start:end] * 2
+        return out
+
+
 class Nearest(nn.Module):
     def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
         return torch.cdist(x, x).min(1).values
@@ -77,6 +98,17 @@ class RefusalsTest(TorchTest):
         text = self.refusal(Counted())
         self.assertIn("return torch.zeros(torch.Size([edge_index.max() + 1, 3]))", text)
         self.assertNotIn("FakeTensor", text)
+
+    def test_the_branch_that_decides(self) -> None:
+        text = self.refusal(Sorted())
+        self.assertIn(": if (edge_index[1].diff() < 0).any(): choose with torch.where", text)
+        self.assertNotRegex(text, r"int\(|\bu\d+\b|GuardOn|branching")
+
+    def test_sizes_are_not_called_what_torch_calls_them(self) -> None:
+        with self.assertRaises(gnnc.Error) as caught:
+            gnnc.compile(Slices(), graph(5, 9))
+        self.assertIn("depends on computed numbers", str(caught.exception))
+        self.assertNotRegex(str(caught.exception), r"\bu\d+\b|Symbol|FakeTensor")
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")

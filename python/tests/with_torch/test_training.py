@@ -72,6 +72,25 @@ class TrainingTest(TorchTest):
         self.assertClose(fast(x, edges), module(x, edges), 1e-4)
         self.assertSameBuffers(fast, module)
 
+    def test_running_statistics_of_instances(self) -> None:
+        class OfNodes(nn.InstanceNorm1d):
+            """All nodes are one instance, [1, features, nodes]."""
+
+            def forward(self, x: Tensor) -> Tensor:
+                return super().forward(x.t().unsqueeze(0)).squeeze(0).t()
+
+        how = {"affine": True, "track_running_stats": True, "momentum": 0.3}
+        for module, shape in ((OfNodes(3, **how), ()), (nn.InstanceNorm2d(3, **how), (5, 2))):
+            fast = gnnc.compile(copy.deepcopy(module), torch.randn(4, 3, *shape))
+            for rows in (4, 6, 5):
+                x = torch.randn(rows, 3, *shape, requires_grad=True)
+                found, expected = fast(x), module(x)
+                self.assertClose(found, expected)
+                weights = torch.arange(1.0, found.numel() + 1).view(found.shape)
+                gradients = [torch.autograd.grad((y * weights).sum(), x) for y in (found, expected)]
+                self.assertClose(*gradients, 1e-4)
+                self.assertSameBuffers(fast, module)
+
     def test_one_row_has_no_variance(self) -> None:
         module, fast = self.pair()
         x, edges = graph(1, 3)

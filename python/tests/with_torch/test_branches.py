@@ -1,0 +1,121 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Branches on sizes that follow from numbers of the graph."""
+
+from __future__ import annotations
+
+import copy
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import torch
+from torch import Tensor, nn
+from torch_geometric.nn import RGATConv
+
+import gnnc
+from gnnc import _compiler
+from torch_modules import TorchTest
+
+
+class Kinds(nn.Module):
+    """What is done for a kind depends on whether there are nodes of it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear, self.weight = nn.Linear(3, 3), nn.Parameter(torch.randn(3, 3))
+
+    def forward(self, x: Tensor, kind: Tensor) -> tuple[Tensor, Tensor]:
+        out = torch.zeros_like(x)
+        for k in range(3):
+            mask = kind == k
+            if x[mask].size(0) > 0:
+                out = out.index_add(0, mask.nonzero().squeeze(1), self.linear(x[mask]) * self.weight[k])
+            else:
+                out = out + self.weight[k]
+        return out, x.square()
+
+
+class Sorted(nn.Module):
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        if (batch[1:] < batch[:-1]).any():
+            raise ValueError("expected a sorted batch")
+        return torch.zeros_like(x).index_add(0, batch, x.tanh())
+
+
+class Floats(nn.Module):
+    def forward(self, x: Tensor, kind: Tensor) -> Tensor:
+        return x * 2 if x[x[:, 0] > 0].size(0) > 2 else x
+
+
+class BranchesTest(TorchTest):
+    def gradients(self, run: nn.Module, x: Tensor, kind: Tensor) -> list[Tensor]:
+        run.zero_grad()
+        x = x.clone().requires_grad_()
+        result = run(x, kind)
+        result[0].square().sum().backward()
+        given = [each.grad for each in run.parameters() if each.grad is not None]
+        return [*[each.detach() for each in result], x.grad, *given]
+
+    def test_each_side_is_compiled_when_it_is_taken(self) -> None:
+        module = Kinds()
+        eager = copy.deepcopy(module)
+        cases = [[0, 1, 2, 0, 1], [0, 0, 1, 1], [2, 2, 2], [0, 1, 2, 2, 2, 2], [1, 0], [0, 1, 2, 0, 1]]
+        for first in (0, 1):  # the example has all kinds, or lacks one
+            fast = gnnc.compile(module, (torch.randn(len(cases[first]), 3), torch.tensor(cases[first])))
+            for kinds in cases:
+                x, kind = torch.randn(len(kinds), 3), torch.tensor(kinds)
+                for _ in range(2):
+                    self.assertClose(self.gradients(fast, x, kind), self.gradients(eager, x, kind), 1e-4)
+        with mock.patch.object(_compiler, "run_compiler", side_effect=AssertionError):
+            self.gradients(fast, x, kind)
+            kind[:] = torch.tensor([1, 0, 2, 2, 2])  # in the same memory
+            self.assertClose(self.gradients(fast, x, kind), self.gradients(eager, x, kind), 1e-4)
+            kind[:] = 2
+            self.assertClose(self.gradients(fast, x, kind), self.gradients(eager, x, kind), 1e-4)
+
+    def test_attention_within_relations(self) -> None:
+        """Each has a softmax of its own, of no edges where there are none."""
+        module = RGATConv(8, 4, 3, attention_mechanism="within-relation")
+        eager, edge_index = copy.deepcopy(module), torch.tensor([[0, 1, 2, 3, 3, 1], [1, 0, 3, 2, 3, 1]])
+        fast = gnnc.compile(module, (torch.randn(4, 8), edge_index, torch.tensor([0, 1, 0, 0, 1, 0])))
+        for kinds in ([0, 1, 0, 0, 1, 0], [1, 1, 0, 0, 1, 0], [0, 1, 2, 2, 2, 0]):
+            x = torch.randn(4, 8)
+            found = []
+            for run in (fast, eager):
+                run.zero_grad()
+                given = x.clone().requires_grad_()
+                result = run(given, edge_index, torch.tensor(kinds))
+                result.square().sum().backward()
+                found.append([result, given.grad, *[each.grad for each in run.parameters() if each.grad is not None]])
+            self.assertClose(*found, 1e-4)
+        self.assertEqual(len(fast.__dict__["_specializations"]), 2)
+
+    def test_checks_of_the_graph_are_made(self) -> None:
+        module, x = Sorted(), torch.randn(5, 3)
+        batch = torch.tensor([0, 0, 1, 1, 2])
+        fast = gnnc.compile(module, (x, batch))
+        for _ in range(2):
+            self.assertClose(fast(x, batch), module(x, batch))
+            with self.assertRaisesRegex(ValueError, "expected a sorted batch"):
+                fast(x, batch.flip(0))
+
+    def test_computed_floats_decide_nothing(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: return x"):
+            gnnc.compile(Floats(), (torch.randn(5, 3), torch.zeros(5, dtype=torch.long)))
+
+    def test_objects_have_no_branches(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, self.assertRaisesRegex(gnnc.Error, "depends on computed numbers"):
+            gnnc.export(Kinds(), (torch.randn(3, 3), torch.tensor([0, 1, 2])), Path(folder) / "model.so")
+
+    def test_traces_have_no_branches(self) -> None:
+        fast = gnnc.compile(Sorted(), (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 2])))
+        with self.assertRaisesRegex(
+            Exception, "branches on sizes that follow from numbers of the graph cannot be traced"
+        ):
+            torch.compile(fast, backend="eager", fullgraph=True)(torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 2]))
+
+
+if __name__ == "__main__":
+    unittest.main()
