@@ -27,6 +27,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
@@ -235,7 +236,7 @@ def _exported(
                 forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch:
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, _keeping_tensors(model):
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         check_writes(model, args, kwargs, program)
@@ -252,6 +253,22 @@ def _exported(
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
     raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
+
+
+@contextlib.contextmanager
+def _keeping_tensors(model: nn.Module) -> Iterator[None]:
+    """A module's own tensors afterwards, where torch leaves those without numbers that it traces with: it exchanges them
+    under each of their names, and puts back what it found under the second where two modules have one dict of parameters, as
+    a wrapper and what it wraps have."""
+    dicts = [own for module in model.modules() for own in (module._parameters, module._buffers)]
+    before = [dict(own) for own in dicts]
+    try:
+        yield
+    finally:
+        for own, tensors in zip(dicts, before):
+            for name, tensor in tensors.items():
+                if isinstance(own.get(name), FakeTensor) and not isinstance(tensor, FakeTensor):
+                    own[name] = tensor
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
