@@ -23,7 +23,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second
+from . import _arranged, _autograd, _containers, _effects, _export, _numbers, _operator, _repeats, _second, _small
 from ._executor import Bound, Executor, same_constant
 from ._partial import Partials
 from ._parts import PartGraphs
@@ -415,7 +415,8 @@ class CompiledModule(nn.Module):
         if not places:
             return None
         other = CompiledModule(_numbers.sized(module, places), options)
-        given, named = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
+        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"]) or leaves
+        given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places), tree)
         try:
             found = other._prepare(given, named)
         except Error:
@@ -558,6 +559,20 @@ class CompiledModule(nn.Module):
             warnings.warn(f"gnnc compiles {type(module).__name__} for {reason}", stacklevel=2)
 
     def _compile(
+        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
+    ) -> Specialization:
+        tree = pytree.tree_structure((args, kwargs))
+        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"])
+        if larger is not None:
+            try:
+                found = self._compile_for(larger, *pytree.tree_unflatten(larger, tree), place)
+                if found.accepts(leaves, tree):
+                    return found
+            except Error:  # what is refused for most sizes may be none for these
+                pass
+        return self._compile_for(leaves, args, kwargs, place)
+
+    def _compile_for(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
     ) -> Specialization:
         module, options = self.__dict__["_module"], self.__dict__["_options"]

@@ -154,6 +154,20 @@ class NumbersTest(TorchTest):
         self.assertEqual({type(each) for each in module.parameters()}, {nn.Parameter})
         self.assertEqual(list(module.state_dict()), whole)
 
+    def test_graphs_without_edges_after_others(self) -> None:
+        """Sizes of 0 and 1 are constants to torch.export: what is compiled again is so for the sizes of other graphs."""
+
+        def weighted(sums: Tensor, scale: float) -> Tensor:
+            return sums * scale
+
+        module = Of(weighted)
+        fast = gnnc.compile(module, (*graph(6, 12), 0.5))
+        for nodes, edges, scale in ((5, 0, 0.25), (1, 1, 0.25), (9, 30, 0.25)):
+            x, edge_index = graph(nodes, edges)
+            leaf = x.clone().requires_grad_()
+            self.assertClose(fast(leaf, edge_index, scale), module(leaf, edge_index, scale))
+        self.assertEqual(self.compilations, 2, "one for each number, whatever the size")
+
     def test_repeated_compilations_are_named(self) -> None:
         x, edges = graph(5, 9)
         fast = gnnc.compile(Of(lambda x, number: x * number), (x, edges, 0.5))
