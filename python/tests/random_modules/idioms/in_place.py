@@ -34,7 +34,7 @@ def updates(p: Program) -> None:
             f"F.leaky_relu_({t.name}, 0.1)",
         )
         p.do(text, t)
-        if "relu_" in text or "tanh_" in text:  # autograd keeps their results
+        if "relu_" in text or "tanh_" in text:  # autograd keeps what they make
             break
     t.distinct = False
     t.bound = (t.bound + other.bound) * max(1.0, other.bound)
@@ -111,15 +111,15 @@ def added_in_place(p: Program) -> None:
     )
     for _ in range(p.rng.choice((1, 1, 2))):
         index = f"{r.name}.unsqueeze(-1).expand_as({v.name})" if v.kind.features else r.name
-        p.do(
-            p.one_of(
-                f"{t.name}.index_add_(0, {r.name}, {v.name})",
-                f"{t.name}.scatter_add_(0, {index}, {v.name})",
-                f"{t.name}.index_put_(({r.name},), {v.name}, accumulate=True)",
-                f'{t.name}.scatter_reduce_(0, {index}, {v.name}, "sum")',
-            ),
-            t,
+        text = p.one_of(
+            f"{t.name}.index_add_(0, {r.name}, {v.name})",
+            f"{t.name}.scatter_add_(0, {index}, {v.name})",
+            f"{t.name}.index_put_(({r.name},), {v.name}, accumulate=True)",
+            f'{t.name}.scatter_reduce_(0, {index}, {v.name}, "sum")',
         )
+        p.do(text, t)
+        if "scatter_reduce_" in text:  # autograd keeps what it makes
+            break
     t.distinct = False
 
 
