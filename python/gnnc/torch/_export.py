@@ -233,7 +233,7 @@ def _exported(
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
-                forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
+                forms = exportable_forms(strict)
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, _keeping_tensors(model):

@@ -35,6 +35,22 @@ class Unguarded(nn.Module):
         return torch.zeros(int(batch.max()) + 1, x.size(1)).index_add(0, batch, x)
 
 
+class NormalisedGraphs(nn.Module):
+    """Batch normalisation of as many rows as the module computes: graphs in a batch, or edges that are no self loops."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.of_edges, self.lin = nn.BatchNorm1d(3), nn.BatchNorm1d(3), nn.Linear(3, 2)
+        nn.init.normal_(self.norm.running_mean)
+
+    def forward(self, x: Tensor, row: Tensor, batch: Tensor) -> Tensor:
+        graphs = int(batch.max()) + 1
+        differs = row != row.flip(0)
+        edges = self.of_edges(x[row[differs]])
+        nodes = torch.zeros_like(x).index_add(0, row[differs], edges)
+        return self.lin(self.norm(torch.zeros(graphs, 3).index_add(0, batch, x + nodes)))
+
+
 def _gradients(module: nn.Module, x: Tensor, *others: Tensor) -> tuple[Tensor, Tensor | None]:
     x = x.clone().requires_grad_()
     result = module(x, *others)
@@ -74,6 +90,22 @@ class SizesTest(unittest.TestCase):
         compiled = gnnc.compile(module, (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
         for batch in (torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 2]), torch.zeros(0, dtype=torch.long)):
             self.check(module, compiled, torch.randn(len(batch), 3), batch)
+
+    def test_batch_norm_of_rows_that_are_counted(self) -> None:
+        def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
+            return torch.randn(nodes, 3), torch.randint(0, nodes, (edges,)), torch.arange(nodes) * graphs // nodes
+
+        for mode in (False, True):
+            module = NormalisedGraphs().train(mode)
+            compiled = gnnc.compile(module, arguments(8, 11, 3))
+            for sizes in ((8, 11, 3), (20, 30, 6), (9, 7, 2)):
+                given = arguments(*sizes)
+                before = {name: each.clone() for name, each in module.state_dict().items()}
+                self.check(module, compiled, *given)
+                mine = {name: each.clone() for name, each in module.state_dict().items()}
+                module.load_state_dict(before)
+                module(*given), module(*given)
+                torch.testing.assert_close(mine, dict(module.state_dict()), rtol=1e-5, atol=1e-5)
 
     def test_no_elements_are_an_error_where_they_are_one_of_the_module(self) -> None:
         compiled = gnnc.compile(Unguarded(), (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
