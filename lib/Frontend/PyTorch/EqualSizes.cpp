@@ -54,11 +54,18 @@ static void unite(NormalProgram &program, const Size &size, const Size &other) {
     program.equalSizes.unite(*size.linear, *other.linear);
 }
 
-/// Lists of places along several axes, and the rows that are written there.
+/// Whether all symbols are sizes of inputs, which torch calls s0, s1, ..., and which are not 1. Those of what is
+/// computed (u0, u1, ...) may be 1, and one operand the same for all of another then.
+static bool isOfInputs(const Size &size) {
+  return size.linear && llvm::all_of(size.linear->getFactors(),
+                                     [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
+}
+
+/// Lists of places along the first axes, and the rows that are written there.
 static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   auto indices = node.arguments.find("indices");
   const auto *names = indices == node.arguments.end() ? nullptr : std::get_if<ValueNames>(&indices->second);
-  if (!names || names->names.size() < 2)
+  if (!names || names->names.empty())
     return;
   for (const std::string &name : names->names) {
     const TensorMeta *meta = metaOf(program, name);
@@ -68,17 +75,23 @@ static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   const Size &first = metaOf(program, names->names[0])->sizes[0];
   for (const std::string &name : names->names)
     unite(program, metaOf(program, name)->sizes[0], first);
-  // Numbers with fewer axes than the rows have are the same for all of them.
+  // Numbers with fewer axes than the rows have are the same for all of them, and so may be a row of a computed number.
   const TensorMeta *base = metaOf(program, node, "self"), *rows = metaOf(program, node, "values");
-  if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1)
+  if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1 &&
+      (names->names.size() > 1 || (isOfInputs(rows->sizes[0]) && isOfInputs(first))))
     unite(program, rows->sizes[0], first);
 }
 
-/// Whether all symbols are sizes of inputs, which torch calls s0, s1, ..., and which are not 1. Those of what is
-/// computed (u0, u1, ...) may be 1, and one operand the same for all of another then.
-static bool isOfInputs(const Size &size) {
-  return size.linear && llvm::all_of(size.linear->getFactors(),
-                                     [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
+/// A list of places along an axis, of which there is one for each row of the source.
+static void uniteRowsOfList(NormalProgram &program, const NormalNode &node) {
+  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "source");
+  auto found = node.arguments.find("dim");
+  const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  if (!index || !rows || !dim || index->sizes.size() != 1 || rows->sizes.empty())
+    return;
+  size_t axis = size_t(*dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim);
+  if (axis < rows->sizes.size())
+    unite(program, rows->sizes[axis], index->sizes[0]);
 }
 
 /// A list of places, and what it is for: the rows that go there along `dim` (`of` is "src"), or what has the places,
@@ -130,6 +143,7 @@ static void uniteOperands(NormalProgram &program, const NormalNode &node) {
 
 void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
   static const llvm::StringSet<> scatters = {"scatter_add", "scatter_reduce", "scatter"};
+  static const llvm::StringSet<> lists = {"index_add", "index_reduce", "index_copy"};
   static const llvm::StringSet<> elementwise = {"add", "sub",   "rsub",    "mul",     "div",
                                                 "pow", "where", "maximum", "minimum", "masked_fill"};
   for (const NormalNode &node : program.nodes) {
@@ -139,6 +153,8 @@ void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
     } else if (scatters.contains(node.op)) {
       unitePlaces(program, node, "src", /*alongOthers=*/false);
       unitePlaces(program, node, "self", /*alongOthers=*/true);
+    } else if (lists.contains(node.op)) {
+      uniteRowsOfList(program, node);
     } else if (node.op == "gather") {
       unitePlaces(program, node, "self", /*alongOthers=*/true);
     } else if (elementwise.contains(node.op)) {

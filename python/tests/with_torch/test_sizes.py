@@ -91,6 +91,27 @@ class SizesTest(unittest.TestCase):
         for batch in (torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 2]), torch.zeros(0, dtype=torch.long)):
             self.check(module, compiled, torch.randn(len(batch), 3), batch)
 
+    def test_lists_are_as_long_as_what_goes_along_them(self) -> None:
+        """PyTorch does not say so where rows may be one for all, or are written one by one."""
+
+        class Lists(nn.Module):
+            def __init__(self, way: str) -> None:
+                super().__init__()
+                self.way = way
+
+            def forward(self, x: Tensor, given: Tensor) -> Tensor:
+                sums = torch.zeros(9, 3)
+                if self.way == "index_put":
+                    return sums.index_put((given,), x, accumulate=True)
+                return sums.index_reduce(0, given, x, "amax", include_self=False)
+
+        for way in ("index_put", "index_reduce"):
+            with self.subTest(way=way):
+                module = Lists(way)
+                compiled = gnnc.compile(module, (torch.randn(6, 3), torch.arange(6) % 4))
+                for rows in (6, 11, 0):
+                    self.check(module, compiled, torch.randn(rows, 3), torch.arange(rows) % 5)
+
     def test_batch_norm_of_rows_that_are_counted(self) -> None:
         def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
             return torch.randn(nodes, 3), torch.randint(0, nodes, (edges,)), torch.arange(nodes) * graphs // nodes
