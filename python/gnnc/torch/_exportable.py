@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
 _take_along_dim = torch.take_along_dim
@@ -79,6 +80,18 @@ def _batch_norm(
     return _batch_norm_of_any(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 
+_chunk_of_any = torch.chunk
+
+
+def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of one size along an axis of any size, of which PyTorch makes a constant to know how many parts there are: the
+    halves of what two tensors were joined to."""
+    size = input.shape[dim]
+    if isinstance(size, torch.SymInt) and chunks > 0 and statically_known_true(size % chunks == 0):
+        return torch.split(input, [size // chunks] * chunks, dim)
+    return _chunk_of_any(input, chunks, dim)
+
+
 _exporting = threading.local()
 _lock = threading.Lock()
 
@@ -108,6 +121,8 @@ _FORMS: _Forms = (
     (Tensor, "take_along_dim", Tensor.take_along_dim, _form(Tensor.take_along_dim, _take)),
     (F, "gaussian_nll_loss", F.gaussian_nll_loss, _form(F.gaussian_nll_loss, _gaussian_nll)),
     (F, "batch_norm", F.batch_norm, _form(F.batch_norm, _batch_norm)),
+    (torch, "chunk", torch.chunk, _form(torch.chunk, _chunk)),
+    (Tensor, "chunk", Tensor.chunk, _form(Tensor.chunk, _chunk)),
 )
 #: Dynamo knows the others as PyTorch has them.
 _FORMS_IN_TRACES: _Forms = ((F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),)

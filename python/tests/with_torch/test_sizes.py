@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -111,6 +112,32 @@ class SizesTest(unittest.TestCase):
                 compiled = gnnc.compile(module, (torch.randn(6, 3), torch.arange(6) % 4))
                 for rows in (6, 11, 0):
                     self.check(module, compiled, torch.randn(rows, 3), torch.arange(rows) % 5)
+
+    def test_halves_of_what_was_joined(self) -> None:
+        """How many parts there are must not fix how many rows there are."""
+
+        class Both(nn.Module):
+            def __init__(self, cut: Callable[[Tensor], Sequence[Tensor]]) -> None:
+                super().__init__()
+                self.lin, self.cut = nn.Linear(3, 4), cut
+
+            def forward(self, x: Tensor, y: Tensor) -> Tensor:
+                first, second = self.cut(self.lin(torch.cat([x, y * x])).tanh())
+                return first * second
+
+        ways: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
+            "chunk": lambda both: both.chunk(2),
+            "chunk of the module": lambda both: torch.chunk(both, chunks=2, dim=0),
+            "tensor_split": lambda both: both.tensor_split(2),
+            "tensor_split of the module": lambda both: torch.tensor_split(both, 2, dim=-2),
+        }
+        for name, way in ways.items():
+            with self.subTest(name):
+                module = Both(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(5, 3)))
+                for rows in (5, 8, 1, 0):
+                    self.check(module, compiled, torch.randn(rows, 3), torch.randn(rows, 3))
+                self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
 
     def test_batch_norm_of_rows_that_are_counted(self) -> None:
         def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
