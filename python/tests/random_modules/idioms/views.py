@@ -23,7 +23,7 @@ def split_into_heads(p: Program) -> None:
         f".unflatten(1, ({h}, {c}))",
         f".reshape({p.size(v.kind.space)}, {h}, {c})",
         f".unflatten(-1, ({h}, -1))",
-        f".reshape({v.name}.shape[0], {h}, -1)",
+        f".reshape({v.name}.shape[0], {h}, {c})",
     )
     # Views of arguments may have other strides, for which there is only reshape.
     text = text.replace(".view", ".reshape") if v.name in p.signature else text
