@@ -224,11 +224,13 @@ def _exported(
     """The same, and whether it was with Dynamo. `ways`: with it or without it, in this order."""
     check_hooks(model)
     failures: list[Exception] = []
-    for strict in ways:
+    tries = [(strict, moves) for strict in ways]
+    while tries:
+        strict, moving = tries.pop(0)
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = _dimensions(leaves, inner, held)
+        dimensions = first = _dimensions(leaves, inner, held)
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
@@ -246,12 +248,14 @@ def _exported(
                 raise  # Dynamo would take it
             except Exception as error:
                 failures.append(error)
-                refined = _refined(str(error), dimensions, leaves, moves)
+                refined = _refined(str(error), dimensions, leaves, moving)
                 if refined is None:
                     break
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
+        if any(set(now or {}) - set(before or {}) for now, before in zip(dimensions, first)):
+            tries.insert(0, (strict, False))  # no other dimension may differ: all sizes of that argument are compiled in
     raise Error(f"torch.export cannot export {type(model).__name__}: {_reason(failures[0])}") from failures[0]
 
 

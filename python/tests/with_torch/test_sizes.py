@@ -204,6 +204,26 @@ class OwnGraphTest(unittest.TestCase):
                     module.edge_index.copy_(module.edge_index.flip(0))
                     self.check(module, compiled, torch.randn(6, 3))
 
+    def test_features_of_the_edges_of_a_graph_that_is_a_buffer(self) -> None:
+        """There are as many as edges, and how wide they are is fixed by what follows: neither may differ."""
+
+        class Joined(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("edge_index", torch.tensor([[0, 2, 1, 1], [1, 1, 3, 2]]))
+
+            def forward(self, x: Tensor, edge_attr: Tensor) -> Tensor:
+                row, col = self.edge_index
+                joined = torch.cat([x[row], x[col] - x[row], edge_attr], dim=-1)
+                return nn.functional.leaky_relu(joined[..., -8:], 0.2)[torch.sort(col, stable=True)[1]]
+
+        module = Joined()
+        compiled = gnnc.compile(module, (torch.randn(7, 2), torch.randn(4, 6)))
+        for nodes in (7, 9):
+            given = torch.randn(nodes, 2), torch.randn(4, 6)
+            torch.testing.assert_close(compiled(*given), module(*given))
+        self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+
     def test_all_sizes_are_fixed(self) -> None:
         module = Grid()
         self.check(module, gnnc.compile(module, (torch.randn(9, 4),)), torch.randn(9, 4))
