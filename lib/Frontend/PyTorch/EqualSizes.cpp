@@ -38,6 +38,23 @@ void EqualSizes::unite(const SymbolicExpr &size, const SymbolicExpr &other) {
   others.emplace(left[isFirst].first, left[!isFirst].first);
 }
 
+void EqualSizes::uniteOrFix(const SymbolicExpr &size, const SymbolicExpr &other) {
+  bool isSymbol = size.getNumber() == 0 && size.getFactors().size() == 1 && size.getFactors().begin()->second == 1;
+  // A size of 1 is that of a row for all others.
+  if (isSymbol && other.getFactors().empty() && other.getNumber() > 1)
+    numbers.emplace(rootOf(size.getFactors().begin()->first), other.getNumber());
+  else
+    unite(size, other);
+}
+
+std::optional<int64_t> EqualSizes::numberOf(const std::string &root) const {
+  // It may have been the root of fewer when it was found.
+  for (auto &[symbol, number] : numbers)
+    if (rootOf(symbol) == root)
+      return number;
+  return std::nullopt;
+}
+
 static const TensorMeta *metaOf(const NormalProgram &program, const std::string &name) {
   auto found = program.tensors.find(name);
   return found == program.tensors.end() ? nullptr : &found->second;
@@ -61,6 +78,12 @@ static bool isOfInputs(const Size &size) {
                                      [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
 }
 
+/// The same for as many rows as a list has, which may be one of the module, of fixed length.
+static void uniteRows(NormalProgram &program, const Size &rows, const Size &list) {
+  if (rows.linear && list.linear)
+    program.equalSizes.uniteOrFix(*rows.linear, *list.linear);
+}
+
 /// Lists of places along the first axes, and the rows that are written there.
 static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   auto indices = node.arguments.find("indices");
@@ -79,7 +102,7 @@ static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   const TensorMeta *base = metaOf(program, node, "self"), *rows = metaOf(program, node, "values");
   if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1 &&
       (names->names.size() > 1 || (isOfInputs(rows->sizes[0]) && isOfInputs(first))))
-    unite(program, rows->sizes[0], first);
+    uniteRows(program, rows->sizes[0], first);
 }
 
 /// A list of places along an axis, of which there is one for each row of the source.
@@ -105,8 +128,11 @@ static void unitePlaces(NormalProgram &program, const NormalNode &node, const ch
     return;
   int64_t axis = *dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim;
   for (size_t i = 0; i < rows->sizes.size(); ++i)
-    if ((int64_t(i) != axis) == alongOthers && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i]))
+    if ((int64_t(i) != axis) == alongOthers && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i])) {
       unite(program, index->sizes[i], rows->sizes[i]);
+      if (!alongOthers)
+        uniteRows(program, rows->sizes[i], index->sizes[i]);
+    }
 }
 
 /// What a mask selects has its sizes.

@@ -204,6 +204,40 @@ class OwnGraphTest(unittest.TestCase):
                     module.edge_index.copy_(module.edge_index.flip(0))
                     self.check(module, compiled, torch.randn(6, 3))
 
+    def test_as_many_weights_as_a_graph_that_is_a_buffer_has_edges(self) -> None:
+        """A scatter may have more rows than places in PyTorch, so that torch.export does not say how many there are."""
+
+        class Weighted(nn.Module):
+            def __init__(self, way: str) -> None:
+                super().__init__()
+                self.register_buffer("col", torch.tensor([1, 1, 3, 2]))
+                self.way = way
+
+            def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+                zeros = x.new_zeros(x.size(0))
+                if self.way == "index_put":
+                    sums = zeros.index_put((self.col,), weight, accumulate=True)
+                elif self.way == "scatter_add":
+                    sums = zeros.scatter_add(0, self.col, weight)
+                else:
+                    sums = zeros.scatter_reduce(0, self.col, weight, "amax", include_self=False)
+                return sums.unsqueeze(-1) * x
+
+        for way in ("index_put", "scatter_add", "scatter_reduce"):
+            with self.subTest(way=way):
+                module = Weighted(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 2), torch.randn(4)))
+                for nodes in (5, 9):
+                    x, found = torch.randn(nodes, 2), torch.randn(4, requires_grad=True)
+                    expected = found.detach().clone().requires_grad_()
+                    results = compiled(x, found), module(x, expected)
+                    for result in results:
+                        result.square().sum().backward()
+                    torch.testing.assert_close(*results)
+                    torch.testing.assert_close(found.grad, expected.grad)
+                with self.assertRaisesRegex(gnnc.Error, r"'weight': expected shape \[4\], found \[6\]"):
+                    compiled(torch.randn(7, 2), torch.randn(6))
+
     def test_features_of_the_edges_of_a_graph_that_is_a_buffer(self) -> None:
         """There are as many as edges, and how wide they are is fixed by what follows: neither may differ."""
 
