@@ -5,6 +5,7 @@
 from . import (  # noqa: F401
     attention,
     elementwise,
+    features,
     gathers,
     graphs,
     in_place,
