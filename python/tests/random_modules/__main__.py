@@ -2,8 +2,8 @@
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiles random modules and compares them with eager: `python3 python/tests/random_modules --seeds 0:100`.
 
-Ends with 1 after the first seed that fails, whose program it prints, made smaller. `--keep-going` goes on, and `--print`
-only shows a seed's program. Each line of `--log` is a seed, its outcome, and of a refusal the message.
+Ends with 1 after the first seed that fails, whose program it prints, made smaller. `--keep-going` goes on, and
+`--print` only shows a seed's program. Each line of `--log` is a seed, its outcome, and of a refusal the message.
 """
 
 from __future__ import annotations

@@ -30,8 +30,9 @@ class Kind:
 
 @dataclass
 class Value:
-    """`bound`: about the largest magnitude. `low`: what it is at least, where it is positive. `distinct`: computed without
-    kinks of random numbers, so that equal ones have the same origin, and sharing a gradient among them changes nothing.
+    """`bound`: about the largest magnitude. `low`: what it is at least, where it is positive. `distinct`: computed
+    without kinks of random numbers, so that equal ones have the same origin, and sharing a gradient among them changes
+    nothing.
     `owned`: nobody else has it, nor does autograd keep it, so it may be changed in place."""
 
     name: str
@@ -62,8 +63,8 @@ class Mask:
 
 @dataclass
 class Statement:
-    """`results`: names that it makes, with the kinds of those that others of the kind may take the place of. `changes`: what
-    it writes to in place."""
+    """`results`: names that it makes, with the kinds of those that others of the kind may take the place of. `changes`:
+    what it writes to in place."""
 
     text: str
     results: dict[str, Kind | None]
@@ -180,8 +181,8 @@ class Program:
         return f"self.{name}"
 
     def weight(self, *shape: int, prefix: str = "weight") -> str:
-        """A parameter of numbers of about 1 over the root of how many are added up; now and then it is frozen, or one that
-        was drawn before."""
+        """A parameter of numbers of about 1 over the root of how many are added up; now and then it is frozen, or
+        one that was drawn before."""
         known = [
             statement
             for statement in self.members
