@@ -22,11 +22,14 @@ def draw(seed: int) -> Program:
     while steps > 0 and tries < 60:
         tries += 1
         function = program.rng.choices(functions, weights)[0]
-        state = (len(program.members), len(program.body), len(program.values))
+        lists = (program.members, program.body, program.values, program.relations, program.masks)
+        before, sizes = [len(each) for each in lists], dict(program.sizes)
         try:
             function(program)
         except Impossible:
-            del program.members[state[0] :], program.body[state[1] :], program.values[state[2] :]
+            for each, length in zip(lists, before, strict=True):
+                del each[length:]
+            program.sizes = sizes
             continue
         program.idioms.append(function.__name__)
         steps -= 1

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+import ast
+import builtins
 import contextlib
 import copy
 import io
@@ -65,6 +67,15 @@ class RandomModules(unittest.TestCase):
             if seed < 50:
                 self.assertEqual(program.source(), draw(seed).source())
         self.assertEqual(drawn, {idiom.function.__name__ for idiom in IDIOMS})
+
+    def test_read_what_they_have_made(self) -> None:
+        for seed in range(1000):
+            program = draw(seed)
+            known = {*program.signature, "self", "torch", "F", *dir(builtins)}
+            for statement in program.body:
+                names = [each for each in ast.walk(ast.parse(statement.text)) if isinstance(each, ast.Name)]
+                known.update(each.id for each in names if isinstance(each.ctx, ast.Store))
+                self.assertLessEqual({each.id for each in names}, known, f"seed {seed}: {statement.text}")
 
     def test_what_differs_is_printed_and_made_smaller(self) -> None:
         program = next(p for p in map(draw, range(100)) if len(p.body) > 8 and len(p.results) > 1)
