@@ -196,7 +196,7 @@ class Program:
 
     def linear(self, inputs: int, outputs: int, bias: bool | None = None) -> str:
         bias = self.chance(0.7) if bias is None else bias
-        known = [s for s in self.members if f" = nn.Linear({inputs}, {outputs}" in s.text]
+        known = [s for s in self.members if re.search(rf" = nn\.Linear\({inputs}, {outputs}[,)]", s.text)]
         if known and self.chance(0.3):
             return f"self.{next(iter(self.rng.choice(known).results))}"
         return self.member(f"nn.Linear({inputs}, {outputs}{'' if bias else ', bias=False'})", "lin")
