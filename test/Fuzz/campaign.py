@@ -29,20 +29,50 @@ SECONDS_A_SEED = 3600  # after which a process that says nothing hangs: a check 
 class Kind:
     """Something to run at seed after seed."""
 
+    seconds_a_piece = SECONDS_A_PIECE
+    is_fuzzer = False
+
     def __init__(self, name, unit, program, filter=None, small=False):
         self.name, self.unit, self.program, self.filter = name, unit, program, filter
         self.small = small  # whether bodies of models come in two sizes
-        self.is_fuzzer = False
+
+    def files(self):
+        """What there must be, and what a result depends on."""
+        return [self.program]
+
+    def command(self):
+        return [self.program] + ([f"--gtest_filter={self.filter}"] if self.filter else [])
 
 
 class Fuzzer(Kind):
     """A libFuzzer target; its seeds are not numbered."""
 
+    is_fuzzer = True
+
     def __init__(self, name, program):
         super().__init__(name, "inputs", program)
-        self.is_fuzzer = True
 
 
+class Modules(Kind):
+    """Modules of PyTorch, compiled in Python; unlike models of the front end, they may be refused."""
+
+    seconds_a_piece = 120  # of which PyTorch takes a few to start
+
+    def __init__(self, compiler, python):
+        super().__init__("modules", "modules", compiler)
+        self.python = python
+
+    def files(self):
+        sources = [os.path.join(ROOT, "python", "gnnc"), os.path.join(ROOT, *RANDOM_MODULES)]
+        found = [os.path.join(place, name) for top in sources for place, _, names in os.walk(top) for name in names]
+        return [self.program, *sorted(path for path in found if path.endswith(".py"))]
+
+    def command(self):
+        return [self.python, "-W", "ignore", os.path.join(ROOT, *RANDOM_MODULES)]
+
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RANDOM_MODULES = ("python", "tests", "random_modules")
 FUZZERS = ["texts", "json", "safetensors", "tunings", "checkpoints", "archives"]
 
 
@@ -55,7 +85,22 @@ def kinds_of(build, fuzzers):
         Kind("programs", "programs", os.path.join(tests, "RandomProgramTest"), "*.KeepsItsMeaning"),
         Kind("program-gradients", "programs", os.path.join(tests, "RandomProgramTest"), "*.HasItsGradient"),
     ]
+    python = python_with_torch(build)
+    kinds += [Modules(os.path.join(build, "bin", "gnnc"), python)] if python else []
     return kinds + [Fuzzer(name, os.path.join(fuzzers, "bin", "fuzz-" + name)) for name in FUZZERS]
+
+
+def python_with_torch(build):
+    """The interpreter that GNNC_TORCH_PYTHON names, that of ./dev test --pytorch, or `python3`; None: none has PyTorch."""
+    named = os.environ.get("GNNC_TORCH_PYTHON")
+    for python in [named] if named else [os.path.join(build, "pytorch", "bin", "python"), "python3"]:
+        probe = "import importlib.util, sys; sys.exit(importlib.util.find_spec('torch') is None)"
+        try:
+            if subprocess.run([python, "-c", probe], capture_output=True, check=False).returncode == 0:
+                return python
+        except OSError:
+            pass
+    return None
 
 
 def now():
@@ -67,9 +112,12 @@ def first_seed(day):
     return (day - datetime.date(2020, 1, 1)).days * 100_000
 
 
-def hash_of(path):
-    with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()[:12]
+def hash_of(paths):
+    digest = hashlib.sha256()
+    for path in paths:
+        with open(path, "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:12]
 
 
 def add_range(ranges, first, last, body):
@@ -112,6 +160,7 @@ class State:
                 "program": "",
                 "in_a_row": {"passed": 0, "unstable": 0, "since": now(), "ranges": []},
                 "total": {"passed": 0, "unstable": 0, "failed": 0, "seconds": 0.0},
+                "refused": {},
                 "next": 0,
                 "pieces": 0,
                 "pending": [],
@@ -176,7 +225,7 @@ class Piece:
             environment["GNNC_FUZZ_GRAPH"] = os.path.join(trained, "graph.safetensors")
             environment["ASAN_OPTIONS"] = "detect_container_overflow=0:" + environment.get("ASAN_OPTIONS", "")
         else:
-            command = [kind.program] + ([f"--gtest_filter={kind.filter}"] if kind.filter else [])
+            command = kind.command()
             for name in list(environment):
                 if name.startswith("GNNC_RANDOM_"):
                     del environment[name]
@@ -185,6 +234,7 @@ class Piece:
                 GNNC_RANDOM_BODY=body,
                 GNNC_RANDOM_LOG=self.log,
                 GTEST_BRIEF="1",
+                GNNC_COMPILER=os.path.join(os.path.abspath(campaign.options.build), "bin", "gnnc"),
             )
         with open(self.output, "wb") as output:
             # A session of its own: tests start processes too.
@@ -202,12 +252,20 @@ class Piece:
         if os.path.exists(self.log):
             with open(self.log, encoding="utf-8") as file:
                 for line in file:
-                    words = line.split()
+                    words = line.split("\t")[0].split()
                     if len(words) == 2:
                         result[int(words[0])] = words[1]
         if len(result) != getattr(self, "count", 0):
             self.count, self.heard = len(result), time.monotonic()
         return result
+
+    def refusals(self):
+        """The messages of programs that were refused, without what differs from one to the other."""
+        if not os.path.exists(self.log):
+            return []
+        with open(self.log, encoding="utf-8") as file:
+            fields = [line.rstrip("\n").split("\t") for line in file]
+        return [each[1] for each in fields if each[0].endswith(" refused") and len(each) > 1]
 
     def text(self):
         with open(self.output, encoding="utf-8", errors="replace") as file:
@@ -237,7 +295,7 @@ class Campaign:
 
     def prepare(self, kinds):
         for kind in kinds:
-            known, program = self.state.kind(kind.name), hash_of(kind.program)
+            known, program = self.state.kind(kind.name), hash_of(kind.files())
             if known["program"] != program:
                 self.state.end_row(kind.name, "the program changed")
                 known["program"] = program
@@ -275,7 +333,7 @@ class Campaign:
             body = "small" if kind.small and known["pieces"] % 4 else "full"
             rate = self.rates.get((kind.name, body), 0.3)
             first = known["next"]
-            last = first + max(1, min(1000, int(rate * SECONDS_A_PIECE))) - 1
+            last = first + max(1, min(1000, int(rate * kind.seconds_a_piece))) - 1
             known["next"] = last + 1
             known["pieces"] += 1
         return Piece(self, kind, number, first, last, body)
@@ -343,9 +401,13 @@ class Campaign:
         good = [seed for seed in tried if outcomes[seed] != "failed"]
         if good:
             unstable = sum(outcomes[seed] == "unstable" for seed in good)
+            refused = sum(outcomes[seed] == "refused" for seed in good)
             for part in (known["in_a_row"], known["total"]):
-                part["passed"] += len(good) - unstable
+                part["passed"] += len(good) - unstable - refused
                 part["unstable"] += unstable
+            counts = known.setdefault("refused", {})
+            for message in piece.refusals():
+                counts[message] = counts.get(message, 0) + 1
             add_range(known["in_a_row"]["ranges"], good[0], good[-1], piece.body)
         if tried and not cut:
             self.rates[kind.name, piece.body] = len(tried) / seconds
@@ -413,6 +475,12 @@ class Campaign:
                 f"{kind.name:18} {row['passed']:10} {row['unstable']:9} {row['since']:17} {total['passed']:12} "
                 f"{total['failed']:7} {rate:9.1f}"
             )
+        for kind in kinds:
+            counts = self.state.kind(kind.name).get("refused", {})
+            if counts:
+                print(f"\n{sum(counts.values())} {kind.unit} were refused:")
+            for message, count in sorted(counts.items(), key=lambda each: -each[1]):
+                print(f"{count:8} {message}")
         failures = [failure for kind in kinds for failure in self.state.open_failures(kind.name)]
         for failure in failures:
             print(
@@ -430,7 +498,7 @@ def duration(text):
 
 
 def main():
-    names = ["models", "gradients", "ranks", "programs", *FUZZERS]
+    names = ["models", "gradients", "ranks", "programs", "modules", *FUZZERS]
     parser = argparse.ArgumentParser(prog="dev fuzz", description=__doc__.split("\n")[0])
     time_options = parser.add_mutually_exclusive_group()
     time_options.add_argument("--seconds", type=float, metavar="N", help="how long (default: 600)")
@@ -458,6 +526,11 @@ def main():
     wanted = [name for name in names if getattr(options, name)] or names
     wanted += ["program-gradients"] if "programs" in wanted else []
     kinds = [kind for kind in kinds_of(os.path.abspath(options.build), options.fuzzers) if kind.name in wanted]
+    if "modules" in wanted and not any(kind.name == "modules" for kind in kinds):
+        print(
+            "campaign: modules are left out: no Python here has PyTorch (./dev test --pytorch installs one, and "
+            "GNNC_TORCH_PYTHON names another)"
+        )
     for kind in [kind for kind in kinds if not os.path.exists(kind.program)]:
         print(f"campaign: {kind.name} is left out: {kind.program} is missing")
         kinds.remove(kind)

@@ -38,6 +38,23 @@ void EqualSizes::unite(const SymbolicExpr &size, const SymbolicExpr &other) {
   others.emplace(left[isFirst].first, left[!isFirst].first);
 }
 
+void EqualSizes::uniteOrFix(const SymbolicExpr &size, const SymbolicExpr &other) {
+  bool isSymbol = size.getNumber() == 0 && size.getFactors().size() == 1 && size.getFactors().begin()->second == 1;
+  // A size of 1 is that of a row for all others.
+  if (isSymbol && other.getFactors().empty() && other.getNumber() > 1)
+    numbers.emplace(rootOf(size.getFactors().begin()->first), other.getNumber());
+  else
+    unite(size, other);
+}
+
+std::optional<int64_t> EqualSizes::numberOf(const std::string &root) const {
+  // It may have been the root of fewer when it was found.
+  for (auto &[symbol, number] : numbers)
+    if (rootOf(symbol) == root)
+      return number;
+  return std::nullopt;
+}
+
 static const TensorMeta *metaOf(const NormalProgram &program, const std::string &name) {
   auto found = program.tensors.find(name);
   return found == program.tensors.end() ? nullptr : &found->second;
@@ -54,11 +71,24 @@ static void unite(NormalProgram &program, const Size &size, const Size &other) {
     program.equalSizes.unite(*size.linear, *other.linear);
 }
 
-/// Lists of places along several axes, and the rows that are written there.
+/// Whether all symbols are sizes of inputs, which torch calls s0, s1, ..., and which are not 1. Those of what is
+/// computed (u0, u1, ...) may be 1, and one operand the same for all of another then.
+static bool isOfInputs(const Size &size) {
+  return size.linear && llvm::all_of(size.linear->getFactors(),
+                                     [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
+}
+
+/// The same for as many rows as a list has, which may be one of the module, of fixed length.
+static void uniteRows(NormalProgram &program, const Size &rows, const Size &list) {
+  if (rows.linear && list.linear)
+    program.equalSizes.uniteOrFix(*rows.linear, *list.linear);
+}
+
+/// Lists of places along the first axes, and the rows that are written there.
 static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   auto indices = node.arguments.find("indices");
   const auto *names = indices == node.arguments.end() ? nullptr : std::get_if<ValueNames>(&indices->second);
-  if (!names || names->names.size() < 2)
+  if (!names || names->names.empty())
     return;
   for (const std::string &name : names->names) {
     const TensorMeta *meta = metaOf(program, name);
@@ -68,17 +98,23 @@ static void uniteListsOfPlaces(NormalProgram &program, const NormalNode &node) {
   const Size &first = metaOf(program, names->names[0])->sizes[0];
   for (const std::string &name : names->names)
     unite(program, metaOf(program, name)->sizes[0], first);
-  // Numbers with fewer axes than the rows have are the same for all of them.
+  // Numbers with fewer axes than the rows have are the same for all of them, and so may be a row of a computed number.
   const TensorMeta *base = metaOf(program, node, "self"), *rows = metaOf(program, node, "values");
-  if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1)
-    unite(program, rows->sizes[0], first);
+  if (base && rows && rows->sizes.size() + names->names.size() == base->sizes.size() + 1 &&
+      (names->names.size() > 1 || (isOfInputs(rows->sizes[0]) && isOfInputs(first))))
+    uniteRows(program, rows->sizes[0], first);
 }
 
-/// Whether all symbols are sizes of inputs, which torch calls s0, s1, ..., and which are not 1. Those of what is
-/// computed (u0, u1, ...) may be 1, and one operand the same for all of another then.
-static bool isOfInputs(const Size &size) {
-  return size.linear && llvm::all_of(size.linear->getFactors(),
-                                     [](auto &factor) { return llvm::StringRef(factor.first).starts_with("s"); });
+/// A list of places along an axis, of which there is one for each row of the source.
+static void uniteRowsOfList(NormalProgram &program, const NormalNode &node) {
+  const TensorMeta *index = metaOf(program, node, "index"), *rows = metaOf(program, node, "source");
+  auto found = node.arguments.find("dim");
+  const auto *dim = found == node.arguments.end() ? nullptr : std::get_if<int64_t>(&found->second);
+  if (!index || !rows || !dim || index->sizes.size() != 1 || rows->sizes.empty())
+    return;
+  size_t axis = size_t(*dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim);
+  if (axis < rows->sizes.size())
+    unite(program, rows->sizes[axis], index->sizes[0]);
 }
 
 /// A list of places, and what it is for: the rows that go there along `dim` (`of` is "src"), or what has the places,
@@ -92,8 +128,11 @@ static void unitePlaces(NormalProgram &program, const NormalNode &node, const ch
     return;
   int64_t axis = *dim < 0 ? *dim + int64_t(rows->sizes.size()) : *dim;
   for (size_t i = 0; i < rows->sizes.size(); ++i)
-    if ((int64_t(i) != axis) == alongOthers && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i]))
+    if ((int64_t(i) != axis) == alongOthers && isOfInputs(index->sizes[i]) && isOfInputs(rows->sizes[i])) {
       unite(program, index->sizes[i], rows->sizes[i]);
+      if (!alongOthers)
+        uniteRows(program, rows->sizes[i], index->sizes[i]);
+    }
 }
 
 /// What a mask selects has its sizes.
@@ -130,6 +169,7 @@ static void uniteOperands(NormalProgram &program, const NormalNode &node) {
 
 void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
   static const llvm::StringSet<> scatters = {"scatter_add", "scatter_reduce", "scatter"};
+  static const llvm::StringSet<> lists = {"index_add", "index_reduce", "index_copy"};
   static const llvm::StringSet<> elementwise = {"add", "sub",   "rsub",    "mul",     "div",
                                                 "pow", "where", "maximum", "minimum", "masked_fill"};
   for (const NormalNode &node : program.nodes) {
@@ -139,6 +179,8 @@ void gnnc::frontend::pytorch::uniteSizesOfOperands(NormalProgram &program) {
     } else if (scatters.contains(node.op)) {
       unitePlaces(program, node, "src", /*alongOthers=*/false);
       unitePlaces(program, node, "self", /*alongOthers=*/true);
+    } else if (lists.contains(node.op)) {
+      uniteRowsOfList(program, node);
     } else if (node.op == "gather") {
       unitePlaces(program, node, "self", /*alongOthers=*/true);
     } else if (elementwise.contains(node.op)) {

@@ -13,7 +13,9 @@
 #ifndef GNNC_LIB_FRONTEND_PYTORCH_EQUALSIZES_H
 #define GNNC_LIB_FRONTEND_PYTORCH_EQUALSIZES_H
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace gnnc {
@@ -31,9 +33,14 @@ public:
   /// From now on `size` is `other`, if that says of two symbols that they are equal: n and m, or n + 1 and m + 1, or
   /// n and 2 m - n.
   void unite(const SymbolicExpr &size, const SymbolicExpr &other);
+  /// The same where `other` may be a number: then a symbol of `size` is one from now on.
+  void uniteOrFix(const SymbolicExpr &size, const SymbolicExpr &other);
+  /// What the root of symbols has to be, if that is a number.
+  std::optional<int64_t> numberOf(const std::string &root) const;
 
 private:
   std::map<std::string, std::string> others; ///< no way from symbol to symbol comes back to one
+  std::map<std::string, int64_t> numbers;
 };
 
 /// Sizes that are equal because an operation would be an error otherwise, although the file has other symbols for them:

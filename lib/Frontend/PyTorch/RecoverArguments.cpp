@@ -164,6 +164,8 @@ SymbolicExpr Recover::expression(const Size &size) const {
 /// What a symbol stands for: the one of its equals that is used, or a sum of others.
 SymbolicExpr Recover::resolved(const std::string &symbol, int depth) const {
   const std::string &root = equalSizes.rootOf(symbol);
+  if (std::optional<int64_t> number = equalSizes.numberOf(root))
+    return SymbolicExpr(*number);
   auto known = knownSizes.find(symbol);
   if (known == knownSizes.end())
     known = knownSizes.find(root);

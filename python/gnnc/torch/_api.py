@@ -116,9 +116,7 @@ def _export_arranged(
     args, named = pytree.tree_unflatten(_arranged.to_front(leaves, found.arguments), tree)
     try:
         artifact = _export.build(inner, args, named, flags, output=path)
-    except CompileError as error:
-        if found.refusal is not None:
-            raise found.refusal from error
+    except CompileError:
         return _export.build(model, *pytree.tree_unflatten(leaves, tree), flags, output=path)
     moved = [f"'{name}' (axis {axis})" for name, axis in zip(artifact.leaf_names, found.arguments) if axis]
     moved += [f"result {i} (axis {axis})" for i, axis in enumerate(found.results) if axis]

@@ -20,6 +20,7 @@ import re
 import tempfile
 import threading
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -27,6 +28,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind, TensorArgument
 from torch.utils import _pytree as pytree
@@ -279,22 +281,25 @@ def _exported(
     those to trace; None: such branches are refused."""
     check_hooks(model)
     failures: list[Exception] = []
-    for way in ways:
-        way = replace(way)
+    tries = [(replace(way), moves) for way in ways]
+    while tries:
+        way, moving = tries.pop(0)
         strict = way.strict
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = _dimensions(leaves, inner, held)
+        dimensions = first = _tied(_dimensions(leaves, inner, held), _ties_of(model))
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
-                forms = contextlib.nullcontext() if strict else exportable_forms()  # Dynamo knows PyTorch's own
+                forms = exportable_forms(strict)
                 functions = contextlib.nullcontext() if strict else _without_functions()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
-                ours = without_checkpoints(), traced_sides(sides), _as_parameters(model)
-                with _quietly(), _without_heuristics(), ours[0], ours[1], ours[2], forms, _exporting(), functions, watch:
+                ours = without_checkpoints(), traced_sides(sides), _as_parameters(model), _keeping_tensors(model)
+                with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, contextlib.ExitStack() as stack:
+                    for each in ours:
+                        stack.enter_context(each)
                     program = torch.export.export(model, args, kwargs or None, dynamic_shapes=shapes, strict=strict)
                     if strict:
                         reads.everything = True
@@ -310,17 +315,66 @@ def _exported(
                 raise  # Dynamo would take it
             except Exception as error:
                 failures.append(error)
-                refined = _refined(str(error), dimensions, leaves, moves, way)
+                refined = _refined(str(error), dimensions, leaves, moving, way)
                 if refined is None:
                     break
+                _ties_of(model).update(_equalities(dimensions, refined))
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
+        if any(set(now or {}) - set(before or {}) for now, before in zip(dimensions, first)):
+            tries.insert(0, (way, False))  # no other dimension may differ: all sizes of that argument are compiled in
     error = own_error(model, args, kwargs)
     if error is not None:  # torch.export says the same in symbols
         raise Error(f"{type(model).__name__} itself raises {type(error).__name__}: {error}") from error
     failure = deciding(failures)
     raise Error(f"torch.export cannot export {type(model).__name__}: {reason_of(failure)}") from failure
+
+
+@contextlib.contextmanager
+def _keeping_tensors(model: nn.Module) -> Iterator[None]:
+    """A module's own tensors afterwards, where torch leaves those without numbers that it traces with: it exchanges them
+    under each of their names, and puts back what it found under the second where two modules have one dict of parameters, as
+    a wrapper and what it wraps have."""
+    dicts = [own for module in model.modules() for own in (module._parameters, module._buffers)]
+    before = [dict(own) for own in dicts]
+    try:
+        yield
+    finally:
+        for own, tensors in zip(dicts, before):
+            for name, tensor in tensors.items():
+                if isinstance(own.get(name), FakeTensor) and not isinstance(tensor, FakeTensor):
+                    own[name] = tensor
+
+
+#: Sizes of a module's arguments that are equal, as pairs of a leaf and a dimension: found by a failure of torch.export,
+#: which takes as long as an export that succeeds, and true for every way to export it.
+_Ties = dict[tuple[int, int], tuple[int, int]]
+_ties: weakref.WeakKeyDictionary[nn.Module, _Ties] = weakref.WeakKeyDictionary()
+
+
+def _ties_of(model: nn.Module) -> _Ties:
+    return _ties.setdefault(model.__dict__.get("_arranged", model), {})
+
+
+def _equalities(before: Sequence[dict[int, Any] | None], after: Sequence[dict[int, Any] | None]) -> _Ties:
+    """Sizes that have the name of another's since."""
+    own = {dim.__name__: (i, d) for i, dims in enumerate(before) for d, dim in (dims or {}).items() if dim is not Dim.AUTO}
+    found = {}
+    for i, dims in enumerate(after):
+        for d, dim in (dims or {}).items():
+            other = own.get(getattr(dim, "__name__", ""), (i, d))
+            if other != (i, d) and d in (before[i] or {}):
+                found[i, d] = other
+    return found
+
+
+def _tied(dimensions: list[dict[int, Any] | None], ties: _Ties) -> list[dict[int, Any] | None]:
+    for (i, d), (j, e) in ties.items():
+        own, other = dimensions[i] if i < len(dimensions) else None, dimensions[j] if j < len(dimensions) else None
+        if own and other and d in own and e in other:
+            own[d] = other[e]
+    return dimensions
 
 
 def _by_name(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
@@ -442,37 +496,15 @@ def build(
     whoever calls it draws masks and updates running statistics. `arranges`: and brings axes to the front, if an Arrangement
     is raised. `held`: leaves whose sizes are all compiled in. `sides`: whoever calls it looks which sides branches
     take; those that are known already are not the example's."""
-    try:
-        return _build_either_way(model, args, kwargs, options, output, progress, trains, arranges, held, sides)
-    except CompileError as refusal:
-        # Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs.
-        leaves = pytree.tree_leaves((args, kwargs))
-        if not arranges or not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in leaves):
-            raise
-        try:
-            program = export_program(model, args, kwargs, moves=True, inner=True, held=held)
-            take_integers(program, by_calls=True)
-            check_arrangement(program)
-        except Arrangement as found:
-            found.refusal = refusal
-            raise
-        except Error:
-            pass
-        raise
-
-
-class _NotImported(CompileError):
-    """The compiler refused what was exported without Dynamo."""
-
-    way = _WITHOUT
-
-
-def _build_either_way(*given: Any) -> Artifact:
-    """Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`: what was exported
-    without it and cannot be imported is exported with it. Raises the first error if both are refused."""
+    given = (model, args, kwargs, options, output, progress, trains, arranges, held, sides)
     try:
         return _build(*given)
-    except _NotImported as refusal:
+    except CompileError as refusal:
+        if arranges:
+            _find_arrangement(model, args, kwargs, held, refusal)
+        if not isinstance(refusal, _NotImported):
+            raise
+        # Dynamo leaves sizes free that torch.export takes for constants without it, such as `len(x)`.
         others = [_Way(False, multiples=True)] if refusal.way.has_multiples else []
         for way in (*others, _WITH):
             try:
@@ -480,6 +512,30 @@ def _build_either_way(*given: Any) -> Artifact:
             except Error:
                 pass
         raise CompileError(str(refusal), refusal.details) from None
+
+
+def _find_arrangement(
+    model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], held: frozenset[int], refusal: CompileError
+) -> None:
+    """Several graphs of the same nodes, x of [batch, nodes, features], are refused if the batch is what differs: raises an
+    Arrangement if it may be the nodes."""
+    if not any(isinstance(leaf, Tensor) and leaf.dim() > 2 for leaf in pytree.tree_leaves((args, kwargs))):
+        return
+    try:
+        program = export_program(model, args, kwargs, moves=True, inner=True, held=held)
+        take_integers(program, by_calls=True)
+        check_arrangement(program)
+    except Arrangement as found:
+        found.refusal = refusal
+        raise
+    except Error:
+        pass
+
+
+class _NotImported(CompileError):
+    """The compiler refused what was exported without Dynamo."""
+
+    way = _WITHOUT
 
 
 def _build(

@@ -8,11 +8,12 @@ import contextlib
 import functools
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.fx.experimental.symbolic_shapes import statically_known_true
 from torch.nn import functional as F
 
 _take_along_dim = torch.take_along_dim
@@ -57,9 +58,42 @@ def _gaussian_nll(
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+_batch_norm_of_any = F.batch_norm
+
+
+def _batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """batch_norm without branches on how many rows there are, which the module may compute: as many as graphs in a batch."""
+    if not training and running_mean is not None:
+        norm = torch.ops.aten._native_batch_norm_legit_no_training
+        return norm(input, weight, bias, running_mean, running_var, momentum, eps)[0]  # type: ignore[no-any-return]
+    if input.dim() == 2:
+        torch._check(input.size(0) > 1)  # a single row is an error
+    return _batch_norm_of_any(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+_chunk_of_any = torch.chunk
+
+
+def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts of one size along an axis of any size, of which PyTorch makes a constant to know how many parts there are: the
+    halves of what two tensors were joined to."""
+    size = input.shape[dim]
+    if isinstance(size, torch.SymInt) and chunks > 0 and statically_known_true(size % chunks == 0):
+        return torch.split(input, [size // chunks] * chunks, dim)
+    return _chunk_of_any(input, chunks, dim)
+
+
 _exporting = threading.local()
 _lock = threading.Lock()
-_exports = 0
 
 
 def _form(original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
@@ -70,29 +104,47 @@ def _form(original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..
     return either
 
 
-_FORMS = (
+def _form_in_traces(original: Callable[..., Any], form: Callable[..., Any]) -> Callable[..., Any]:
+    """For Dynamo, which does not know what a thread is."""
+
+    @functools.wraps(original)
+    def either(*args: Any, **kwargs: Any) -> Any:
+        return form(*args, **kwargs) if torch.compiler.is_compiling() else original(*args, **kwargs)
+
+    return either
+
+
+#: Of each, where it is, its name, PyTorch's, and ours.
+_Forms = Sequence[tuple[Any, str, Callable[..., Any], Callable[..., Any]]]
+_FORMS: _Forms = (
     (torch, "take_along_dim", torch.take_along_dim, _form(torch.take_along_dim, _take)),
     (Tensor, "take_along_dim", Tensor.take_along_dim, _form(Tensor.take_along_dim, _take)),
     (F, "gaussian_nll_loss", F.gaussian_nll_loss, _form(F.gaussian_nll_loss, _gaussian_nll)),
+    (F, "batch_norm", F.batch_norm, _form(F.batch_norm, _batch_norm)),
+    (torch, "chunk", torch.chunk, _form(torch.chunk, _chunk)),
+    (Tensor, "chunk", Tensor.chunk, _form(Tensor.chunk, _chunk)),
 )
+#: Dynamo knows the others as PyTorch has them.
+_FORMS_IN_TRACES: _Forms = ((F, "batch_norm", F.batch_norm, _form_in_traces(F.batch_norm, _batch_norm)),)
+_exports = {False: 0, True: 0}  # with Dynamo or without it
 
 
 @contextlib.contextmanager
-def exportable_forms() -> Iterator[None]:
-    """These in the place of PyTorch's, for this thread."""
-    global _exports
+def exportable_forms(strict: bool = False) -> Iterator[None]:
+    """These in the place of PyTorch's, for this thread. `strict`: where Dynamo traces."""
     before = getattr(_exporting, "active", False)
+    forms = _FORMS_IN_TRACES if strict else _FORMS
     with _lock:
-        _exports += 1
-        for owner, name, _, form in _FORMS:
+        _exports[strict] += 1
+        for owner, name, _, form in forms:
             setattr(owner, name, form)
-    _exporting.active = True
+    _exporting.active = before if strict else True
     try:
         yield
     finally:
         _exporting.active = before
         with _lock:
-            _exports -= 1
-            if _exports == 0:
-                for owner, name, original, _ in _FORMS:
+            _exports[strict] -= 1
+            if _exports[strict] == 0:
+                for owner, name, original, _ in forms:
                     setattr(owner, name, original)

@@ -24,7 +24,19 @@ from torch.utils import _pytree as pytree
 
 from .._errors import CompileError, EmptyListError, Error
 from .._library import Library
-from . import _arranged, _autograd, _containers, _effects, _export, _lazy, _numbers, _operator, _repeats, _second
+from . import (
+    _arranged,
+    _autograd,
+    _containers,
+    _effects,
+    _export,
+    _lazy,
+    _numbers,
+    _operator,
+    _repeats,
+    _second,
+    _small,
+)
 from ._branches import Sides
 from ._executor import Bound, Executor, same_constant
 from ._few import Few, has_few, kind_of
@@ -493,7 +505,8 @@ class CompiledModule(nn.Module):
         if not places:
             return None
         other = CompiledModule(_numbers.sized(module, places), options)
-        given, named = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
+        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"]) or leaves
+        given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places), tree)
         try:
             found = other._prepare(given, named)
         except Error:
@@ -535,10 +548,8 @@ class CompiledModule(nn.Module):
             other = CompiledModule(inner, self.__dict__["_options"])
             try:
                 other._specialization(tuple(_arranged.to_front(leaves, found.arguments)), {})
-            except CompileError as error:
-                if found.refusal is not None:
-                    raise found.refusal from error
-                # Then all sizes of that argument are compiled in.
+            except CompileError:
+                # Then all sizes of that argument are compiled in, or the module is refused for the first reason.
                 self.__dict__["_unmoved"].add(_ranks(leaves, tree))
                 return self._specialization(args, kwargs)
             self.__dict__["_others"][_ranks(leaves, tree)] = other
@@ -637,6 +648,20 @@ class CompiledModule(nn.Module):
             warnings.warn(f"gnnc compiles {type(module).__name__} for {reason}", stacklevel=2)
 
     def _compile(
+        self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
+    ) -> Specialization:
+        tree = pytree.tree_structure((args, kwargs))
+        larger = _small.enlarged(leaves, tree, self.__dict__["_specializations"])
+        if larger is not None:
+            try:
+                found = self._compile_for(larger, *pytree.tree_unflatten(larger, tree), place)
+                if found.accepts(leaves, tree):
+                    return found
+            except Error:  # what is refused for most sizes may be none for these
+                pass
+        return self._compile_for(leaves, args, kwargs, place)
+
+    def _compile_for(
         self, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any], place: int
     ) -> Specialization:
         module, options = self.__dict__["_module"], self.__dict__["_options"]

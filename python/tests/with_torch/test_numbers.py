@@ -44,6 +44,18 @@ class Of(nn.Module):
         return self.function(sums, number) * self.scale
 
 
+class Pooled(nn.Module):
+    """The number of graphs follows from numbers, which only Dynamo exports."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lin, self.scale = nn.Linear(3, 2), nn.Parameter(torch.ones(2))
+
+    def forward(self, x: Tensor, batch: Tensor, rows: int) -> Tensor:
+        h = self.lin(x[:rows]) * self.scale
+        return h.new_zeros(int(batch.max()) + 1, 2).index_add(0, batch[:rows], h)
+
+
 def batch(i: int) -> tuple[Any, ...]:
     """Of three hops' nodes and two hops' edges."""
     nodes, edges = [3, 4 + i, 5 + 2 * i], [6 + i, 9 + 3 * i]
@@ -132,6 +144,29 @@ class NumbersTest(TorchTest):
             given = graph(nodes, edges)
             self.assertClose(fast(*given), Sides()(*given))
         self.assertEqual(self.compilations, 2)
+
+    def test_parameters_stay_where_dynamo_exports(self) -> None:
+        module, whole = Pooled(), list(Pooled().state_dict())
+        fast = gnnc.compile(module)
+        x, given = torch.randn(9, 3), torch.tensor([0, 0, 1, 1, 1, 2, 2, 2, 2])
+        for rows in (5, 7, 9):
+            self.assertClose(fast(x, given, rows), module(x, given, rows))
+        self.assertEqual({type(each) for each in module.parameters()}, {nn.Parameter})
+        self.assertEqual(list(module.state_dict()), whole)
+
+    def test_graphs_without_edges_after_others(self) -> None:
+        """Sizes of 0 and 1 are constants to torch.export: what is compiled again is so for the sizes of other graphs."""
+
+        def weighted(sums: Tensor, scale: float) -> Tensor:
+            return sums * scale
+
+        module = Of(weighted)
+        fast = gnnc.compile(module, (*graph(6, 12), 0.5))
+        for nodes, edges, scale in ((5, 0, 0.25), (1, 1, 0.25), (9, 30, 0.25)):
+            x, edge_index = graph(nodes, edges)
+            leaf = x.clone().requires_grad_()
+            self.assertClose(fast(leaf, edge_index, scale), module(leaf, edge_index, scale))
+        self.assertEqual(self.compilations, 2, "one for each number, whatever the size")
 
     def test_repeated_compilations_are_named(self) -> None:
         x, edges = graph(5, 9)

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import unittest
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -33,6 +34,22 @@ class Pooled(nn.Module):
 class Unguarded(nn.Module):
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
         return torch.zeros(int(batch.max()) + 1, x.size(1)).index_add(0, batch, x)
+
+
+class NormalisedGraphs(nn.Module):
+    """Batch normalisation of as many rows as the module computes: graphs in a batch, or edges that are no self loops."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm, self.of_edges, self.lin = nn.BatchNorm1d(3), nn.BatchNorm1d(3), nn.Linear(3, 2)
+        nn.init.normal_(self.norm.running_mean)
+
+    def forward(self, x: Tensor, row: Tensor, batch: Tensor) -> Tensor:
+        graphs = int(batch.max()) + 1
+        differs = row != row.flip(0)
+        edges = self.of_edges(x[row[differs]])
+        nodes = torch.zeros_like(x).index_add(0, row[differs], edges)
+        return self.lin(self.norm(torch.zeros(graphs, 3).index_add(0, batch, x + nodes)))
 
 
 def _gradients(module: nn.Module, x: Tensor, *others: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -74,6 +91,69 @@ class SizesTest(unittest.TestCase):
         compiled = gnnc.compile(module, (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
         for batch in (torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 2]), torch.zeros(0, dtype=torch.long)):
             self.check(module, compiled, torch.randn(len(batch), 3), batch)
+
+    def test_lists_are_as_long_as_what_goes_along_them(self) -> None:
+        """PyTorch does not say so where rows may be one for all, or are written one by one."""
+
+        class Lists(nn.Module):
+            def __init__(self, way: str) -> None:
+                super().__init__()
+                self.way = way
+
+            def forward(self, x: Tensor, given: Tensor) -> Tensor:
+                sums = torch.zeros(9, 3)
+                if self.way == "index_put":
+                    return sums.index_put((given,), x, accumulate=True)
+                return sums.index_reduce(0, given, x, "amax", include_self=False)
+
+        for way in ("index_put", "index_reduce"):
+            with self.subTest(way=way):
+                module = Lists(way)
+                compiled = gnnc.compile(module, (torch.randn(6, 3), torch.arange(6) % 4))
+                for rows in (6, 11, 0):
+                    self.check(module, compiled, torch.randn(rows, 3), torch.arange(rows) % 5)
+
+    def test_halves_of_what_was_joined(self) -> None:
+        """How many parts there are must not fix how many rows there are."""
+
+        class Both(nn.Module):
+            def __init__(self, cut: Callable[[Tensor], Sequence[Tensor]]) -> None:
+                super().__init__()
+                self.lin, self.cut = nn.Linear(3, 4), cut
+
+            def forward(self, x: Tensor, y: Tensor) -> Tensor:
+                first, second = self.cut(self.lin(torch.cat([x, y * x])).tanh())
+                return first * second
+
+        ways: dict[str, Callable[[Tensor], Sequence[Tensor]]] = {
+            "chunk": lambda both: both.chunk(2),
+            "chunk of the module": lambda both: torch.chunk(both, chunks=2, dim=0),
+            "tensor_split": lambda both: both.tensor_split(2),
+            "tensor_split of the module": lambda both: torch.tensor_split(both, 2, dim=-2),
+        }
+        for name, way in ways.items():
+            with self.subTest(name):
+                module = Both(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(5, 3)))
+                for rows in (5, 8, 1, 0):
+                    self.check(module, compiled, torch.randn(rows, 3), torch.randn(rows, 3))
+                self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
+
+    def test_batch_norm_of_rows_that_are_counted(self) -> None:
+        def arguments(nodes: int, edges: int, graphs: int) -> tuple[Tensor, ...]:
+            return torch.randn(nodes, 3), torch.randint(0, nodes, (edges,)), torch.arange(nodes) * graphs // nodes
+
+        for mode in (False, True):
+            module = NormalisedGraphs().train(mode)
+            compiled = gnnc.compile(module, arguments(8, 11, 3))
+            for sizes in ((8, 11, 3), (20, 30, 6), (9, 7, 2)):
+                given = arguments(*sizes)
+                before = {name: each.clone() for name, each in module.state_dict().items()}
+                self.check(module, compiled, *given)
+                mine = {name: each.clone() for name, each in module.state_dict().items()}
+                module.load_state_dict(before)
+                module(*given), module(*given)
+                torch.testing.assert_close(mine, dict(module.state_dict()), rtol=1e-5, atol=1e-5)
 
     def test_no_elements_are_an_error_where_they_are_one_of_the_module(self) -> None:
         compiled = gnnc.compile(Unguarded(), (torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1])))
@@ -123,6 +203,60 @@ class OwnGraphTest(unittest.TestCase):
                         self.check(module, compiled, torch.randn(nodes, 3))
                     module.edge_index.copy_(module.edge_index.flip(0))
                     self.check(module, compiled, torch.randn(6, 3))
+
+    def test_as_many_weights_as_a_graph_that_is_a_buffer_has_edges(self) -> None:
+        """A scatter may have more rows than places in PyTorch, so that torch.export does not say how many there are."""
+
+        class Weighted(nn.Module):
+            def __init__(self, way: str) -> None:
+                super().__init__()
+                self.register_buffer("col", torch.tensor([1, 1, 3, 2]))
+                self.way = way
+
+            def forward(self, x: Tensor, weight: Tensor) -> Tensor:
+                zeros = x.new_zeros(x.size(0))
+                if self.way == "index_put":
+                    sums = zeros.index_put((self.col,), weight, accumulate=True)
+                elif self.way == "scatter_add":
+                    sums = zeros.scatter_add(0, self.col, weight)
+                else:
+                    sums = zeros.scatter_reduce(0, self.col, weight, "amax", include_self=False)
+                return sums.unsqueeze(-1) * x
+
+        for way in ("index_put", "scatter_add", "scatter_reduce"):
+            with self.subTest(way=way):
+                module = Weighted(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 2), torch.randn(4)))
+                for nodes in (5, 9):
+                    x, found = torch.randn(nodes, 2), torch.randn(4, requires_grad=True)
+                    expected = found.detach().clone().requires_grad_()
+                    results = compiled(x, found), module(x, expected)
+                    for result in results:
+                        result.square().sum().backward()
+                    torch.testing.assert_close(*results)
+                    torch.testing.assert_close(found.grad, expected.grad)
+                with self.assertRaisesRegex(gnnc.Error, r"'weight': expected shape \[4\], found \[6\]"):
+                    compiled(torch.randn(7, 2), torch.randn(6))
+
+    def test_features_of_the_edges_of_a_graph_that_is_a_buffer(self) -> None:
+        """There are as many as edges, and how wide they are is fixed by what follows: neither may differ."""
+
+        class Joined(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.register_buffer("edge_index", torch.tensor([[0, 2, 1, 1], [1, 1, 3, 2]]))
+
+            def forward(self, x: Tensor, edge_attr: Tensor) -> Tensor:
+                row, col = self.edge_index
+                joined = torch.cat([x[row], x[col] - x[row], edge_attr], dim=-1)
+                return nn.functional.leaky_relu(joined[..., -8:], 0.2)[torch.sort(col, stable=True)[1]]
+
+        module = Joined()
+        compiled = gnnc.compile(module, (torch.randn(7, 2), torch.randn(4, 6)))
+        for nodes in (7, 9):
+            given = torch.randn(nodes, 2), torch.randn(4, 6)
+            torch.testing.assert_close(compiled(*given), module(*given))
+        self.assertEqual(len(compiled.__dict__["_specializations"]), 1)
 
     def test_all_sizes_are_fixed(self) -> None:
         module = Grid()
