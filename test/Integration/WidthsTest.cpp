@@ -178,15 +178,9 @@ INSTANTIATE_TEST_SUITE_P(
                                 " let t = concat(x.src[g: 4..6], x.dst[g: 0..2] * x.src[g: 2..4], axis: g)\n"
                                 " output y = sum(softmax(t[g: 1..3]) * flatten(t, v)[v: 32..48])\n"
                                 " output z = max(concat(flatten(t, v), flatten(x.src, v), axis: v)[v: 48..112]) }"},
-        // Several samples in a row, few features of each.
-        Wide{"Samples", "model M { input x: node[b = 32, f = 2, s = 3], w: edge[]\n"
-                        " param W[f, o = 64], R[f, o], V[both = 128, g = 64], U[both, g]\n"
-                        " let z0 = sum((x[s: 0] @ W).src * w)\n let z1 = sum((x[s: 1] @ W).src * w)\n"
-                        " let c1 = sum((x[s: 1] @ R).src * w)\n"
-                        " let h = tanh(z0)\n"
-                        " let u = rename(sigmoid(concat(z1, h, axis: both) @ V), g: o)\n"
-                        " let c = rename(tanh(concat(c1, h * u, axis: both) @ U), g: o)\n"
-                        " output y = u * h + (1 - u) * c }"},
+        // Rows of which a lane would hold more numbers than registers, added up.
+        Wide{"WideRows", "model M { input x: node[b = 10, f = 130], z: node[b, f]\n"
+                         " output y = sum(flatten(x.src * z.dst, v), over: v) }"},
         Wide{"KeptScores", "model M { input x: node[in = 9], e: edge[c = 5]\n"
                            " param A[in, h = 3, u = 40], E[c, h, u], v[h, u], G[u, w = 11]\n"
                            " let k = x @ A\n let s = leaky_relu(k.src + k.dst + e @ E, 0.2)\n"

@@ -52,13 +52,18 @@ void SweepPrinter::leaveWideRows() {
         axes.isRearrangement(&op) || print.root(op.getResult(0)) != op.getResult(0) ||
         llvm::any_of(op.getOpOperands(), [&](OpOperand &operand) { return axes.isStaged(operand); }))
       continue;
-    OpOperand &use = *op.getResult(0).use_begin();
-    Operation *user = use.getOwner();
+    OpOperand *use = &*op.getResult(0).use_begin();
+    auto isView = [&](Operation *by) {
+      return by->getNumResults() == 1 && by->hasOneUse() && print.root(by->getResult(0)) == op.getResult(0);
+    };
+    while (isView(use->getOwner()))
+      use = &*use->getOwner()->getResult(0).use_begin();
+    Operation *user = use->getOwner();
     auto fold = dyn_cast<FoldOp>(user);
     bool isSum = fold && (fold.getKind() == ReduceKind::Sum || fold.getKind() == ReduceKind::Mean);
     bool isProduct = isa<ContractOp>(user) && heldBy(axes.of(user->getResult(0)), axes) == 1;
     bool isPart = user->getNumResults() == 1 && print.inlined.contains(user->getResult(0));
-    if ((isSum || isProduct || isPart) && !axes.isStaged(use))
+    if ((isSum || isProduct || isPart) && !axes.isStaged(*use))
       print.inlined.insert(op.getResult(0));
   }
 }
