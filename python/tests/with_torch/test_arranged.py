@@ -49,6 +49,14 @@ class Batched(nn.Module):
         return torch.sigmoid(sums(self.lin(x), edge_index, 1) + self.own(x))
 
 
+class Weighted(nn.Module):
+    """The same, where edges have weights: as many as there are edges."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, weight: Tensor) -> Tensor:
+        messages = x.index_select(1, edge_index[0]) * weight[:, None]
+        return torch.zeros_like(x).index_add(1, edge_index[1], messages)
+
+
 class Steps(nn.Module):
     """A convolution over steps of time, then along edges: [features, steps, nodes] to [features, nodes]."""
 
@@ -95,6 +103,15 @@ class ArrangedTest(TorchTest):
             self.compare(module, fast, x, edge_index, *more)
         before.stop()
         return fast
+
+    def test_what_an_export_found_is_known_to_the_next(self) -> None:
+        """An export that fails, since two sizes are one, takes as long as one that succeeds."""
+        x, edge_index = torch.randn(2, 6, 3), graph(6, 9)[1]
+        with mock.patch.object(torch.export, "export", wraps=torch.export.export) as export:
+            compiled = gnnc.compile(Weighted(), (x, edge_index, torch.rand(9)))
+        self.assertEqual(export.call_count, 4)  # two sizes are one; that; the nodes' axis; as it is compiled
+        x, edge_index, weight = torch.randn(2, 8, 3), graph(8, 20)[1], torch.rand(20)
+        self.assertClose(compiled(x, edge_index, weight), Weighted()(x, edge_index, weight))
 
     def test_columns(self) -> None:
         module = Columns().eval()
