@@ -92,6 +92,26 @@ def _chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _chunk_of_any(input, chunks, dim)
 
 
+_einsum_of_any = torch.einsum
+
+
+def _einsum(*args: Any) -> Tensor:
+    """einsum with the order of products that opt_einsum finds for the example. It looks at sizes as numbers, by which all
+    sizes of three operands and more would be compiled in."""
+    search = torch.backends.opt_einsum
+    operands = args[1] if len(args) == 2 and isinstance(args[1], (list, tuple)) else args[1:]
+    is_searched = search.is_available() and search.enabled  # type: ignore[attr-defined]
+    if len(operands) <= 2 or not isinstance(args[0], str) or not is_searched:
+        return _einsum_of_any(*args)
+    shapes = [tuple(_example_of(size) for size in operand.shape) for operand in operands]
+    found = search.get_opt_einsum().contract_path(args[0], *shapes, shapes=True, optimize=search.strategy)[0]
+    return torch._VF.einsum(args[0], operands, path=[place for pair in found for place in pair])  # type: ignore[no-any-return]
+
+
+def _example_of(size: int | torch.SymInt) -> int:
+    return size if isinstance(size, int) else int(size.node.hint or 2)
+
+
 _exporting = threading.local()
 _lock = threading.Lock()
 
@@ -122,6 +142,7 @@ _FORMS: _Forms = (
     (F, "gaussian_nll_loss", F.gaussian_nll_loss, _form(F.gaussian_nll_loss, _gaussian_nll)),
     (F, "batch_norm", F.batch_norm, _form(F.batch_norm, _batch_norm)),
     (torch, "chunk", torch.chunk, _form(torch.chunk, _chunk)),
+    (torch, "einsum", torch.einsum, _form(torch.einsum, _einsum)),
     (Tensor, "chunk", Tensor.chunk, _form(Tensor.chunk, _chunk)),
 )
 #: Dynamo knows the others as PyTorch has them.
