@@ -327,8 +327,8 @@ int64_t Chooser::walkRegisters() {
       total += heldBy(axes.of(op.getOperand(0)), axes) * (names ? 3 : follows ? 0 : 1);
     }
     for (Value operand : op.getOperands())
-      if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() &&
-          !isReadWhereUsed(sweep, operand, axes) && met.insert(operand).second)
+      if (!isMember(operand) && !operand.getDefiningOp<mpdfg::ConstantOp>() && !isReadWhereUsed(sweep, operand, axes) &&
+          met.insert(operand).second)
         total += heldBy(axes.of(operand), axes);
   }
   return total;
