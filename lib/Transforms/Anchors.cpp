@@ -172,14 +172,17 @@ void Grouping::requireLongJoins(func::FuncOp function) {
 
 /// Where rows are so wide that registers do not hold them, and are added up to a few numbers that are summed over all
 /// owners (a bias's gradient, where rows have an axis of samples), the sweep that makes them works on parts of them.
+/// That takes no memory: only rows that a product has in memory anyway are left to a sweep of their own.
 void Grouping::requireWideFolds(func::FuncOp function) {
   for (auto sum : function.getOps<ReduceOp>()) {
     auto fold = sum.getInput().getDefiningOp<FoldOp>();
     if (sum.getAlong() != kAllMap || !fold || getFeatureElements(fold.getInput().getType()) <= kWidestFolded)
       continue;
+    Operation *made = fold.getInput().getDefiningOp();
+    if (!made || llvm::none_of(fold.getInput().getUsers(), mpk::isFormed))
+      continue;
     require(fold.getInput());
-    if (Operation *made = fold.getInput().getDefiningOp())
-      apart.insert(made);
+    apart.insert(made);
   }
 }
 

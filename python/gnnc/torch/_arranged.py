@@ -17,6 +17,7 @@ from torch.export import ExportedProgram
 from torch.utils import _pytree as pytree
 
 from .._errors import CompileError
+from ._wrapper import Wrapper
 
 
 class Arrangement(Exception):
@@ -62,20 +63,16 @@ def _permuted(x: Tensor, first: Sequence[int]) -> Tensor:
     return x.permute(*first, *range(len(first), x.dim()))
 
 
-class Arranged(nn.Module):
-    """A module in the order of compiled code. It has the module's parameters and submodules, the same objects."""
+class Arranged(Wrapper):
+    """A module in the order of compiled code."""
 
     def __init__(self, module: nn.Module, arrangement: Arrangement, tree: Any) -> None:
-        super().__init__()
-        self.__dict__["_arranged"] = module
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self.training = module.training
+        super().__init__(module)
         self.arrangement, self.tree = arrangement, tree
 
     def forward(self, *leaves: Any) -> Any:
         args, kwargs = pytree.tree_unflatten(from_front(leaves, self.arrangement.arguments), self.tree)
-        results, tree = pytree.tree_flatten(self.__dict__["_arranged"](*args, **kwargs))
+        results, tree = pytree.tree_flatten(self.__dict__["_gnnc_wrapped"](*args, **kwargs))
         return pytree.tree_unflatten(to_front(results, self.arrangement.results), tree)
 
 

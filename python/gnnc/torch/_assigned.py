@@ -17,35 +17,25 @@ from torch import fx, nn
 from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, InputSpec, TensorArgument
 
+from ._wrapper import Wrapper, named_as
 
-class Assigning(nn.Module):
-    """A module that returns some of its buffers too, as they are after the call. It has the module's parameters and
-    submodules, the same objects."""
+
+class Assigning(Wrapper):
+    """A module that returns some of its buffers too, as they are after the call."""
 
     def __init__(self, module: nn.Module, names: Sequence[str]) -> None:
-        super().__init__()
-        self.__dict__["_assigning"] = module
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self.training = module.training
+        super().__init__(module)
         paths = [name.rpartition(".") for name in names]
         self.__dict__["_owners"] = [(module.get_submodule(path), name) for path, _, name in paths]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        result = self.__dict__["_assigning"](*args, **kwargs)
+        result = self.__dict__["_gnnc_wrapped"](*args, **kwargs)
         return result, [getattr(owner, name) for owner, name in self.__dict__["_owners"]]
 
 
 def assigning(module: nn.Module, names: Sequence[str]) -> nn.Module:
     """In what the compiler says of it, it is called as the module is."""
-
-    def forward(self: Assigning, *args: Any, **kwargs: Any) -> Any:
-        return Assigning.forward(self, *args, **kwargs)
-
-    own = inspect.signature(module.forward)
-    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    forward.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
-    return type(type(module).__name__, (Assigning,), {"forward": forward})(module, names)
+    return named_as(module, Assigning, inspect.signature(module.forward))(module, names)  # type: ignore[call-arg]
 
 
 def add_copies(program: ExportedProgram, names: Sequence[str]) -> None:

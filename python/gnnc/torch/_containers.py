@@ -18,6 +18,8 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ._wrapper import Wrapper, named_as
+
 
 def is_container(value: Any) -> bool:
     kind = type(value)
@@ -101,21 +103,16 @@ class _Call:
         return args, kwargs
 
 
-class Spread(nn.Module):
-    """A module that takes the tensors of containers in their places. It has the module's parameters and submodules, the same
-    objects."""
+class Spread(Wrapper):
+    """A module that takes the tensors of containers in their places."""
 
     def __init__(self, module: nn.Module, call: _Call) -> None:
-        super().__init__()
-        self.__dict__["_spread"] = module
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self.training = module.training
+        super().__init__(module)
         self.__dict__["_call"] = call
 
     def forward(self, *leaves: Any) -> Any:
         args, kwargs = self.__dict__["_call"].arguments(leaves)
-        return self.__dict__["_spread"](*args, **kwargs)
+        return self.__dict__["_gnnc_wrapped"](*args, **kwargs)
 
 
 def _names(module: nn.Module, layout: Layout) -> list[str]:
@@ -144,12 +141,7 @@ def spreading(module: nn.Module, args: Sequence[Any], kwargs: dict[str, Any], la
         for place, kind in layout
         if kind is not None
     }
-
-    def forward(self: Spread, *leaves: Any) -> Any:
-        return Spread.forward(self, *leaves)
-
     names = _names(module, layout)
-    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("self", *names)]
-    if len(set(names)) == len(names):
-        forward.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return type(type(module).__name__, (Spread,), {"forward": forward})(module, _Call(layout, empty))
+    parameters = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in names]
+    signature = inspect.Signature(parameters) if len(set(names)) == len(names) else None
+    return named_as(module, Spread, signature)(module, _Call(layout, empty))  # type: ignore[call-arg]

@@ -10,7 +10,6 @@ import copy
 import operator
 import random
 import sys
-import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,6 +24,7 @@ from torch.utils import _pytree as pytree
 
 from .._errors import Error
 from ._reads import GLOBAL_HOOKS, Reads, is_plain, members_of, recorded
+from ._thread_patches import ThreadPatch
 
 
 def address_of(tensor: Tensor) -> int:
@@ -206,37 +206,26 @@ def _numpy_state() -> Any:
     return kind, keys.tobytes(), *rest
 
 
+def _refusing(name: str) -> ThreadPatch:
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise Error(
+            f"forward calls '{name}' of a tensor, which compiled code does not: return the tensor, and call it for the result"
+        )
+
+    return ThreadPatch(Tensor, name, refuse)
+
+
+_HOOKS = [_refusing(name) for name in ("register_hook", "register_post_accumulate_grad_hook", "retain_grad")]
+
+
 @contextlib.contextmanager
 def _without_gradient_hooks() -> Iterator[None]:
     """Refuses what `forward` asks of the gradients of tensors on the way: a trace of it does not say so, and they are not
     computed as tensors."""
-    thread = threading.get_ident()
-    names = ("register_hook", "register_post_accumulate_grad_hook", "retain_grad")
-    own = {name: Tensor.__dict__.get(name) for name in names}
-
-    def refusing(name: str) -> Any:
-        original = getattr(Tensor, name)
-
-        def call(tensor: Tensor, *given: Any, **named: Any) -> Any:
-            if threading.get_ident() == thread:
-                raise Error(
-                    f"forward calls '{name}' of a tensor, which compiled code does not: return the tensor, and call it for the "
-                    "result"
-                )
-            return original(tensor, *given, **named)
-
-        return call
-
-    for name in names:
-        setattr(Tensor, name, refusing(name))
-    try:
+    with contextlib.ExitStack() as stack:
+        for hook in _HOOKS:
+            stack.enter_context(hook.active())
         yield
-    finally:
-        for name, value in own.items():
-            if value is None:
-                delattr(Tensor, name)
-            else:
-                setattr(Tensor, name, value)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,6 @@ import math
 import os
 import re
 import tempfile
-import threading
 import warnings
 import weakref
 from collections.abc import Iterator, Sequence
@@ -36,7 +35,7 @@ from torch.utils.checkpoint import CheckpointFunction
 
 from .. import _compiler
 from .._errors import CompileError, Error
-from ._arranged import Arrangement, check_arrangement
+from ._arranged import Arranged, Arrangement, check_arrangement
 from ._assigned import add_copies, assigning
 from ._branches import ATTEMPTS, Branches, Sides, branches_of, traced_sides
 from ._checkpoints import without_checkpoints
@@ -49,6 +48,7 @@ from ._nothing import leave_out_nothing
 from ._reach import reached_by_gradients
 from ._reads import Reads, members_of
 from ._reasons import deciding, reason_of
+from ._thread_patches import ThreadPatch
 from ._training import Training, make_functional
 
 #: How often torch may ask for other sizes before we give up.
@@ -183,24 +183,15 @@ def _exporting() -> Iterator[None]:
             torch._C._autograd._push_saved_tensors_default_hooks(*each)
 
 
-@contextlib.contextmanager
-def _without_functions() -> Iterator[None]:
-    """Without Dynamo torch.export takes what an autograd.Function computes as a constant: its derivative would be lost."""
-    original, thread = torch.autograd.Function.__dict__["apply"], threading.get_ident()
+def _refuse_function(cls: type, *args: Any, **_: Any) -> Any:
+    if cls is CheckpointFunction:  # memory is what it saves, and no more
+        function, _, *rest = args
+        return function(*rest)
+    raise Error(f"'{cls.__name__}' is an autograd.Function, whose derivative is not exported")
 
-    def apply(cls: type, *args: Any, **kwargs: Any) -> Any:
-        if threading.get_ident() == thread and cls is CheckpointFunction:  # memory is what it saves, and no more
-            function, _, *rest = args
-            return function(*rest)
-        if threading.get_ident() == thread:
-            raise Error(f"'{cls.__name__}' is an autograd.Function, whose derivative is not exported")
-        return original.__get__(None, cls)(*args, **kwargs)
 
-    torch.autograd.Function.apply = classmethod(apply)  # type: ignore[assignment, method-assign]
-    try:
-        yield
-    finally:
-        torch.autograd.Function.apply = original  # type: ignore[method-assign]
+#: Without Dynamo torch.export takes what an autograd.Function computes as a constant: its derivative would be lost.
+_FUNCTIONS = ThreadPatch(torch.autograd.Function, "apply", _refuse_function)
 
 
 @contextlib.contextmanager
@@ -288,13 +279,13 @@ def _exported(
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        dimensions = first = _tied(_dimensions(leaves, inner, held), _ties_of(model))
+        dimensions = first = _tied(_dimensions(leaves, inner, held), leaves, _ties_of(model, leaves))
         for attempt in range(_ATTEMPTS):
             shapes_args, shapes_kwargs = pytree.tree_unflatten(dimensions, tree)
             shapes = _by_name(model, shapes_args, shapes_kwargs)
             try:
                 forms = exportable_forms(strict)
-                functions = contextlib.nullcontext() if strict else _without_functions()
+                functions = contextlib.nullcontext() if strict else _FUNCTIONS.active()
                 watch = contextlib.nullcontext() if strict else watched_trace(model, reads, args, kwargs)
                 ours = without_checkpoints(), traced_sides(sides), _as_parameters(model), _keeping_tensors(model)
                 with _quietly(), _without_heuristics(), forms, _exporting(), functions, watch, contextlib.ExitStack() as stack:
@@ -318,7 +309,7 @@ def _exported(
                 refined = _refined(str(error), dimensions, leaves, moving, way)
                 if refined is None:
                     break
-                _ties_of(model).update(_equalities(dimensions, refined))
+                _ties_of(model, leaves).update(_equalities(dimensions, refined))
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
                     failures.pop()
@@ -348,13 +339,15 @@ def _keeping_tensors(model: nn.Module) -> Iterator[None]:
 
 
 #: Sizes of a module's arguments that are equal, as pairs of a leaf and a dimension: found by a failure of torch.export,
-#: which takes as long as an export that succeeds, and true for every way to export it.
+#: which takes as long as an export that succeeds, and true for every way to export it with such arguments.
 _Ties = dict[tuple[int, int], tuple[int, int]]
-_ties: weakref.WeakKeyDictionary[nn.Module, _Ties] = weakref.WeakKeyDictionary()
+_ties: weakref.WeakKeyDictionary[nn.Module, dict[Any, _Ties]] = weakref.WeakKeyDictionary()
 
 
-def _ties_of(model: nn.Module) -> _Ties:
-    return _ties.setdefault(model.__dict__.get("_arranged", model), {})
+def _ties_of(model: nn.Module, leaves: Sequence[Any]) -> _Ties:
+    module = model.__dict__["_gnnc_wrapped"] if isinstance(model, Arranged) else model  # whose leaves are in the same places
+    kinds = [(leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else None for leaf in leaves]
+    return _ties.setdefault(module, {}).setdefault(tuple(kinds), {})
 
 
 def _equalities(before: Sequence[dict[int, Any] | None], after: Sequence[dict[int, Any] | None]) -> _Ties:
@@ -369,10 +362,13 @@ def _equalities(before: Sequence[dict[int, Any] | None], after: Sequence[dict[in
     return found
 
 
-def _tied(dimensions: list[dict[int, Any] | None], ties: _Ties) -> list[dict[int, Any] | None]:
+def _tied(
+    dimensions: list[dict[int, Any] | None], leaves: Sequence[Any], ties: _Ties
+) -> list[dict[int, Any] | None]:
+    """Other arguments of the same kinds may be given in the places of those that were tied: they differ in size."""
     for (i, d), (j, e) in ties.items():
-        own, other = dimensions[i] if i < len(dimensions) else None, dimensions[j] if j < len(dimensions) else None
-        if own and other and d in own and e in other:
+        own, other = dimensions[i], dimensions[j]
+        if own and other and d in own and e in other and leaves[i].shape[d] == leaves[j].shape[e]:
             own[d] = other[e]
     return dimensions
 

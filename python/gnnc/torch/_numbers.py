@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
+from ._wrapper import Wrapper, named_as
+
 
 def names_of(module: nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Of each leaf of a call's arguments: the argument's name, and its own, `nodes` and `nodes[0]`."""
@@ -53,16 +55,11 @@ def as_sizes(leaves: Sequence[Any], places: Iterable[int]) -> list[Any]:
     return result
 
 
-class Sized(nn.Module):
-    """A module that takes sizes of tensors for some integers. It has the module's parameters and submodules, the same
-    objects."""
+class Sized(Wrapper):
+    """A module that takes sizes of tensors for some integers."""
 
     def __init__(self, module: nn.Module, places: frozenset[int]) -> None:
-        super().__init__()
-        self.__dict__["_sized"] = module
-        for kind in ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set"):
-            self.__dict__[kind] = module.__dict__[kind]
-        self.training = module.training
+        super().__init__(module)
         self.__dict__["_places"] = places
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -70,16 +67,9 @@ class Sized(nn.Module):
         places = self.__dict__["_places"]
         leaves = [leaf.shape[0] if i in places else leaf for i, leaf in enumerate(leaves)]
         args, kwargs = pytree.tree_unflatten(leaves, tree)
-        return self.__dict__["_sized"](*args, **kwargs)
+        return self.__dict__["_gnnc_wrapped"](*args, **kwargs)
 
 
 def sized(module: nn.Module, places: frozenset[int]) -> nn.Module:
     """In what the compiler says of it, it is called as the module is."""
-
-    def forward(self: Sized, *args: Any, **kwargs: Any) -> Any:
-        return Sized.forward(self, *args, **kwargs)
-
-    own = inspect.signature(module.forward)
-    first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
-    forward.__signature__ = own.replace(parameters=[first, *own.parameters.values()])  # type: ignore[attr-defined]
-    return type(type(module).__name__, (Sized,), {"forward": forward})(module, places)
+    return named_as(module, Sized, inspect.signature(module.forward))(module, places)  # type: ignore[call-arg]

@@ -75,6 +75,15 @@ class Coupled(nn.Module):
         return x.new_zeros(x.size(0), 4).index_add(0, col, messages)
 
 
+class Optional(nn.Module):
+    """Weights of edges or of nodes, both of one axis."""
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge: Tensor | None = None, node: Tensor | None = None) -> Tensor:
+        messages = x[edge_index[0]] if edge is None else x[edge_index[0]] * edge[:, None]
+        sums = torch.zeros_like(x).index_add(0, edge_index[1], messages)
+        return sums if node is None else sums * node[:, None]
+
+
 class FirstThenRest:
     """In the place of opt_einsum, where that is not installed: it looks at sizes as numbers, too."""
 
@@ -89,6 +98,15 @@ class SizesTest(unittest.TestCase):
     def check(self, module: nn.Module, compiled: nn.Module, *arguments: Tensor) -> None:
         for mine, eager in zip(_gradients(compiled, *arguments), _gradients(module, *arguments)):
             torch.testing.assert_close(mine, eager, rtol=1e-5, atol=1e-4)
+
+    def test_equal_sizes_of_one_call_are_not_those_of_another(self) -> None:
+        module = Optional()
+        compiled = gnnc.compile(module)
+        for nodes, edges in ((6, 9), (8, 20)):
+            x, edge_index = graph(nodes, edges)[:2]
+            for given in ({"edge": torch.rand(edges)}, {"node": torch.rand(nodes)}):
+                self.assertTrue(torch.allclose(compiled(x, edge_index, **given), module(x, edge_index, **given)))
+        self.assertEqual(len(compiled.__dict__["_specializations"]), 2)
 
     def test_orders_of_products_fix_no_size(self) -> None:
         search = torch.backends.opt_einsum

@@ -11,7 +11,7 @@ import unittest
 import torch
 
 import gnnc
-from gnnc.torch import _threads
+from gnnc.torch import _effects, _threads
 from torch_modules import Conv, TorchTest, graph
 
 
@@ -56,6 +56,38 @@ class ThreadsTest(TorchTest):
         for caller in callers:
             caller.join()
         self.assertTrue(len(found) == 4 and all(torch.equal(each, expected) for each in found))
+
+    def test_exports_of_two_threads_leave_nothing_replaced(self) -> None:
+        """Whichever ends first; meanwhile a third thread has PyTorch's hooks."""
+        names = ("register_hook", "retain_grad", "register_post_accumulate_grad_hook")
+        before = [getattr(torch.Tensor, name) for name in names]
+        first, second, done = threading.Event(), threading.Event(), threading.Event()
+
+        def begin() -> None:
+            with _effects._without_gradient_hooks():
+                first.set()
+                second.wait(10)
+            done.set()
+
+        def end() -> None:
+            first.wait(10)
+            with _effects._without_gradient_hooks():
+                with self.assertRaisesRegex(gnnc.Error, "forward calls 'register_hook'"):
+                    torch.ones(1, requires_grad=True).register_hook(torch.neg)
+                second.set()
+                done.wait(10)
+                both.append(True)
+
+        both: list[bool] = []
+        threads = [threading.Thread(target=each) for each in (begin, end)]
+        for thread in threads:
+            thread.start()
+        first.wait(10)
+        torch.ones(1, requires_grad=True).register_hook(torch.neg)
+        for thread in threads:
+            thread.join()
+        self.assertEqual(both, [True])
+        self.assertEqual([getattr(torch.Tensor, name) for name in names], before)
 
     def test_a_forked_process(self) -> None:
         """GNU's OpenMP waits in a child for the threads of its parent."""
