@@ -202,3 +202,19 @@ int64_t gnnc::statementsOf(Operation *op) {
         widest = std::max(widest, getFeatureElements(operand.getType()));
   return std::max(made, std::min(kMostFolded, widest / kWarp));
 }
+
+int64_t gnnc::unrolledOf(Operation *op) {
+  // Lanes, and tiles, divide long axes among them, and each has all of the short ones.
+  constexpr int64_t kShortAxis = 16, kLanes = 32, kSideBySide = 4, kMostEach = 64;
+  if (!op || op->getNumResults() != 1 || isa<ConstantOp, IotaOp, BroadcastOp, ReshapeOp, DetachOp>(op))
+    return 0;
+  int64_t numbers = 1, ofShortAxes = 1;
+  for (int64_t size : getFeatureShape(op->getResult(0).getType())) {
+    numbers *= size;
+    ofShortAxes *= size <= kShortAxis ? size : 1;
+  }
+  int64_t registers = numbers > ofShortAxes ? ofShortAxes * kSideBySide : llvm::divideCeil(numbers, kLanes), each = 1;
+  if (auto row = dyn_cast<CostOpInterface>(op); row && numbers > 0)
+    each = std::clamp<int64_t>(row.flopsPerRow() / numbers, 1, kMostEach);
+  return each * registers;
+}

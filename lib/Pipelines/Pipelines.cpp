@@ -131,6 +131,8 @@ void gnnc::populateFormProductsPipeline(OpPassManager &pm, const FormProductsPip
   TileProductsOptions tiles;
   tiles.blocks = options.tilesInBlocks;
   phase.add(1, createTileProducts(tiles));
+  // Long sums over shared values become such gradients.
+  phase.add(1, createSpreadContractions());
   // Gradients of weights first: their outer products must not become products of rows. What is left of them to sweeps
   // is only fused with its sum where these are.
   FormOuterSumsOptions outerSums;

@@ -34,6 +34,9 @@ constexpr int64_t kLongShared = 4096;
 constexpr int64_t kWidestFolded = 2048;
 /// Terms of a sum count as so many operations: what is summed is computed too, and lanes exchange their parts.
 constexpr int64_t kOperationsForTerm = 8;
+/// Numbers of a row that are kept rather than have a long body go on: to write and to read them takes less than what
+/// such a body reads anyway.
+constexpr int64_t kFewNumbers = 32;
 int64_t operationsOfShared(Operation *op) {
   if (op->getNumResults() != 1 || getResidency(op->getResult(0).getType()))
     return 0;
@@ -292,11 +295,12 @@ void Grouping::requireOperands() {
 
 /// Keeps values in memory where an anchor's body would be longer than a kernel may be. The body's values are taken in
 /// an order in which each comes after those it needs. Such an order may be cut anywhere, and what is needed on both
-/// sides is kept; it is cut in the second half of what one kernel may have, where that is least.
+/// sides is kept; it is cut in the second half of what one kernel may have, where that is least. Before that, a long body
+/// is cut where hardly anything is kept: a sum of what each of many layers adds is made layer by layer.
 void Grouping::cutLongBody(Operation *anchor) {
   SmallVector<std::pair<Value, FlatSymbolRefAttr>> order;
   DenseMap<std::pair<Value, Attribute>, unsigned> places; // in the order
-  int64_t statements = 0;
+  int64_t statements = 0, unrolled = 0;
   bool isTiled = mpk::isTiled(anchor);
   // Depth first, without recursion: bodies may be long.
   struct Frame {
@@ -329,6 +333,8 @@ void Grouping::cutLongBody(Operation *anchor) {
       if (isInner(operand.getDefiningOp()))
         needs.push_back({operand, from});
     }
+    // The first operand is taken first: a sum of many terms is made term by term.
+    std::reverse(needs.begin(), needs.end());
     return needs;
   };
   SmallVector<Frame> stack;
@@ -340,6 +346,7 @@ void Grouping::cutLongBody(Operation *anchor) {
         places[{frame.value, frame.member}] = order.size();
         order.push_back({frame.value, frame.member});
         statements += statementsOf(frame.value.getDefiningOp());
+        unrolled += unrolledOf(frame.value.getDefiningOp());
         isTiled |= mpk::isTiled(frame.value.getDefiningOp());
       }
       stack.pop_back();
@@ -350,7 +357,8 @@ void Grouping::cutLongBody(Operation *anchor) {
       stack.push_back({value, member, needsOf(value.getDefiningOp(), member)});
   }
   // What is multiplied in tiles was found to fit as it is.
-  if (statements <= mostStatements || isTiled)
+  const bool isTooLong = statements > mostStatements;
+  if ((!isTooLong && unrolled <= kLongBody) || isTiled)
     return;
 
   SmallVector<unsigned> lastUse(order.size(), 0);
@@ -360,38 +368,49 @@ void Grouping::cutLongBody(Operation *anchor) {
   for (auto need : needsOf(anchor, {}))
     lastUse[places.lookup(need)] = order.size();
   llvm::SetVector<unsigned> alive; // places whose values are needed later
-  int64_t since = 0;
+  int64_t since = 0, unrolledSince = 0;
   std::optional<std::pair<int64_t, SmallVector<unsigned>>> best; // numbers that would be kept, and where
-  unsigned bestPlace = 0;
+  unsigned bestPlace = 0, cuts = 0;
   for (unsigned i = 0; i < order.size(); ++i) {
     int64_t more = statementsOf(order[i].first.getDefiningOp());
-    if (best && since + more > mostStatements) {
+    int64_t moreUnrolled = unrolledOf(order[i].first.getDefiningOp());
+    bool isCheap = best && best->first <= kFewNumbers && unrolledSince + moreUnrolled > kLongBody;
+    if (best && (isCheap || since + more > mostStatements)) {
+      ++cuts;
       for (unsigned place : best->second)
         require(order[place].first);
       // Go on behind the cut.
       for (unsigned place : best->second)
         alive.remove(place);
-      since = 0;
-      for (unsigned place = bestPlace + 1; place < i; ++place)
+      since = unrolledSince = 0;
+      for (unsigned place = bestPlace + 1; place < i; ++place) {
         since += statementsOf(order[place].first.getDefiningOp());
+        unrolledSince += unrolledOf(order[place].first.getDefiningOp());
+      }
       best.reset();
     }
     since += more;
+    unrolledSince += moreUnrolled;
     alive.remove_if([&](unsigned place) { return lastUse[place] <= i; });
     if (lastUse[i] > i)
       alive.insert(i);
-    if (2 * since < mostStatements)
+    bool isLate = 2 * since >= mostStatements;
+    if (!isLate && 2 * unrolledSince < kLongBody)
       continue;
     int64_t numbers = 0;
     for (unsigned place : alive)
       numbers += getFeatureElements(order[place].first.getType());
+    if (numbers > kFewNumbers && !(isTooLong && isLate))
+      continue;
     if (!best || numbers <= best->first) {
       best = {numbers, llvm::to_vector(alive)};
       bestPlace = i;
     }
   }
+  if (cuts == 0)
+    return;
   remarkPassed(anchor, DEBUG_TYPE, "cut", [&] {
     return "what it is computed from is kept in parts: a kernel of " + std::to_string(statements) +
-           " statements would be longer than " + std::to_string(mostStatements);
+           " statements would be " + (isTooLong ? "longer than " + std::to_string(mostStatements) : std::string("long"));
   });
 }

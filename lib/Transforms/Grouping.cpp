@@ -26,6 +26,9 @@ using namespace gnnc::mpdfg;
 
 namespace {
 
+/// One in so many is a good part.
+constexpr int64_t kGoodPart = 2;
+
 std::string name(FlatSymbolRefAttr symbol) { return "@" + symbol.getValue().str(); }
 
 /// A sweep in a remark.
@@ -56,6 +59,8 @@ std::string explain(Obstacle obstacle, const Group &needs) {
     return "what needs it through a map could not join that sweep then";
   case Obstacle::OtherAxes:
     return "one of them is a large shared value with other axes";
+  case Obstacle::LittleShared:
+    return "both are long, and they have little in common";
   case Obstacle::TooLong:
     return "that sweep would have more statements than a kernel may have";
   case Obstacle::Tiled:
@@ -128,6 +133,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) con
   needs.over = getOwnerSpace(op);
   needs.along = getMemberMap(op);
   needs.statements = statementsOf(op);
+  needs.unrolled = unrolledOf(op);
   needs.tiled = mpk::isTiled(op); // A product whose own rows are kept.
   BodyWalk walk;
   auto visit = [&](Value value, FlatSymbolRefAttr member, BroadcastOp through) {
@@ -154,6 +160,7 @@ Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) con
       read(value, through ? Obstacle::Gathered : member && !ownSoftmax ? Obstacle::ByMember : Obstacle::None);
     } else if (needs.computed.insert({value, member}).second) {
       needs.statements += statementsOf(source);
+      needs.unrolled += unrolledOf(source);
     }
     return inner;
   };
@@ -246,7 +253,28 @@ Obstacle Grouping::findObstacle(Operation *op, const Needs &needs, unsigned cand
     for (auto [value, member] : needs.computed)
       if (group.computed.contains({value, member}))
         statements -= statementsOf(value.getDefiningOp());
-  return statements > mostStatements ? Obstacle::TooLong : Obstacle::None;
+  if (statements > mostStatements)
+    return Obstacle::TooLong;
+  bool isLong = group.unrolled + needs.unrolled > kLongBody;
+  return isLong && !sharesMuch(needs, group) ? Obstacle::LittleShared : Obstacle::None;
+}
+
+/// Whether an anchor has a good part of what it reads or computes in common with a sweep. If not, a long sweep that
+/// makes it too holds more values in registers and saves hardly anything.
+bool Grouping::sharesMuch(const Needs &needs, const Group &group) {
+  int64_t read = 0, readToo = 0, madeToo = 0;
+  for (Value value : needs.reads) {
+    if (!getResidency(value.getType()))
+      continue;
+    Operation *source = value.getDefiningOp();
+    bool isCommon = group.reads.contains(value) || (source && group.anchors.contains(source));
+    read += getFeatureElements(value.getType());
+    readToo += isCommon ? getFeatureElements(value.getType()) : 0;
+  }
+  for (auto [value, member] : needs.computed)
+    if (group.computed.contains({value, member}))
+      madeToo += unrolledOf(value.getDefiningOp());
+  return kGoodPart * readToo >= read || kGoodPart * madeToo >= needs.unrolled;
 }
 
 /// Makes an anchor a result of another sweep.
@@ -258,9 +286,12 @@ void Grouping::join(Operation *op, const Needs &needs, unsigned candidate) {
   group.anchors.insert(op);
   group.reads.insert_range(needs.reads);
   group.statements += statementsOf(op);
+  group.unrolled += unrolledOf(op);
   for (auto [value, member] : needs.computed)
-    if (group.computed.insert({value, member}).second)
+    if (group.computed.insert({value, member}).second) {
       group.statements += statementsOf(value.getDefiningOp());
+      group.unrolled += unrolledOf(value.getDefiningOp());
+    }
   group.tiled |= needs.tiled;
   for (unsigned used : needs.uses)
     if (used != candidate)

@@ -34,6 +34,10 @@ mlir::FlatSymbolRefAttr getMemberMap(mlir::Operation *op);
 /// The space whose elements own an anchor's value; null: shared.
 mlir::FlatSymbolRefAttr getOwnerSpace(mlir::Operation *op);
 
+/// Unrolled statements from which on a body is long: its values hardly fit registers, and what is computed by itself
+/// would better be in a kernel of its own.
+constexpr int64_t kLongBody = 700;
+
 /// A kernel to be: a set of kept values that one sweep computes, or one product.
 struct Group {
   mlir::FlatSymbolRefAttr over;  ///< owners; null: shared
@@ -44,6 +48,7 @@ struct Group {
   llvm::SetVector<mlir::Value> reads;
   llvm::DenseSet<std::pair<mlir::Value, mlir::Attribute>> computed; ///< in its body, by point of view
   int64_t statements = 0;                                           ///< of its body, about (statementsOf)
+  int64_t unrolled = 0;                                             ///< the same as a lane sees it (unrolledOf)
   mlir::Operation *product = nullptr;
   bool late = false;  ///< of the backward half: see findLate
   bool tiled = false; ///< its members are multiplied by weights, a few members at a time
@@ -62,6 +67,7 @@ enum class Obstacle {
   OtherAxes,   ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
   TooLong,     ///< the sweep would have more statements than a kernel may have
   Tiled,       ///< products of a few members at a time: their sweep knows only what is known before it
+  LittleShared, ///< it could, but both are long and have little in common
   NothingShared, ///< it could, but they read nothing in common
 };
 
@@ -113,6 +119,7 @@ private:
   };
   /// `member`: from whose point of view, null for the owner's.
   Needs findNeeds(mlir::Operation *op, mlir::FlatSymbolRefAttr member = {}) const;
+  static bool sharesMuch(const Needs &needs, const Group &group);
   bool needsSecondSweep(mlir::Operation *op, const Needs &needs, const Group &group) const;
   Obstacle findObstacle(mlir::Operation *op, const Needs &needs, unsigned candidate) const;
 

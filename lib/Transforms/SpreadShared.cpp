@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
+#include "StaticRows.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
@@ -59,25 +60,6 @@ struct SpreadShared : public gnnc::impl::SpreadSharedBase<SpreadShared> {
     });
   }
 
-  /// The static space of so many elements that this pass made.
-  FlatSymbolRefAttr getSpace(int64_t extent) {
-    ModuleOp module = getOperation();
-    std::string name = "rows." + std::to_string(extent);
-    while (Operation *taken = module.lookupSymbol(name)) {
-      auto space = dyn_cast<SpaceOp>(taken);
-      if (space && space.getKind() == SpaceKind::Static && space.getExtent() == extent)
-        break;
-      name += "_";
-    }
-    auto symbol = FlatSymbolRefAttr::get(&getContext(), name);
-    if (!module.lookupSymbol(name)) {
-      OpBuilder b = OpBuilder::atBlockBegin(module.getBody());
-      SpaceOp::create(b, module.getLoc(), b.getStringAttr(name), SpaceKindAttr::get(&getContext(), SpaceKind::Static),
-                      b.getI64IntegerAttr(extent), FlatSymbolRefAttr(), ArrayAttr(), UnitAttr(), ArrayAttr());
-    }
-    return symbol;
-  }
-
   void spread(Operation *op) {
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     int64_t elements = getFeatureElements(type), width = chooseWidth(elements);
@@ -88,7 +70,7 @@ struct SpreadShared : public gnnc::impl::SpreadSharedBase<SpreadShared> {
       return;
     }
     int64_t rows = elements / width;
-    FlatSymbolRefAttr space = getSpace(rows);
+    FlatSymbolRefAttr space = getStaticRows(getOperation(), rows);
     OpBuilder b(op);
     Location loc = op->getLoc();
     auto flat = RankedTensorType::get({rows, width}, type.getElementType());

@@ -46,6 +46,10 @@ SymbolicExpr bytesOf(mlir::Value value);
 /// each register that a row fills, as far as rows are not walked by loops. Constants and movements take none.
 int64_t statementsOf(mlir::Operation *op);
 
+/// Statements of a lane that has its part of every row in registers, where loops are unrolled. Products count all of
+/// their terms.
+int64_t unrolledOf(mlir::Operation *op);
+
 } // namespace gnnc
 
 #endif // GNNC_ANALYSIS_COSTMODEL_H

@@ -415,6 +415,25 @@ class ReadsTest(TorchTest):
         module.options.offset = 0.0
         self.check(fast, module, 2)
 
+    def test_containers_that_count_in_their_own_way(self) -> None:
+        """As e3nn's irreducible representations: a tuple without a length."""
+
+        class Pair(tuple):  # type: ignore[type-arg]
+            def __len__(self) -> int:
+                raise NotImplementedError
+
+        module = Step().eval()
+        module.options.offset = Pair((0.5, 2.0))
+
+        def forward(x: Tensor, edge_index: Tensor) -> Tensor:
+            return (x * module.options.offset[0]).index_select(0, edge_index[0])
+
+        module.forward = forward  # type: ignore[method-assign]
+        fast = gnnc.compile(module, (self.x, self.edges))
+        self.assertClose(fast(self.x, self.edges), module(self.x, self.edges))
+        module.options.offset = Pair((3.0, 2.0))
+        self.check(fast, module, 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -63,6 +63,36 @@ def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SpreadContractions : Pass<"spread-contractions", "::mlir::ModuleOp"> {
+  let summary = "Sum long axes of shared products over rows of a static space";
+  let description = [{
+    A product of shared values whose result has few numbers, each a sum of at least 4096 terms, would be computed by
+    few threads. Its summed axis becomes a static space, and the product a sum of outer products over all its rows,
+    which `form-outer-sums` makes a product of its own. The result must not have more numbers than a sum has terms.
+
+    ```mlir
+    func.func @f(%c: tensor<90x9000xf32>, %w: tensor<30x9000xf32>) -> tensor<90x30xf32> {
+      %0 = mpdfg.contract %c [0, 2], %w [1, 2] -> [0, 1] : tensor<90x9000xf32>, tensor<30x9000xf32> -> tensor<90x30xf32>
+      return %0 : tensor<90x30xf32>
+    }
+    // becomes
+    mpdfg.space @rows.9000 static {extent = 9000 : i64}
+    func.func @f(%c: tensor<90x9000xf32>, %w: tensor<30x9000xf32>) -> tensor<90x30xf32> {
+      %0 = mpdfg.transpose %c [1, 0] : tensor<90x9000xf32> -> tensor<9000x90xf32>
+      %1 = mpdfg.spread %0 : tensor<9000x90xf32> -> tensor<9000x90xf32, #mpdfg.on<@rows.9000>>
+      %2 = mpdfg.transpose %w [1, 0] : tensor<30x9000xf32> -> tensor<9000x30xf32>
+      %3 = mpdfg.spread %2 : tensor<9000x30xf32> -> tensor<9000x30xf32, #mpdfg.on<@rows.9000>>
+      %4 = mpdfg.contract %1 [0], %3 [1] -> [0, 1] : tensor<9000x90xf32, #mpdfg.on<@rows.9000>>,
+          tensor<9000x30xf32, #mpdfg.on<@rows.9000>> -> tensor<9000x90x30xf32, #mpdfg.on<@rows.9000>>
+      %5 = mpdfg.reduce sum %4 along @all : tensor<9000x90x30xf32, #mpdfg.on<@rows.9000>> -> tensor<90x30xf32>
+      return %5 : tensor<90x30xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSpread", "spread", "Products summed over rows">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def FormOuterSums : Pass<"form-outer-sums", "::mlir::ModuleOp"> {
   let summary = "Turn gradients of weights into matrix products";
   let description = [{
