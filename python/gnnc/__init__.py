@@ -10,6 +10,7 @@ With PyTorch, which is imported when one of these is first used:
     fast = gnnc.compile(model, (x, edge_index))     # any nn.Module: same signature, same parameters, autograd
     gnnc.optimize(model, (x, edge_index))           # what can be compiled of a model, in place
     gnnc.export(model, (x, edge_index), "model.so") # for C and C++
+    gnnc.Loader(batches, fast)                      # prepares the next batch's graph meanwhile
 """
 
 from __future__ import annotations
@@ -23,16 +24,28 @@ from ._errors import CompileError, Error
 from ._model import Graph, Model, load
 
 if TYPE_CHECKING:
-    from .torch import compile, export, optimize
+    from .torch import Loader, compile, export, optimize
 
 __version__ = "0.1.0"
-__all__ = ["CompileError", "Error", "Graph", "Model", "Rows", "clear_graphs", "compile", "export", "load", "optimize"]
+__all__ = [
+    "CompileError",
+    "Error",
+    "Graph",
+    "Loader",
+    "Model",
+    "Rows",
+    "clear_graphs",
+    "compile",
+    "export",
+    "load",
+    "optimize",
+]
 
 _backend_name.make_known()
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("compile", "export", "optimize"):
+    if name in ("Loader", "compile", "export", "optimize"):
         from . import torch
 
         return getattr(torch, name)

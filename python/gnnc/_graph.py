@@ -10,6 +10,7 @@ import struct
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from ctypes import byref, c_char_p, c_size_t, c_void_p
+from functools import lru_cache
 from typing import Any
 
 from . import _abi
@@ -78,6 +79,25 @@ class Description:
         )
 
 
+@lru_cache(maxsize=256)
+def _describe(program: str, inputs: tuple[str, ...], outputs: tuple[str, ...], later: tuple[str, ...] | None) -> Any:
+    """The same for all graphs."""
+
+    def names(given: Sequence[str]) -> Any:
+        return (c_char_p * max(len(given), 1))(*[name.encode() for name in given])
+
+    return _abi.CallDesc(
+        ctypes.sizeof(_abi.CallDesc),
+        len(inputs),
+        program.encode(),
+        names(inputs),
+        names(outputs),
+        len(outputs),
+        len(later or ()),
+        names(later) if later is not None else None,
+    )
+
+
 class Call:
     """A program on a graph with everything decided but the addresses. Any number of threads use it at once."""
 
@@ -91,19 +111,7 @@ class Call:
         outputs: Sequence[str],
         later: Sequence[str] | None = None,
     ) -> None:
-        def names(given: Sequence[str]) -> Any:
-            return (c_char_p * max(len(given), 1))(*[name.encode() for name in given])
-
-        desc = _abi.CallDesc(
-            ctypes.sizeof(_abi.CallDesc),
-            len(inputs),
-            program.encode(),
-            names(inputs),
-            names(outputs),
-            len(outputs),
-            len(later or ()),
-            names(later) if later is not None else None,
-        )
+        desc = _describe(program, tuple(inputs), tuple(outputs), None if later is None else tuple(later))
         self.handle, size = c_void_p(), c_size_t()
         library = prepared.library
         library.check(library.api.make_call, prepared.handle, byref(desc), byref(self.handle), byref(size))
@@ -144,9 +152,7 @@ def _free(library: Library, device: tuple[int, int], handle: c_void_p, streams: 
 class Prepared:
     """A prepared graph of a library on a device."""
 
-    def __init__(
-        self, library: Library, device: tuple[int, int], description: Description, part: Any = None
-    ) -> None:
+    def __init__(self, library: Library, device: tuple[int, int], description: Description, part: Any = None) -> None:
         self.library, self.device = library, device
         self.handle = c_void_p()
         context = library.context(device).handle

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import attrgetter, or_
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +97,10 @@ class Site:
         prepared = bound.prepared
         self.plan, self.names = plan, tuple(names)
         self.computed = [bound.computed[name].pointer for name in plan.computed]
-        self.templates = [_template(plan.outputs[name], prepared, bound.torch_device) for name in names]
+        self.templates = [
+            _template(plan.outputs[name].shape(prepared.extent), TYPES[plan.outputs[name].dtype], bound.torch_device)
+            for name in names
+        ]
         self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
         self.workspace_bytes = self.call.workspace_bytes
 
@@ -112,9 +115,9 @@ class Site:
         return self.call.pack(*map(_data_ptr, given), *map(_data_ptr, outputs))
 
 
-def _template(value: Value, prepared: Prepared, device: torch.device) -> Tensor:
+@lru_cache(maxsize=1024)
+def _template(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Of a shape, a type and a device, with hardly any memory: `empty_like` is the quickest way to a tensor."""
-    shape, dtype = value.shape(prepared.extent), TYPES[value.dtype]
     if math.prod(shape) <= 1:  # strides of what is expanded would be 0
         return torch.empty(shape, dtype=dtype, device=device)
     return torch.empty((), dtype=dtype, device=device).expand(shape)
@@ -139,6 +142,10 @@ def _guards(operands: Sequence[Tensor]) -> Any:
         return made if made.check(*operands) else None
     except Exception:  # of another version of PyTorch
         return None
+
+
+#: Graphs that are prepared for calls to come and were not asked for yet; those before them are forgotten.
+_MOST_AHEAD = 8
 
 
 class Halves:
@@ -289,7 +296,9 @@ class Executor:
         if isinstance(self.arguments, ExportedArguments):
             taken = (self.arguments.graph_names | self.arguments.sized) & set(self.masks)
             if taken:
-                raise CompileError("dropout in training mode: the size of what it is applied to is known from nothing else")
+                raise CompileError(
+                    "dropout in training mode: the size of what it is applied to is known from nothing else"
+                )
         self.computed_names = [name for name, value in found.inputs.items() if value.source or (part and value.numbers)]
         self.cotangent_names = [value.name for value in found.inputs.values() if value.gradient]
         forward = found.programs["forward"]
@@ -311,6 +320,9 @@ class Executor:
         #: Leaves and dimensions that batch norm in training mode takes the variance along.
         self.batches: list[tuple[int, int]] = []
         self._last: Bound | None = None
+        #: Graphs that were prepared for calls to come.
+        self._ahead: list[Bound] = []
+        self._masks: dict[tuple[bool, ...], None] = {}  # of gradients that were asked for
         self._checks = _cache.checks_contents()
         self._lanes: dict[tuple[int, int], Lane] = {}
 
@@ -360,8 +372,27 @@ class Executor:
         """The next call is no call on a known graph."""
         self._last = None
 
+    def prefetch(self, leaves: Sequence[Any]) -> None:
+        """Prepares the graph of these leaves for a call to come, and what such calls need. Raises Error."""
+        if self._checks or any(isinstance(leaf, Tensor) and leaf.is_inference() for leaf in leaves):
+            return
+        last = self._last
+        bound = self._prepared(leaves, ahead=True)
+        for mask in list(self._masks):
+            self.halves(bound, mask)
+        if last is not None and self.part is None:
+            self._ahead = [*self._ahead[1 - _MOST_AHEAD :], bound]
+
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
+        for bound in self._ahead:
+            if bound.matches(leaves):
+                self._ahead = [each for each in self._ahead if each is not bound]
+                self._last = bound
+                return bound
+        return self._prepared(leaves)
+
+    def _prepared(self, leaves: Sequence[Any], ahead: bool = False) -> Bound:
         for i, dim in self.batches:
             if leaves[i].shape[dim] == 1:
                 raise Error("batch norm in training mode: expected more than one element, whose variance it takes", 2)
@@ -379,9 +410,9 @@ class Executor:
         device = resolved.device or (_abi.CPU, 0)
         prepare = prepare_known if self.part is None else self.part.prepare
         prepared = prepare(self.library, resolved, device)
-        return self._bound(leaves, prepared, device)
+        return self._bound(leaves, prepared, device, ahead)
 
-    def _bound(self, leaves: Sequence[Any], prepared: Prepared, device: tuple[int, int]) -> Bound:
+    def _bound(self, leaves: Sequence[Any], prepared: Prepared, device: tuple[int, int], ahead: bool) -> Bound:
         extent = prepared.extent
         bound = Bound(
             prepared=prepared,
@@ -422,7 +453,7 @@ class Executor:
             else:
                 bound.kept.append(leaf.detach())
                 bound.guards.append((i, leaf, leaf._version, leaf.data_ptr(), leaf.shape, leaf.stride()))
-        if not inference:
+        if not inference and not ahead:
             self._last = bound
         return bound
 
@@ -456,6 +487,7 @@ class Executor:
         found = bound.halves.get(mask)
         if found is None:
             found = bound.halves[mask] = Halves(self, bound, mask)
+            self._masks.setdefault(mask)
         return found
 
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:

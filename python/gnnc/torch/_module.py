@@ -315,7 +315,12 @@ class CompiledModule(nn.Module):
         own = vars(self)
         if name == "training" and "_module" in own:
             own["_module"].training = value
-        if "_module" not in own or name in own or hasattr(type(self), name) or isinstance(value, (nn.Module, nn.Parameter)):
+        if (
+            "_module" not in own
+            or name in own
+            or hasattr(type(self), name)
+            or isinstance(value, (nn.Module, nn.Parameter))
+        ):
             super().__setattr__(name, value)
         else:
             setattr(own["_module"], name, value)
@@ -329,7 +334,16 @@ class CompiledModule(nn.Module):
 
     def __getstate__(self) -> dict[str, Any]:
         # What was compiled is compiled again where it is needed, or found in the cache.
-        left_out = {"_specializations", "_last", "_refused", "_others", "_by_layout", "_by_numbers", "_constant", "_types"}
+        left_out = {
+            "_specializations",
+            "_last",
+            "_refused",
+            "_others",
+            "_by_layout",
+            "_by_numbers",
+            "_constant",
+            "_types",
+        }
         left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
@@ -445,6 +459,33 @@ class CompiledModule(nn.Module):
             return self.__dict__["_module"](*args, **kwargs)
         operands = last.executor.operands(bound, leaves, last.parameters())
         return last.result(_autograd.call(last.executor, bound, operands), leaves, bound)
+
+    def prefetch(self, *args: Any, **kwargs: Any) -> None:
+        """Prepares the graph of a call to come, in another thread if that is where it is called: the call then finds it,
+        if it is given the same index tensors, unchanged. Does nothing for arguments that the module was not compiled
+        for. What is wrong with a graph is said by the call."""
+        if _containers.has_containers(args, kwargs):
+            other, given = self._of_containers(args, kwargs)
+            other.prefetch(*given)
+            return
+        leaves, tree = pytree.tree_flatten((args, kwargs))
+        other = self._other(leaves, tree)
+        if other is not None:
+            other.prefetch(*_arranged.to_front(leaves, other.__dict__["_module"].arrangement.arguments))
+            return
+        places, sized = self._sized(leaves, tree) if self.__dict__["_by_numbers"] else (frozenset(), None)
+        if sized is not None:
+            given, named = pytree.tree_unflatten(_numbers.as_sizes(leaves, places), tree)
+            sized.prefetch(*given, **named)
+            return
+        last: Specialization | None = self.__dict__["_last"]
+        known = self.__dict__["_specializations"] if last is None else [last, *self.__dict__["_specializations"]]
+        found = next((each for each in known if each.is_for(leaves, tree)), None)
+        if found is not None and not has_few(leaves):
+            try:
+                found.executor.prefetch(leaves)
+            except Error:
+                pass
 
     def _is_refused_few(self, leaves: Sequence[Any], tree: Any) -> bool:
         """Whether nothing could be compiled for such a call, which has hardly any elements."""
@@ -797,7 +838,6 @@ class CompiledModule(nn.Module):
 def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
     """Of arguments that differ in numbers and sizes alone, the same."""
     return (tree, *((leaf.dtype, leaf.dim()) if isinstance(leaf, Tensor) else type(leaf) for leaf in leaves))
-
 
 
 def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
