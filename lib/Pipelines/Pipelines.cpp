@@ -126,6 +126,7 @@ void gnnc::populateFormProductsPipeline(OpPassManager &pm, const FormProductsPip
   SplitHaloSumsOptions halos;
   halos.operationsPerByte = options.operationsPerByte;
   phase.add(2, createSplitHaloSums(halos), isSlow);
+  phase.add(1, createSplitJoinedOperands(), options.tilesInBlocks);
   phase.add(1, createSweepChannels(), options.tilesInBlocks);
   // Products that need no memory of their own; what is left becomes products.
   TileProductsOptions tiles;

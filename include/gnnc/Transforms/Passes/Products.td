@@ -63,6 +63,36 @@ def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
 }
 
+def SplitJoinedOperands : Pass<"split-joined-operands", "::mlir::ModuleOp"> {
+  let summary = "Let products read the parts of long joined rows one by one";
+  let description = [{
+    A joined row of more than 1024 numbers that only products read, as what a tensor product's paths give to the weights
+    that an edge network makes, would be computed by one sweep whose parts have different axes: on a GPU all of them for
+    each tile of one. A product along the joined axis becomes a sum of products of the (at most 16) parts, and a sum of
+    outer products a join of sums.
+
+    ```mlir
+    func.func @f(%h: !edge32, %a: !edge600, %b: !edge900) -> tensor<32x1500xf32> {
+      %0 = mpdfg.concat %a, %b axis 0 : (!edge600, !edge900) -> !edge1500
+      %1 = mpdfg.contract %h [0], %0 [1] -> [0, 1] : !edge32, !edge1500 -> !edge32x1500
+      %2 = mpdfg.reduce sum %1 along @all : !edge32x1500 -> tensor<32x1500xf32>
+      return %2 : tensor<32x1500xf32>
+    }
+    // becomes
+    func.func @f(%h: !edge32, %a: !edge600, %b: !edge900) -> tensor<32x1500xf32> {
+      %0 = mpdfg.contract %h [0], %a [1] -> [0, 1] : !edge32, !edge600 -> !edge32x600
+      %1 = mpdfg.reduce sum %0 along @all : !edge32x600 -> tensor<32x600xf32>
+      %2 = mpdfg.contract %h [0], %b [1] -> [0, 1] : !edge32, !edge900 -> !edge32x900
+      %3 = mpdfg.reduce sum %2 along @all : !edge32x900 -> tensor<32x900xf32>
+      %4 = mpdfg.concat %1, %3 axis 1 : (tensor<32x600xf32>, tensor<32x900xf32>) -> tensor<32x1500xf32>
+      return %4 : tensor<32x1500xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Joined rows that are read part by part">];
+  let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
+}
+
 def SpreadContractions : Pass<"spread-contractions", "::mlir::ModuleOp"> {
   let summary = "Sum long axes of shared products over rows of a static space";
   let description = [{
