@@ -345,24 +345,33 @@ Tensor Recover::slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t 
   return concat(parts, dim);
 }
 
+/// One row of a space, by its number: a sum over that row alone.
+Tensor Recover::pickRow(Tensor x, size_t dim, const SymbolicExpr &at) {
+  const Dim each = x.dims[dim];
+  if (resides(x, each)) {
+    Index place = listOf({constant(at.getNumber())});
+    if (!at.getFactors().empty()) {
+      Index number = sizeIndex(at);
+      bool isKnown = llvm::all_of(at.getFactors(), [](auto &term) { return term.second > 0; }) && at.getNumber() >= 0;
+      // Python counts from the end if a number is less than 0.
+      if (!isKnown && !(at == program.spaces[each.id].size + SymbolicExpr(at.getNumber())))
+        number = callScalar("where", {callScalar("lt", {number, constant(0)}, true),
+                                      sizeIndex(program.spaces[each.id].size + at), number});
+      place = call("add", {call("full", {constant(1), constant(0)}, 1), number}, 1);
+    }
+    x = gatherList(x, dim, place);
+    x.value = program.reduce("sum", x.value, -1);
+  }
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  return x;
+}
+
 Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
   if (x.dims[dim].kind == Kind::Group)
     throw Refusal{"it takes one element of an axis of size " + sizeOf(x.dims[dim]).str() + " by its number"};
   if (x.dims[dim].kind == Kind::Space) {
-    int space = x.dims[dim].id;
-    if (!resides(x, x.dims[dim])) {
-      x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
-      return x;
-    }
-    // The rows of one element are a sum over that element alone.
-    SymbolicExpr at = element < 0 ? program.spaces[space].size + SymbolicExpr(element) : SymbolicExpr(element);
-    Index place = call("add", {call("full", {constant(1), constant(0)}, 1), sizeIndex(at)}, 1);
-    if (at.getFactors().empty())
-      place = listOf({constant(at.getNumber())});
-    x = gatherList(x, dim, place);
-    x.value = program.reduce("sum", x.value, -1);
-    x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
-    return x;
+    const SymbolicExpr &size = program.spaces[x.dims[dim].id].size;
+    return pickRow(std::move(x), dim, element < 0 ? size + SymbolicExpr(element) : SymbolicExpr(element));
   }
   int64_t size = x.dims[dim].size;
   if (element < -size || element >= size)
