@@ -258,6 +258,10 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
 //===----------------------------------------------------------------------===//
 
 Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
+  // Parts without elements, such as `x.new_zeros(0, 4)`, add nothing.
+  bool isEmpty = llvm::all_of(parts, [&](const Tensor &each) { return sizeOf(each.dims.at(dim)) == SymbolicExpr(0); });
+  if (!isEmpty)
+    std::erase_if(parts, [&](const Tensor &each) { return sizeOf(each.dims.at(dim)) == SymbolicExpr(0); });
   if (parts.size() == 1)
     return parts[0];
   bool onSpace = llvm::any_of(parts, [&](const Tensor &each) { return each.dims.at(dim).kind == Kind::Space; });

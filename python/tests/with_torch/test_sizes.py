@@ -348,6 +348,19 @@ class OwnGraphTest(unittest.TestCase):
                 for sizes in ((12, 6), (7, 9), (9, 5), (2, 8), (3, 11)):
                     self.check(module, compiled, *[torch.randn(size, 3) for size in sizes])
 
+    def test_parts_without_elements(self) -> None:
+        ways: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "rows": lambda x, y: torch.cat([x, x.new_zeros(0, 3), y]) * 2,
+            "features": lambda x, y: torch.cat([x, x.new_zeros(x.size(0), 0)], 1) * y.sum(),
+            "of fixed rows": lambda x, y: x * torch.cat([x.new_zeros(0, 3), x.new_ones(2, 3)]).sum() + y.sum(),
+        }
+        for name, way in ways.items():
+            with self.subTest(name):
+                module = Of(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(6, 3)))
+                for sizes in ((5, 6), (4, 3)):
+                    self.check(module, compiled, *[torch.randn(size, 3) for size in sizes])
+
     def test_padding_up_to_a_size(self) -> None:
         module = Of(lambda x, y: F.pad(x, (0, 0, 0, y.size(0) - x.size(0))))
         compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(9, 2)))
