@@ -72,6 +72,31 @@ static ImportedTensor readTensor(const std::string &name, const StoredTensor &st
   return result;
 }
 
+/// A number of an input that is a size, as `int(batch.max())`: `batch.max()`. Empty: none is.
+static std::string numberInWords(const ExportedProgram &exported, const std::string &symbol) {
+  auto operandOf = [](const Node &node) {
+    const Argument *argument = node.find("self");
+    auto *name = argument ? std::get_if<ValueName>(argument) : nullptr;
+    return name ? name->name : "";
+  };
+  std::map<std::string, const Node *> givers;
+  for (const Node &node : exported.graph.nodes) {
+    for (const std::string &output : node.outputs)
+      givers[output] = &node;
+    auto size =
+        node.outputs.size() == 1 ? exported.graph.integers.find(node.outputs[0]) : exported.graph.integers.end();
+    auto giver = givers.find(operandOf(node));
+    if (size == exported.graph.integers.end() || size->second.text != symbol || giver == givers.end())
+      continue;
+    llvm::StringRef function = giver->second->target;
+    for (const ProgramInput &input : exported.inputs)
+      if (input.kind == ProgramInput::Kind::User && input.value == operandOf(*giver->second) &&
+          function.consume_front("torch.ops.aten.") && function.consume_back(".default"))
+        return input.value + "." + function.str() + "()";
+  }
+  return "";
+}
+
 /// What a size is, as torch's name for it does not say: of which argument, or of the result of which line.
 static std::string sizeInWords(const ExportedProgram &exported, const std::string &symbol) {
   auto axisOf = [&](const std::string &value) -> std::optional<size_t> {
@@ -85,6 +110,8 @@ static std::string sizeInWords(const ExportedProgram &exported, const std::strin
   for (const ProgramInput &input : exported.inputs)
     if (std::optional<size_t> axis = axisOf(input.value); axis && input.kind == ProgramInput::Kind::User)
       return input.value + ".size(" + std::to_string(*axis) + ")";
+  if (std::string number = numberInWords(exported, symbol); !number.empty())
+    return number;
   for (const Node &node : exported.graph.nodes)
     for (const std::string &output : node.outputs)
       if (node.source && axisOf(output))
