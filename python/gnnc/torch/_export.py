@@ -560,6 +560,8 @@ def _build(
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
     check_effects(program, trains)
+    if not any(isinstance(each, torch.fx.Node) for each in program.graph.output_node().args[0]):
+        raise CompileError("forward returns nothing that compiled code would compute")
     options = [*options, "--keep-axes"]  # whoever calls it knows which have moved
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"

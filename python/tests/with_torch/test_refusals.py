@@ -129,6 +129,10 @@ class RefusalsTest(TorchTest):
         with self.assertRaisesRegex(gnnc.Error, r"rows of given_1\.max\(\) \+ 1 numbers.*give the number of classes"):
             gnnc.compile(Of(classes), (x, first))
 
+    def test_nothing_to_compute(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, "forward returns nothing that compiled code would compute"):
+            gnnc.compile(Of(lambda x: (3, None)), torch.randn(5, 3))
+
     def test_random_integers(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, "'randperm' draws random integers; give them to the model as an input"):
             gnnc.compile(Of(lambda x: x[torch.randperm(x.size(0))]), torch.randn(5, 3))
