@@ -105,6 +105,11 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     std::string wanted;
     for (const SymbolicExpr &size : sizes)
       wanted += (wanted.empty() ? "" : ", ") + size.str();
+    auto isOpen = [](const SymbolicExpr &size) { return !size.getFactors().empty(); };
+    if (llvm::count_if(sizes, isOpen) >
+        std::max<int64_t>(1, llvm::count_if(in, [](const Dim &each) { return each.kind == Kind::Space; })))
+      return Refusal{"a view of shape [" + wanted +
+                     "] has several axes whose sizes differ from graph to graph; give all but one of them as numbers"};
     return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape " + shapeText(x.dims) +
                    ": it would regroup elements of a space"};
   };

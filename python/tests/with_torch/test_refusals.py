@@ -129,6 +129,20 @@ class RefusalsTest(TorchTest):
         with self.assertRaisesRegex(gnnc.Error, r"rows of given_1\.max\(\) \+ 1 numbers.*give the number of classes"):
             gnnc.compile(Of(classes), (x, first))
 
+    def test_sizes_of_two_axes(self) -> None:
+        """A matrix of rows for each graph, as many as the largest has; with as many as a number says it is compiled."""
+
+        def rows(x: Tensor, batch: Tensor, places: Tensor, most: int | None = None) -> Tensor:
+            graphs, most = int(batch.max()) + 1, int(places.max()) + 1 if most is None else most
+            out = x.new_zeros(graphs * most, 3).index_copy(0, batch * most + places, x)
+            return out.view(graphs, most, 3).sum(1)
+
+        given = torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 1, 0, 1, 2])
+        with self.assertRaisesRegex(gnnc.Error, "view of shape .* has several axes whose sizes differ from graph to graph"):
+            gnnc.compile(Of(rows), given)
+        of_three = Of(lambda *tensors: rows(*tensors, most=3))
+        self.assertClose(gnnc.compile(of_three, given)(*given), of_three(*given))
+
     def test_nothing_to_compute(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, "forward returns nothing that compiled code would compute"):
             gnnc.compile(Of(lambda x: (3, None)), torch.randn(5, 3))
