@@ -60,7 +60,7 @@ int64_t bytesOf(ScalarType type);
 
 /// A size or another integer of the program: an expression over the program's symbols.
 struct Size {
-  /// The value, if it is linear in the symbols (a literal has no symbol).
+  /// The value, if it is linear in the symbols (a literal has no symbol). `Mod(s0, 4)` is a symbol too.
   std::optional<SymbolicExpr> linear;
   /// As sympy prints it (`s77 + 1`, `Mod(s0, 4)`), for messages and where `linear` is empty.
   std::string text;

@@ -72,6 +72,31 @@ static ImportedTensor readTensor(const std::string &name, const StoredTensor &st
   return result;
 }
 
+/// A number of an input that is a size, as `int(batch.max())`: `batch.max()`. Empty: none is.
+static std::string numberInWords(const ExportedProgram &exported, const std::string &symbol) {
+  auto operandOf = [](const Node &node) {
+    const Argument *argument = node.find("self");
+    auto *name = argument ? std::get_if<ValueName>(argument) : nullptr;
+    return name ? name->name : "";
+  };
+  std::map<std::string, const Node *> givers;
+  for (const Node &node : exported.graph.nodes) {
+    for (const std::string &output : node.outputs)
+      givers[output] = &node;
+    auto size =
+        node.outputs.size() == 1 ? exported.graph.integers.find(node.outputs[0]) : exported.graph.integers.end();
+    auto giver = givers.find(operandOf(node));
+    if (size == exported.graph.integers.end() || size->second.text != symbol || giver == givers.end())
+      continue;
+    llvm::StringRef function = giver->second->target;
+    for (const ProgramInput &input : exported.inputs)
+      if (input.kind == ProgramInput::Kind::User && input.value == operandOf(*giver->second) &&
+          function.consume_front("torch.ops.aten.") && function.consume_back(".default"))
+        return input.value + "." + function.str() + "()";
+  }
+  return "";
+}
+
 /// What a size is, as torch's name for it does not say: of which argument, or of the result of which line.
 static std::string sizeInWords(const ExportedProgram &exported, const std::string &symbol) {
   auto axisOf = [&](const std::string &value) -> std::optional<size_t> {
@@ -84,7 +109,9 @@ static std::string sizeInWords(const ExportedProgram &exported, const std::strin
   };
   for (const ProgramInput &input : exported.inputs)
     if (std::optional<size_t> axis = axisOf(input.value); axis && input.kind == ProgramInput::Kind::User)
-      return "size(" + input.value + ", " + std::to_string(*axis) + ")";
+      return input.value + ".size(" + std::to_string(*axis) + ")";
+  if (std::string number = numberInWords(exported, symbol); !number.empty())
+    return number;
   for (const Node &node : exported.graph.nodes)
     for (const std::string &output : node.outputs)
       if (node.source && axisOf(output))
@@ -92,35 +119,122 @@ static std::string sizeInWords(const ExportedProgram &exported, const std::strin
   return "a computed size";
 }
 
-/// A reason in the user's words: torch's symbols (`s17`, `u0`) and functions of sizes mean nothing to them.
-static std::string inWords(const ExportedProgram &exported, llvm::StringRef reason) {
-  static const std::map<llvm::StringRef, const char *> functions = {
-      {"FloorDiv", "div"}, {"CleanDiv", "div"}, {"Mod", "mod"}, {"PythonMod", "mod"}, {"Max", "max"}, {"Min", "min"}};
-  std::string text;
-  bool isQuoted = false; // names and lines of the program may look like symbols
-  while (!reason.empty()) {
+namespace {
+
+/// A reason in the user's words: torch's symbols (`s17`, `u0`) and functions of sizes mean nothing to them. Sizes are
+/// written as Python has them, `2 * x.size(0) // 3`.
+class Words {
+public:
+  explicit Words(const ExportedProgram &exported) : exported(exported) {}
+
+  std::string of(llvm::StringRef reason) {
+    std::string text;
+    isQuoted = false; // names and lines of the program may look like symbols
+    while (!reason.empty())
+      next(reason, text);
+    return text;
+  }
+
+private:
+  void next(llvm::StringRef &reason, std::string &text) {
     llvm::StringRef word = reason.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (word.empty()) {
-      bool isApostrophe = !text.empty() && llvm::isAlpha(text.back()) && reason.size() > 1 && llvm::isAlpha(reason[1]);
-      isQuoted ^= reason.front() == '\'' && !isApostrophe;
-      text += reason.front();
-      reason = reason.drop_front();
-      continue;
+    if (!word.empty()) {
+      reason = reason.drop_front(word.size());
+      return addWord(word, reason, text);
     }
+    char c = reason.front();
+    if (!isQuoted && reason.starts_with("+ -")) {
+      text += "- ";
+      reason = reason.drop_front(3);
+      if (reason.starts_with("1 ") && isSize(reason.drop_front(2)))
+        reason = reason.drop_front(2);
+      return;
+    }
+    bool isApostrophe = !text.empty() && llvm::isAlpha(text.back()) && reason.size() > 1 && llvm::isAlpha(reason[1]);
+    isQuoted ^= c == '\'' && !isApostrophe;
+    reason = reason.drop_front();
+    // A factor stands before a size, as `2 s17` or `2*s17`.
+    bool isFactor = !isQuoted && !text.empty() && isSize(reason);
+    text += isFactor && (c == '*' || (c == ' ' && llvm::isDigit(text.back()))) ? " * " : std::string(1, c);
+  }
+
+  void addWord(llvm::StringRef word, llvm::StringRef &reason, std::string &text) {
+    if (isQuoted) {
+      bool isName = exported.graph.tensors.count(word.str()) || !isSymbol(word);
+      text += isName ? word.str() : sizeInWords(exported, word.str());
+      return;
+    }
+    if (isSymbol(word)) {
+      text += sizeInWords(exported, word.str());
+      return;
+    }
+    auto function = operators().find(word);
+    size_t end = function == operators().end() ? llvm::StringRef::npos : endOfCall(reason);
+    llvm::StringRef arguments = end == llvm::StringRef::npos ? "" : reason.substr(1, end - 2);
+    size_t comma = commaIn(arguments);
+    if (comma == llvm::StringRef::npos) {
+      text += word == "Max" ? "max" : word == "Min" ? "min" : word.str();
+      return;
+    }
+    reason = reason.drop_front(end);
+    std::string result =
+        operand(arguments.take_front(comma)) + function->second + operand(arguments.drop_front(comma + 1));
+    bool isOperand = llvm::StringRef(text).ends_with("* ") || reason.starts_with("*");
+    text += isOperand ? "(" + result + ")" : result;
+  }
+
+  std::string operand(llvm::StringRef argument) {
+    std::string text = Words(exported).of(argument.trim());
+    return text.find(' ') == std::string::npos ? text : "(" + text + ")";
+  }
+
+  static const std::map<llvm::StringRef, const char *> &operators() {
+    static const std::map<llvm::StringRef, const char *> found = {
+        {"FloorDiv", " // "}, {"CleanDiv", " // "}, {"Mod", " % "}, {"PythonMod", " % "}};
+    return found;
+  }
+
+  static bool isSymbol(llvm::StringRef word) {
     llvm::StringRef digits = word.drop_while([](char c) { return !llvm::isDigit(c); });
     llvm::StringRef letters = word.drop_back(digits.size());
-    bool isSymbol = !digits.empty() && llvm::all_of(digits, [](char c) { return llvm::isDigit(c); }) &&
-                    (letters == "s" || letters == "u" || letters == "zuf" || letters == "zf");
-    auto function = functions.find(word);
-    bool isName = isQuoted && (exported.graph.tensors.count(word.str()) || !isSymbol);
-    text += isName                        ? word.str()
-            : isSymbol                    ? sizeInWords(exported, word.str())
-            : function != functions.end() ? function->second
-                                          : word.str();
-    reason = reason.drop_front(word.size());
+    return !digits.empty() && llvm::all_of(digits, [](char c) { return llvm::isDigit(c); }) &&
+           (letters == "s" || letters == "u" || letters == "zuf" || letters == "zf");
   }
-  return text;
-}
+
+  /// Whether a text begins with a symbol or with a function of some.
+  static bool isSize(llvm::StringRef text) {
+    llvm::StringRef word = text.take_while([](char c) { return llvm::isAlnum(c) || c == '_'; });
+    return isSymbol(word) || operators().count(word);
+  }
+
+  /// Behind the parenthesis that closes the first one.
+  static size_t endOfCall(llvm::StringRef text) {
+    if (!text.starts_with("("))
+      return llvm::StringRef::npos;
+    int depth = 0;
+    for (auto [i, c] : llvm::enumerate(text)) {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (depth == 0)
+        return i + 1;
+    }
+    return llvm::StringRef::npos;
+  }
+
+  static size_t commaIn(llvm::StringRef text) {
+    int depth = 0;
+    for (auto [i, c] : llvm::enumerate(text)) {
+      depth += c == '(' ? 1 : c == ')' ? -1 : 0;
+      if (depth == 0 && c == ',')
+        return i;
+    }
+    return llvm::StringRef::npos;
+  }
+
+  const ExportedProgram &exported;
+  bool isQuoted = false;
+};
+
+} // namespace
 
 /// One line: the node, the user's own line, the reason.
 static std::string explain(const ExportedProgram &exported, const NormalNode *node, const std::string &reason) {
@@ -132,7 +246,7 @@ static std::string explain(const ExportedProgram &exported, const NormalNode *no
               node->origin->source->text;
     text += ": ";
   }
-  return text + inWords(exported, reason);
+  return text + Words(exported).of(reason);
 }
 
 /// Whether a text has a name as a whole word.

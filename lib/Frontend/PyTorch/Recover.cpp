@@ -95,8 +95,6 @@ void Recover::learnSize(const NormalNode &node) {
   auto function = functions.find(node.op);
   if (function == functions.end() || !has(node, "a") || !has(node, "b"))
     return;
-  if (normal.integers.at(node.outputs[0]).linear && (node.op == "add" || node.op == "sub" || node.op == "mul"))
-    return;
   std::vector<Index> operands;
   for (const char *name : {"a", "b"}) {
     SymbolicExpr size = expression(*find(node, name));

@@ -84,6 +84,8 @@ private:
   std::string string(const NormalNode &node, const std::string &name, const std::string &absent) const;
   std::vector<std::string> names(const NormalNode &node, const std::string &name) const;
   std::vector<int64_t> integers(const NormalNode &node, const std::string &name) const;
+  /// The same, of sizes.
+  std::vector<SymbolicExpr> sizesIn(const NormalNode &node, const std::string &name) const;
   /// An axis given by number, counted from 0.
   size_t axisNumber(const NormalNode &node, const std::string &name, int64_t absent, size_t rank) const;
   void define(const NormalNode &node, Tensor tensor, size_t output = 0);
@@ -165,6 +167,7 @@ private:
   /// Gives the value an axis where the dim is of size 1 or a repetition.
   Tensor withAxis(Tensor x, size_t dim);
   Tensor slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t step);
+  Tensor pickRow(Tensor x, size_t dim, const SymbolicExpr &at);
   Tensor pick(Tensor x, size_t dim, int64_t element);
   Tensor fold(const std::string &function, Tensor x, std::vector<size_t> dims, bool keep);
   Tensor contract(Tensor a, Tensor b, const std::vector<std::pair<size_t, size_t>> &summed,
@@ -415,6 +418,7 @@ private:
   void opArgsort(const NormalNode &node);
   int64_t fixedSize(const NormalNode &node, const Tensor &x, size_t dim) const;
   Tensor atLeast(Tensor x, size_t rank);
+  Tensor paddedBy(const Tensor &x, size_t dim, const SymbolicExpr &before, const SymbolicExpr &after, double value);
   Tensor paddedByItself(const NormalNode &node, const Tensor &x, size_t dim, int64_t before, int64_t after);
   //===--- Products, norms and losses that few models have -----------------===//
   void opChain(const NormalNode &node);

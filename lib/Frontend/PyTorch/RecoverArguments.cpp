@@ -139,6 +139,17 @@ std::vector<int64_t> Recover::integers(const NormalNode &node, const std::string
   return result;
 }
 
+std::vector<SymbolicExpr> Recover::sizesIn(const NormalNode &node, const std::string &name) const {
+  const Argument *argument = find(node, name);
+  auto *list = argument ? std::get_if<Integers>(argument) : nullptr;
+  if (!list)
+    throw Refusal{"argument '" + name + "': expected a list of sizes"};
+  std::vector<SymbolicExpr> result;
+  for (auto &each : list->numbers)
+    result.push_back(std::visit([&](auto &value) { return expression(Argument(value)); }, each));
+  return result;
+}
+
 static size_t countedFromFront(int64_t axis, size_t rank, const std::string &name) {
   int64_t count = std::max<int64_t>(int64_t(rank), 1);
   if (axis < -count || axis >= count)
@@ -152,7 +163,7 @@ size_t Recover::axisNumber(const NormalNode &node, const std::string &name, int6
 }
 
 SymbolicExpr Recover::expression(const Size &size) const {
-  // A size that is no sum of sizes, such as the half of one, is a symbol of its own.
+  // A size that is none of integers, such as the root of one, is a symbol of its own.
   if (!size.linear)
     return SymbolicExpr::of(size.text);
   SymbolicExpr result(size.linear->getNumber());

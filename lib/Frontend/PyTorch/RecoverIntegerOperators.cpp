@@ -97,6 +97,9 @@ const std::map<std::string, Recover::Handler> &Recover::integerHandlers() {
 
 void Recover::runIntegers(const NormalNode &node) {
   auto handler = integerHandlers().find(node.op);
+  static const std::set<std::string> random = {"randperm", "randint", "randint_like"};
+  if (random.count(node.op))
+    throw Refusal{"'" + node.op + "' draws random integers; give them to the model as an input"};
   if (handler == integerHandlers().end())
     throw Refusal{"operator '" + node.origin->target + "' on integers has no meaning in gnnc"};
   (this->*handler->second)(node);

@@ -19,7 +19,7 @@ using Kind = Dim::Kind;
 int64_t Recover::fixedSize(const NormalNode &node, const Tensor &x, size_t dim) const {
   const Dim &each = x.dims.at(dim);
   if (each.kind == Kind::Space || each.kind == Kind::Group)
-    throw Refusal{"'" + node.op + "' along '" + sizeOf(each).str() + "', whose size is not fixed"};
+    throw Refusal{"'" + node.op + "' along an axis of " + sizeOf(each).str() + " elements, which is not fixed"};
   return each.size;
 }
 

@@ -209,6 +209,9 @@ void Recover::opScatter(const NormalNode &node) {
                 has(node, "value") && base.dims.size() == 2 &&
                 (base.dims[dim].kind == Kind::Repeat || base.dims[dim].kind == Kind::Axis) &&
                 base.dims[row].kind == Kind::Space && sizeOf(base.dims[row]) == at.dims[row].size;
+    if (!fits && base.dims[dim].kind == Kind::Space && row < at.dims.size())
+      throw Refusal{"rows of " + sizeOf(base.dims[dim]).str() +
+                    " numbers, which differs from graph to graph; give the number of classes"};
     if (!fits)
       throw Refusal{"the index differs from feature to feature; gnnc needs one index for each row"};
     int64_t size = base.dims[dim].size;

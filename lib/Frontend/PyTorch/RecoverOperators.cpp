@@ -319,7 +319,10 @@ void Recover::opSelect(const NormalNode &node) {
   size_t dim = axisNumber(node, "dim", 0, x.dims.size());
   if (x.dims[dim].kind == Kind::Space && program.spaces[x.dims[dim].id].extent >= 0)
     x = toAxis(x, dim);
-  define(node, pick(x, dim, integer(node, "index", 0)));
+  const Argument *given = find(node, "index");
+  SymbolicExpr at = given ? expression(*given) : SymbolicExpr(0);
+  bool isSize = !at.getFactors().empty() && x.dims[dim].kind == Kind::Space;
+  define(node, isSize ? pickRow(x, dim, at) : pick(x, dim, integer(node, "index", 0)));
 }
 
 void Recover::opSlice(const NormalNode &node) {

@@ -48,36 +48,46 @@ void Recover::opBroadcastTensors(const NormalNode &node) {
 void Recover::opPad(const NormalNode &node) {
   Tensor x = tensor(node, "self");
   bool isConstant = string(node, "mode", "constant") == "constant";
-  std::vector<int64_t> amounts = integers(node, "pad");
+  std::vector<SymbolicExpr> amounts = sizesIn(node, "pad");
   double value = number(node, "value", 0);
   for (size_t i = 0; 2 * i + 1 < amounts.size(); ++i) {
     size_t dim = x.dims.size() - 1 - i;
-    std::vector<Tensor> pieces;
-    auto around = [&](int64_t size) {
-      if (size <= 0)
-        return;
-      Tensor piece = scalar(value);
-      piece.dims.resize(x.dims.size());
-      piece.dims[dim] = size == 1 ? Dim() : Dim{Kind::Repeat, -1, size};
-      pieces.push_back(piece);
-    };
-    int64_t before = amounts[2 * i], after = amounts[2 * i + 1];
-    if (before == 0 && after == 0)
+    const SymbolicExpr &before = amounts[2 * i], &after = amounts[2 * i + 1];
+    if (before == SymbolicExpr(0) && after == SymbolicExpr(0))
       continue;
-    if (!isConstant) {
-      x = paddedByItself(node, x, dim, before, after);
-      continue;
-    }
-    if (x.dims.at(dim).kind == Kind::Space && (before < 0 || after < 0))
-      throw Refusal{"it cuts off elements of a space by padding with a negative number"};
-    around(before);
-    pieces.push_back(before < 0 || after < 0 ? slice(x, dim, std::max<int64_t>(-before, 0),
-                                                     x.dims[dim].size + std::min<int64_t>(after, 0), 1)
-                                             : x);
-    around(after);
-    x = concat(pieces, dim);
+    bool isFixed = before.getFactors().empty() && after.getFactors().empty();
+    if (!isFixed && !isConstant)
+      throw Refusal{"padding with numbers of the tensor itself, by an amount that is not fixed"};
+    if (!isConstant)
+      x = paddedByItself(node, x, dim, before.getNumber(), after.getNumber());
+    else
+      x = paddedBy(x, dim, before, after, value);
   }
   define(node, x);
+}
+
+/// The same number on both sides. An amount that is a size is one of rows: preparing a graph refuses less than 0.
+Tensor Recover::paddedBy(const Tensor &x, size_t dim, const SymbolicExpr &before, const SymbolicExpr &after,
+                         double value) {
+  std::vector<Tensor> pieces;
+  auto around = [&](const SymbolicExpr &size) {
+    if (size.getFactors().empty() && size.getNumber() <= 0)
+      return;
+    Tensor piece = scalar(value);
+    piece.dims.resize(x.dims.size());
+    piece.dims[dim] = dimOf(size);
+    pieces.push_back(piece);
+  };
+  auto cutOff = [](const SymbolicExpr &size) {
+    return size.getFactors().empty() ? std::min<int64_t>(size.getNumber(), 0) : 0;
+  };
+  int64_t first = -cutOff(before), last = cutOff(after);
+  if (x.dims.at(dim).kind == Kind::Space && (first != 0 || last != 0))
+    throw Refusal{"it cuts off elements of a space by padding with a negative number"};
+  around(before);
+  pieces.push_back(first != 0 || last != 0 ? slice(x, dim, first, x.dims[dim].size + last, 1) : x);
+  around(after);
+  return concat(pieces, dim);
 }
 
 /// Sums of all up to each place: a product with a triangle of ones.
@@ -88,7 +98,7 @@ void Recover::opCumulative(const NormalNode &node) {
   if (each.kind == Kind::Unit)
     return define(node, x);
   if (each.kind == Kind::Space || each.kind == Kind::Group)
-    throw Refusal{"'" + node.op + "' along '" + sizeOf(each).str() + "', whose size is not fixed"};
+    throw Refusal{"'" + node.op + "' along an axis of " + sizeOf(each).str() + " elements, which is not fixed"};
   if (node.op == "cumprod") {
     std::vector<Tensor> steps = {slice(x, dim, 0, 1, 1)};
     for (int64_t i = 1; i < each.size; ++i)

@@ -273,7 +273,7 @@ std::vector<Dim> Recover::alignOpened(std::vector<Tensor> &all) {
         const Dim &dim = each.dims[at];
         if (dim.kind == Kind::Space && dim.id != space)
           throw Refusal{"its operands have the sizes " + program.spaces[dim.id].key + " and " +
-                        program.spaces[space].key};
+                        program.spaces[space].key + ", of which nothing says that they are equal"};
         if (dim.kind == Kind::Axis || dim.kind == Kind::Repeat)
           each = toSpace(each, at, space);
       }

@@ -105,6 +105,11 @@ Tensor Recover::reshape(Tensor x, const std::vector<SymbolicExpr> &sizes) {
     std::string wanted;
     for (const SymbolicExpr &size : sizes)
       wanted += (wanted.empty() ? "" : ", ") + size.str();
+    auto isOpen = [](const SymbolicExpr &size) { return !size.getFactors().empty(); };
+    if (llvm::count_if(sizes, isOpen) >
+        std::max<int64_t>(1, llvm::count_if(in, [](const Dim &each) { return each.kind == Kind::Space; })))
+      return Refusal{"a view of shape [" + wanted +
+                     "] has several axes whose sizes differ from graph to graph; give all but one of them as numbers"};
     return Refusal{"a view of shape [" + wanted + "] does not fit its operand, of shape " + shapeText(x.dims) +
                    ": it would regroup elements of a space"};
   };
@@ -258,6 +263,10 @@ Tensor Recover::broadcast(Tensor x, const std::vector<SymbolicExpr> &sizes) {
 //===----------------------------------------------------------------------===//
 
 Tensor Recover::concat(std::vector<Tensor> parts, size_t dim) {
+  // Parts without elements, such as `x.new_zeros(0, 4)`, add nothing.
+  bool isEmpty = llvm::all_of(parts, [&](const Tensor &each) { return sizeOf(each.dims.at(dim)) == SymbolicExpr(0); });
+  if (!isEmpty)
+    std::erase_if(parts, [&](const Tensor &each) { return sizeOf(each.dims.at(dim)) == SymbolicExpr(0); });
   if (parts.size() == 1)
     return parts[0];
   bool onSpace = llvm::any_of(parts, [&](const Tensor &each) { return each.dims.at(dim).kind == Kind::Space; });
@@ -345,24 +354,33 @@ Tensor Recover::slice(Tensor x, size_t dim, int64_t begin, int64_t end, int64_t 
   return concat(parts, dim);
 }
 
+/// One row of a space, by its number: a sum over that row alone.
+Tensor Recover::pickRow(Tensor x, size_t dim, const SymbolicExpr &at) {
+  const Dim each = x.dims[dim];
+  if (resides(x, each)) {
+    Index place = listOf({constant(at.getNumber())});
+    if (!at.getFactors().empty()) {
+      Index number = sizeIndex(at);
+      bool isKnown = llvm::all_of(at.getFactors(), [](auto &term) { return term.second > 0; }) && at.getNumber() >= 0;
+      // Python counts from the end if a number is less than 0.
+      if (!isKnown && !(at == program.spaces[each.id].size + SymbolicExpr(at.getNumber())))
+        number = callScalar("where", {callScalar("lt", {number, constant(0)}, true),
+                                      sizeIndex(program.spaces[each.id].size + at), number});
+      place = call("add", {call("full", {constant(1), constant(0)}, 1), number}, 1);
+    }
+    x = gatherList(x, dim, place);
+    x.value = program.reduce("sum", x.value, -1);
+  }
+  x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
+  return x;
+}
+
 Tensor Recover::pick(Tensor x, size_t dim, int64_t element) {
   if (x.dims[dim].kind == Kind::Group)
     throw Refusal{"it takes one element of an axis of size " + sizeOf(x.dims[dim]).str() + " by its number"};
   if (x.dims[dim].kind == Kind::Space) {
-    int space = x.dims[dim].id;
-    if (!resides(x, x.dims[dim])) {
-      x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
-      return x;
-    }
-    // The rows of one element are a sum over that element alone.
-    SymbolicExpr at = element < 0 ? program.spaces[space].size + SymbolicExpr(element) : SymbolicExpr(element);
-    Index place = call("add", {call("full", {constant(1), constant(0)}, 1), sizeIndex(at)}, 1);
-    if (at.getFactors().empty())
-      place = listOf({constant(at.getNumber())});
-    x = gatherList(x, dim, place);
-    x.value = program.reduce("sum", x.value, -1);
-    x.dims.erase(x.dims.begin() + ptrdiff_t(dim));
-    return x;
+    const SymbolicExpr &size = program.spaces[x.dims[dim].id].size;
+    return pickRow(std::move(x), dim, element < 0 ? size + SymbolicExpr(element) : SymbolicExpr(element));
   }
   int64_t size = x.dims[dim].size;
   if (element < -size || element >= size)

@@ -10,6 +10,7 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/CheckedArithmetic.h"
 
 using namespace gnnc;
@@ -114,6 +115,15 @@ static Part partOf(Linear linear) {
   return part;
 }
 
+static bool isLinear(const Part &part) { return part.linear.has_value(); }
+
+/// What is no sum of sizes, such as the half of one, is a symbol in sums of its own.
+static Part asSymbol(const std::string &text, decltype(Part::binding) binding = Part::Atom) {
+  Part part = partOf({0, {{text, 1}}});
+  part.binding = binding;
+  return part;
+}
+
 std::optional<Part> SizeParser::parseNumber() {
   skipSpace();
   StringRef digits = text.substr(at).take_while([](char c) { return llvm::isDigit(c) || c == '-' || c == '+'; });
@@ -211,14 +221,15 @@ std::optional<Part> SizeParser::parsePart(size_t depth) {
     return sum(*parts);
   if (function == "Mul")
     return product(*parts);
-  return Part{std::nullopt,
-              function.str() + "(" +
-                  llvm::join(llvm::map_range(*parts, [](const Part &each) { return each.text; }), ", ") + ")",
-              Part::Atom};
+  std::string call = function.str() + "(" +
+                     llvm::join(llvm::map_range(*parts, [](const Part &each) { return each.text; }), ", ") + ")";
+  static const llvm::StringSet<> ofIntegers = {"FloorDiv", "CleanDiv", "Mod", "PythonMod", "Max", "Min"};
+  bool isInteger = ofIntegers.contains(function) && llvm::all_of(*parts, isLinear);
+  return isInteger ? asSymbol(call) : Part{std::nullopt, call, Part::Atom};
 }
 
 std::optional<Part> SizeParser::sum(const std::vector<Part> &parts) {
-  if (!llvm::all_of(parts, [](const Part &part) { return part.linear.has_value(); }))
+  if (!llvm::all_of(parts, isLinear))
     return Part{std::nullopt, llvm::join(llvm::map_range(parts, [](const Part &each) { return each.text; }), " + "),
                 Part::Sum};
   Linear result;
@@ -240,26 +251,30 @@ std::optional<Part> SizeParser::sum(const std::vector<Part> &parts) {
 
 std::optional<Part> SizeParser::product(const std::vector<Part> &parts) {
   int64_t scale = 1;
-  const Part *other = nullptr;
-  bool isLinear = true;
+  std::vector<Part> others;
   for (const Part &part : parts) {
-    if (part.linear && part.linear->factors.empty()) {
-      std::optional<int64_t> total = llvm::checkedMul(scale, part.linear->number);
-      if (!total)
-        return fail("a product does not fit in 64 bits");
-      scale = *total;
+    if (!part.linear || !part.linear->factors.empty()) {
+      others.push_back(part);
       continue;
     }
-    isLinear &= !other && part.linear;
-    other = &part;
+    std::optional<int64_t> total = llvm::checkedMul(scale, part.linear->number);
+    if (!total)
+      return fail("a product does not fit in 64 bits");
+    scale = *total;
   }
-  if (!isLinear) {
+  if (others.size() > 1 || !llvm::all_of(others, isLinear)) {
     auto factor = [](const Part &each) { return each.binding == Part::Sum ? "(" + each.text + ")" : each.text; };
-    return Part{std::nullopt, llvm::join(llvm::map_range(parts, factor), "*"), Part::Product};
+    std::string text = llvm::join(llvm::map_range(others, factor), "*");
+    if (!llvm::all_of(others, isLinear))
+      return Part{std::nullopt, scale == 1 ? text : std::to_string(scale) + "*" + text, Part::Product};
+    Part product = asSymbol(text, Part::Product);
+    if (scale == 1)
+      return product;
+    others = {product};
   }
   Linear result{scale, {}};
-  if (other) {
-    result = *other->linear;
+  if (!others.empty()) {
+    result = *others.front().linear;
     std::optional<int64_t> number = llvm::checkedMul(result.number, scale);
     if (!number)
       return fail("a product does not fit in 64 bits");

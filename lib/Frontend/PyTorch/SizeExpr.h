@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Sizes that depend on symbols are written as sympy's `srepr`: `Add(Symbol('s77', positive=True, integer=True),
-// Integer(1))`. Sums, and products with a number, are linear; of all other functions (`Mod`, `FloorDiv`, `Max`, …) only
-// the text is kept.
+// Integer(1))`. Sums, and products with a number, are linear. Other functions of integers (`Mod`, `FloorDiv`, `Max`, …)
+// and products of sizes are symbols in sums of their own; of what is left only the text is kept.
 //
 //===----------------------------------------------------------------------===//
 

@@ -44,14 +44,16 @@ class Sides:
 
     def __init__(self, known: Sequence[bool] = ()) -> None:
         self.known = tuple(known)
+        self.turned: tuple[bool, ...] = ()  #: the same, in this way to trace: other sides ended in errors
         self.taken: dict[str, tuple[Any, bool, str]] = {}  #: expressions, the sides, and where they are met
 
     def take(self, node: SymNode, refusal: Exception) -> bool | None:
         """The side of a branch. None: it has to be refused. `refusal`: what torch would say."""
         expression = node.expr
         place = list(self.taken).index(str(expression)) if str(expression) in self.taken else len(self.taken)
-        if place < len(self.known):
-            side = self.known[place]
+        known = self.known if len(self.known) > len(self.turned) else self.turned
+        if place < len(known):
+            side = known[place]
         else:
             values = node.shape_env.backed_var_to_val
             many = {symbol: _MANY + 7919 * i for i, symbol in enumerate(sorted(expression.free_symbols, key=str))}
@@ -59,18 +61,35 @@ class Sides:
             if guess not in (sympy.true, sympy.false):
                 return None
             side = bool(guess)
-        node.shape_env.guard_or_defer_runtime_assert(
-            expression if side else sympy.Not(expression), "a side of a branch"
-        )
+        assumed = expression if side else sympy.Not(expression)
+        if not _is_truth(node, assumed):
+            node.shape_env.guard_or_defer_runtime_assert(assumed, "a side of a branch")
         if str(expression) not in self.taken:
             is_dynamo = "User Stack" in str(refusal)
             self.taken[str(expression)] = expression, side, place_of(str(refusal)) if is_dynamo else _place()
         return side
 
+    def turn(self) -> bool:
+        """Takes the other side of the last branch that was guessed: on this one the module raises an error, as it does for
+        graphs that it checks. Whether there is one."""
+        taken = [side for _, side, _ in self.taken.values()]
+        if len(taken) <= max(len(self.known), len(self.turned)):
+            return False
+        self.turned = (*taken[:-1], not taken[-1])
+        return True
+
     def refusal(self, name: str) -> Error:
         """Of the first branch."""
         place = next((place for _, _, place in self.taken.values()), "")
         return Error(f"torch.export cannot export {name}: {ON_NUMBERS.format(place)}")
+
+
+def _is_truth(node: SymNode, assumed: Any) -> bool:
+    """Whether it is that a truth value is true: torch would put 1 for it, and forget which node gives it."""
+    if not isinstance(assumed, sympy.Eq) or not assumed.lhs.is_Symbol or assumed.rhs != 1:
+        return False
+    bounds = node.shape_env.bound_sympy(assumed.lhs)
+    return (bounds.lower, bounds.upper) == (0, 1)
 
 
 def _place() -> str:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ._wrapper import Wrapper, named_as
@@ -92,7 +93,9 @@ class _Call:
             if kind is None:
                 value = next(given)
             else:
-                value = copy.copy(self.empty[place])
+                # Dynamo cannot follow copies of Python, and leaves the objects that a trace changes as they were.
+                empty = self.empty[place]
+                value = empty if torch.compiler.is_dynamo_compiling() else copy.copy(empty)
                 for store, (_, keys) in zip(value.stores, kind[1]):
                     for key in keys:
                         store[key] = next(given)

@@ -276,6 +276,8 @@ def _exported(
     while tries:
         way, moving = tries.pop(0)
         strict = way.strict
+        if sides is not None:
+            sides.turned = ()
         leaves, tree = pytree.tree_flatten((args, kwargs))
         leaves = _apart(model, leaves)
         args, kwargs = pytree.tree_unflatten(leaves, tree)
@@ -308,7 +310,10 @@ def _exported(
                 failures.append(error)
                 refined = _refined(str(error), dimensions, leaves, moving, way)
                 if refined is None:
-                    break
+                    if sides is None or not sides.turn():
+                        break
+                    failures.pop()  # of a side that the example does not take, or it raises that itself
+                    continue
                 _ties_of(model, leaves).update(_equalities(dimensions, refined))
                 dimensions = refined
                 if attempt + 1 < _ATTEMPTS:
@@ -555,6 +560,8 @@ def _build(
         check_arrangement(program)
     training = make_functional(program) if trains else Training()
     check_effects(program, trains)
+    if not any(isinstance(each, torch.fx.Node) for each in program.graph.output_node().args[0]):
+        raise CompileError("forward returns nothing that compiled code would compute")
     options = [*options, "--keep-axes"]  # whoever calls it knows which have moved
     folder = tempfile.mkdtemp(prefix="gnnc-")
     source = Path(folder) / f"{type(model).__name__}.pt2"

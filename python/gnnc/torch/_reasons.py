@@ -23,6 +23,14 @@ ON_NUMBERS = (
     "a branch or a size depends on computed numbers{}: choose with torch.where, or keep it out of the module"
 )
 
+#: What torch says of objects that are neither tensors nor numbers, nor tuples, lists or dicts of them.
+_ARGUMENT = r"Unsupported input type <class '([\w.<>]+)'>"
+_RESULTS = (
+    r"Found <class '([\w.<>]+)'> in output, which is not a known type",
+    r"unrecognized type UserDefinedObjectVariable\((\w+)\) at output",
+    r"(?s)Reconstruction failure.* sourceless variable UserDefinedObjectVariable\((\w+)\).*return ExportTracerOutput",
+)
+
 
 def deciding(failures: Sequence[Exception]) -> Exception:
     """Which of the failures, without Dynamo and then with it, the user has to do something about."""
@@ -33,6 +41,9 @@ def reason_of(error: BaseException) -> str:
     place = place_of(str(error)) or _place_of_frame(error)
     if any(sign in str(error) for sign in _OF_NUMBERS):
         return ON_NUMBERS.format(place)
+    text = _of_objects(str(error))
+    if text:
+        return text
     text = re.sub(r"\b[su]\d+\b", "a size", _first_line(error)).replace("FakeTensor", "Tensor") + place
     if any(sign in text for sign in ("fake tensor in the exported program", "TensorWrapper", "not tracked with proxy")):
         text = (
@@ -41,6 +52,20 @@ def reason_of(error: BaseException) -> str:
             f"says {text}"
         )
     return text
+
+
+def _of_objects(text: str) -> str:
+    """What to do about an object that is given or returned, if that is what torch says; else nothing."""
+    given = re.search(_ARGUMENT, text)
+    if given and given[1] in ("function", "method", "method_descriptor", "builtin_function_or_method"):
+        return "an argument is a function: keep it in an attribute of the module instead"
+    if given:
+        return f"an argument is an object of class '{given[1].rpartition('.')[2]}': pass its tensors instead"
+    returned = next(filter(None, (re.search(pattern, text) for pattern in _RESULTS)), None)
+    if returned:
+        name = returned[1].rpartition(".")[2]
+        return f"forward returns an object of class '{name}': return its tensors instead, in a tuple or a dict"
+    return ""
 
 
 def place_of(text: str) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from types import ClassMethodDescriptorType
 from typing import Any
 
 
@@ -23,7 +24,8 @@ class ThreadPatch:
 
     def _either(self) -> Any:
         original = getattr(self._owner, self._name) if self._own is None else self._own
-        is_of_class = isinstance(original, classmethod)
+        # `apply` of torch.autograd.Function is one of C.
+        is_of_class = isinstance(original, (classmethod, ClassMethodDescriptorType))
 
         def either(first: Any, *args: Any, **kwargs: Any) -> Any:
             if threading.get_ident() in self._threads:

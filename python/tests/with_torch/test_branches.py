@@ -7,16 +7,18 @@ from __future__ import annotations
 import copy
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import RGATConv
+from torch_geometric.nn import LSTMAggregation, RGATConv, SetTransformerAggregation, SortAggregation
 
 import gnnc
 from gnnc import _compiler
-from torch_modules import TorchTest
+from torch_modules import Of, TorchTest
 
 
 class Kinds(nn.Module):
@@ -41,6 +43,21 @@ class Sorted(nn.Module):
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
         if (batch[1:] < batch[:-1]).any():
             raise ValueError("expected a sorted batch")
+        return torch.zeros_like(x).index_add(0, batch, x.tanh())
+
+
+class Checked(nn.Module):
+    """An error where a check of the graph fails."""
+
+    def __init__(self, check: Callable[[Tensor, Tensor], Any], by_assert: bool) -> None:
+        super().__init__()
+        self.check, self.by_assert = check, by_assert
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        if self.by_assert:
+            assert self.check(x, batch), "expected another batch"
+        elif not self.check(x, batch):
+            raise ValueError("expected another batch")
         return torch.zeros_like(x).index_add(0, batch, x.tanh())
 
 
@@ -100,6 +117,37 @@ class BranchesTest(TorchTest):
             self.assertClose(fast(x, batch), module(x, batch))
             with self.assertRaisesRegex(ValueError, "expected a sorted batch"):
                 fast(x, batch.flip(0))
+
+    def test_checks_that_hold(self) -> None:
+        """The other side of each is an error, whichever is guessed first."""
+        ways: dict[str, Callable[[Tensor, Tensor], Any]] = {
+            "sorted": lambda x, batch: torch.all(batch[:-1] <= batch[1:]),
+            "within": lambda x, batch: batch.min() >= 0 and batch.max() < x.size(0),
+            "few": lambda x, batch: batch.max() < 4,
+            "kinds": lambda x, batch: batch.unique().numel() <= 4,
+        }
+        graphs = [(torch.randn(n, 3), torch.arange(n) // 3) for n in (7, 9, 4)]
+        for name, way in ways.items():
+            for by_assert in (False, True):
+                with self.subTest(name, by_assert=by_assert):
+                    self.assertLikeEager(Checked(way, by_assert), graphs)
+        module = Checked(ways["few"], False)
+        fast, wrong = gnnc.compile(module, graphs[0]), (torch.randn(6, 3), torch.arange(6))
+        for fails in (lambda: fast(*wrong), lambda: gnnc.compile(module, wrong)):
+            with self.assertRaisesRegex((ValueError, gnnc.Error), "expected another batch"):
+                fails()
+
+    def test_aggregations_of_sorted_elements(self) -> None:
+        batches = [torch.tensor([0, 0, 1, 1, 1, 2, 2]), torch.tensor([0, 0, 0, 0, 1, 1, 1, 2, 2])]
+        for aggregation in (SortAggregation(3), LSTMAggregation(4, 5), SetTransformerAggregation(4)):
+
+            def run(x: Tensor, batch: Tensor, aggregation: nn.Module = aggregation) -> Tensor:
+                return aggregation(x, batch, dim_size=3, max_num_elements=6)
+
+            module = Of(run)
+            module.aggregation = aggregation
+            with self.subTest(type(aggregation).__name__):
+                self.assertLikeEager(module, [(torch.randn(len(batch), 4), batch) for batch in batches])
 
     def test_computed_floats_decide_nothing(self) -> None:
         with self.assertRaisesRegex(gnnc.Error, r"depends on computed numbers, from .*test_branches\.py:\d+: return x"):

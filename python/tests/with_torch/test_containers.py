@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import tempfile
 import unittest
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -95,6 +96,24 @@ class ContainersTest(TorchTest):
             self.check(fast, module, Batch.from_data_list([data(size) for size in sizes]), scale=torch.tensor(2.0))
         self.assertEqual(self.compiled(fast), 1)
 
+    def test_batches_of_unknown_size(self) -> None:
+        """How many graphs there are is the largest number of `batch` and 1: Dynamo traces that."""
+
+        class Counted(Net):
+            def forward(self, data: Data) -> Tensor:
+                data.x = self.conv(data.x, data.edge_index)
+                assert "seen" not in data, "a trace starts from what a call is given"
+                data.seen = data.x.relu()
+                return global_mean_pool(data.x + data.seen, data.batch)
+
+        module = Counted()
+        fast = None
+        for sizes in ((3, 4, 5), (6, 2), (4, 4, 4, 7)):
+            batch = Batch.from_data_list([data(size) for size in sizes])
+            fast = fast or gnnc.compile(module, batch.clone())
+            self.assertClose(fast(batch.clone()), module(batch.clone()))
+        self.assertEqual(self.compiled(fast), 1)
+
     def test_several_kinds_of_nodes(self) -> None:
         module = Hetero()
         fast = gnnc.compile(module, hetero(5, 6, 9))
@@ -123,6 +142,38 @@ class ContainersTest(TorchTest):
 
         with self.assertRaisesRegex(gnnc.Error, "has no attribute 'name'"):
             gnnc.compile(Named(), data(6))
+
+    def test_objects_are_named(self) -> None:
+        class Returned(Net):
+            def forward(self, data: Data) -> Data:
+                data.x = self.conv(data.x, data.edge_index)
+                return data
+
+        class Counted(Net):
+            def forward(self, data: Data) -> Data:
+                data.x = global_mean_pool(self.conv(data.x, data.edge_index), data.batch)
+                return data
+
+        class Holder:
+            def __init__(self, x: Tensor) -> None:
+                self.x = x
+
+        class Held(nn.Module):
+            def forward(self, held: Holder) -> Tensor:
+                return held.x * 2
+
+        class Applied(nn.Module):
+            def forward(self, x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+                return function(x)
+
+        text = "forward returns an object of class 'DataBatch': return its tensors instead, in a tuple or a dict"
+        for module in (Returned(), Counted()):
+            with self.assertRaisesRegex(gnnc.Error, text):
+                gnnc.compile(module, Batch.from_data_list([data(3), data(4)]))
+        with self.assertRaisesRegex(gnnc.Error, "an argument is an object of class 'Holder': pass its tensors"):
+            gnnc.compile(Held(), Holder(torch.ones(3, 2)))
+        with self.assertRaisesRegex(gnnc.Error, "an argument is a function: keep it in an attribute of the module"):
+            gnnc.compile(Applied(), (torch.ones(3, 2), Tensor.relu))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import gnnc
-from torch_modules import TorchTest, graph
+from torch_modules import Of, TorchTest, graph
 
 
 class Branch(nn.Module):
@@ -109,6 +109,47 @@ class RefusalsTest(TorchTest):
             gnnc.compile(Slices(), graph(5, 9))
         self.assertIn("depends on computed numbers", str(caught.exception))
         self.assertNotRegex(str(caught.exception), r"\bu\d+\b|Symbol|FakeTensor")
+
+    def test_sizes_that_are_numbers_of_a_graph(self) -> None:
+        """Two lists may have other largest numbers, and one that no argument says is no number of features."""
+
+        def pooled(x: Tensor, batch: Tensor) -> Tensor:
+            return x.new_zeros(int(batch.max()) + 1, 3).index_add(0, batch, x)
+
+        def both(x: Tensor, first: Tensor, second: Tensor) -> Tensor:
+            return pooled(x, first) + pooled(x, second)
+
+        def classes(x: Tensor, kind: Tensor) -> Tensor:
+            return x.sum() * x.new_zeros(x.size(0), int(kind.max()) + 1).scatter(1, kind.view(-1, 1), 1.0)
+
+        x, first, second = torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 2]), torch.tensor([2, 1, 0, 0, 0])
+        text = r"sizes given_1\.max\(\) \+ 1 and given_2\.max\(\) \+ 1, of which nothing says that they are equal"
+        with self.assertRaisesRegex(gnnc.Error, text):
+            gnnc.compile(Of(both), (x, first, second))
+        with self.assertRaisesRegex(gnnc.Error, r"rows of given_1\.max\(\) \+ 1 numbers.*give the number of classes"):
+            gnnc.compile(Of(classes), (x, first))
+
+    def test_sizes_of_two_axes(self) -> None:
+        """A matrix of rows for each graph, as many as the largest has; with as many as a number says it is compiled."""
+
+        def rows(x: Tensor, batch: Tensor, places: Tensor, most: int | None = None) -> Tensor:
+            graphs, most = int(batch.max()) + 1, int(places.max()) + 1 if most is None else most
+            out = x.new_zeros(graphs * most, 3).index_copy(0, batch * most + places, x)
+            return out.view(graphs, most, 3).sum(1)
+
+        given = torch.randn(5, 3), torch.tensor([0, 0, 1, 1, 1]), torch.tensor([0, 1, 0, 1, 2])
+        with self.assertRaisesRegex(gnnc.Error, "view of shape .* has several axes whose sizes differ from graph to graph"):
+            gnnc.compile(Of(rows), given)
+        of_three = Of(lambda *tensors: rows(*tensors, most=3))
+        self.assertClose(gnnc.compile(of_three, given)(*given), of_three(*given))
+
+    def test_nothing_to_compute(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, "forward returns nothing that compiled code would compute"):
+            gnnc.compile(Of(lambda x: (3, None)), torch.randn(5, 3))
+
+    def test_random_integers(self) -> None:
+        with self.assertRaisesRegex(gnnc.Error, "'randperm' draws random integers; give them to the model as an input"):
+            gnnc.compile(Of(lambda x: x[torch.randperm(x.size(0))]), torch.randn(5, 3))
 
     def test_operators_without_a_meaning(self) -> None:
         self.assertRegex(self.refusal(Gamma()), "lgamma.*keep it out of what is compiled")

@@ -11,9 +11,10 @@ from unittest import mock
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 import gnnc
-from torch_modules import graph
+from torch_modules import Of, graph
 
 
 class Readout(nn.Module):
@@ -328,6 +329,55 @@ class OwnGraphTest(unittest.TestCase):
         compiled = gnnc.compile(module, arguments(9, 4))
         for sizes in ((9, 4), (11, 6), (5, 20)):
             self.check(module, compiled, *arguments(*sizes))
+
+    def test_sums_of_quotients(self) -> None:
+        """Halves and remainders are sizes in sums, and say which row is taken and how many are put around others."""
+        ways: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "half": lambda x, y: torch.cat([x[1:], y[: y.size(0) // 2]]),
+            "rest": lambda x, y: torch.cat([x, x, y[: y.size(0) % 4]])[: x.size(0) + y.size(0) // 4 - 1],
+            "parts": lambda x, y: torch.cat([x[::2], y[1::2]]),
+            "largest": lambda x, y: torch.cat([x.new_ones(max(x.size(0), y.size(0)), 3), x * y.size(0)]),
+            "row": lambda x, y: x * x[x.size(0) // 2] + y[y.size(0) - 2],
+            "row from the end": lambda x, y: x * x[-(x.size(0) // 2)] + x[y.size(0) // 5 - 1],
+            "padding": lambda x, y: F.pad(x, (0, 0, y.size(0), 1 + y.size(0) // 2), value=2.0),
+        }
+        for name, way in ways.items():
+            with self.subTest(name):
+                module = Of(way)
+                compiled = gnnc.compile(module, (torch.randn(12, 3), torch.randn(6, 3)))
+                for sizes in ((12, 6), (7, 9), (9, 5), (2, 8), (3, 11)):
+                    self.check(module, compiled, *[torch.randn(size, 3) for size in sizes])
+
+    def test_parts_without_elements(self) -> None:
+        ways: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+            "rows": lambda x, y: torch.cat([x, x.new_zeros(0, 3), y]) * 2,
+            "features": lambda x, y: torch.cat([x, x.new_zeros(x.size(0), 0)], 1) * y.sum(),
+            "of fixed rows": lambda x, y: x * torch.cat([x.new_zeros(0, 3), x.new_ones(2, 3)]).sum() + y.sum(),
+        }
+        for name, way in ways.items():
+            with self.subTest(name):
+                module = Of(way)
+                compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(6, 3)))
+                for sizes in ((5, 6), (4, 3)):
+                    self.check(module, compiled, *[torch.randn(size, 3) for size in sizes])
+
+    def test_padding_up_to_a_size(self) -> None:
+        module = Of(lambda x, y: F.pad(x, (0, 0, 0, y.size(0) - x.size(0))))
+        compiled = gnnc.compile(module, (torch.randn(5, 3), torch.randn(9, 2)))
+        for rows, more in ((5, 9), (4, 11), (7, 7)):
+            self.check(module, compiled, torch.randn(rows, 3), torch.randn(more, 2))
+        with self.assertRaisesRegex(gnnc.Error, "expected an extent of 0 or more, found -2"):
+            compiled(torch.randn(6, 3), torch.randn(4, 2))
+
+    def test_sizes_are_written_as_in_python(self) -> None:
+        """In what is refused, too."""
+        for way, text in (
+            (lambda x, y: x[: x.size(0) // 2 + y.size(0) - 1].cumsum(0), "given_0.size(0) // 2 + given_1.size(0) - 1"),
+            (lambda x, y: x[: 2 * (x.size(0) % 3)].cumsum(0), "2 * (given_0.size(0) % 3)"),
+        ):
+            with self.assertRaises(gnnc.Error) as caught:
+                gnnc.compile(Of(way), (torch.randn(8, 3), torch.randn(3, 3)))
+            self.assertIn(f"along an axis of {text} elements, which is not fixed", str(caught.exception))
 
     def test_out_is_written_into_a_part(self) -> None:
         class Firsts(nn.Module):

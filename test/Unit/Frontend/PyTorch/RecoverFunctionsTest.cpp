@@ -134,7 +134,7 @@ TEST(RecoverFunctionsTest, WhatNeighboursGive) {
   expectPart(functionText("cummax.default", "", {arg("dim", 1)}), "maximum(");
   expectPart(functionText("logcumsumexp.default", "", {arg("dim", 1)}), "softplus(");
   expectPart(functionText("cummax.default", "", {arg("dim", 0)}),
-             "refused: 'cummax' along 'N', whose size is not fixed");
+             "refused: 'cummax' along an axis of N elements, which is not fixed");
 }
 
 TEST(RecoverFunctionsTest, ReasonsAgainstOperators) {
