@@ -104,9 +104,16 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
   /// The pieces by what is to be computed together: long rows if the axes of one are among those of the other, so that a
   /// tile of the other has its own; short rows with the first of the long ones that has their axes, or the first.
   static Parts findParts(mpk::SweepOp sweep, ArrayRef<Piece> pieces) {
-    // Other views of a row, slices of what is in memory and joins of what is written there mix no axes: a cone has
-    // those of both sides.
-    AxisClasses axes(sweep, [](Operation *op) {
+    // Where rows are long because they are summed up, other views of a row, slices of what is in memory and joins of what
+    // is written there mix no axes: a cone has those of both sides.
+    bool addsUp = llvm::any_of(sweep.getBody().front(), [](Operation &op) {
+      return isa<ContractOp>(op) && llvm::any_of(op.getOperandTypes(), [](Type type) {
+               return getFeatureElements(type) > kMostWhole;
+             });
+    });
+    AxisClasses axes(sweep, [&](Operation *op) {
+      if (!addsUp)
+        return true;
       if (isa<ConcatOp>(op))
         return !llvm::all_of(op->getUsers(), [](Operation *user) { return isa<mpk::YieldOp>(user); });
       if (!isa<ReshapeOp, SliceOp>(op))

@@ -111,3 +111,38 @@ func.func @sums(%e: !edge600, %b: tensor<700xf32>) -> (!node600, tensor<700xf32>
   } : (!edge600, !edge600, tensor<700xf32>) -> (!node600, tensor<700xf32>)
   return %0#0, %0#1 : !node600, tensor<700xf32>
 }
+
+// -----
+
+!edge1 = tensor<?xf32, #mpdfg.on<@edge>>
+!edge32 = tensor<?x32xf32, #mpdfg.on<@edge>>
+!edge112 = tensor<?x112xf32, #mpdfg.on<@edge>>
+!edge5632 = tensor<?x5632xf32, #mpdfg.on<@edge>>
+!edge96 = tensor<?x96xf32, #mpdfg.on<@edge>>
+
+mpdfg.space @edge root
+
+// The parts of a joined result, each a sum of rows of its own part of a long row, through views; joined by a last sweep.
+// CHECK-LABEL: func.func @pieces
+// CHECK: %[[A:.*]] = mpk.sweep over @edge
+// CHECK: -> tensor<?x64xf32, {{.*}}>
+// CHECK: %[[B:.*]] = mpk.sweep over @edge
+// CHECK: -> tensor<?x32xf32, {{.*}}>
+// CHECK: %[[J:.*]] = mpk.sweep over @edge(%[[A]], %[[B]]) access [#mpk.access<owner>, #mpk.access<owner>]
+// CHECK: mpdfg.concat
+// CHECK: return %[[J]]
+func.func @pieces(%w: !edge5632, %x: !edge32, %y: tensor<?x64xf32, #mpdfg.on<@edge>>) -> !edge96 {
+  %0 = mpk.sweep over @edge(%w, %x, %y)
+      access [#mpk.access<owner>, #mpk.access<owner>, #mpk.access<owner>] yields [#mpk.access<owner>] {
+  ^bb0(%rows: tensor<5632xf32>, %a: tensor<32xf32>, %b: tensor<64xf32>):
+    %p = mpdfg.slice %rows axis 0 from 0 : tensor<5632xf32> -> tensor<2048xf32>
+    %q = mpdfg.slice %rows axis 0 from 2048 : tensor<5632xf32> -> tensor<2048xf32>
+    %pm = mpdfg.reshape %p : tensor<2048xf32> -> tensor<64x32xf32>
+    %qm = mpdfg.reshape %q : tensor<2048xf32> -> tensor<32x64xf32>
+    %s = mpdfg.contract %pm [0, 1], %a [1] -> [0] : tensor<64x32xf32>, tensor<32xf32> -> tensor<64xf32>
+    %t = mpdfg.contract %qm [0, 1], %b [1] -> [0] : tensor<32x64xf32>, tensor<64xf32> -> tensor<32xf32>
+    %j = mpdfg.concat %s, %t axis 0 : (tensor<64xf32>, tensor<32xf32>) -> tensor<96xf32>
+    mpk.yield %j : tensor<96xf32>
+  } : (!edge5632, !edge32, tensor<?x64xf32, #mpdfg.on<@edge>>) -> !edge96
+  return %0 : !edge96
+}
