@@ -204,7 +204,8 @@ int64_t gnnc::statementsOf(Operation *op) {
 }
 
 int64_t gnnc::unrolledOf(Operation *op) {
-  // Lanes, and tiles, divide long axes among them, and each has all of the short ones.
+  // Lanes, and tiles, divide long axes among them, and each has all of the short ones. Rows without such are cut into
+  // tiles where they are too many.
   constexpr int64_t kShortAxis = 16, kLanes = 32, kSideBySide = 4, kMostEach = 64;
   if (!op || op->getNumResults() != 1 || isa<ConstantOp, IotaOp, BroadcastOp, ReshapeOp, DetachOp>(op))
     return 0;
@@ -213,7 +214,10 @@ int64_t gnnc::unrolledOf(Operation *op) {
     numbers *= size;
     ofShortAxes *= size <= kShortAxis ? size : 1;
   }
-  int64_t registers = numbers > ofShortAxes ? ofShortAxes * kSideBySide : llvm::divideCeil(numbers, kLanes), each = 1;
+  int64_t registers = ofShortAxes == numbers ? llvm::divideCeil(numbers, kLanes)
+                      : ofShortAxes > 1      ? ofShortAxes * kSideBySide
+                                             : 1;
+  int64_t each = 1;
   if (auto row = dyn_cast<CostOpInterface>(op); row && numbers > 0)
     each = std::clamp<int64_t>(row.flopsPerRow() / numbers, 1, kMostEach);
   return each * registers;

@@ -76,12 +76,19 @@ std::optional<Reader> asReader(ConcatOp joined, Operation *user) {
   return reader;
 }
 
+/// Parts of one shape have the same tiles.
+bool differ(ConcatOp joined) {
+  return llvm::any_of(joined.getInputs(), [&](Value part) {
+    return getFeatureShape(part.getType()) != getFeatureShape(joined.getInputs().front().getType());
+  });
+}
+
 struct SplitJoinedOperands : public gnnc::impl::SplitJoinedOperandsBase<SplitJoinedOperands> {
   void runOnOperation() override {
     SmallVector<ConcatOp> candidates;
     getOperation().walk([&](ConcatOp joined) {
       if (getResidency(joined.getType()) && getFeatureElements(joined.getType()) > kLongRow &&
-          joined.getInputs().size() <= kMostParts && !joined->use_empty())
+          joined.getInputs().size() <= kMostParts && !joined->use_empty() && differ(joined))
         candidates.push_back(joined);
     });
     for (ConcatOp joined : candidates) {

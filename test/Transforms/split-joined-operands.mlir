@@ -29,12 +29,14 @@ func.func @gradients(%h: !edge32, %a: !edge600, %b: !edge900, %w: tensor<32x1500
 }
 
 // Not: a row that something else reads as a whole; a short one; a product whose result is a joined row again; rows of both
-// operands that are summed up.
+// operands that are summed up; parts of one shape.
 // CHECK-LABEL: func @whole
-// CHECK-COUNT-4: mpdfg.concat
+// CHECK-COUNT-5: mpdfg.concat
 // CHECK-NOT: mpdfg.concat
-func.func @whole(%h: !edge32, %a: !edge600, %b: !edge900, %c: tensor<32xf32>, %w: tensor<32x1500xf32>)
-    -> (tensor<32x1500xf32>, !edge1500, tensor<32x64xf32>, !edge32x1500, tensor<?xf32, #mpdfg.on<@edge>>) {
+func.func @whole(%h: !edge32, %a: !edge600, %b: !edge900, %c: tensor<32xf32>, %w: tensor<32x1500xf32>,
+                 %v: tensor<1200x2xf32>)
+    -> (tensor<32x1500xf32>, !edge1500, tensor<32x64xf32>, !edge32x1500, tensor<?xf32, #mpdfg.on<@edge>>,
+        tensor<?x2xf32, #mpdfg.on<@edge>>) {
   %0 = mpdfg.concat %a, %b axis 0 : (!edge600, !edge900) -> !edge1500
   %1 = mpdfg.contract %h [0], %0 [1] -> [0, 1] : !edge32, !edge1500 -> !edge32x1500
   %2 = mpdfg.reduce sum %1 along @all : !edge32x1500 -> tensor<32x1500xf32>
@@ -46,5 +48,7 @@ func.func @whole(%h: !edge32, %a: !edge600, %b: !edge900, %c: tensor<32xf32>, %w
   %8 = mpdfg.contract %c [0], %7 [1] -> [0, 1] : tensor<32xf32>, !edge1500 -> !edge32x1500
   %9 = mpdfg.concat %a, %b axis 0 : (!edge600, !edge900) -> !edge1500
   %10 = mpdfg.contract %9 [0], %3 [0] -> [] : !edge1500, !edge1500 -> tensor<?xf32, #mpdfg.on<@edge>>
-  return %2, %3, %6, %8, %10 : tensor<32x1500xf32>, !edge1500, tensor<32x64xf32>, !edge32x1500, tensor<?xf32, #mpdfg.on<@edge>>
+  %11 = mpdfg.concat %a, %a axis 0 : (!edge600, !edge600) -> tensor<?x1200xf32, #mpdfg.on<@edge>>
+  %12 = mpdfg.contract %11 [0], %v [0, 1] -> [1] : tensor<?x1200xf32, #mpdfg.on<@edge>>, tensor<1200x2xf32> -> tensor<?x2xf32, #mpdfg.on<@edge>>
+  return %2, %3, %6, %8, %10, %12 : tensor<32x1500xf32>, !edge1500, tensor<32x64xf32>, !edge32x1500, tensor<?xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
 }
