@@ -17,6 +17,7 @@ from .. import _safetensors
 from .._errors import CompileError
 from .._library import Library
 from . import _arranged, _containers, _export, _lazy
+from ._effects import FirstCallFills
 from ._module import CompiledModule, Options, compiler_options
 
 
@@ -39,7 +40,8 @@ def compile(
 
     `inputs`: example arguments of a call, a tuple or the only one, with `kwargs` by name. Their types, their numbers of
     features and everything that is no tensor are compiled in; nodes, edges and graphs may be any number (the example
-    should have at least two of each). Without `inputs` it is compiled at its first call. `options`: further options of
+    should have at least two of each). Without `inputs` it is compiled at its first call; where that call computes what is
+    kept for all others (`cached=True` of features), at the second. `options`: further options of
     `gnnc compile`. `progress`: say on standard error what is going on; None: if that is a terminal. `dynamic`: of arguments
     by their names, whether their sizes, and integers of Python that they are or have, may differ: {"x": False, "nodes": True}.
     Of others sizes may differ, and integers from the second value on.
@@ -50,7 +52,10 @@ def compile(
     result = CompiledModule(model, Options(tuple(options), progress, dynamic=dict(dynamic or {})))
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
-        result._prepare(args, named)
+        try:
+            result._prepare(args, named)
+        except FirstCallFills:
+            pass  # compiled after that call
     return result
 
 

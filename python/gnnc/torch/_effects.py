@@ -104,6 +104,11 @@ def _watched_hooks(model: nn.Module) -> Iterator[None]:
                 hooks[key] = hook
 
 
+class FirstCallFills(Error):
+    """What the module's first call computes is kept for all others: that call is the module's own, and then there is
+    something to compile."""
+
+
 class Watcher:
     """Of one trace of a module: what Python did that its program does not do."""
 
@@ -158,7 +163,8 @@ class Watcher:
             self.restore()
         for member, name in kept:
             if not self._follows_from_graph(member, name):
-                raise Error(
+                kind = FirstCallFills if self._is_filled_once(member, name) else Error
+                raise kind(
                     f"'{_path(self.model, member)}' keeps a tensor in '{name}' for later, which compiled code does not: "
                     "return it, and pass it as an argument to the next call"
                 )
@@ -176,6 +182,22 @@ class Watcher:
             return False
         with torch.random.fork_rng():
             return self._is_same_for_other_numbers(member, name)
+
+    def _is_filled_once(self, member: nn.Module, name: str) -> bool:
+        """Whether it was None, a first call puts a tensor without a gradient there, and a second one leaves it."""
+        place = next(i for i, each in enumerate(self.members) if each is member)
+        if self._inputs is None or self._attributes[place].get(name, self) is not None:
+            return False
+        try:
+            with torch.random.fork_rng():
+                twin, (args, kwargs) = copy.deepcopy((self.model, self._inputs))
+                twin(*args, **kwargs)
+                first = vars(members_of(twin)[place]).get(name)
+                twin(*args, **kwargs)
+        except Exception:  # modules may refuse to be copied, or such numbers
+            return False
+        leaves = [leaf for leaf in pytree.tree_leaves(first) if isinstance(leaf, Tensor)]
+        return vars(members_of(twin)[place]).get(name) is first and not any(leaf.requires_grad for leaf in leaves)
 
     def _is_same_for_other_numbers(self, member: nn.Module, name: str) -> bool:
         assert self._inputs is not None

@@ -431,6 +431,8 @@ class CompiledModule(nn.Module):
                 if isinstance(found, CompiledModule):
                     return self._call(args, kwargs)  # which knows it now
                 last = found
+            except _effects.FirstCallFills:
+                return self.__dict__["_module"](*args, **kwargs)
             except Error as error:
                 if whole and has_few(leaves):
                     self.__dict__["_few"].add((*modes_of(self.__dict__["_module"]), tree, *kind_of(leaves)))

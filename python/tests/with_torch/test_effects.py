@@ -151,6 +151,21 @@ class CachedDegree(nn.Module):
         return self.linear(x) / self.degree[batch].unsqueeze(1)
 
 
+class Filled(nn.Module):
+    """Sums over groups that the first call keeps; `again`: that every call does, `learnt`: that have a gradient."""
+
+    def __init__(self, again: bool = False, learnt: bool = False) -> None:
+        super().__init__()
+        self.lin, self.again, self.learnt = nn.Linear(3, 2), again, learnt
+        self.kept = None
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        if self.kept is None or self.again:
+            sums = torch.zeros_like(x).index_add(0, batch, x)
+            self.kept = sums * self.lin.weight.sum() if self.learnt else sums
+        return self.lin(self.kept)
+
+
 class EffectsTest(TorchTest):
     def test_tensors_that_follow_from_the_graph_may_be_kept(self) -> None:
         x, batch = graph(6, 9)[0][:, :1].repeat(1, 3), torch.tensor([0, 0, 1, 1, 2, 2])
@@ -218,6 +233,28 @@ class EffectsTest(TorchTest):
             self.assertFalse(hasattr(module, "last"))
         module.eval()
         self.assertClose(gnnc.compile(module, (x, batch))(x, batch), module(x, batch))
+
+    def test_what_the_first_call_keeps_for_all(self) -> None:
+        x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
+        other = torch.randn_like(x)
+        for given in (None, (x, batch)):
+            module = Filled()
+            eager = copy.deepcopy(module)
+            fast = gnnc.compile(module, given)
+            self.assertIsNone(module.kept)
+            for values in (x, other, x):  # later calls take what the first has kept
+                found = []
+                for run, owner in ((fast, module), (eager, eager)):
+                    owner.zero_grad()
+                    result = run(values, batch)
+                    result.square().sum().backward()
+                    found.append([result, owner.lin.weight.grad.clone()])
+                self.assertClose(*found)
+            self.assertEqual(len(fast._specializations), 1)
+        with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
+            gnnc.compile(Filled(again=True), (x, batch))
+        with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
+            gnnc.compile(Filled(learnt=True), (x, batch))
 
     def test_objects_change_no_buffers(self) -> None:
         x, batch = graph(6, 9)[0], torch.tensor([0, 0, 1, 1, 2, 2])
