@@ -295,8 +295,8 @@ void Grouping::requireOperands() {
 
 /// Keeps values in memory where an anchor's body would be longer than a kernel may be. The body's values are taken in
 /// an order in which each comes after those it needs. Such an order may be cut anywhere, and what is needed on both
-/// sides is kept; it is cut in the second half of what one kernel may have, where that is least. Before that, a long body
-/// is cut where hardly anything is kept: a sum of what each of many layers adds is made layer by layer.
+/// sides is kept; it is cut in the second half of what one kernel may have, where that is least. Before that, a long
+/// body is cut where hardly anything is kept: a sum of what each of many layers adds is made layer by layer.
 void Grouping::cutLongBody(Operation *anchor) {
   SmallVector<std::pair<Value, FlatSymbolRefAttr>> order;
   DenseMap<std::pair<Value, Attribute>, unsigned> places; // in the order
@@ -411,6 +411,7 @@ void Grouping::cutLongBody(Operation *anchor) {
     return;
   remarkPassed(anchor, DEBUG_TYPE, "cut", [&] {
     return "what it is computed from is kept in parts: a kernel of " + std::to_string(statements) +
-           " statements would be " + (isTooLong ? "longer than " + std::to_string(mostStatements) : std::string("long"));
+           " statements would be " +
+           (isTooLong ? "longer than " + std::to_string(mostStatements) : std::string("long"));
   });
 }

@@ -57,16 +57,16 @@ struct Group {
 /// Why an anchor cannot become part of a sweep.
 enum class Obstacle {
   None,
-  OtherMap,    ///< they have different members
-  Gathered,    ///< it reads a result through a map or view: any row of it, so all must be there
-  ByMember,    ///< it reads a result by member, which is another row than the owner's
-  Everything,  ///< it needs a sum over everything, known only when the sweep is over
-  Cycle,       ///< it needs a kernel that needs the sweep
-  Later,       ///< one of them belongs to the backward half, which may run long after the other
-  SecondSweep, ///< a later sum along that map reads it through a map, so it could not join the sweep any more
-  OtherAxes,   ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
-  TooLong,     ///< the sweep would have more statements than a kernel may have
-  Tiled,       ///< products of a few members at a time: their sweep knows only what is known before it
+  OtherMap,     ///< they have different members
+  Gathered,     ///< it reads a result through a map or view: any row of it, so all must be there
+  ByMember,     ///< it reads a result by member, which is another row than the owner's
+  Everything,   ///< it needs a sum over everything, known only when the sweep is over
+  Cycle,        ///< it needs a kernel that needs the sweep
+  Later,        ///< one of them belongs to the backward half, which may run long after the other
+  SecondSweep,  ///< a later sum along that map reads it through a map, so it could not join the sweep any more
+  OtherAxes,    ///< a large shared value and one with other axes: a sweep would compute each for each tile of the other
+  TooLong,      ///< the sweep would have more statements than a kernel may have
+  Tiled,        ///< products of a few members at a time: their sweep knows only what is known before it
   LittleShared, ///< it could, but both are long and have little in common
   NothingShared, ///< it could, but they read nothing in common
 };

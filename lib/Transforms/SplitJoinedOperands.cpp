@@ -125,8 +125,8 @@ struct SplitJoinedOperands : public gnnc::impl::SplitJoinedOperandsBase<SplitJoi
       if (reader.isFree())
         type = resized(type, place, size);
       else
-        other = SliceOp::create(b, loc, resized(other.getType(), inOther, size), other, uint64_t(inOther),
-                                uint64_t(begin));
+        other =
+            SliceOp::create(b, loc, resized(other.getType(), inOther, size), other, uint64_t(inOther), uint64_t(begin));
       begin += size;
       Value value = ContractOp::create(b, loc, type, reader.isRight ? other : part, product.getLhsLabels(),
                                        reader.isRight ? part : other, product.getRhsLabels(), out);

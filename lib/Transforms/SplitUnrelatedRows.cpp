@@ -35,8 +35,8 @@ constexpr int64_t kMostWhole = 512;
 /// Parts of a joined row that may have sweeps of their own.
 constexpr size_t kMostParts = 16;
 
-/// What a value is made of: the classes of the axes that a sweep may be cut along, and the most numbers of a row that has
-/// such.
+/// What a value is made of: the classes of the axes that a sweep may be cut along, and the most numbers of a row that
+/// has such.
 struct Cone {
   llvm::SmallDenseSet<int> classes;
   int64_t longest = 1;
@@ -101,15 +101,14 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
     return pieces;
   }
 
-  /// The pieces by what is to be computed together: long rows if the axes of one are among those of the other, so that a
-  /// tile of the other has its own; short rows with the first of the long ones that has their axes, or the first.
+  /// The pieces by what is to be computed together: long rows if the axes of one are among those of the other, so that
+  /// a tile of the other has its own; short rows with the first of the long ones that has their axes, or the first.
   static Parts findParts(mpk::SweepOp sweep, ArrayRef<Piece> pieces) {
-    // Where rows are long because they are summed up, other views of a row, slices of what is in memory and joins of what
-    // is written there mix no axes: a cone has those of both sides.
+    // Where rows are long because they are summed up, other views of a row, slices of what is in memory and joins of
+    // what is written there mix no axes: a cone has those of both sides.
     bool addsUp = llvm::any_of(sweep.getBody().front(), [](Operation &op) {
-      return isa<ContractOp>(op) && llvm::any_of(op.getOperandTypes(), [](Type type) {
-               return getFeatureElements(type) > kMostWhole;
-             });
+      return isa<ContractOp>(op) &&
+             llvm::any_of(op.getOperandTypes(), [](Type type) { return getFeatureElements(type) > kMostWhole; });
     });
     AxisClasses axes(sweep, [&](Operation *op) {
       if (!addsUp)
@@ -193,7 +192,8 @@ struct SplitUnrelatedRows : public gnnc::impl::SplitUnrelatedRowsBase<SplitUnrel
         made[pieces[i].result].push_back(result);
     }
     for (auto [i, values] : llvm::enumerate(made))
-      sweep.getResult(i).replaceAllUsesWith(values.size() == 1 ? values.front() : join(b, sweep, i, pieces, parts, values));
+      sweep.getResult(i).replaceAllUsesWith(values.size() == 1 ? values.front()
+                                                               : join(b, sweep, i, pieces, parts, values));
     sweep.erase();
   }
 

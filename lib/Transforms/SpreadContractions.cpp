@@ -75,8 +75,8 @@ struct SpreadContractions : public gnnc::impl::SpreadContractionsBase<SpreadCont
     };
     Value lhs = rows(contract.getLhs(), contract.getLhsLabels(), roles.m, m);
     Value rhs = rows(contract.getRhs(), contract.getRhsLabels(), roles.n, n);
-    Value outer = ContractOp::create(b, loc, getTensorOn(space, terms, {m, n}, element), lhs,
-                                     ArrayRef<int64_t>{0}, rhs, ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0, 1});
+    Value outer = ContractOp::create(b, loc, getTensorOn(space, terms, {m, n}, element), lhs, ArrayRef<int64_t>{0}, rhs,
+                                     ArrayRef<int64_t>{1}, ArrayRef<int64_t>{0, 1});
     Value sum = ReduceOp::create(b, loc, RankedTensorType::get({m, n}, element),
                                  ReduceKindAttr::get(&getContext(), ReduceKind::Sum), outer,
                                  FlatSymbolRefAttr::get(&getContext(), kAllMap));
