@@ -386,7 +386,8 @@ class Executor:
     def bind(self, leaves: Sequence[Any]) -> Bound:
         """The graph of these leaves (tensors, numbers, None), prepared if it is not known. Raises Error."""
         for bound in self._ahead:
-            if bound.matches(leaves):
+            shapes = (leaves[i].shape for i in self.value_leaves)
+            if bound.matches(leaves) and all(a == b for a, (b, _) in zip(shapes, bound.operands)):
                 self._ahead = [each for each in self._ahead if each is not bound]
                 self._last = bound
                 return bound

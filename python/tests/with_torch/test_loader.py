@@ -71,6 +71,13 @@ class LoaderTest(TorchTest):
         for batch in (self.batches[3], self.batches[1], self.batches[5], self.batches[2]):
             self.check(batch)
 
+    def test_prefetched_for_other_numbers_of_nodes(self) -> None:
+        self.check(self.batches[0])
+        x, edges = self.batches[1]
+        self.fast.prefetch(x, edges)
+        self.check((torch.randn(x.shape[0] + 3, 3), edges))
+        self.check((x, edges))
+
     def test_keywords_and_other_parts_of_batches(self) -> None:
         batches = [{"number": i, "x": x, "edges": edges} for i, (x, edges) in enumerate(self.batches)]
         arguments = lambda batch: {"x": batch["x"], "edge_index": batch["edges"]}  # noqa: E731
