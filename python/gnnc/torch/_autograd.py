@@ -112,7 +112,7 @@ def pull_back(
 ) -> list[Tensor | None]:
     """Gradients with respect to the operands (None: it is not wanted, or the model has no derivative there)."""
     dense = []
-    for cotangent, template in zip(cotangents, bound.forward.templates):
+    for cotangent, template in zip(cotangents, bound.results):
         if cotangent is not None and cotangent.dtype is template.dtype and bound.on_cpu and cotangent.is_contiguous():
             pass
         elif cotangent is None:  # not read where there is an executor without it

@@ -97,10 +97,7 @@ class Site:
         prepared = bound.prepared
         self.plan, self.names = plan, tuple(names)
         self.computed = [bound.computed[name].pointer for name in plan.computed]
-        self.templates = [
-            _template(plan.outputs[name].shape(prepared.extent), TYPES[plan.outputs[name].dtype], bound.torch_device)
-            for name in names
-        ]
+        self.templates = _templates(plan, names, bound)
         self.call = prepared.call(plan.name, plan.names, self.names, None if later is None else tuple(later))
         self.workspace_bytes = self.call.workspace_bytes
 
@@ -113,6 +110,11 @@ class Site:
         if self.computed:
             return self.call.pack(*map(_data_ptr, given), *self.computed, *map(_data_ptr, outputs))
         return self.call.pack(*map(_data_ptr, given), *map(_data_ptr, outputs))
+
+
+def _templates(plan: Plan, names: Sequence[str], bound: Bound) -> list[Tensor]:
+    values, extent, device = [plan.outputs[name] for name in names], bound.prepared.extent, bound.torch_device
+    return [_template(value.shape(extent), TYPES[value.dtype], device) for value in values]
 
 
 @lru_cache(maxsize=1024)
@@ -209,7 +211,9 @@ class Bound:
     lanes: dict[int, Lane]
     #: Those of the leaves and dimensions that batch norm takes the variance along which have no elements.
     empty: frozenset[tuple[int, int]]
-    forward: Site = field(init=False)
+    #: What the outputs are like.
+    results: list[Tensor] = field(default_factory=list)
+    forward: Site | None = None  #: of calls without a gradient, made when it is needed
     masks: Masks | None = None
     #: The same graph for executors of other sets of differentiated results.
     partners: dict[Executor, Bound] = field(default_factory=dict)
@@ -380,6 +384,8 @@ class Executor:
         bound = self._prepared(leaves, ahead=True)
         for mask in list(self._masks):
             self.halves(bound, mask)
+        if not self._masks:
+            bound.forward = Site(self.forward, bound, self.output_names)
         if last is not None and self.part is None:
             self._ahead = [*self._ahead[1 - _MOST_AHEAD :], bound]
 
@@ -437,7 +443,7 @@ class Executor:
         if self.masks:
             bound.masks = Masks(bound.operands[self.num_given :], list(self.masks.values()), bound.torch_device)
         bound.layouts = [(torch.Size(shape), dtype) for shape, dtype in bound.operands[: self.num_given]]
-        bound.forward = Site(self.forward, bound, self.output_names)
+        bound.results = _templates(self.forward, self.output_names, bound)
         values = set(self.value_leaves)
         inference = False
         for i in values:
@@ -494,6 +500,8 @@ class Executor:
     def run_forward(self, bound: Bound, operands: Sequence[Tensor]) -> list[Tensor]:
         """The outputs, in the model's order."""
         site = bound.forward
+        if site is None:
+            site = bound.forward = Site(self.forward, bound, self.output_names)
         outputs = list(map(_empty_like, site.templates))
         self._run(site, bound, site.data(operands, (), outputs), site.workspace_bytes).release()
         return outputs
