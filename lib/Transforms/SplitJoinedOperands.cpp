@@ -76,8 +76,10 @@ std::optional<Reader> asReader(ConcatOp joined, Operation *user) {
   return reader;
 }
 
-/// Parts of one shape have the same tiles.
-bool differ(ConcatOp joined) {
+/// Whether all parts are rows, of several shapes: parts of one shape have the same tiles.
+bool isWorthIt(ConcatOp joined) {
+  if (llvm::any_of(joined.getInputs(), [](Value part) { return !getResidency(part.getType()); }))
+    return false;
   return llvm::any_of(joined.getInputs(), [&](Value part) {
     return getFeatureShape(part.getType()) != getFeatureShape(joined.getInputs().front().getType());
   });
@@ -88,7 +90,7 @@ struct SplitJoinedOperands : public gnnc::impl::SplitJoinedOperandsBase<SplitJoi
     SmallVector<ConcatOp> candidates;
     getOperation().walk([&](ConcatOp joined) {
       if (getResidency(joined.getType()) && getFeatureElements(joined.getType()) > kLongRow &&
-          joined.getInputs().size() <= kMostParts && !joined->use_empty() && differ(joined))
+          joined.getInputs().size() <= kMostParts && !joined->use_empty() && isWorthIt(joined))
         candidates.push_back(joined);
     });
     for (ConcatOp joined : candidates) {

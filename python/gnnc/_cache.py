@@ -103,10 +103,12 @@ class GraphCache:
                     self.hits += 1
                     return entry.prepared
                 self._remove(key)
-        # Outside of the lock: it may take long, and other graphs are wanted meanwhile.
-        prepared = make()
+        # Outside of the lock: it may take long, and other graphs are wanted meanwhile. Changes that another thread makes
+        # while the numbers are read are changes of what was prepared.
         checks = checks_contents()
-        entry = _Entry(prepared, [_Held(array, checks or not array.is_torch) for array in arrays])
+        held = [_Held(array, checks or not array.is_torch) for array in arrays]
+        entry = _Entry(make(), held)
+        prepared = entry.prepared
         with self._lock:
             if key in self._entries:
                 self._remove(key)

@@ -52,3 +52,12 @@ func.func @whole(%h: !edge32, %a: !edge600, %b: !edge900, %c: tensor<32xf32>, %w
   %12 = mpdfg.contract %11 [0], %v [0, 1] -> [1] : tensor<?x1200xf32, #mpdfg.on<@edge>>, tensor<1200x2xf32> -> tensor<?x2xf32, #mpdfg.on<@edge>>
   return %2, %3, %6, %8, %10, %12 : tensor<32x1500xf32>, !edge1500, tensor<32x64xf32>, !edge32x1500, tensor<?xf32, #mpdfg.on<@edge>>, tensor<?x2xf32, #mpdfg.on<@edge>>
 }
+
+// Not: a part that is the same for all rows.
+// CHECK-LABEL: func @shared
+// CHECK: mpdfg.concat
+func.func @shared(%a: !edge900, %b: tensor<600xf32>, %w: tensor<1500x32xf32>) -> !edge32 {
+  %0 = mpdfg.concat %a, %b axis 0 : (!edge900, tensor<600xf32>) -> !edge1500
+  %1 = mpdfg.contract %0 [0], %w [0, 1] -> [1] : !edge1500, tensor<1500x32xf32> -> !edge32
+  return %1 : !edge32
+}

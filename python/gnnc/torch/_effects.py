@@ -197,7 +197,9 @@ class Watcher:
         except Exception:  # modules may refuse to be copied, or such numbers
             return False
         leaves = [leaf for leaf in pytree.tree_leaves(first) if isinstance(leaf, Tensor)]
-        return vars(members_of(twin)[place]).get(name) is first and not any(leaf.requires_grad for leaf in leaves)
+        if not leaves or any(leaf.requires_grad for leaf in leaves):
+            return False
+        return vars(members_of(twin)[place]).get(name) is first
 
     def _is_same_for_other_numbers(self, member: nn.Module, name: str) -> bool:
         assert self._inputs is not None

@@ -403,6 +403,8 @@ class Executor:
         for i, dim in self.batches:
             if leaves[i].shape[dim] == 1:
                 raise Error("batch norm in training mode: expected more than one element, whose variance it takes", 2)
+        # What another thread changes from now on, while the graph is prepared, is not in it.
+        versions = [leaf._version if isinstance(leaf, Tensor) and not leaf.is_inference() else 0 for leaf in leaves]
         arguments = {
             name: leaf for name, leaf in zip(self.leaf_names, leaves) if name is not None and isinstance(leaf, Tensor)
         }
@@ -417,9 +419,16 @@ class Executor:
         device = resolved.device or (_abi.CPU, 0)
         prepare = prepare_known if self.part is None else self.part.prepare
         prepared = prepare(self.library, resolved, device)
-        return self._bound(leaves, prepared, device, ahead)
+        return self._bound(leaves, versions, prepared, device, ahead)
 
-    def _bound(self, leaves: Sequence[Any], prepared: Prepared, device: tuple[int, int], ahead: bool) -> Bound:
+    def _bound(
+        self,
+        leaves: Sequence[Any],
+        versions: Sequence[int],
+        prepared: Prepared,
+        device: tuple[int, int],
+        ahead: bool,
+    ) -> Bound:
         extent = prepared.extent
         bound = Bound(
             prepared=prepared,
@@ -459,7 +468,7 @@ class Executor:
                 inference = True
             else:
                 bound.kept.append(leaf.detach())
-                bound.guards.append((i, leaf, leaf._version, leaf.data_ptr(), leaf.shape, leaf.stride()))
+                bound.guards.append((i, leaf, versions[i], leaf.data_ptr(), leaf.shape, leaf.stride()))
         if not inference and not ahead:
             self._last = bound
         return bound
@@ -570,6 +579,9 @@ class Executor:
         if found is None:
             found = self._lanes.setdefault(key, Lane(self.library.context(bound.device), bound.number, stream))
         bound.prepared.streams.add(stream)
+        for computed in bound.computed.values():  # perhaps on the stream of a loader
+            if computed.is_torch:
+                computed.owner.record_stream(torch.cuda.ExternalStream(stream, device=bound.torch_device))
         bound.lanes[stream] = found
         return found
 

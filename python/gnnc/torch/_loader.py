@@ -33,7 +33,8 @@ class Loader:
     `to`; None: they are where they are to be. `ahead`: how many are prepared at most that have not been asked for.
 
     A batch that the model has not been compiled for is given as it is. What the loader raises is raised where its batch
-    would have come.
+    would have come. It runs in the thread, with grad mode as here, and draws from the same generators as the model: where
+    both draw on the CPU, runs with one seed differ.
     """
 
     def __init__(
@@ -61,8 +62,11 @@ class Loader:
     def __iter__(self) -> Iterator[Any]:
         ready: queue.Queue[Any] = queue.Queue(self.ahead)
         stop = threading.Event()
-        work = threading.Thread(target=self._prepare_all, args=(ready, stop), name="gnnc.Loader", daemon=True)
-        work.start()
+        device = self.device
+        if device is not None and device.type == "cuda" and device.index is None:  # of this thread, not of the other
+            device = torch.device("cuda", torch.cuda.current_device())
+        given = (ready, stop, device, torch.is_grad_enabled())
+        threading.Thread(target=self._prepare_all, args=given, name="gnnc.Loader", daemon=True).start()
         try:
             while True:
                 found = ready.get()
@@ -80,38 +84,46 @@ class Loader:
                 yield batch
         finally:
             stop.set()
-            while work.is_alive():  # it may be waiting for room
-                try:
-                    ready.get(timeout=0.01)
-                except queue.Empty:
-                    pass
 
-    def _prepare_all(self, ready: queue.Queue[Any], stop: threading.Event) -> None:
+    def _prepare_all(
+        self, ready: queue.Queue[Any], stop: threading.Event, device: torch.device | None, grad: bool
+    ) -> None:
+        def put(item: Any) -> None:
+            while not stop.is_set():
+                try:
+                    return ready.put(item, timeout=0.05)
+                except queue.Full:
+                    continue
+
         streams: dict[int, torch.cuda.Stream] = {}
         try:
-            for batch in self.batches:
-                if stop.is_set():
-                    return
-                ready.put(self._prepare(batch, streams))
-            ready.put(_END)
+            if device is not None and device.type == "cuda":
+                torch.cuda.set_device(device)
+            with torch.set_grad_enabled(grad):
+                for batch in self.batches:
+                    if stop.is_set():
+                        return
+                    put(self._prepare(batch, device, streams))
+            put(_END)
         except BaseException as error:
-            ready.put(_Failure(error))
+            put(_Failure(error))
 
-    def _prepare(self, batch: Any, streams: dict[int, torch.cuda.Stream]) -> tuple[Any, torch.cuda.Event | None]:
-        device = self.device or next((tensor.device for tensor in _tensors(batch) if tensor.is_cuda), None)
-        if device is None or device.type != "cuda":
-            batch = batch if self.device is None else _moved(batch, self.device)
+    def _prepare(
+        self, batch: Any, device: torch.device | None, streams: dict[int, torch.cuda.Stream]
+    ) -> tuple[Any, torch.cuda.Event | None]:
+        own = device or next((tensor.device for tensor in _tensors(batch) if tensor.is_cuda), None)
+        if own is None or own.type != "cuda":
+            batch = batch if device is None else _moved(batch, device)
             self._prefetch(batch)
             return batch, None
-        number = torch.cuda.current_device() if device.index is None else device.index
-        if number not in streams:
-            streams[number] = torch.cuda.Stream(number)
-        stream = streams[number]
+        stream = streams.get(own.index)
+        if stream is None:
+            stream = streams[own.index] = torch.cuda.Stream(own)
         with torch.cuda.stream(stream):
-            if self.device is None:  # made on the stream that they are used on
-                stream.wait_stream(torch.cuda.default_stream(number))
+            if device is None:  # made on the stream that they are used on
+                stream.wait_stream(torch.cuda.default_stream(own))
             else:
-                batch = _moved(batch, self.device)
+                batch = _moved(batch, device)
             self._prefetch(batch)
             event = torch.cuda.Event()
             event.record(stream)
@@ -132,9 +144,16 @@ def _arguments(batch: Any) -> Any:
 def _moved(batch: Any, device: torch.device) -> Any:
     if hasattr(batch, "to"):
         return batch.to(device, non_blocking=True)
-    return pytree.tree_map(lambda leaf: leaf.to(device, non_blocking=True) if isinstance(leaf, Tensor) else leaf, batch)
+    return pytree.tree_map(lambda leaf: leaf.to(device, non_blocking=True) if hasattr(leaf, "to") else leaf, batch)
 
 
 def _tensors(batch: Any) -> list[Tensor]:
-    leaves = pytree.tree_leaves(batch.to_dict() if hasattr(batch, "to_dict") else batch)
-    return [leaf for leaf in leaves if isinstance(leaf, Tensor)]
+    if hasattr(batch, "to_dict"):
+        batch = batch.to_dict()
+    found = []
+    for leaf in pytree.tree_leaves(batch):
+        if isinstance(leaf, Tensor):
+            found.append(leaf)
+        elif hasattr(leaf, "to_dict"):
+            found += _tensors(leaf)
+    return found

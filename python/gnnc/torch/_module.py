@@ -466,9 +466,12 @@ class CompiledModule(nn.Module):
         """Prepares the graph of a call to come, in another thread if that is where it is called: the call then finds it,
         if it is given the same index tensors, unchanged. Does nothing for arguments that the module was not compiled
         for. What is wrong with a graph is said by the call."""
+        # No state is looked at or written: another thread may be calling.
         if _containers.has_containers(args, kwargs):
-            other, given = self._of_containers(args, kwargs)
-            other.prefetch(*given)
+            layout = _containers.layout_of(args, kwargs)
+            other = self.__dict__["_by_layout"].get(layout)
+            if other is not None and other.training == self.training:
+                other.prefetch(*_containers.spread(args, kwargs, layout))
             return
         leaves, tree = pytree.tree_flatten((args, kwargs))
         other = self._other(leaves, tree)
@@ -482,7 +485,7 @@ class CompiledModule(nn.Module):
             return
         last: Specialization | None = self.__dict__["_last"]
         known = self.__dict__["_specializations"] if last is None else [last, *self.__dict__["_specializations"]]
-        found = next((each for each in known if each.is_for(leaves, tree)), None)
+        found = next((each for each in known if each.accepts(leaves, tree)), None)
         if found is not None and not has_few(leaves):
             try:
                 found.executor.prefetch(leaves)
@@ -552,6 +555,8 @@ class CompiledModule(nn.Module):
         given, named = pytree.tree_unflatten(_numbers.as_sizes(larger, places), tree)
         try:
             found = other._prepare(given, named)
+        except _effects.FirstCallFills:
+            raise
         except Error:
             found = None
         fixed = found.artifact.fixed if isinstance(found, Specialization) else []
@@ -664,6 +669,8 @@ class CompiledModule(nn.Module):
             if found is None:
                 try:
                     found = self._compile(leaves, args, kwargs, known[-1].place + 1 if known else 0)
+                except _effects.FirstCallFills:
+                    raise
                 except Error as error:
                     changed = [each.state.changes() for each in known if each.accepts(leaves, tree)]
                     if changed and all(changed):

@@ -330,13 +330,18 @@ def _parts(value: Any) -> list[Any]:
     """What a container or an object has in it."""
     # As the container itself has them: a class of the user's may give something else, or raise.
     if isinstance(value, dict):
-        return [*dict.values(value)]
+        return [each for _, each in _items(value)]
     for kind in (list, tuple, set, frozenset, collections.deque):
         if isinstance(value, kind):
             return [*kind.__iter__(value)]
     slots = [name for kind in type(value).__mro__ for name in getattr(kind, "__slots__", ()) if isinstance(name, str)]
     slots = [getattr(value, name) for name in slots if name != "__dict__" and hasattr(value, name)]
     return [*slots, *getattr(value, "__dict__", {}).values()]
+
+
+def _items(value: dict[Any, Any]) -> Any:
+    """In the order in which they come, which OrderedDict can change."""
+    return collections.OrderedDict.items(value) if isinstance(value, collections.OrderedDict) else dict.items(value)
 
 
 class _Same:
@@ -370,7 +375,7 @@ def frozen(value: Any, own: Set[int], seen: dict[int, int] | None = None, depth:
         return _Same(value)
     seen[id(value)] = depth
     if isinstance(value, dict):
-        return type(value), [(_key(key), frozen(each, own, seen, depth + 1)) for key, each in dict.items(value)]
+        return type(value), [(_key(key), frozen(each, own, seen, depth + 1)) for key, each in _items(value)]
     if isinstance(value, (set, frozenset)):
         return type(value), sorted(map(repr, value))
     parts = [frozen(each, own, seen, depth + 1) for each in _parts(value)]

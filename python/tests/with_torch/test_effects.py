@@ -157,13 +157,13 @@ class Filled(nn.Module):
     def __init__(self, again: bool = False, learnt: bool = False) -> None:
         super().__init__()
         self.lin, self.again, self.learnt = nn.Linear(3, 2), again, learnt
-        self.kept = None
+        self.kept, self.scale = None, 1.0
 
     def forward(self, x: Tensor, batch: Tensor) -> Tensor:
         if self.kept is None or self.again:
             sums = torch.zeros_like(x).index_add(0, batch, x)
             self.kept = sums * self.lin.weight.sum() if self.learnt else sums
-        return self.lin(self.kept)
+        return self.lin(self.kept) * self.scale
 
 
 class EffectsTest(TorchTest):
@@ -251,6 +251,10 @@ class EffectsTest(TorchTest):
                     found.append([result, owner.lin.weight.grad.clone()])
                 self.assertClose(*found)
             self.assertEqual(len(fast._specializations), 1)
+            module.kept = eager.kept = None
+            module.scale = eager.scale = 2.0
+            for values in (other, x):
+                self.assertClose(fast(values, batch), eager(values, batch))
         with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):
             gnnc.compile(Filled(again=True), (x, batch))
         with self.assertRaisesRegex(gnnc.Error, "keeps a tensor in 'kept' for later"):

@@ -6,12 +6,15 @@ from __future__ import annotations
 
 import threading
 import unittest
+import unittest.mock
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 import gnnc
+from gnnc import _model
 from torch_modules import TorchTest, graph
 
 
@@ -61,6 +64,21 @@ class LoaderTest(TorchTest):
         edges[1] = edges[1].flip(0)
         self.check((x, edges))
 
+    def test_changed_while_it_is_prepared(self) -> None:
+        """What another thread reads is what was there, or is prepared again."""
+        self.check(self.batches[0])
+        x, edges = self.batches[1]
+        prepare = _model.Prepared
+
+        def slow(*given: Any) -> Any:
+            prepared = prepare(*given)
+            edges[1] = edges[1].flip(0)
+            return prepared
+
+        with unittest.mock.patch.object(_model, "Prepared", slow):
+            self.fast.prefetch(x, edges)
+        self.check((x, edges))
+
     def test_prefetched_in_another_order(self) -> None:
         self.check(self.batches[0])
         for batch in self.batches[1:4]:
@@ -108,7 +126,10 @@ class LoaderTest(TorchTest):
     def test_a_loop_that_ends_early(self) -> None:
         for _ in gnnc.Loader(self.batches * 20, self.fast, ahead=3):
             break
-        self.assertFalse([thread for thread in threading.enumerate() if thread.name == "gnnc.Loader"])
+        for thread in threading.enumerate():
+            if thread.name == "gnnc.Loader":
+                thread.join(10)
+                self.assertFalse(thread.is_alive())
 
     def test_lengths_and_bad_arguments(self) -> None:
         self.assertEqual(len(gnnc.Loader(self.batches, self.fast)), 6)

@@ -415,6 +415,21 @@ class ReadsTest(TorchTest):
         module.options.offset = 0.0
         self.check(fast, module, 2)
 
+    def test_the_order_of_dicts(self) -> None:
+        module = Step().eval()
+        module.options.offset = collections.OrderedDict(a=2.0, b=0.5)
+
+        def forward(x: Tensor, edge_index: Tensor) -> Tensor:
+            for each in module.options.offset.values():
+                x = torch.tanh(x) * each
+            return x.index_select(0, edge_index[0])
+
+        module.forward = forward  # type: ignore[method-assign]
+        fast = gnnc.compile(module, (self.x, self.edges))
+        self.assertClose(fast(self.x, self.edges), module(self.x, self.edges))
+        module.options.offset.move_to_end("a")
+        self.check(fast, module, 2)
+
     def test_containers_that_count_in_their_own_way(self) -> None:
         """As e3nn's irreducible representations: a tuple without a length."""
 
