@@ -181,6 +181,15 @@ INSTANTIATE_TEST_SUITE_P(
         // Rows of which a lane would hold more numbers than registers, added up.
         Wide{"WideRows", "model M { input x: node[b = 10, f = 130], z: node[b, f]\n"
                          " output y = sum(flatten(x.src * z.dst, v), over: v) }"},
+        // A few sums of very many terms, all of them shared, are a sum of outer products (spread-contractions).
+        Wide{"LongShared", "model M { input x: node[r = 5]\n param A[r, k = 4200], B[b = 3, k]\n"
+                           " output y = x @ dot(A, B, over: k) }"},
+        // Weights that an edge network makes, in parts of several shapes: their gradients are read part by part
+        // (split-joined-operands), and made by sweeps of their own (split-unrelated-rows).
+        Wide{"EdgeWeights", "model M { input x: node[b = 30], z: node[f = 32], u: node[a = 15], e: edge[c = 5]\n"
+                            " param H[c, h = 8], E[h, v = 1440]\n let w = tanh(e @ H) @ E\n"
+                            " output y = sum(dot(w[v: 0..960], flatten(x.src * z.dst, v), over: v)\n"
+                            "               + dot(w[v: 960..1440], flatten(u.src * z.dst, v), over: v)) }"},
         Wide{"KeptScores", "model M { input x: node[in = 9], e: edge[c = 5]\n"
                            " param A[in, h = 3, u = 40], E[c, h, u], v[h, u], G[u, w = 11]\n"
                            " let k = x @ A\n let s = leaky_relu(k.src + k.dst + e @ E, 0.2)\n"

@@ -66,10 +66,10 @@ def SpreadShared : Pass<"spread-shared", "::mlir::ModuleOp"> {
 def SplitJoinedOperands : Pass<"split-joined-operands", "::mlir::ModuleOp"> {
   let summary = "Let products read the parts of long joined rows one by one";
   let description = [{
-    A joined row of more than 1024 numbers, of parts of different shapes, that only products read, as what a tensor product's paths give to the weights
-    that an edge network makes, would be computed by one sweep whose parts have different axes: on a GPU all of them for
-    each tile of one. A product along the joined axis becomes a sum of products of the (at most 16) parts, and a sum of
-    outer products a join of sums.
+    A joined row of more than 1024 numbers that only products read, of parts of different shapes, would be computed by
+    one sweep whose parts have different axes: on a GPU all of them for each tile of one. Such is what the paths of a
+    tensor product give to the weights that an edge network makes. A product along the joined axis becomes a sum of
+    products of the (at most 16) parts, and a sum of outer products a join of sums.
 
     ```mlir
     func.func @f(%h: !edge32, %a: !edge600, %b: !edge900) -> tensor<32x1500xf32> {
