@@ -223,6 +223,7 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
   });
   reader.each("inputs", model.inputs, readTensor);
   reader.each("params", model.params, readTensor);
+  reader.readIfThere("unused_params", model.unusedParams);
   reader.each("states", model.states, readTensor);
   reader.each("outputs", model.outputs, readTensor);
   reader.eachIfThere("integers", model.integers, [](Reader &item, IntegersInfo &integers) {

@@ -200,6 +200,8 @@ void Inspector::printText() {
   if (!info.params.empty())
     out << "  in all " << formatCount(numbers) << " numbers" << (known ? "" : " and those on a space of the graph")
         << ", " << formatBytes(uint64_t(numbers * elementBytes(info.type))) << "\n";
+  if (!info.unusedParams.empty())
+    out << "not in the object, because no output depends on them\n  " << llvm::join(info.unusedParams, ", ") << "\n";
   printStates();
   printTensors("outputs", info.outputs);
   printPrograms();

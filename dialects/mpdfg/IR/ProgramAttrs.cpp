@@ -57,7 +57,7 @@ LogicalResult verifyElsewhere(StringRef name, Error error) {
           .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
           .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr, kHaloOfAttr}, "an argument of a function")
           .Case(kUpdatesAttr, "a result of a function")
-          .Cases({kSparseAttr, kExportedAttr, kDistributedAttr}, "a module")
+          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kDistributedAttr}, "a module")
           .Case(kSourceAttr, "a module or an argument of a function")
           .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
           .Default("");
@@ -68,6 +68,12 @@ LogicalResult verifyElsewhere(StringRef name, Error error) {
 
 LogicalResult verifyUnit(Attribute value, Error error) {
   return isa<UnitAttr>(value) ? success() : error() << "expected no value, found " << value;
+}
+
+LogicalResult verifyNames(Attribute value, Error error) {
+  auto names = dyn_cast<ArrayAttr>(value);
+  bool areNames = names && llvm::all_of(names, [](Attribute name) { return isa<StringAttr>(name); });
+  return areNames ? success() : error() << "expected a list of names, found " << value;
 }
 
 LogicalResult verifyName(Attribute value, Error error) {
@@ -208,6 +214,8 @@ LogicalResult MPDFGDialect::verifyOperationAttribute(Operation *op, NamedAttribu
       return verifyStrings(attribute.getValue(), error);
     if (name == kExportedAttr)
       return verifyUnit(attribute.getValue(), error);
+    if (name == kUnusedParamsAttr)
+      return verifyNames(attribute.getValue(), error);
   }
   bool ofFunction = isa_and_nonnull<FunctionOpInterface>(op->getParentOp()) && op->getNumResults() > 0;
   if (ofFunction && (name == kAgainAttr || name == kKeepAttr))

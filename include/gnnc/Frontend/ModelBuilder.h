@@ -124,6 +124,8 @@ public:
   MaybeId gradient(Id number, Id by, Loc loc);
 
   MaybeId output(llvm::StringRef name, Id value, Loc loc);
+  /// Says that the model was declared with this parameter and that no program needs it.
+  void unusedParam(std::string name) { model.unusedParams.push_back(std::move(name)); }
   /// A further program. It updates parameters and states, each by a value of the same residency and axes.
   bool program(Program program, Loc loc);
 

@@ -138,6 +138,7 @@ struct ModelInfo {
   std::vector<SpaceInfo> spaces;
   std::vector<MapInfo> maps;
   std::vector<TensorInfo> inputs, params, states, outputs;
+  std::vector<std::string> unusedParams; ///< declared ones that no program needs; not among `params`
   std::vector<SparseInfo> sparseInputs;
   std::vector<KernelInfo> kernels;
   std::vector<BufferInfo> buffers;

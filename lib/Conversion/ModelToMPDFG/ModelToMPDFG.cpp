@@ -413,6 +413,9 @@ OwningOpRef<ModuleOp> Importer::run() {
     module->setAttr(kSourceAttr, builder.getDictionaryAttr(sources));
   if (model.exported)
     module->setAttr(kExportedAttr, builder.getUnitAttr());
+  if (!model.unusedParams.empty())
+    module->setAttr(kUnusedParamsAttr,
+                    builder.getStrArrayAttr(SmallVector<StringRef>(model.unusedParams.begin(), model.unusedParams.end())));
   if (!sparse.empty())
     module->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
   return owned;

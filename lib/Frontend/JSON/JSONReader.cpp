@@ -30,7 +30,8 @@ llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
       errors.report("/version", "expected 1, found " + std::to_string(*version));
   }
   if (!errors.message().empty() || !root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs",
-                                                   "sparse", "params", "states", "ops", "outputs", "programs"},
+                                                   "sparse", "params", "unused_params", "states", "ops", "outputs",
+                                                   "programs"},
                                                   {"version", "name", "outputs"}))
     return failure();
   std::optional<std::string> name = root["name"].string();
@@ -40,6 +41,13 @@ llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
   if (!version || !name || !doublePrecision || !paths)
     return failure();
   files = paths->size();
+  if (root.has("unused_params")) {
+    std::optional<std::vector<std::string>> names = root["unused_params"].strings();
+    if (!names)
+      return failure();
+    for (std::string &each : *names)
+      builder.unusedParam(std::move(each));
+  }
 
   auto each = [&](const char *key, auto readElement) {
     if (!root.has(key))

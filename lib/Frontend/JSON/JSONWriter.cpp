@@ -48,6 +48,8 @@ public:
                     {"value", valueName(each.value)}};
       });
     root["params"] = std::move(params);
+    if (!model.unusedParams.empty())
+      root["unused_params"] = model.unusedParams;
     root["states"] = std::move(states);
     root["ops"] = std::move(ops);
     root["outputs"] = outputs(model.outputs);

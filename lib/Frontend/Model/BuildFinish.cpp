@@ -181,6 +181,10 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
         values.keep(id);
         result.values.push_back(value);
       }
+  result.unusedParams = model.unusedParams;
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (value.op == OpCode::Param && !reach.values[id])
+      result.unusedParams.push_back(value.name);
 
   for (Space &space : result.spaces) {
     spaces.apply(space.base);

@@ -227,6 +227,7 @@ std::string Emitter::writeModel(const std::string &name) {
   std::string text = "model " + name + (formals.empty() ? "" : "(" + formals + ")") + " exported {\n";
   scope.body = declareInfinity();
   declareTensors(scope);
+  declareUnusedParams(scope);
   for (const Item &item : scope.block->items)
     write(scope, item);
   for (const RecoveredProgram::Output &output : program.outputs) {

@@ -255,6 +255,22 @@ std::string gnnc::frontend::pytorch::wrapped(std::string line) {
   return text + line + "\n";
 }
 
+/// Parameters that no output depends on are declared too, so that the object can name them.
+void Emitter::declareUnusedParams(Scope &scope) {
+  for (size_t i = 0; i < program.operations.size(); ++i) {
+    const Operation &operation = program.operations[i];
+    if (operation.op != Op::Param || live[i])
+      continue;
+    // Nothing meets their axes, so that numbers do as names.
+    std::string axes;
+    for (auto [place, axis] : llvm::enumerate(operation.axes))
+      axes += (axes.empty() ? "axis" : ", axis") + std::to_string(place) + " = " +
+              std::to_string(program.sizeOf(axis));
+    scope.body += wrapped("  param " + unique(scope, identifier(operation.text)) + "[" + axes + "] as \"" +
+                          operation.text + "\"");
+  }
+}
+
 /// Inputs, then parameters and buffers: in a layer several on a line.
 void Emitter::declareTensors(Scope &scope) {
   const Block &block = *scope.block;

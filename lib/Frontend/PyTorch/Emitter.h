@@ -91,6 +91,7 @@ private:
   std::string axisList(Scope &scope, int value);
   std::string sizeText(const Scope &scope, int axis) const;
   void declareTensors(Scope &scope);
+  void declareUnusedParams(Scope &scope);
   std::string declareInfinity();
   std::string suggestion(const Item &item) const;
   bool leavesModule(int value) const;

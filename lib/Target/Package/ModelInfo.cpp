@@ -350,6 +350,12 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
   }
   if (module->hasAttr(kExportedAttr))
     document["exported"] = true;
+  if (auto names = module->getAttrOfType<ArrayAttr>(kUnusedParamsAttr)) {
+    llvm::json::Array unused;
+    for (StringRef name : names.getAsValueRange<StringAttr>())
+      unused.push_back(name);
+    document["unused_params"] = std::move(unused);
+  }
   module.walk([&](func::FuncOp each) {
     for (Type type : llvm::concat<const Type>(each.getArgumentTypes(), each.getResultTypes()))
       if (StringRef storage = storageOf(type); !storage.empty())

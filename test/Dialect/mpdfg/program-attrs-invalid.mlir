@@ -278,3 +278,8 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = mpdfg.unary exp %x {mpdfg.again = 1} : tensor<4xf32> -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{'builtin.module' op attribute 'mpdfg.unused_params' expected a list of names, found "w"}}
+module attributes {mpdfg.unused_params = "w"} {}
