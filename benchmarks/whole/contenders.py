@@ -123,10 +123,14 @@ class Contender:
             import gnnc
 
             self.options = gnnc_options(self.module, self.inputs, self.precision)
-            self.run = gnnc.compile(self.module, self.inputs, options=self.options, progress=False)
+            with self._precision():
+                self.run = gnnc.compile(self.module, self.inputs, options=self.options, progress=False)
         elif self.way != "eager":
             torch._dynamo.reset()
             self.run = torch.compile(self.module, mode=None if self.way == "torch.compile" else self.way)
+
+    def _precision(self) -> torch.autocast:
+        return torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16")
 
     def _call(self) -> Any:
         if self.way == "reduce-overhead":
@@ -136,14 +140,14 @@ class Contender:
     def step(self) -> Any:
         for parameter in self.module.parameters():
             parameter.grad = None
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
+        with self._precision():
             found = self._call()
             loss = self.loss(found, self.target)
         loss.backward()
         return found
 
     def forward(self) -> Any:
-        with torch.no_grad(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
+        with torch.no_grad(), self._precision():
             return self._call()
 
     def training(self, on: bool) -> None:

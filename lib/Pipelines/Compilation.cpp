@@ -35,7 +35,8 @@ static std::string describe(const CompileOptions &options) {
   if (options.save != SaveKind::Auto)
     text += options.save == SaveKind::None ? ", --save=none" : ", --save=all";
   if (options.storage != Storage::AsComputed)
-    text += options.storage == Storage::BF16 ? ", stored as bf16" : ", stored as f16";
+    text += std::string(options.wholeInterface ? ", autocast to " : ", stored as ") +
+            (options.storage == Storage::BF16 ? "bf16" : "f16");
   if (options.gradient)
     text += ", with gradients";
   if (!options.without.empty())
@@ -73,6 +74,7 @@ PhaseOptions Compilation::phaseOptions() const {
   PhaseOptions phase(options.optLevel, options.gradient);
   phase.passes = PassSelection(options.optLevel, options.without);
   phase.storage = options.storage;
+  phase.wholeInterface = options.wholeInterface;
   phase.cotangents = options.cotangents;
   phase.distributed = options.distributed;
   phase.along = options.along;

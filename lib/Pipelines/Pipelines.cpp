@@ -186,6 +186,7 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   // What is kept in memory is known now.
   NarrowStorageOptions narrow;
   narrow.storage = options.storage;
+  narrow.wholeInterface = options.wholeInterface;
   if (options.storage != Storage::AsComputed)
     phase.require(createNarrowStorage(narrow));
   // Rows that are alike in memory.
@@ -234,8 +235,9 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateFusePipeline(pm, {options.passes, options.save, options.storage, options.target.tilesInBlocks,
-                                 options.target.spreadEpilogues, options.target.packRows, options.statements});
+       populateFusePipeline(pm, {options.passes, options.save, options.storage, options.wholeInterface,
+                                 options.target.tilesInBlocks, options.target.spreadEpilogues, options.target.packRows,
+                                 options.statements});
      }},
     {"plan-memory", "give intermediate tensors slots of one arena",
      [](OpPassManager &pm, const PhaseOptions &options) {

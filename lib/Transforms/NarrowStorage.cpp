@@ -139,7 +139,7 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
   void narrow(func::FuncOp function) {
     Operation *terminator = function.getBody().front().getTerminator();
     for (BlockArgument argument : function.getArguments())
-      if (getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument) &&
+      if (!wholeInterface && getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument) &&
           !function.getArgAttr(argument.getArgNumber(), kNumbersAttr))
         setType(argument);
     DenseMap<Value, bool> elements;
@@ -158,7 +158,7 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
             isOutput = true;
             isParameters |= isOfParameter(function, use.getOperandNumber());
           }
-        if (isParameters)
+        if (isParameters || (isOutput && wholeInterface))
           continue;
         if (std::optional<StringRef> reason = isOutput ? std::nullopt : reasonToKeep(result, elements)) {
           remarkMissed(

@@ -1,6 +1,7 @@
 // RUN: gnnc-opt %s --narrow-storage -split-input-file | FileCheck %s
 // RUN: gnnc-opt %s --narrow-storage=storage=f16 -split-input-file | FileCheck %s --check-prefix=HALF
 // RUN: gnnc-opt %s --narrow-storage=storage=as-computed -split-input-file | FileCheck %s --check-prefix=WHOLE
+// RUN: gnnc-opt %s --narrow-storage=whole-interface -split-input-file | FileCheck %s --check-prefix=BETWEEN
 // RUN: gnnc-opt %s --narrow-storage -split-input-file --remark-format=emitRemark --remarks-filter=narrow-storage -o /dev/null 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=REMARK
 
@@ -25,6 +26,10 @@ mpdfg.map @dst root from @edge to @node
 // HALF-LABEL: func @forward(
 // HALF-SAME: %arg0: tensor<?x16xf16, #mpdfg.on<@node>>
 // WHOLE-NOT: bf16
+// BETWEEN-LABEL: func @forward(%arg0: tensor<?x16xf32, #mpdfg.on<@node>>
+// BETWEEN-SAME: -> (tensor<?x2xf32, #mpdfg.on<@node>>
+// BETWEEN: -> (tensor<?x16xbf16, #mpdfg.on<@node>>, tensor<?x1xf32, #mpdfg.on<@node>>)
+// BETWEEN: -> tensor<?x2xf32, #mpdfg.on<@node>>
 // REMARK: [Missed] kept-whole | Category:narrow-storage | Function=forward | Reason="its rows are one sector of memory either way"
 func.func @forward(%x: tensor<?x16xf32, #mpdfg.on<@node>> {mpdfg.name = "x", mpdfg.role = #mpdfg.role<input>},
                    %w: tensor<16x16xf32> {mpdfg.name = "w", mpdfg.role = #mpdfg.role<param>},

@@ -32,6 +32,7 @@ struct CompileArguments {
   std::vector<std::string> targets = {"cpu"};
   unsigned optLevel = 2;
   std::string dtype = "f32";
+  std::string autocast;
   std::string emit = "so";
   bool gradient = false;
   std::string save = "auto";
@@ -52,7 +53,7 @@ struct CompileArguments {
   std::string compileTo;
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
-  std::string products = "tf32x3";
+  std::string products; ///< empty: what the types ask for
   std::string output; ///< empty: standard output for text, else named after the model's file
 };
 

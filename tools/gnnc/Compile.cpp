@@ -206,13 +206,17 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                                            const ImportedNumbers &numbers, std::string &report, Timings &timings) {
   bool wantsJSON = arguments.emit == "json" && arguments.compileTo.empty();
   CompileOptions options;
-  options.storage = llvm::StringSwitch<Storage>(arguments.dtype)
+  options.wholeInterface = !arguments.autocast.empty();
+  if (options.wholeInterface && arguments.dtype != "f32")
+    return llvm::createStringError("--autocast is for models in f32: with it, --dtype must be f32, found " +
+                                   arguments.dtype);
+  options.storage = llvm::StringSwitch<Storage>(options.wholeInterface ? arguments.autocast : arguments.dtype)
                         .Case("bf16", Storage::BF16)
                         .Case("f16", Storage::F16)
                         .Default(Storage::AsComputed);
   if (wantsJSON && options.storage != Storage::AsComputed)
     return llvm::createStringError(
-        "--emit json does not record how rows are stored: with it, --dtype must be f32 or f64");
+        "--emit json does not record how rows are stored: with it, --dtype must be f32 or f64, without --autocast");
   if (wantsJSON && model.exported)
     return llvm::createStringError("--emit json does not record what a graph's data come from; 'gnnc import' writes a "
                                    "text that does");
@@ -246,8 +250,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   if (!gpus)
     return gpus.takeError();
   options.architectures = std::move(*gpus);
-  options.products = arguments.products == "fma"    ? cuda::ProductArithmetic::FMA
-                     : arguments.products == "tf32" ? cuda::ProductArithmetic::TF32
+  bool rounds = arguments.products == "tf32" || (arguments.products.empty() && options.wholeInterface);
+  options.products = arguments.products == "fma" ? cuda::ProductArithmetic::FMA
+                     : rounds                    ? cuda::ProductArithmetic::TF32
                                                     : cuda::ProductArithmetic::TF32x3;
   options.emit = llvm::StringSwitch<EmitKind>(arguments.emit)
                      .Case("mpdfg", EmitKind::MPDFG)

@@ -104,6 +104,11 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
           "spaces in this type, but compute in f32 and keep parameters in f32")
       ->check(CLI::IsMember({"f32", "f64", "bf16", "f16"}))
       ->capture_default_str();
+  command
+      ->add_option("--autocast", arguments.autocast,
+                   "Mixed precision, as under PyTorch's autocast: products multiply numbers of this type and add up in "
+                   "f32, and rows are stored in it between kernels; inputs, outputs, parameters and gradients stay f32")
+      ->check(CLI::IsMember({"bf16", "f16"}));
   CLI::Option *emit =
       command
           ->add_option("--emit", arguments.emit,
@@ -224,9 +229,8 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
           "--products", arguments.products,
           "How GPUs multiply float32 matrices. fma: without tensor cores; tf32x3: tensor cores, three products per "
           "product, with the accuracy of float32; tf32: tensor cores, inputs rounded to 11 bits, weights of rows of 16 "
-          "bits to the type of the rows")
-      ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}))
-      ->capture_default_str();
+          "bits to the type of the rows. Default: tf32x3; with --autocast, tf32")
+      ->check(CLI::IsMember({"fma", "tf32x3", "tf32"}));
   command->add_option("-o,--output", arguments.output,
                       "Output file, or - for standard output; default: standard output for text, otherwise the model "
                       "file's name with .so, .o or .cubin in the current folder");

@@ -68,6 +68,8 @@ struct CompileOptions {
   /// What inputs, outputs and intermediate tensors with a row for each element of a space are kept as in memory.
   /// Anything other than `AsComputed` requires a model that computes in float32, and computation stays in float32.
   Storage storage = Storage::AsComputed;
+  /// Inputs and outputs are stored as they are computed, whatever `storage` says.
+  bool wholeInterface = false;
   std::vector<std::string> targets = {"cpu"}; ///< "cpu", "cuda" or both: what the object holds code for
   std::vector<int> cpuLevels = {4,
                                 3}; ///< x86-64-v levels to hold code for; {0}: the baseline of the host's architecture

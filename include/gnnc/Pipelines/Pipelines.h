@@ -83,6 +83,7 @@ struct FusePipelineOptions {
   PassSelection passes;
   SaveMode save = SaveMode::Auto;
   Storage storage = Storage::AsComputed;                                 ///< what rows of spaces are kept as in memory
+  bool wholeInterface = false;                                           ///< but for inputs and outputs
   bool tilesInBlocks = false, spreadEpilogues = false, packRows = false; ///< see TargetCapabilities
   int64_t statements = kMostStatements;                                  ///< that a sweep may have
 };
@@ -110,6 +111,7 @@ struct PhaseOptions {
   SaveMode save = SaveMode::Auto;
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;
+  bool wholeInterface = false;          ///< inputs and outputs are stored as they are computed
   int64_t statements = kMostStatements; ///< that a sweep may have
   TargetCapabilities target;
 };

@@ -5,13 +5,14 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import os
 import tempfile
 import threading
 import warnings
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import getitem
 from pathlib import Path
 from types import MethodType, SimpleNamespace
@@ -299,6 +300,8 @@ class CompiledModule(nn.Module):
         self.__dict__["_constant"] = set()  # where that is refused
         self.__dict__["_uncompiled"] = set()  # sides of branches that are refused
         self.__dict__["_types"] = {}  # of results under autocast
+        self.__dict__["_by_precision"] = {}  # compiled modules for autocast, by its type
+        self.__dict__["_mixed"] = None  # which ran the last call under autocast
         self.__dict__["_unmoved"] = set()  # where that is refused
         self.__dict__["_warned"] = False  # that sizes are compiled in
         self.__dict__["_lock"] = threading.RLock()
@@ -343,6 +346,8 @@ class CompiledModule(nn.Module):
             "_by_numbers",
             "_constant",
             "_types",
+            "_by_precision",
+            "_mixed",
         }
         left_out |= {"_few", "_uncompiled", "_unmoved", "_warned", "_lock", "_handle"}
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
@@ -405,7 +410,7 @@ class CompiledModule(nn.Module):
             other, given = self._of_containers(args, kwargs)
             return other(*given)
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        device = "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
+        device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
         refused = self.__dict__["_refused"]
@@ -466,7 +471,10 @@ class CompiledModule(nn.Module):
         """Prepares the graph of a call to come, in another thread if that is where it is called: the call then finds it,
         if it is given the same index tensors, unchanged. Does nothing for arguments that the module was not compiled
         for. What is wrong with a graph is said by the call."""
-        # No state is looked at or written: another thread may be calling.
+        # No state is looked at or written: another thread may be calling, under an autocast that this one is not under.
+        mixed = self.__dict__["_mixed"]
+        if mixed is not None and mixed is not self:
+            return mixed.prefetch(*args, **kwargs)
         if _containers.has_containers(args, kwargs):
             layout = _containers.layout_of(args, kwargs)
             other = self.__dict__["_by_layout"].get(layout)
@@ -519,7 +527,8 @@ class CompiledModule(nn.Module):
         """This, and those that run some of its calls."""
         yield self
         sized = [other for _, other in self.__dict__["_by_numbers"].values()]
-        for each in (*self.__dict__["_others"].values(), *self.__dict__["_by_layout"].values(), *sized):
+        others = (self.__dict__[kind].values() for kind in ("_others", "_by_layout", "_by_precision"))
+        for each in (*itertools.chain(*others), *sized):
             yield from each._all()
 
     def _call_sized(self, other: CompiledModule, leaves: Sequence[Any], tree: Any, places: frozenset[int]) -> Any:
@@ -584,6 +593,11 @@ class CompiledModule(nn.Module):
             other, given = self._of_containers(args, kwargs)
             other._prepare(tuple(given), {})
             return other
+        device = _device_of(pytree.tree_leaves((args, kwargs)))
+        if torch.is_autocast_enabled(device):
+            mixed = self._under_precision(device)
+            with torch.autocast(device, enabled=False):
+                return mixed._prepare(args, kwargs)
         _lazy.initialise(self.__dict__["_module"], args, kwargs)
         other = self._prepare_sized(args, kwargs)
         if other is not None:
@@ -626,16 +640,17 @@ class CompiledModule(nn.Module):
         return result, parts.report.compiled
 
     def _under_autocast(self, device: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Computed in float32; outputs in the types that PyTorch gives them."""
+        """Computed in mixed precision on a GPU and in float32 on a CPU; outputs in the types that PyTorch gives them."""
 
         def widen(leaf: Any) -> Any:
             return leaf.float() if isinstance(leaf, Tensor) and leaf.dtype in (torch.float16, torch.bfloat16) else leaf
 
         dtype = torch.get_autocast_dtype(device)
+        mixed = self.__dict__["_mixed"] = self._under_precision(device)
         with torch.autocast(device, enabled=False):
-            result = self.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
+            result = mixed.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
         leaves, tree = pytree.tree_flatten(result)
-        types = self._types_under_autocast(device, dtype, args, kwargs)
+        types = self._types_under_autocast(device, dtype, mixed.__dict__["_last"], args, kwargs)
         if types is None or len(types) != len(leaves):
             types = [dtype] * len(leaves)
         for i, (leaf, wanted) in enumerate(zip(leaves, types)):
@@ -643,12 +658,33 @@ class CompiledModule(nn.Module):
                 leaves[i] = leaf.to(wanted)
         return pytree.tree_unflatten(leaves, tree)
 
+    def _under_precision(self, device: str) -> CompiledModule:
+        """What runs calls under autocast on this device: of the same module, on GPUs with products and rows between
+        kernels in autocast's type."""
+        dtype = torch.get_autocast_dtype(device)
+        name = {torch.bfloat16: "bf16", torch.float16: "f16"}.get(dtype) if device == "cuda" else None
+        options: Options = self.__dict__["_options"]
+        whole = any(p.dtype == torch.float64 for p in self.__dict__["_module"].parameters())
+        if name is None or whole or any(each.partition("=")[0] in ("--autocast", "--dtype") for each in options.compiler):
+            return self
+        found = self.__dict__["_by_precision"].get(dtype)
+        if found is None:
+            options = replace(options, compiler=(*options.compiler, "--autocast", name))
+            found = self.__dict__["_by_precision"][dtype] = CompiledModule(self.__dict__["_module"], options)
+        found.__dict__["training"] = self.training
+        return found
+
     def _types_under_autocast(
-        self, device: str, dtype: torch.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self,
+        device: str,
+        dtype: torch.dtype,
+        last: Specialization | None,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
     ) -> list[torch.dtype | None] | None:
         """Of each leaf of the result, as PyTorch has them. None: it does not say."""
         leaves, tree = pytree.tree_flatten((args, kwargs))
-        module, last, known = self.__dict__["_module"], self.__dict__["_last"], self.__dict__["_types"]
+        module, known = self.__dict__["_module"], self.__dict__["_types"]
         given = [leaf.dtype if isinstance(leaf, Tensor) else repr(leaf) for leaf in leaves]
         key = (device, dtype, str(tree), *given, *modes_of(module), -1 if last is None else last.place)
         if key not in known:
@@ -842,6 +878,10 @@ class CompiledModule(nn.Module):
         if open_page:
             webbrowser.open(page.absolute().as_uri())
         return page
+
+
+def _device_of(leaves: Sequence[Any]) -> str:
+    return "cuda" if any(isinstance(leaf, Tensor) and leaf.is_cuda for leaf in leaves) else "cpu"
 
 
 def _kinds(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:

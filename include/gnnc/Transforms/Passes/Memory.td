@@ -18,14 +18,15 @@ def NarrowStorage : Pass<"narrow-storage", "::mlir::ModuleOp"> {
     stay f32: shared values (parameters, states, losses, sums over everything) and values on a space of fixed extent;
     parameters on a space of the graph and their gradients; weights of products and their gradients; views and what
     they view; element numbers; log-sum-exps; and intermediate rows of at most 32 bytes, which a gather reads as one
-    sector of memory anyway. A remark reports each of the last three.
+    sector of memory anyway. A remark reports each of the last three. With `whole-interface`, inputs and outputs stay f32 too.
 
     Example: test/Transforms/narrow-storage.mlir
   }];
   let options = [Option<"storage", "storage", "::gnnc::Storage", "::gnnc::Storage::BF16", "bf16 or f16",
                         [{::llvm::cl::values(clEnumValN(::gnnc::Storage::AsComputed, "as-computed", "as computed"),
                                              clEnumValN(::gnnc::Storage::BF16, "bf16", "8 bits of significand"),
-                                             clEnumValN(::gnnc::Storage::F16, "f16", "11 bits of significand"))}]>];
+                                             clEnumValN(::gnnc::Storage::F16, "f16", "11 bits of significand"))}]>,
+                 Option<"wholeInterface", "whole-interface", "bool", "false", "Leave inputs and outputs in f32">];
   let statistics = [Statistic<"numNarrowed", "narrowed", "Values stored in 16 bits">];
   let dependentDialects = ["::gnnc::mpk::MPKDialect"];
 }
