@@ -289,6 +289,13 @@ llvm::Expected<ModelInfo> ModelInfo::parse(llvm::StringRef text, llvm::StringRef
     readFormula(item, "instead_cost", alternative.insteadCost);
     item.read("percent", alternative.percent);
   });
+  reader.eachIfThere("plans", model.plans, [](Reader &item, TriedPlan &plan) {
+    item.read("segments", plan.segments);
+    item.readIfThere("bytes", plan.bytes);
+    item.readIfThere("moved", plan.moved);
+    item.readIfThere("flops", plan.flops);
+    item.readIfThere("chosen", plan.chosen);
+  });
   reader.each("programs", model.programs, [&](Reader &item, ProgramInfo &program) {
     item.read("name", program.name);
     item.readIfThere("inputs", program.inputs);

@@ -7,6 +7,7 @@
 
 #include "Compilation.h"
 #include "Alternatives.h"
+#include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Conversion/ModelToMPDFG.h"
 #include "gnnc/Target/CUDA/NVRTC.h"
 #include "gnnc/Target/CUDA/Preparation.h"
@@ -34,6 +35,8 @@ static std::string describe(const CompileOptions &options) {
   std::string text = "-O" + std::to_string(options.optLevel) + ", target " + llvm::join(options.targets, " and ");
   if (options.save != SaveKind::Auto)
     text += options.save == SaveKind::None ? ", --save=none" : ", --save=all";
+  if (options.checkpoints > 1)
+    text += ", " + std::to_string(options.checkpoints) + " segments";
   if (options.storage != Storage::AsComputed)
     text += std::string(options.wholeInterface ? ", autocast to " : ", stored as ") +
             (options.storage == Storage::BF16 ? "bf16" : "f16");
@@ -88,6 +91,7 @@ PhaseOptions Compilation::phaseOptions() const {
   phase.save = options.save == SaveKind::None  ? SaveMode::None
                : options.save == SaveKind::All ? SaveMode::All
                                                : SaveMode::Auto;
+  phase.checkpoints = options.checkpoints;
   if (isFor("cuda") || wantsKernelText())
     phase.target = cuda::capabilities(printOptions());
   if (isFor("cpu") && !wantsKernelText())
@@ -282,6 +286,11 @@ llvm::Error Compilation::makeReport() {
 
 /// Asked for before code is generated, which takes longer than to find out that a parameter is missing.
 llvm::Error Compilation::embed() {
+  if (!options.plans.empty())
+    module->setAttr(kPlansAttr, StringAttr::get(&context, options.plans));
+  if (options.onPlanned)
+    if (llvm::Error stop = options.onPlanned(describeModel(module, nameKernels(module))))
+      return stop;
   if (!options.onEmbed || wantsKernelText() || wantsLLVMText())
     return llvm::Error::success();
   llvm::Expected<std::vector<EmbeddedTensor>> tensors = options.onEmbed(describeModel(module, {}));

@@ -156,6 +156,7 @@ void gnnc::populateFusePipeline(OpPassManager &pm, const FusePipelineOptions &op
   // Before fusion, which decides where everything else is computed.
   SaveValuesOptions saving;
   saving.save = options.save;
+  saving.checkpoints = options.checkpoints;
   phase.require(createSaveValues(saving));
   FuseMessagePassingOptions fusion;
   fusion.fuse = options.passes.getLevel() > 0;
@@ -235,7 +236,7 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateFusePipeline(pm, {options.passes, options.save, options.storage, options.wholeInterface,
+       populateFusePipeline(pm, {options.passes, options.save, options.checkpoints, options.storage, options.wholeInterface,
                                  options.target.tilesInBlocks, options.target.spreadEpilogues, options.target.packRows,
                                  options.statements});
      }},

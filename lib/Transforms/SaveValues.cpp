@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Checkpoints.h"
 #include "Remarks.h"
 #include "gnnc/Transforms/Halves.h"
 #include "gnnc/Transforms/Passes.h"
@@ -55,7 +56,9 @@ struct SaveValues : public gnnc::impl::SaveValuesBase<SaveValues> {
         if (save == SaveMode::All)
           keep(function);
         if (save == SaveMode::None)
-          repeat(function);
+          repeat(function, Checkpoints());
+        else if (checkpoints > 1)
+          repeatBySegments(function);
         postpone(function);
       }
   }
@@ -111,38 +114,52 @@ struct SaveValues : public gnnc::impl::SaveValuesBase<SaveValues> {
     }
   }
 
-  void repeat(func::FuncOp function) {
+  void repeatBySegments(func::FuncOp function) {
     OperationSet forward = findForward(function);
-    Operation *terminator = function.getBody().front().getTerminator();
-    // Results are in the caller's memory in any case.
-    auto isThere = [&](Operation *op) {
-      return llvm::any_of(op->getUsers(), [](Operation *user) { return isReturn(user); });
-    };
-    OperationSet wanted;
-    SmallVector<Operation *> pending(findRead(function, forward).takeVector());
-    while (!pending.empty()) {
-      Operation *op = pending.pop_back_val();
-      if (isFree(op) || isThere(op) || !wanted.insert(op).second)
+    llvm::SetVector<Operation *> read = findRead(function, forward);
+    Checkpoints found =
+        findCheckpoints(function, forward, OperationSet(read.begin(), read.end()), unsigned(checkpoints));
+    for (Operation *op : found.crossing) {
+      if (isFree(op) || isa<DegreeOp>(op) || mpk::isFormed(op))
         continue;
-      for (Value operand : op->getOperands())
-        if (Operation *maker = operand.getDefiningOp())
-          pending.push_back(maker);
+      op->setAttr(kKeepAttr, UnitAttr::get(&getContext()));
+      ++numKept;
+      remarkPassed(op, DEBUG_TYPE, "checkpoint",
+                   [&] { return "value is kept between two segments: " + describe(op->getResult(0)); });
     }
+    repeat(function, found);
+  }
+
+  /// Copies what the backward half reads of the forward one, from what is in memory: results of the function, which are
+  /// in the caller's, and `kept`. A copy stands right before what first reads it, so that the last segment's are used
+  /// up before those of the one before are made.
+  void repeat(func::FuncOp function, const Checkpoints &kept) {
+    OperationSet forward = findForward(function);
+    auto isThere = [&](Operation *op) {
+      return kept.crossing.contains(op) || kept.last.contains(op) ||
+             llvm::any_of(op->getUsers(), [](Operation *user) { return isReturn(user); });
+    };
     IRMapping again;
     OpBuilder b(function.getContext());
-    for (Operation &op : llvm::make_early_inc_range(function.getBody().front())) {
-      if (&op == terminator)
-        break;
-      if (!forward.contains(&op)) {
-        for (OpOperand &operand : op.getOpOperands())
-          operand.set(again.lookupOrDefault(operand.get()));
-      } else if (wanted.contains(&op)) {
-        b.setInsertionPointAfter(&op);
-        b.clone(op, again)->setAttr(kAgainAttr, b.getUnitAttr());
-        ++numAgain;
-        remarkPassed(&op, DEBUG_TYPE, "repeat",
-                     [&] { return "value is computed once more for the backward half: " + describe(op.getResult(0)); });
-      }
+    auto copy = [&](auto &&self, Value value) -> void {
+      Operation *op = value.getDefiningOp();
+      if (!op || !forward.contains(op) || isFree(op) || isThere(op) || again.contains(value))
+        return;
+      for (Value operand : op->getOperands())
+        self(self, operand);
+      b.clone(*op, again)->setAttr(kAgainAttr, b.getUnitAttr());
+      ++numAgain;
+      remarkPassed(op, DEBUG_TYPE, "repeat",
+                   [&] { return "value is computed once more for the backward half: " + describe(op->getResult(0)); });
+    };
+    for (Operation &op : llvm::make_early_inc_range(function.getBody().front().without_terminator())) {
+      if (forward.contains(&op) || op.hasAttr(kAgainAttr))
+        continue;
+      b.setInsertionPoint(&op);
+      for (Value operand : op.getOperands())
+        copy(copy, operand);
+      for (OpOperand &operand : op.getOpOperands())
+        operand.set(again.lookupOrDefault(operand.get()));
     }
   }
 };

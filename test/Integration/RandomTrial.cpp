@@ -228,6 +228,7 @@ std::string Way::name() const {
   return "O" + std::to_string(optLevel) + (compiled ? "" : " interpreted") +
          (save == SaveKind::Auto ? std::string() : std::string(" --save=") + nameOf(save)) +
          (compiled ? " for x86-64-v" + std::to_string(cpuLevel) : "") + (optimise ? "" : " without LLVM's optimiser") +
+         (checkpoints ? " --checkpoints=" + std::to_string(checkpoints) : std::string()) +
          (statements ? " --statements=" + std::to_string(statements) : std::string());
 }
 
@@ -253,6 +254,10 @@ std::vector<Way> test::allWays(const RandomSeed &seed, bool gradient) {
     way.cpuLevel = (turn / compiled + i) % 2 ? 3 : 4;
     if (seed.number % 4 >= 2 && (way.optLevel == 1 || way.save == SaveKind::All))
       way.statements = 24;
+    if (seed.number % 2 == 1 && way.save == SaveKind::None) {
+      way.save = SaveKind::Auto;
+      way.checkpoints = 2 + seed.number / 2 % 3;
+    }
   }
   return ways;
 }
@@ -263,6 +268,7 @@ CompileOptions test::optionsFor(const Way &way) {
   CompileOptions options;
   options.optLevel = way.optLevel;
   options.save = way.save;
+  options.checkpoints = way.checkpoints;
   options.optimiseCode = way.optimise;
   options.statements = way.statements;
   options.cpuLevels = {std::min(way.cpuLevel, bestProcessorLevel())};

@@ -45,12 +45,14 @@ struct Way {
   int cpuLevel = 4;       ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
   bool optimise = true;   ///< with LLVM's optimiser, as users get it
   int64_t statements = 0; ///< that a kernel may have; 0: the default, which random models stay below
+  unsigned checkpoints = 0; ///< segments of the forward half that are computed again
   std::string name() const;
 };
 /// The ways to try a seed. Code generation takes most of the time, so each compiled way is for one processor level:
 /// they alternate over the ways, and with the seed, so that every way meets both. LLVM optimises the code of two ways
 /// of a full body, others for each seed, and of one way of every other small body. Of half of the seeds, some ways keep
-/// kernels short. `gradient`: with the two ways that differ for gradients alone.
+/// kernels short. `gradient`: with the two ways that differ for gradients alone; every other
+/// seed, the first of them computes the forward half again by segments instead of as a whole.
 std::vector<Way> allWays(const RandomSeed &seed, bool gradient = false);
 
 /// How to compile a model that way, for a processor level that this machine has.

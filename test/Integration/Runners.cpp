@@ -97,7 +97,9 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const front
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
-  return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save), options.gradient);
+  return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save) +
+                          (options.checkpoints ? " --checkpoints=" + std::to_string(options.checkpoints) : ""),
+              options.gradient);
 }
 
 llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::createForGPU(const frontend::ModelSpec &model,
@@ -320,18 +322,25 @@ std::vector<std::unique_ptr<Runner>> test::allRunners(const frontend::ModelSpec 
 
 std::vector<std::unique_ptr<Runner>> test::savingRunners(const frontend::ModelSpec &model) {
   std::vector<std::unique_ptr<Runner>> runners;
-  for (SaveKind save : {SaveKind::None, SaveKind::All})
-    for (unsigned optLevel : {0u, 1u, 2u}) {
-      CompileOptions options;
-      options.gradient = true;
-      options.optLevel = optLevel;
-      options.save = save;
-      options.cpuLevels = {3};
-      llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, options);
-      if (compiled)
-        runners.push_back(std::move(*compiled));
-      else
-        ADD_FAILURE() << "O" << optLevel << " --save=" << nameOf(save) << ": " << llvm::toString(compiled.takeError());
-    }
+  auto add = [&](unsigned optLevel, SaveKind save, unsigned checkpoints) {
+    CompileOptions options;
+    options.gradient = true;
+    options.optLevel = optLevel;
+    options.save = save;
+    options.checkpoints = checkpoints;
+    options.cpuLevels = {3};
+    llvm::Expected<std::unique_ptr<CompiledModel>> compiled = CompiledModel::create(model, options);
+    if (compiled)
+      runners.push_back(std::move(*compiled));
+    else
+      ADD_FAILURE() << "O" << optLevel << " --save=" << nameOf(save) << " --checkpoints=" << checkpoints << ": "
+                    << llvm::toString(compiled.takeError());
+  };
+  for (unsigned optLevel : {0u, 1u, 2u}) {
+    add(optLevel, SaveKind::None, 0);
+    add(optLevel, SaveKind::All, 0);
+  }
+  add(0, SaveKind::Auto, 3);
+  add(2, SaveKind::Auto, 2);
   return runners;
 }

@@ -33,6 +33,9 @@ struct CompileArguments {
   unsigned optLevel = 2;
   std::string dtype = "f32";
   std::string autocast;
+  unsigned checkpoints = 0;
+  uint64_t memoryLimit = 0; ///< bytes; 0: none
+  std::vector<std::string> extents;
   std::string emit = "so";
   bool gradient = false;
   std::string save = "auto";

@@ -7,6 +7,7 @@
 
 #include "Commands.h"
 #include "Files.h"
+#include "MemoryLimit.h"
 #include "Report.h"
 #include "TimingsReport.h"
 #include "gnnc/Frontend/Frontend.h"
@@ -236,6 +237,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Case("none", SaveKind::None)
                      .Case("all", SaveKind::All)
                      .Default(SaveKind::Auto);
+  options.checkpoints = arguments.checkpoints;
   options.without = arguments.without;
   options.statements = arguments.statements;
   if (arguments.remarks)
@@ -271,6 +273,9 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   options.onPhase = [&](llvm::StringRef phase, unsigned index, unsigned count) {
     progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
   };
+  if (arguments.memoryLimit)
+    if (llvm::Error error = fitMemory(model, options, arguments.memoryLimit, arguments.extents))
+      return std::move(error);
   return compile(model, options);
 }
 

@@ -183,6 +183,18 @@ void Inspector::printPlan() {
   peaks.print(out);
 }
 
+void Inspector::printTriedPlans() {
+  if (model.info().plans.empty())
+    return;
+  out << "plans for the sizes of --extents\n";
+  Table table;
+  table.add({"segments", "memory", "read and written", "operations", ""});
+  for (const TriedPlan &plan : model.info().plans)
+    table.add({std::to_string(plan.segments), formatBytes(uint64_t(plan.bytes)), formatBytes(uint64_t(plan.moved)),
+               formatCount(int64_t(plan.flops)), plan.chosen ? "taken" : ""});
+  table.print(out);
+}
+
 void Inspector::printText() {
   const ModelInfo &info = model.info();
   out << "model " << info.name << ", " << (info.type == ElementType::F64 ? "f64" : "f32")
@@ -210,6 +222,7 @@ void Inspector::printText() {
   printAlternatives();
   printSchedules();
   printPlan();
+  printTriedPlans();
   if (!plans)
     return;
   out << "on " << plans->graphPath << "\n";

@@ -50,6 +50,7 @@ private:
   void printKernels();
   // InspectChoices.cpp
   void printAlternatives();
+  void printTriedPlans();
   void printSchedules();
   void printChosen(const GraphInfo &graph);
   void printShared();

@@ -159,6 +159,30 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                    "recomputed; auto: what is expensive to recompute; all: everything, including values of edges")
       ->check(CLI::IsMember({"none", "auto", "all"}))
       ->capture_default_str();
+  command
+      ->add_option("--checkpoints", arguments.checkpoints,
+                   "Divide the forward pass into so many segments: only what crosses from one to the next is kept, and "
+                   "the backward pass computes each segment again when it needs it. Less memory, more time")
+      ->check(CLI::Range(2, 1000))
+      ->type_name("SEGMENTS");
+  CLI::Option *extents =
+      command
+          ->add_option("--extents", arguments.extents,
+                       "With --memory-limit: how many elements spaces have, as in node=10000,edge=80000; those of the "
+                       "largest graph to come")
+          ->delimiter(',')
+          ->allow_extra_args(false);
+  CLI::Option *limit =
+      command
+          ->add_option("--memory-limit", arguments.memoryLimit,
+                       "Most bytes that a call or step takes for --extents, as in 12GiB: parameters, inputs, outputs and "
+                       "intermediate values. The fastest plan that fits is taken, with as many --checkpoints as that "
+                       "needs; 'gnnc inspect' shows all plans that were tried")
+          ->transform(CLI::AsSizeValue(true))
+          ->type_name("BYTES")
+          ->excludes("--checkpoints");
+  limit->needs(extents);
+  extents->needs(limit);
   CLI::Option *params = command->add_option("--params", arguments.params,
                                             "With --embed: parameters (.safetensors) to put into the object");
   CLI::Option *embed = command->add_flag(

@@ -57,7 +57,7 @@ LogicalResult verifyElsewhere(StringRef name, Error error) {
           .Cases({kNameAttr, kAxesAttr}, "an argument or a result of a function")
           .Cases({kRoleAttr, kFillAttr, kSeedAttr, kNumbersAttr, kHaloOfAttr}, "an argument of a function")
           .Case(kUpdatesAttr, "a result of a function")
-          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kDistributedAttr}, "a module")
+          .Cases({kSparseAttr, kExportedAttr, kUnusedParamsAttr, kPlansAttr, kDistributedAttr}, "a module")
           .Case(kSourceAttr, "a module or an argument of a function")
           .Cases({kAgainAttr, kKeepAttr}, "an operation of a function that has results")
           .Default("");
@@ -214,6 +214,8 @@ LogicalResult MPDFGDialect::verifyOperationAttribute(Operation *op, NamedAttribu
       return verifyStrings(attribute.getValue(), error);
     if (name == kExportedAttr)
       return verifyUnit(attribute.getValue(), error);
+    if (name == kPlansAttr)
+      return verifyName(attribute.getValue(), error);
     if (name == kUnusedParamsAttr)
       return verifyNames(attribute.getValue(), error);
   }

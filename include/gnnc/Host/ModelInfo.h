@@ -128,6 +128,15 @@ struct IntegersInfo {
   std::vector<int64_t> shape, numbers;
 };
 
+/// A way to compile the model, and what its dearest program takes for the sizes that it was compiled for.
+struct TriedPlan {
+  int64_t segments = 1; ///< of the forward half, of which all but the last are computed again
+  double bytes = 0;     ///< of parameters, inputs, outputs and intermediate values together
+  double moved = 0;     ///< bytes that kernels read and write
+  double flops = 0;
+  bool chosen = false;
+};
+
 struct ModelInfo {
   std::string name;
   int64_t abi = 0;
@@ -145,6 +154,7 @@ struct ModelInfo {
   std::vector<ProgramInfo> programs;
   std::vector<AlternativeInfo> alternatives;
   std::vector<IntegersInfo> integers;
+  std::vector<TriedPlan> plans; ///< that `gnnc compile --memory-limit` chose from
 
   /// The function that runs as `function` on a graph; `extent` gives the extents of its spaces.
   std::string chooseFunction(llvm::StringRef function,

@@ -57,6 +57,9 @@ struct CompileOptions {
   /// The outputs that are differentiated: the others have no `grad.y`. Empty: all.
   std::vector<std::string> cotangents;
   SaveKind save = SaveKind::Auto;
+  /// Segments that the forward half is divided into: the backward half keeps what crosses from one to the next, and
+  /// computes each of them once more, the last to be needed first. 0 and 1: none is.
+  unsigned checkpoints = 0;
   /// For several ranks, each of which has a part of the graph (docs/Distributed.md). `along`: the maps that spaces go
   /// along, where it is not the one that would be chosen.
   bool distributed = false;
@@ -91,6 +94,11 @@ struct CompileOptions {
   /// Called once with a page (HTML, UTF-8, self-contained) that shows what the compiler did, after the last phase
   /// before code generation; not called by a compilation that ends before. May be empty.
   std::function<void(std::string)> onReport;
+  /// Called once when kernels and memory are planned, with the model's description of itself (JSON, as GNNC_MODEL_JSON has
+  /// it, without code). An error ends the compilation.
+  std::function<llvm::Error(llvm::StringRef description)> onPlanned;
+  /// The plans that were compared, for the description (JSON, as ModelInfo's `plans`); empty: none were.
+  std::string plans;
   /// Called once before code generation, if the result is an object, with the model's description of itself (JSON, as
   /// of `describe`, without kernels): returns the parameters and states whose values the object is to hold. What is
   /// compiled and cached does not depend on them. May be empty.

@@ -82,6 +82,7 @@ void populateFormProductsPipeline(mlir::OpPassManager &pm, const FormProductsPip
 struct FusePipelineOptions {
   PassSelection passes;
   SaveMode save = SaveMode::Auto;
+  unsigned checkpoints = 0;                                              ///< segments that are computed again
   Storage storage = Storage::AsComputed;                                 ///< what rows of spaces are kept as in memory
   bool wholeInterface = false;                                           ///< but for inputs and outputs
   bool tilesInBlocks = false, spreadEpilogues = false, packRows = false; ///< see TargetCapabilities
@@ -109,6 +110,7 @@ struct PhaseOptions {
   int64_t operationsPerByte = kOperationsPerExchangedByte;
   std::vector<std::string> fixed; ///< inputs whose rows of other ranks are an input, too
   SaveMode save = SaveMode::Auto;
+  unsigned checkpoints = 0; ///< segments of the forward half that are computed again; see the save-values pass
   Extents extents = Extents::Unknown;
   Storage storage = Storage::AsComputed;
   bool wholeInterface = false;          ///< inputs and outputs are stored as they are computed

@@ -350,6 +350,12 @@ std::string gnnc::describeModel(ModuleOp module, ArrayRef<EmittedKernel> kernels
   }
   if (module->hasAttr(kExportedAttr))
     document["exported"] = true;
+  if (auto plans = module->getAttrOfType<StringAttr>(kPlansAttr)) {
+    if (llvm::Expected<llvm::json::Value> value = llvm::json::parse(plans.getValue()))
+      document["plans"] = std::move(*value);
+    else
+      llvm::consumeError(value.takeError());
+  }
   if (auto names = module->getAttrOfType<ArrayAttr>(kUnusedParamsAttr)) {
     llvm::json::Array unused;
     for (StringRef name : names.getAsValueRange<StringAttr>())

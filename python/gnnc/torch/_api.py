@@ -35,6 +35,7 @@ def compile(
     options: Sequence[str] = (),
     progress: bool | None = None,
     dynamic: Mapping[str, bool] | None = None,
+    memory_limit: int | str | None = None,
 ) -> CompiledModule:
     """Compiles a module: the result has the same signature and the same parameters, and runs compiled code.
 
@@ -44,12 +45,22 @@ def compile(
     kept for all others (`cached=True` of features), at the second. `options`: further options of
     `gnnc compile`. `progress`: say on standard error what is going on; None: if that is a terminal. `dynamic`: of arguments
     by their names, whether their sizes, and integers of Python that they are or have, may differ: {"x": False, "nodes": True}.
-    Of others sizes may differ, and integers from the second value on.
+    Of others sizes may differ, and integers from the second value on. `memory_limit`: most bytes that a training step takes
+    on a graph of the example's size, such as "12GiB": parameters, inputs, outputs, gradients and intermediate values, not
+    what PyTorch keeps besides. As much of the forward pass is computed again in the backward pass as that needs.
 
     Raises `gnnc.Error` if torch cannot export the module, and `gnnc.CompileError` if the compiler refuses it: the message
     names the line of Python.
     """
-    result = CompiledModule(model, Options(tuple(options), progress, dynamic=dict(dynamic or {})))
+    result = CompiledModule(
+        model,
+        Options(
+            tuple(options),
+            progress,
+            dynamic=dict(dynamic or {}),
+            memory_limit=None if memory_limit is None else str(memory_limit),
+        ),
+    )
     if inputs is not None or kwargs:
         args, named = _arguments(() if inputs is None else inputs, kwargs)
         try:

@@ -72,6 +72,7 @@ class Options:
     part: PartGraphs | None = None  #: of a graph that ranks have parts of
     #: Of arguments by their names: whether sizes and integers may differ. Of others sizes may, and integers once they have.
     dynamic: Mapping[str, bool] = field(default_factory=dict)
+    memory_limit: str | None = None  #: most bytes of a training step on a graph of the example's size, as in "12GiB"
 
 
 @dataclass
@@ -763,6 +764,10 @@ class CompiledModule(nn.Module):
         asked = variables_of(members_of(module), artifact.reads).switches
         if "is_grad_enabled" in asked and not torch.is_grad_enabled():
             artifact = self._build(module, args, kwargs, flags)
+        if options.memory_limit is not None:
+            flags = [*flags, "--memory-limit", options.memory_limit, "--extents", self._extents(artifact, leaves, args, kwargs)]
+            with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
+                artifact = self._build(module, args, kwargs, flags)
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             library = Library(artifact.path)
             along = [] if options.part is None else options.part.alongs(library.description)
@@ -781,6 +786,17 @@ class CompiledModule(nn.Module):
 
             made.executor.partials = Partials(made.executor, build)
         return made
+
+    def _extents(
+        self, artifact: _export.Artifact, leaves: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> str:
+        """How many elements each space has in these arguments, as --extents has it."""
+        module, library = self.__dict__["_module"], Library(artifact.path)
+        example = Example.of(module, args, kwargs)
+        probe = Specialization(module, example, artifact, library, self.__dict__["_options"])
+        prepared = probe.executor.bind(leaves).prepared
+        names = (space["name"] for space in library.description.document["spaces"])
+        return ",".join(f"{name}={prepared.extent(name)}" for name in names)
 
     def _build_partial(self, known: Specialization, flags: Sequence[str], names: Sequence[str]) -> Executor:
         """An executor whose gradients are those of some results alone."""

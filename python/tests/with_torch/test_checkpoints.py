@@ -1,6 +1,6 @@
 # Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
 # See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Blocks within `torch.utils.checkpoint`."""
+"""Blocks within `torch.utils.checkpoint`, and limits of memory."""
 
 from __future__ import annotations
 
@@ -34,6 +34,42 @@ class Blocks(nn.Module):
         if not self.reentrant:  # such take arguments by name
             h = h + checkpoint(self.block, x, edge_index, scale=2.0, use_reentrant=False, preserve_rng_state=False)
         return checkpoint_sequential(self.layers, 2, self.second(h), use_reentrant=self.reentrant)
+
+
+class Deep(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(6))
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        for layer in self.layers:
+            x = x + torch.zeros_like(x).index_add(0, edge_index[1], layer(x)[edge_index[0]].relu())
+        return x
+
+
+class MemoryLimitTest(TorchTest):
+    def test_segments_are_computed_again_where_a_step_would_not_fit(self) -> None:
+        module, x = Deep().double(), torch.randn(500, 16).double()
+        edge_index = torch.randint(0, 500, (2, 3000))
+        expected = torch.autograd.grad(module(x, edge_index).square().sum(), list(module.parameters()))
+
+        def plans(fast: gnnc.CompiledModule) -> list[dict[str, float]]:
+            known = fast.__dict__["_specializations"][0]
+            return known.executor.library.description.document["plans"]
+
+        whole = plans(gnnc.compile(module, (x, edge_index), memory_limit="1GiB"))
+        least = min(each["bytes"] for each in whole)
+        self.assertTrue(whole[0]["chosen"])
+        self.assertLess(least, 0.8 * whole[0]["bytes"])
+        fast = gnnc.compile(module, (x, edge_index), memory_limit=int(least))
+        chosen = next(each for each in plans(fast) if each["chosen"])
+        self.assertEqual(chosen["bytes"], least)
+        self.assertGreater(chosen["segments"], 1)
+        found = torch.autograd.grad(fast(x, edge_index).square().sum(), list(module.parameters()))
+        for a, b in zip(found, expected):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+        with self.assertRaisesRegex(gnnc.CompileError, "expected at least .* KiB, which the plan with the least memory"):
+            gnnc.compile(module, (x, edge_index), memory_limit="10KiB")
 
 
 class CheckpointsTest(TorchTest):

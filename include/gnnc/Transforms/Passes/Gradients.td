@@ -55,14 +55,18 @@ def SaveValues : Pass<"save-values", "::mlir::ModuleOp"> {
     `auto` leaves the choice to fusion: values between kernels are kept (statistics of owners, operands and results of
     products), all others are recomputed by the kernels that need them. `all` keeps every value that a forward
     operation computes and a backward one reads, including values of members. `none` copies the forward half for the
-    backward one, which then reads only the results of the function.
+    backward one, which then reads only the results of the function. With `checkpoints=n` the forward half is divided
+    into n segments where little crosses from one to the next; what crosses is kept, and all segments but the last are
+    copied, each right before what reads it.
 
     Example: test/Transforms/save-values.mlir
   }];
   let options = [Option<"save", "save", "::gnnc::SaveMode", "::gnnc::SaveMode::Auto", "what to keep",
                         [{::llvm::cl::values(clEnumValN(::gnnc::SaveMode::None, "none", "nothing"),
       clEnumValN(::gnnc::SaveMode::Auto, "auto", "what is expensive to recompute"),
-      clEnumValN(::gnnc::SaveMode::All, "all", "everything that the backward half reads"))}]>];
+      clEnumValN(::gnnc::SaveMode::All, "all", "everything that the backward half reads"))}]>,
+                 Option<"checkpoints", "checkpoints", "unsigned", "0",
+                        "segments of the forward half that are computed again one by one; 0 and 1: none is">];
   let statistics = [Statistic<"numKept", "kept", "Values kept for the backward half">,
                     Statistic<"numAgain", "again", "Operations copied to the backward half">];
   let dependentDialects = ["::gnnc::mpdfg::MPDFGDialect"];
