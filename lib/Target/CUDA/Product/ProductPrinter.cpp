@@ -39,7 +39,7 @@ constexpr int64_t kLeastForWarpgroups = 64, kWarpgroupThreads = 512, kMostWarpgr
                   kManyRows = 8192;
 /// Where both operands have 16 bits: sums have no totals up to so many depths, and leave room for twice the columns;
 /// outer sums have so many stages.
-constexpr int64_t kMostDepthsOf16Bits = 512, kOuterSumStages = 4;
+constexpr int64_t kMostDepthsOf16Bits = 512, kOuterSumStages = 4, kWideOuterSumStages = 6;
 
 struct Shape {
   int64_t batch = 1, rows = 1, k = 0, n = 0;
@@ -88,7 +88,8 @@ public:
   void printShape(mpk::ProductOp epilogue = nullptr);
   Launch &launch(const std::string &suffix, const std::string &code, int64_t threads);
   /// Of warpgroups, with a tile of its own, for sm_90 alone.
-  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages = 0);
+  Launch &launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages = 0,
+                           int64_t threadsOfProcessor = kWarpgroupThreads);
   int64_t elements() const { return shape.batch * shape.k * shape.n; }
   int64_t bytes() const { return elements() * element.getIntOrFloatBitWidth() / 8; }
 
@@ -173,14 +174,15 @@ void ProductStep::printShape(mpk::ProductOp epilogue) {
   out.close("};");
 }
 
-Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages) {
+Launch &ProductStep::launchWarpgroups(const std::string &code, int64_t tileRows, int64_t tileColumns, int64_t stages,
+                                      int64_t threadsOfProcessor) {
   out.line("#ifdef __CUDA_ARCH_FEAT_SM90_ALL");
   out.line("struct " + step.name + "_many_shape : " + step.name +
            "_shape { static constexpr int kTileRows = " + Twine(tileRows) + ", kTileColumns = " + Twine(tileColumns) +
            (stages ? ", kStages = " + Twine(stages) : Twine()) + "; };");
   int64_t threads = tileRows * 2;
   out.line("extern \"C\" __global__ void __launch_bounds__(" + Twine(threads) + ", " +
-           Twine(kWarpgroupThreads / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
+           Twine(threadsOfProcessor / threads) + ") " + step.name + "_many(const __grid_constant__ " + step.name +
            "_shape::Args args) { gnnc::followLaunch(); gnnc::" + code + "<" + step.name + "_many_shape>(args); }");
   out.line("#endif");
   Launch &record = add(step.name + "_many", threads);
@@ -406,14 +408,21 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
   place(builder.launch("", code, shape.threads()), shape.tileRows, shape.tileColumns);
   if (shape.manyRows) {
     addOthers(builder.step, shape.manyRows);
-    int64_t columns = warpgroupColumns(shape.n, kMostWarpgroupColumns), most = kWarpgroupThreads / 2;
-    int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
     // Rows of an odd length cannot be copied as they are.
     bool narrow = isNarrow(op.getLhs()) && isNarrow(op.getRhs()) && shape.k % 2 == 0 && shape.n % 2 == 0;
-    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? kOuterSumStages : 0);
+    // Tiles of 128 columns read the left side half as often, and one such block fills a processor's memory.
+    bool wide = narrow && shape.n > kMostWarpgroupColumns && shape.k > 64;
+    int64_t columns = wide ? warpgroupColumns(shape.n, 2 * kMostWarpgroupColumns)
+                           : warpgroupColumns(shape.n, kMostWarpgroupColumns);
+    int64_t most = wide ? 128 : kWarpgroupThreads / 2, stages = wide ? kWideOuterSumStages : kOuterSumStages;
+    int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
+    Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? stages : 0,
+                                            wide ? rows * 2 : kWarpgroupThreads);
     place(many, rows, columns);
+    if (wide)
+      many.mostBlocksPerProcessor = 1;
     many.leastMembers = shape.manyRows;
-    many.sharedBytes = narrow ? kOuterSumStages * 64 * (rows + columns) * 2
+    many.sharedBytes = narrow ? stages * 64 * (rows + columns) * 2
                               : 2 * 64 * columns * (shape.split && !isNarrow(op.getRhs()) ? 8 : 4);
   }
   Launch &launch = builder.launch("_add", "addPartials", 256);
