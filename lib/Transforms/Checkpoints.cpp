@@ -87,14 +87,16 @@ private:
 
   /// crossing[p]: bytes that are made before place p and read at p or later.
   void findCrossing() {
-    crossing.assign(operations.size() + 1, 0);
+    crossing.assign(operations.size() + 2, 0);
     for (auto [place, op] : llvm::enumerate(operations)) {
       lasts.push_back(lastUse(op));
       if (makerOf(op->getResult(0)) != op)
         continue;
-      for (size_t p = place + 1; p <= lasts.back(); ++p)
-        crossing[p] += bytesOf(op);
+      crossing[place + 1] += bytesOf(op); // as differences first
+      crossing[lasts.back() + 1] -= bytesOf(op);
     }
+    for (size_t place = 1; place < crossing.size(); ++place)
+      crossing[place] += crossing[place - 1];
   }
 
   void addCrossing(size_t place, OperationSet &set) const {
