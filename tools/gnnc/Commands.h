@@ -34,7 +34,7 @@ struct CompileArguments {
   std::string dtype = "f32";
   std::string autocast;
   unsigned checkpoints = 0;
-  uint64_t memoryLimit = 0; ///< bytes; 0: none
+  std::optional<uint64_t> memoryLimit; ///< bytes
   std::vector<std::string> extents;
   std::string emit = "so";
   bool gradient = false;

@@ -274,7 +274,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
     progress.show("[" + llvm::Twine(index + 1) + "/" + llvm::Twine(count) + "] " + phase);
   };
   if (arguments.memoryLimit)
-    if (llvm::Error error = fitMemory(model, options, arguments.memoryLimit, arguments.extents))
+    if (llvm::Error error = fitMemory(model, options, *arguments.memoryLimit, arguments.extents))
       return std::move(error);
   return compile(model, options);
 }

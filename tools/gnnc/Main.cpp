@@ -179,8 +179,14 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
                        "intermediate values. The fastest plan that fits is taken, with as many --checkpoints as that "
                        "needs; 'gnnc inspect' shows all plans that were tried")
           ->transform(CLI::AsSizeValue(true))
+          ->transform([](const std::string &text) -> std::string { // First: what is negative would count from 2^64 down.
+            if (text.find('-') != std::string::npos)
+              throw CLI::ValidationError("--memory-limit", "expected a number of bytes, as in 12GiB, found " + text);
+            return text;
+          })
           ->type_name("BYTES")
-          ->excludes("--checkpoints");
+          ->excludes("--checkpoints")
+          ->excludes("--distributed");
   limit->needs(extents);
   extents->needs(limit);
   CLI::Option *params = command->add_option("--params", arguments.params,

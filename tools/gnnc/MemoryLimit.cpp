@@ -16,6 +16,8 @@
 #include "gnnc/Host/ModelInfo.h"
 #include "gnnc/Host/PlanInfo.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -44,7 +46,7 @@ public:
   Planner(const frontend::ModelSpec &model, const CompileOptions &options, const llvm::StringMap<int64_t> &extents)
       : model(model), options(options), extents(extents) {}
 
-  llvm::Expected<TriedPlan> plan(unsigned segments) const {
+  llvm::Expected<TriedPlan> plan(unsigned segments) {
     CompileOptions trial = options;
     std::string description;
     trial.checkpoints = segments;
@@ -54,6 +56,7 @@ public:
     };
     trial.onRemark = {};
     trial.onReport = {};
+    trial.onTimings = {};
     llvm::Expected<std::string> result = compile(model, trial);
     if (description.empty())
       return result ? llvm::createStringError("--memory-limit needs an object: with it, --emit must be so or obj")
@@ -64,7 +67,16 @@ public:
   }
 
 private:
-  llvm::Expected<TriedPlan> measure(const ModelInfo &info, unsigned segments) const {
+  /// Of the program that takes most in the first plan: what others read and compute is no price of segments.
+  llvm::Expected<TriedPlan> measure(const ModelInfo &info, unsigned segments) {
+    for (const auto &given : extents)
+      if (!info.findSpace(given.getKey())) {
+        std::vector<std::string> known;
+        for (const SpaceInfo &space : info.spaces)
+          known.push_back(space.name);
+        return llvm::createStringError("--extents: expected a space of the model (" + llvm::join(known, ", ") +
+                                       "), found '" + given.getKey() + "'");
+      }
     std::string unknown;
     auto extent = [&](llvm::StringRef name) -> std::optional<int64_t> {
       const SpaceInfo *space = info.findSpace(name);
@@ -84,7 +96,8 @@ private:
     for (const auto *tensors : {&info.inputs, &info.params, &info.states})
       for (const TensorInfo &tensor : *tensors)
         given += bytes(tensor);
-    TriedPlan dearest;
+    TriedPlan all;
+    std::string most;
     for (const PhaseInfo &phase : phasesOf(info)) {
       const ProgramInfo *program = info.findProgram(phase.program);
       if (!phase.half.empty() || !program)
@@ -93,20 +106,28 @@ private:
       plan.bytes = given + phase.peak.evaluate(extent).value_or(0);
       for (const TensorInfo &output : program->outputs)
         plan.bytes += bytes(output);
-      plan.moved = phase.read.evaluate(extent).value_or(0) + phase.written.evaluate(extent).value_or(0);
-      plan.flops = phase.flops.evaluate(extent).value_or(0);
-      if (plan.bytes > dearest.bytes)
-        dearest = plan;
+      if (plan.bytes > all.bytes) {
+        all.bytes = plan.bytes;
+        most = phase.program;
+      }
     }
+    if (dearest.empty())
+      dearest = most;
+    for (const PhaseInfo &phase : phasesOf(info))
+      if (phase.half.empty() && phase.program == dearest) {
+        all.moved = phase.read.evaluate(extent).value_or(0) + phase.written.evaluate(extent).value_or(0);
+        all.flops = phase.flops.evaluate(extent).value_or(0);
+      }
     if (!unknown.empty())
       return llvm::createStringError("--extents: expected how many elements '" + unknown + "' has, too");
-    dearest.segments = segments;
-    return dearest;
+    all.segments = segments;
+    return all;
   }
 
   const frontend::ModelSpec &model;
   const CompileOptions &options;
   const llvm::StringMap<int64_t> &extents;
+  std::string dearest; ///< program
 };
 
 } // namespace
@@ -121,6 +142,8 @@ llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &op
   std::optional<unsigned> chosen;
   double least = 0;
   unsigned risen = 0;
+  bool trains = options.gradient ||
+                llvm::any_of(model.programs, [](const frontend::Program &program) { return !program.updates.empty(); });
   for (unsigned segments : kSegments) {
     llvm::Expected<TriedPlan> plan = planner.plan(segments);
     if (!plan)
@@ -136,12 +159,12 @@ llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &op
     bool isLess = segments == 1 || plan->bytes < least;
     risen = isLess ? 0 : risen + 1;
     least = isLess ? plan->bytes : least;
-    if (!options.gradient || risen > 1)
+    if (!trains || risen > 1)
       break;
   }
   if (!chosen)
     return llvm::createStringError("--memory-limit: expected at least " + formatBytes(uint64_t(least)) +
-                                   ", which the plan with the least memory takes for these extents, found " +
+                                   ", which the plan with the least memory of those tried takes for these extents, found " +
                                    formatBytes(limit));
   options.checkpoints = *chosen;
   options.plans = std::string(llvm::formatv("{0}", llvm::json::Value(std::move(plans))));

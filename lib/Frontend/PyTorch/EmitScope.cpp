@@ -259,7 +259,9 @@ std::string gnnc::frontend::pytorch::wrapped(std::string line) {
 void Emitter::declareUnusedParams(Scope &scope) {
   for (size_t i = 0; i < program.operations.size(); ++i) {
     const Operation &operation = program.operations[i];
-    if (operation.op != Op::Param || live[i])
+    // The language has no axes of size 0.
+    if (operation.op != Op::Param || live[i] ||
+        llvm::any_of(operation.axes, [&](int axis) { return program.sizeOf(axis) == 0; }))
       continue;
     // Nothing meets their axes, so that numbers do as names.
     std::string axes;

@@ -52,6 +52,8 @@ def compile(
     Raises `gnnc.Error` if torch cannot export the module, and `gnnc.CompileError` if the compiler refuses it: the message
     names the line of Python.
     """
+    if not isinstance(memory_limit, (int, str, type(None))):
+        raise TypeError(f"memory_limit: expected bytes as an integer or a text such as '12GiB', found {memory_limit!r}")
     result = CompiledModule(
         model,
         Options(

@@ -133,6 +133,7 @@ class Specialization:
         place: int = 0,
     ) -> None:
         self.place = place  #: its number among those of its module
+        self.flags: list[str] = []  #: options that it was compiled with; empty: those of its module
         switches = (_PRECISION,) if example.device.type == "cuda" else ()
         self.state = State(module, example.modes, artifact.integers, artifact.reads, switches)
         self.example, self.artifact = example, artifact
@@ -414,6 +415,7 @@ class CompiledModule(nn.Module):
         device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
             return self._under_autocast(device, args, kwargs)
+        self.__dict__["_mixed"] = None  # calls to come are like this one
         refused = self.__dict__["_refused"]
         if refused and (*modes_of(self.__dict__["_module"]), len(leaves)) in refused:
             return self.__dict__["_module"](*args, **kwargs)
@@ -594,9 +596,10 @@ class CompiledModule(nn.Module):
             other, given = self._of_containers(args, kwargs)
             other._prepare(tuple(given), {})
             return other
-        device = _device_of(pytree.tree_leaves((args, kwargs)))
+        leaves = pytree.tree_leaves((args, kwargs))
+        device = _device_of(leaves)
         if torch.is_autocast_enabled(device):
-            mixed = self._under_precision(device)
+            mixed = self._under_precision(device, leaves)
             with torch.autocast(device, enabled=False):
                 return mixed._prepare(args, kwargs)
         _lazy.initialise(self.__dict__["_module"], args, kwargs)
@@ -647,7 +650,7 @@ class CompiledModule(nn.Module):
             return leaf.float() if isinstance(leaf, Tensor) and leaf.dtype in (torch.float16, torch.bfloat16) else leaf
 
         dtype = torch.get_autocast_dtype(device)
-        mixed = self.__dict__["_mixed"] = self._under_precision(device)
+        mixed = self.__dict__["_mixed"] = self._under_precision(device, pytree.tree_leaves((args, kwargs)))
         with torch.autocast(device, enabled=False):
             result = mixed.forward(*pytree.tree_map(widen, args), **pytree.tree_map(widen, kwargs))
         leaves, tree = pytree.tree_flatten(result)
@@ -659,13 +662,13 @@ class CompiledModule(nn.Module):
                 leaves[i] = leaf.to(wanted)
         return pytree.tree_unflatten(leaves, tree)
 
-    def _under_precision(self, device: str) -> CompiledModule:
+    def _under_precision(self, device: str, leaves: Sequence[Any]) -> CompiledModule:
         """What runs calls under autocast on this device: of the same module, on GPUs with products and rows between
         kernels in autocast's type."""
         dtype = torch.get_autocast_dtype(device)
         name = {torch.bfloat16: "bf16", torch.float16: "f16"}.get(dtype) if device == "cuda" else None
         options: Options = self.__dict__["_options"]
-        whole = any(p.dtype == torch.float64 for p in self.__dict__["_module"].parameters())
+        whole = torch.float64 in float_types(self.__dict__["_module"], leaves)
         if name is None or whole or any(each.partition("=")[0] in ("--autocast", "--dtype") for each in options.compiler):
             return self
         found = self.__dict__["_by_precision"].get(dtype)
@@ -765,9 +768,14 @@ class CompiledModule(nn.Module):
         if "is_grad_enabled" in asked and not torch.is_grad_enabled():
             artifact = self._build(module, args, kwargs, flags)
         if options.memory_limit is not None:
+            unlimited = flags
             flags = [*flags, "--memory-limit", options.memory_limit, "--extents", self._extents(artifact, leaves, args, kwargs)]
             with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
                 artifact = self._build(module, args, kwargs, flags)
+            plans = Library(artifact.path).description.document.get("plans", ())
+            segments = next(plan["segments"] for plan in plans if plan["chosen"])
+            # What is compiled of it later has as many, and is not planned against the limit again.
+            flags = [*unlimited, *(["--checkpoints", str(segments)] if segments > 1 else [])]
         with torch.no_grad() if torch.is_inference_mode_enabled() else torch.enable_grad():
             library = Library(artifact.path)
             along = [] if options.part is None else options.part.alongs(library.description)
@@ -776,6 +784,7 @@ class CompiledModule(nn.Module):
                 library = Library(artifact.path)
         example = Example.of(module, args, kwargs)
         made = Specialization(module, example, artifact, library, options, place)
+        made.flags = flags
         if made.executor.num_outputs > 1 and options.part is None and not along:
             # Not the compiled module itself, which may be gone when a backward pass of its asks for this.
             own: Any = SimpleNamespace(**{key: self.__dict__[key] for key in ("_module", "_options", "_unmoved")})
@@ -865,6 +874,8 @@ class CompiledModule(nn.Module):
         """
         options = self.__dict__["_options"]
         compiler = (*options.compiler, *(["--distributed"] if "--distributed" not in options.compiler else []))
+        if options.memory_limit is not None:
+            raise Error("memory_limit: expected none for a rank's part of a graph, found " + options.memory_limit, 1)
         graphs = PartGraphs(part)
         result = CompiledModule(self.__dict__["_module"], Options(compiler, options.progress, False, graphs))
         made = self.__dict__["_specializations"]
@@ -886,7 +897,8 @@ class CompiledModule(nn.Module):
             Path(path) if path is not None else Path(tempfile.mkdtemp(prefix="gnnc-")) / f"{type(module).__name__}.html"
         )
         args, kwargs = known.example.arguments()
-        options = compiler_options(module, pytree.tree_leaves((args, kwargs)), self.__dict__["_options"])
+        leaves = pytree.tree_leaves((args, kwargs))
+        options = known.flags or compiler_options(module, leaves, self.__dict__["_options"])
         with tempfile.TemporaryDirectory() as folder:
             output = Path(folder) / "model.so"
             options, sides = [*options, "--report", str(page)], _export.sides_of(known.artifact)
@@ -909,10 +921,15 @@ def _ranks(leaves: Sequence[Any], tree: Any) -> tuple[Any, ...]:
     return (tree, *(leaf.dim() if isinstance(leaf, Tensor) else -1 for leaf in leaves))
 
 
+def float_types(module: nn.Module, leaves: Sequence[Any]) -> set[torch.dtype]:
+    """Those of parameters, or of arguments where there are none."""
+    floats = {p.dtype for p in module.parameters() if p.is_floating_point()}
+    return floats or {leaf.dtype for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()}
+
+
 def compiler_options(module: nn.Module, leaves: Sequence[Any], options: Options) -> list[str]:
     """Options of `gnnc compile` for these arguments. Raises CompileError for types that are not compiled."""
-    floats = {p.dtype for p in module.parameters() if p.is_floating_point()}
-    floats = floats or {leaf.dtype for leaf in leaves if isinstance(leaf, Tensor) and leaf.is_floating_point()}
+    floats = float_types(module, leaves)
     if not floats <= {torch.float32, torch.float64} or len(floats) > 1:
         found = ", ".join(sorted(str(dtype).rpartition(".")[2] for dtype in floats))
         raise CompileError(f"expected parameters of float32 or of float64, found {found}")

@@ -68,8 +68,28 @@ class MemoryLimitTest(TorchTest):
         found = torch.autograd.grad(fast(x, edge_index).square().sum(), list(module.parameters()))
         for a, b in zip(found, expected):
             torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
-        with self.assertRaisesRegex(gnnc.CompileError, "expected at least .* KiB, which the plan with the least memory"):
+        with self.assertRaisesRegex(gnnc.CompileError, "expected at least .* KiB, which the plan with the least memory of those"):
             gnnc.compile(module, (x, edge_index), memory_limit="10KiB")
+
+
+    def test_partial_gradients_and_reports_have_the_same_plan(self) -> None:
+        class Two(Deep):
+            def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+                result = super().forward(x, edge_index)
+                return result, result.tanh()
+
+        module, x, edge_index = Two().double(), torch.randn(60, 16).double(), torch.randint(0, 60, (2, 200))
+        fast = gnnc.compile(module, (x, edge_index), memory_limit="1GiB")
+        known = fast.__dict__["_specializations"][0]
+        least = min(each["bytes"] for each in known.executor.library.description.document["plans"])
+        fast = gnnc.compile(module, (x, edge_index), memory_limit=int(least))
+        self.assertIn("--checkpoints", fast.__dict__["_specializations"][0].flags)
+        wanted = list(module.parameters())
+        found = torch.autograd.grad(fast(x, edge_index)[0].square().sum(), wanted)
+        for a, b in zip(found, torch.autograd.grad(module(x, edge_index)[0].square().sum(), wanted)):
+            torch.testing.assert_close(a, b, rtol=1e-10, atol=1e-10)
+        with self.assertRaisesRegex(TypeError, "expected bytes as an integer or a text such as '12GiB', found 1.5"):
+            gnnc.compile(module, (x, edge_index), memory_limit=1.5)
 
 
 class CheckpointsTest(TorchTest):
