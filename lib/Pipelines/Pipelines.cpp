@@ -236,9 +236,9 @@ static constexpr PassPhase kPhases[] = {
      }},
     {"fuse", "gather everything between products into sweeps (mpk)",
      [](OpPassManager &pm, const PhaseOptions &options) {
-       populateFusePipeline(pm, {options.passes, options.save, options.checkpoints, options.storage, options.wholeInterface,
-                                 options.target.tilesInBlocks, options.target.spreadEpilogues, options.target.packRows,
-                                 options.statements});
+       populateFusePipeline(pm, {options.passes, options.save, options.checkpoints, options.storage,
+                                 options.wholeInterface, options.target.tilesInBlocks, options.target.spreadEpilogues,
+                                 options.target.packRows, options.statements});
      }},
     {"plan-memory", "give intermediate tensors slots of one arena",
      [](OpPassManager &pm, const PhaseOptions &options) {

@@ -139,8 +139,8 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
   void narrow(func::FuncOp function) {
     Operation *terminator = function.getBody().front().getTerminator();
     for (BlockArgument argument : function.getArguments())
-      if (!wholeInterface && getRole(function, argument.getArgNumber()) == mpdfg::Role::Input && mayBeNarrow(argument) &&
-          !function.getArgAttr(argument.getArgNumber(), kNumbersAttr))
+      if (!wholeInterface && getRole(function, argument.getArgNumber()) == mpdfg::Role::Input &&
+          mayBeNarrow(argument) && !function.getArgAttr(argument.getArgNumber(), kNumbersAttr))
         setType(argument);
     DenseMap<Value, bool> elements;
     for (Operation &op : function.getBody().front()) {

@@ -42,9 +42,9 @@ struct Way {
   unsigned optLevel = 2;
   bool compiled = true; ///< false: the interpreter on the module after the phases
   SaveKind save = SaveKind::Auto;
-  int cpuLevel = 4;       ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
-  bool optimise = true;   ///< with LLVM's optimiser, as users get it
-  int64_t statements = 0; ///< that a kernel may have; 0: the default, which random models stay below
+  int cpuLevel = 4;         ///< the x86-64-v level to generate code for; 3 where this machine has no newer one
+  bool optimise = true;     ///< with LLVM's optimiser, as users get it
+  int64_t statements = 0;   ///< that a kernel may have; 0: the default, which random models stay below
   unsigned checkpoints = 0; ///< segments of the forward half that are computed again
   std::string name() const;
 };

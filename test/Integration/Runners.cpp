@@ -97,8 +97,9 @@ llvm::Expected<std::unique_ptr<CompiledModel>> CompiledModel::create(const front
   llvm::Expected<std::string> bytes = compile(model, options);
   if (!bytes)
     return bytes.takeError();
-  return load(*bytes, "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save) +
-                          (options.checkpoints ? " --checkpoints=" + std::to_string(options.checkpoints) : ""),
+  return load(*bytes,
+              "O" + std::to_string(options.optLevel) + " --save=" + nameOf(options.save) +
+                  (options.checkpoints ? " --checkpoints=" + std::to_string(options.checkpoints) : ""),
               options.gradient);
 }
 

@@ -57,7 +57,7 @@ struct CompileArguments {
   std::vector<std::string> cpu = {"v3", "v4"};
   std::vector<std::string> architectures = {"sm_80", "sm_90"};
   std::string products; ///< empty: what the types ask for
-  std::string output; ///< empty: standard output for text, else named after the model's file
+  std::string output;   ///< empty: standard output for text, else named after the model's file
 };
 
 struct ImportArguments {

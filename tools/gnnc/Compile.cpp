@@ -255,7 +255,7 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
   bool rounds = arguments.products == "tf32" || (arguments.products.empty() && options.wholeInterface);
   options.products = arguments.products == "fma" ? cuda::ProductArithmetic::FMA
                      : rounds                    ? cuda::ProductArithmetic::TF32
-                                                    : cuda::ProductArithmetic::TF32x3;
+                                                 : cuda::ProductArithmetic::TF32x3;
   options.emit = llvm::StringSwitch<EmitKind>(arguments.emit)
                      .Case("mpdfg", EmitKind::MPDFG)
                      .Case("mpk", EmitKind::MPK)

@@ -174,16 +174,19 @@ static void addCompile(CLI::App &app, CompileArguments &arguments) {
           ->allow_extra_args(false);
   CLI::Option *limit =
       command
-          ->add_option("--memory-limit", arguments.memoryLimit,
-                       "Most bytes that a call or step takes for --extents, as in 12GiB: parameters, inputs, outputs and "
-                       "intermediate values. The fastest plan that fits is taken, with as many --checkpoints as that "
-                       "needs; 'gnnc inspect' shows all plans that were tried")
+          ->add_option(
+              "--memory-limit", arguments.memoryLimit,
+              "Most bytes that a call or step takes for --extents, as in 12GiB: parameters, inputs, outputs and "
+              "intermediate values. The fastest plan that fits is taken, with as many --checkpoints as that "
+              "needs; 'gnnc inspect' shows all plans that were tried")
           ->transform(CLI::AsSizeValue(true))
-          ->transform([](const std::string &text) -> std::string { // First: what is negative would count from 2^64 down.
-            if (text.find('-') != std::string::npos)
-              throw CLI::ValidationError("--memory-limit", "expected a number of bytes, as in 12GiB, found " + text);
-            return text;
-          })
+          ->transform(
+              [](const std::string &text) -> std::string { // First: what is negative would count from 2^64 down.
+                if (text.find('-') != std::string::npos)
+                  throw CLI::ValidationError("--memory-limit",
+                                             "expected a number of bytes, as in 12GiB, found " + text);
+                return text;
+              })
           ->type_name("BYTES")
           ->excludes("--checkpoints")
           ->excludes("--distributed");

@@ -163,9 +163,9 @@ llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &op
       break;
   }
   if (!chosen)
-    return llvm::createStringError("--memory-limit: expected at least " + formatBytes(uint64_t(least)) +
-                                   ", which the plan with the least memory of those tried takes for these extents, found " +
-                                   formatBytes(limit));
+    return llvm::createStringError(
+        "--memory-limit: expected at least " + formatBytes(uint64_t(least)) +
+        ", which the plan with the least memory of those tried takes for these extents, found " + formatBytes(limit));
   options.checkpoints = *chosen;
   options.plans = std::string(llvm::formatv("{0}", llvm::json::Value(std::move(plans))));
   return llvm::Error::success();

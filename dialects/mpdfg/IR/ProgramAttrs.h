@@ -38,7 +38,7 @@ inline constexpr llvm::StringLiteral kSourceAttr = "mpdfg.source";
 inline constexpr llvm::StringLiteral kExportedAttr = "mpdfg.exported"; ///< unit: see ModelSpec::exported
 inline constexpr llvm::StringLiteral kPlansAttr = "mpdfg.plans"; ///< JSON: the plans that this one was chosen from
 inline constexpr llvm::StringLiteral kUnusedParamsAttr = "mpdfg.unused_params"; ///< names: see ModelSpec::unusedParams
-inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";     ///< array of SparseInputAttr
+inline constexpr llvm::StringLiteral kSparseAttr = "mpdfg.sparse";              ///< array of SparseInputAttr
 /// Dictionary of strings, on programs for ranks that have a part of a graph each: the map that a root space goes along,
 /// by space.
 inline constexpr llvm::StringLiteral kDistributedAttr = "mpdfg.distributed";

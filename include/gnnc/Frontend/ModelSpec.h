@@ -174,8 +174,8 @@ struct ModelSpec {
   std::vector<Map> maps;
   std::vector<Value> values;
   std::vector<SparseInput> sparseInputs;
-  std::vector<Output> outputs;   ///< of the program `forward`
-  std::vector<Program> programs; ///< further ones; all share inputs, parameters, states, spaces and maps
+  std::vector<Output> outputs;           ///< of the program `forward`
+  std::vector<Program> programs;         ///< further ones; all share inputs, parameters, states, spaces and maps
   std::vector<std::string> unusedParams; ///< names of declared parameters that no program needs; not among the values
 };
 

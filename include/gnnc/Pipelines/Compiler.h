@@ -94,8 +94,8 @@ struct CompileOptions {
   /// Called once with a page (HTML, UTF-8, self-contained) that shows what the compiler did, after the last phase
   /// before code generation; not called by a compilation that ends before. May be empty.
   std::function<void(std::string)> onReport;
-  /// Called once when kernels and memory are planned, with the model's description of itself (JSON, as GNNC_MODEL_JSON has
-  /// it, without code). An error ends the compilation.
+  /// Called once when kernels and memory are planned, with the model's description of itself (JSON, as GNNC_MODEL_JSON
+  /// has it, without code). An error ends the compilation.
   std::function<llvm::Error(llvm::StringRef description)> onPlanned;
   /// The plans that were compared, for the description (JSON, as ModelInfo's `plans`); empty: none were.
   std::string plans;

@@ -414,8 +414,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   if (model.exported)
     module->setAttr(kExportedAttr, builder.getUnitAttr());
   if (!model.unusedParams.empty())
-    module->setAttr(kUnusedParamsAttr,
-                    builder.getStrArrayAttr(SmallVector<StringRef>(model.unusedParams.begin(), model.unusedParams.end())));
+    module->setAttr(kUnusedParamsAttr, builder.getStrArrayAttr(SmallVector<StringRef>(model.unusedParams.begin(),
+                                                                                      model.unusedParams.end())));
   if (!sparse.empty())
     module->setAttr(kSparseAttr, builder.getArrayAttr(sparse));
   return owned;

@@ -29,10 +29,10 @@ llvm::Expected<ModelSpec> JSONReader::read(const json &document) {
     if (version && *version != 1)
       errors.report("/version", "expected 1, found " + std::to_string(*version));
   }
-  if (!errors.message().empty() || !root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs",
-                                                   "sparse", "params", "unused_params", "states", "ops", "outputs",
-                                                   "programs"},
-                                                  {"version", "name", "outputs"}))
+  if (!errors.message().empty() ||
+      !root.isObject({"version", "name", "double", "files", "spaces", "maps", "inputs", "sparse", "params",
+                      "unused_params", "states", "ops", "outputs", "programs"},
+                     {"version", "name", "outputs"}))
     return failure();
   std::optional<std::string> name = root["name"].string();
   std::optional<bool> doublePrecision = root.has("double") ? root["double"].boolean() : false;

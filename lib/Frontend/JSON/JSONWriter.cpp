@@ -161,8 +161,9 @@ private:
   }
 
   json outputs(const std::vector<Output> &outputs) const {
-    return list(outputs,
-                [&](const Output &each) { return json{{"name", each.name}, {"value", valueName(each.value)}}; });
+    return list(outputs, [&](const Output &each) {
+      return json{{"name", each.name}, {"value", valueName(each.value)}};
+    });
   }
 
   json program(const Program &program) const {

@@ -266,8 +266,7 @@ void Emitter::declareUnusedParams(Scope &scope) {
     // Nothing meets their axes, so that numbers do as names.
     std::string axes;
     for (auto [place, axis] : llvm::enumerate(operation.axes))
-      axes += (axes.empty() ? "axis" : ", axis") + std::to_string(place) + " = " +
-              std::to_string(program.sizeOf(axis));
+      axes += (axes.empty() ? "axis" : ", axis") + std::to_string(place) + " = " + std::to_string(program.sizeOf(axis));
     scope.body += wrapped("  param " + unique(scope, identifier(operation.text)) + "[" + axes + "] as \"" +
                           operation.text + "\"");
   }

@@ -412,8 +412,8 @@ DeviceStep cuda::printOuterSum(mpk::OuterSumOp op, StringRef name, const PrintOp
     bool narrow = isNarrow(op.getLhs()) && isNarrow(op.getRhs()) && shape.k % 2 == 0 && shape.n % 2 == 0;
     // Tiles of 128 columns read the left side half as often, and one such block fills a processor's memory.
     bool wide = narrow && shape.n > kMostWarpgroupColumns && shape.k > 64;
-    int64_t columns = wide ? warpgroupColumns(shape.n, 2 * kMostWarpgroupColumns)
-                           : warpgroupColumns(shape.n, kMostWarpgroupColumns);
+    int64_t columns =
+        wide ? warpgroupColumns(shape.n, 2 * kMostWarpgroupColumns) : warpgroupColumns(shape.n, kMostWarpgroupColumns);
     int64_t most = wide ? 128 : kWarpgroupThreads / 2, stages = wide ? kWideOuterSumStages : kOuterSumStages;
     int64_t rows = powerOfTwo(llvm::divideCeil(shape.k, llvm::divideCeil(shape.k, most)), 64, most);
     Launch &many = builder.launchWarpgroups("warpgroupOuterSum", rows, columns, narrow ? stages : 0,
