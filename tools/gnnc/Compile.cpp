@@ -238,6 +238,12 @@ static llvm::Expected<std::string> produce(const CompileArguments &arguments, co
                      .Case("all", SaveKind::All)
                      .Default(SaveKind::Auto);
   options.checkpoints = arguments.checkpoints;
+  if (options.checkpoints && options.save != SaveKind::Auto)
+    return llvm::createStringError("--checkpoints chooses what is kept: with it, --save must be auto, found " +
+                                   arguments.save);
+  if (options.checkpoints && !hasGradients(model, options))
+    return llvm::createStringError("--checkpoints is for programs that compute gradients, and this model has none: add "
+                                   "--gradient");
   options.without = arguments.without;
   options.statements = arguments.statements;
   if (arguments.remarks)

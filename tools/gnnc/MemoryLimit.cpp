@@ -132,6 +132,11 @@ private:
 
 } // namespace
 
+bool gnnc::hasGradients(const frontend::ModelSpec &model, const CompileOptions &options) {
+  return options.gradient ||
+         llvm::any_of(model.programs, [](const frontend::Program &program) { return !program.updates.empty(); });
+}
+
 llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &options, uint64_t limit,
                             llvm::ArrayRef<std::string> texts) {
   llvm::Expected<llvm::StringMap<int64_t>> extents = parseExtents(texts);
@@ -142,8 +147,6 @@ llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &op
   std::optional<unsigned> chosen;
   double least = 0;
   unsigned risen = 0;
-  bool trains = options.gradient ||
-                llvm::any_of(model.programs, [](const frontend::Program &program) { return !program.updates.empty(); });
   for (unsigned segments : kSegments) {
     llvm::Expected<TriedPlan> plan = planner.plan(segments);
     if (!plan)
@@ -159,7 +162,7 @@ llvm::Error gnnc::fitMemory(const frontend::ModelSpec &model, CompileOptions &op
     bool isLess = segments == 1 || plan->bytes < least;
     risen = isLess ? 0 : risen + 1;
     least = isLess ? plan->bytes : least;
-    if (!trains || risen > 1)
+    if (!hasGradients(model, options) || risen > 1)
       break;
   }
   if (!chosen)

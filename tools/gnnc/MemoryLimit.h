@@ -16,6 +16,9 @@
 
 namespace gnnc {
 
+/// Whether a program of the model has a backward half: gradients are asked for, or it trains.
+bool hasGradients(const frontend::ModelSpec &model, const CompileOptions &options);
+
 /// Sets `options.checkpoints` to the fewest with which every program of the model takes at most `limit` bytes where its
 /// spaces have these extents ("node=1000"), and `options.plans` to what was tried. An error says what the least is.
 llvm::Error fitMemory(const frontend::ModelSpec &model, CompileOptions &options, uint64_t limit,
