@@ -139,6 +139,12 @@ Cost gnnc::costOf(Operation *op) {
     cost.written = bytesOf(op->getResult(0));
     return cost;
   }
+  if (auto nearest = dyn_cast<NearestOp>(op)) { // How many points are tried for each is the graph's secret.
+    for (Value operand : op->getOperands())
+      cost.read += bytesOf(operand);
+    cost.written = bytesOf(nearest.getResult());
+    return cost;
+  }
   auto row = dyn_cast<CostOpInterface>(op);
   auto movement = dyn_cast<MovementOpInterface>(op);
   if (!row && !movement)

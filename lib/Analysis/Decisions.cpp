@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "gnnc/Analysis/Decisions.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/MPK.h"
 #include "gnnc/Analysis/NumberFacts.h"
 
@@ -36,6 +37,8 @@ DenseSet<Operation *> gnnc::findDecidingKernels(func::FuncOp function) {
       pending.push_back(accumulate.getInput());
     if (auto binary = dyn_cast<BinaryOp>(op); binary && compares(binary))
       llvm::append_range(pending, binary->getOperands());
+    if (isChoice(op))
+      llvm::append_range(pending, op->getOperands());
   });
 
   DenseSet<Operation *> kernels;

@@ -100,7 +100,7 @@ Expected<RefTensor> bindArgument(func::FuncOp function, unsigned i, const GraphD
 }
 
 /// Evaluates one operation and enters its results into the table.
-Error step(Operation &op, const GraphData &graph, DenseMap<Value, RefTensor> &values) {
+Error step(Operation &op, GraphData &graph, DenseMap<Value, RefTensor> &values) {
   if (isa<mpk::ArenaOp>(op))
     return Error::success();
   SmallVector<const RefTensor *> operands;
@@ -140,6 +140,10 @@ Error step(Operation &op, const GraphData &graph, DenseMap<Value, RefTensor> &va
     roundTo(result, value.getType());
     values[value] = std::move(result);
   }
+  if (auto nearest = dyn_cast<NearestOp>(op)) {
+    const RefTensor &list = values[nearest.getResult()];
+    return choose(graph, op.getParentOfType<ModuleOp>(), nearest.getAlong(), {list.data.begin(), list.data.end()});
+  }
   return Error::success();
 }
 
@@ -163,6 +167,7 @@ Expected<std::vector<NamedTensor>> gnnc::interpret(ModuleOp module, const GraphD
     return makeError("expected a function @{0} with one block", name);
   if (Error error = checkGraph(module, graph))
     return error;
+  GraphData changing = graph; // where chosen maps lead
   DenseMap<Value, RefTensor> values;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto argument = bindArgument(function, i, graph, inputs);
@@ -172,7 +177,7 @@ Expected<std::vector<NamedTensor>> gnnc::interpret(ModuleOp module, const GraphD
   }
   Block &body = function.getBody().front();
   for (Operation &op : body.without_terminator())
-    if (Error error = step(op, graph, values))
+    if (Error error = step(op, changing, values))
       return error;
   std::vector<NamedTensor> results;
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))

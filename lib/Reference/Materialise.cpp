@@ -59,6 +59,8 @@ private:
         return error;
     return Error::success();
   }
+  Error countSelection(SpaceOp space);
+
   const Targets &targets(Attribute name) const { return graph.map(cast<FlatSymbolRefAttr>(name).getValue()).target; }
   int64_t extent(Attribute space) const { return graph.extent(cast<FlatSymbolRefAttr>(space).getValue()); }
 
@@ -66,11 +68,21 @@ private:
   const RootGraph &root;
   GraphData graph;
   llvm::StringSet<> open;                    ///< symbols being computed: needing one of them again is a cycle
+  llvm::StringMap<Targets> owners;           ///< of each selection
   llvm::StringMap<Targets> members;          ///< of each filter: the kept elements of its base
   llvm::StringMap<Targets> classes, samples; ///< of each distinct space: base -> tuple; tuple -> its first element
 };
 
 } // namespace
+
+/// Whether the program says where a map leads, and not the graph.
+static bool leadsThroughChoice(MapOp map) {
+  auto isChosen = [&](Attribute part) {
+    auto name = dyn_cast<FlatSymbolRefAttr>(part);
+    return name && leadsThroughChoice(SymbolTable::lookupNearestSymbolFrom<MapOp>(map, name));
+  };
+  return map.getKind() == MapKind::Chosen || (map.getParts() && llvm::any_of(map.getPartsAttr(), isChosen));
+}
 
 Error Materialiser::needSpace(StringRef name) {
   if (graph.extents.contains(name))
@@ -108,7 +120,7 @@ Error Materialiser::needMap(StringRef name) {
     return makeError("map @{0}: expected {1} elements, as many as space @{2} has, found {3}", name, from, result.from,
                      result.target.size());
   for (auto [i, j] : llvm::enumerate(result.target)) {
-    if (j == -1 && !map.getPartial())
+    if (j == -1 && !map.getPartial() && !leadsThroughChoice(map))
       return makeError("map @{0} is not partial, but is undefined at element {1}", name, i);
     if (j < -1 || j >= to)
       return makeError("map @{0}: expected targets in [0, {1}), found {2} at element {3}", name, to, j, i);
@@ -192,8 +204,36 @@ Error Materialiser::computeSpace(SpaceOp space) {
     graph.extents[name] = first.size();
     return Error::success();
   }
+
+  case SpaceKind::Selection:
+    return countSelection(space);
   }
   llvm_unreachable("unknown space kind");
+}
+
+/// For each element of the base as many as there are, at most `most`.
+Error Materialiser::countSelection(SpaceOp space) {
+  StringRef name = space.getSymName();
+  if (Error error = needSpace(*space.getBase()))
+    return error;
+  if (Error error = needSpace(*space.getOf()))
+    return error;
+  if (space.getMaps())
+    if (Error error = needMaps(space.getMapsAttr()))
+      return error;
+  Targets &list = owners[name];
+  for (int64_t i = 0; i < graph.extent(*space.getBase()); ++i) {
+    int64_t count = 0;
+    for (int64_t j = 0; j < graph.extent(*space.getOf()); ++j) {
+      if (space.getOthers() && i == j)
+        continue;
+      int64_t group = space.getMaps() ? targets(space.getMapsAttr()[0])[i] : 0;
+      count += group >= 0 && (!space.getMaps() || targets(space.getMapsAttr()[1])[j] == group);
+    }
+    list.insert(list.end(), size_t(std::min<int64_t>(count, *space.getMost())), i);
+  }
+  graph.extents[name] = list.size();
+  return Error::success();
 }
 
 Error Materialiser::computeRootMap(MapOp map, Targets &target) {
@@ -256,12 +296,49 @@ Error Materialiser::computeMap(MapOp map, Targets &target) {
     return Error::success();
   }
 
+  case MapKind::Owner:
+    target = owners[map.getFrom()];
+    return Error::success();
+
+  case MapKind::Chosen: // Not before something has chosen.
+    target.assign(size_t(graph.extent(map.getFrom())), -1);
+    return Error::success();
+
   case MapKind::Compose:
     for (int64_t middle : targets(map.getPartsAttr()[0]))
       target.push_back(middle < 0 ? -1 : targets(map.getPartsAttr()[1])[middle]);
     return Error::success();
   }
   llvm_unreachable("unknown map kind");
+}
+
+/// What is made of a map that has just been chosen.
+static Error followChoice(GraphData &graph, MapOp map) {
+  auto targets = [&](Attribute name) -> std::vector<int64_t> & {
+    return graph.maps[cast<FlatSymbolRefAttr>(name).getValue()].target;
+  };
+  for (Attribute part : map.getPartsAttr())
+    if (auto name = dyn_cast<FlatSymbolRefAttr>(part))
+      if (auto made = SymbolTable::lookupNearestSymbolFrom<MapOp>(map, name); made.getParts())
+        if (Error error = followChoice(graph, made))
+          return error;
+  std::vector<int64_t> &result = graph.maps[map.getSymName()].target;
+  if (map.getKind() == MapKind::Compose) {
+    const std::vector<int64_t> &first = targets(map.getPartsAttr()[0]), &second = targets(map.getPartsAttr()[1]);
+    for (size_t i = 0; i < result.size(); ++i)
+      result[i] = first[i] < 0 ? -1 : second[size_t(first[i])];
+    return Error::success();
+  }
+  if (map.getKind() != MapKind::Parts)
+    return makeError("map @{0} is made of one that is chosen, which its kind cannot be", map.getSymName());
+  size_t begin = 0;
+  auto from = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(map, map.getFromAttr());
+  for (auto [space, part] : llvm::zip(from.getPartsAttr(), map.getPartsAttr())) {
+    if (isa<FlatSymbolRefAttr>(part))
+      llvm::copy(targets(part), result.begin() + begin);
+    begin += size_t(graph.extent(cast<FlatSymbolRefAttr>(space).getValue()));
+  }
+  return Error::success();
 }
 
 llvm::Expected<GraphData> gnnc::materialise(ModuleOp module, const RootGraph &root) {
@@ -273,4 +350,13 @@ llvm::Expected<GraphData> gnnc::materialise(ModuleOp module, const RootGraph &ro
     if (Error error = materialiser.needMap(map.getSymName()))
       return error;
   return materialiser.take();
+}
+
+Error gnnc::choose(GraphData &graph, ModuleOp module, StringRef chosen, std::vector<int64_t> targets) {
+  graph.maps[chosen].target = std::move(targets);
+  for (auto map : module.getOps<MapOp>())
+    if (map.getParts() && leadsThroughChoice(map))
+      if (Error error = followChoice(graph, map))
+        return error;
+  return Error::success();
 }

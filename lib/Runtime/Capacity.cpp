@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choose.h"
 #include "Capacity.h"
 #include "Partition.h"
 #include "Ranks.h"
@@ -53,6 +54,10 @@ static int64_t derivedCapacity(const Model &model, int64_t space, const int64_t 
     for (int64_t i = 0; i < record.numParts; ++i)
       total += capacities[model.list(record.partsAt)[i]];
     return total;
+  case SpaceKind::Selection:
+    return __builtin_mul_overflow(capacities[record.base], least(record.most, capacities[record.of]), &total)
+               ? kMaxExtent + 1
+               : total;
   default: // SpaceKind::Distinct: no more tuples than there can be, nor than elements
     total = 1;
     for (int64_t i = 0; i < record.numMaps; ++i) {
@@ -112,10 +117,12 @@ gnnc_status checkCapacities(const Model &model, const int64_t *extents, const in
 int64_t mostBlocks(const Model &model, const StepRec &step, const int64_t *capacities) {
   // Blocks have 64 rows or a weight of 1024 at least, and there are no more than so many (Partition.cpp).
   auto blocks = [](int64_t count, int64_t size) { return least(piecesOf(count, size), kMaxMergedBlocks); };
-  if (isCollective(step)) // of one rank alone
+  if (isCollective(step) || isChoice(step)) // of one rank alone; nothing for each block
     return 0;
   if (step.kind == StepKind::Rows)
     return blocks(step.space < 0 ? 1 : capacities[step.space], 64);
+  if (isChosenMap(model, step.map))
+    return blocks(capacities[model.map(step.map).to], 64);
   int64_t members = capacities[model.map(step.map).from], owners = capacities[model.map(step.map).to];
   return step.kind == StepKind::Sweep ? blocks(members + owners, 1024) : owners + blocks(members, 64);
 }

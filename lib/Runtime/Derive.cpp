@@ -35,6 +35,8 @@ gnnc_status Topology::deriveSpace(int64_t space) {
     return builder ? deriveFilterOnDevice(space) : deriveFilter(space);
   case SpaceKind::Union:
     return deriveUnion(space);
+  case SpaceKind::Selection:
+    return deriveSelection(space);
   default:
     return builder ? deriveDistinctOnDevice(space) : deriveDistinct(space);
   }
@@ -71,6 +73,49 @@ gnnc_status Topology::deriveUnion(int64_t space) {
                   spaceName(space), static_cast<long long>(kMaxExtent), static_cast<long long>(sum));
   }
   extents[space] = sum;
+  return GNNC_OK;
+}
+
+/// For each element of the base as many as there are of where it belongs, at most `most`.
+gnnc_status Topology::deriveSelection(int64_t space) {
+  const SpaceRec &record = model.space(space);
+  int64_t base = extents[record.base], of = extents[record.of];
+  const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
+  int64_t groups = pair ? extents[model.map(pair[0]).to] : 1;
+  int32_t *sizes = memory.array<int32_t>(groups);
+  if (!sizes)
+    return outOfMemory("space", spaceName(space), base);
+  memset(sizes, 0, groups * sizeof(int32_t));
+  Targets own = pair ? targets(pair[0]) : Targets{}, others = pair ? targets(pair[1]) : Targets{};
+  for (int64_t j = 0; pair && j < of; ++j)
+    if (others[j] >= 0)
+      ++sizes[others[j]];
+  if (!pair)
+    sizes[0] = static_cast<int32_t>(of);
+  auto countOf = [&](int64_t i) -> int64_t {
+    int64_t group = pair ? own[i] : 0;
+    if (group < 0)
+      return 0;
+    // Who is not to be chosen for itself belongs where its owner does, if the maps are one.
+    int64_t count = sizes[group] - (record.others && (!pair || others[i] == group) ? 1 : 0);
+    return count < record.most ? count : record.most;
+  };
+  int64_t total = 0;
+  for (int64_t i = 0; i < base; ++i)
+    total += countOf(i);
+  if (total > kMaxExtent)
+    return fail(error, GNNC_UNSUPPORTED, "space '%s': expected at most %lld elements, found %lld", spaceName(space),
+                static_cast<long long>(kMaxExtent), static_cast<long long>(total));
+  int32_t *owners = memory.array<int32_t>(total);
+  if (!owners)
+    return outOfMemory("space", spaceName(space), total);
+  int64_t next = 0;
+  for (int64_t i = 0; i < base; ++i)
+    for (int64_t k = countOf(i); k > 0; --k)
+      owners[next++] = static_cast<int32_t>(i);
+  memory.release(sizes);
+  extents[space] = total;
+  spaces[space].members = owners;
   return GNNC_OK;
 }
 
@@ -141,9 +186,16 @@ gnnc_status Topology::deriveMap(int64_t map) {
   const MapRec &record = model.map(map);
   const int64_t *parts = model.list(record.partsAt);
   int64_t count = extents[record.from];
-  // These two were made with their spaces.
-  if (record.kind == MapKind::Inclusion || record.kind == MapKind::Class) {
-    maps[map].targets = record.kind == MapKind::Inclusion ? spaces[record.from].members : spaces[record.to].classes;
+  // What is made of a map that the program chooses is not known either.
+  bool isChosen = record.kind == MapKind::Chosen;
+  for (int64_t i = 0; i < record.numParts; ++i)
+    isChosen |= parts[i] >= 0 && maps[parts[i]].isChosen;
+  maps[map].isChosen = isChosen;
+  if (isChosen)
+    return GNNC_OK;
+  // These were made with their spaces.
+  if (record.kind == MapKind::Inclusion || record.kind == MapKind::Owner || record.kind == MapKind::Class) {
+    maps[map].targets = record.kind == MapKind::Class ? spaces[record.to].classes : spaces[record.from].members;
     return GNNC_OK;
   }
   if (builder)

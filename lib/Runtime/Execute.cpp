@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choose.h"
 #include "Context.h"
 #include "Processor.h"
 #include <string.h>
@@ -140,8 +141,17 @@ static gnnc_status runSteps(gnnc_context &context, const Call &call) {
         return status;
       continue;
     }
+    if (isChoice(record)) {
+      choose(context, call, record, step, buffers);
+      continue;
+    }
+    const int32_t *const *indices = step.indices;
+    if (record.numFollowed) {
+      const int32_t **own = reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt);
+      indices = followChoices(call, record, step, own);
+    }
     Frame frame{
-        buffers,          step.indices, partials, graph.extents, call.workspace + function.arenaAt + step.blockMemory,
+        buffers,          indices, partials, graph.extents, call.workspace + function.arenaAt + step.blockMemory,
         record.blockBytes};
     StepCall stepCall{step.partition, frame, context.variant->kernels[record.kernel]};
     context.pool.run(step.partition.blocks, runBlock, &stepCall);

@@ -42,6 +42,7 @@ struct PreparedFunction {
   // The workspace: pointers of all its buffers, of one step's buffers, of one step's partial results; then the arena.
   int64_t stepBuffersAt = 0;
   int64_t stepPartialsAt = 0;
+  int64_t stepIndicesAt = 0; ///< addresses of one step's index arrays, where some are in the arena
   int64_t arenaAt = 0;
   int64_t workspaceBytes = 0;
 };

@@ -97,7 +97,7 @@ gnnc_status Preparation::findCapacities(const gnnc_graph_desc &desc) {
     int64_t at = device ? model.deviceStep(i).indicesAt : model.step(i).indicesAt;
     int64_t number = device ? model.deviceStep(i).numIndices : model.step(i).numIndices;
     for (int64_t k = 0; isUsed(i) && k < number; ++k)
-      used[model.list(at)[k]] = true;
+      used[model.list(at)[k]] = !model.index(model.list(at)[k]).isChosen;
   }
   if (builder) {
     bool *grouped = scratch.array<bool>(header.numMaps);

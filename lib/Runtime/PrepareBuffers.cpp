@@ -21,14 +21,15 @@ gnnc_status Preparation::sizeBuffers() {
   for (int64_t i = 0; i < header.numBuffers; ++i) {
     const BufferRec &record = model.buffer(i);
     PreparedBuffer buffer;
-    buffer.rows = record.space < 0 ? 1 : graph.extents[record.space];
+    buffer.rows = (record.space < 0 ? 1 : graph.extents[record.space]) + record.moreRows;
     int64_t elements;
     if (__builtin_mul_overflow(buffer.rows, record.rowElements, &elements) ||
         __builtin_mul_overflow(elements, record.dtypeBits / 8, &buffer.bytes))
       return fail(error, GNNC_UNSUPPORTED, "buffer '%s': %lld rows of %lld numbers are more than can be addressed",
                   model.name(record.name), static_cast<long long>(buffer.rows),
                   static_cast<long long>(record.rowElements));
-    int64_t most = record.space < 0 || !graph.capacities ? buffer.rows : graph.capacities[record.space];
+    int64_t most =
+        record.space < 0 || !graph.capacities ? buffer.rows : graph.capacities[record.space] + record.moreRows;
     if (__builtin_mul_overflow(most, record.rowElements * (record.dtypeBits / 8), &buffer.room))
       return fail(error, GNNC_UNSUPPORTED, "buffer '%s': its capacity is more than can be addressed",
                   model.name(record.name));
@@ -76,7 +77,7 @@ gnnc_status Preparation::fillDefaults() {
 
 // Once for a graph: made for size.
 [[gnu::cold]] gnnc_status Preparation::planWorkspace(const FunctionRec &function, PreparedFunction &result) {
-  int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0;
+  int64_t numMerges = 0, mostBuffers = 0, mostMerges = 0, mostIndices = 0;
   auto atLeast = [](int64_t &most, int64_t value) { most = most > value ? most : value; };
   auto stepAt = [&](int64_t i) -> const StepRec & { return model.step(function.firstStep + i); };
   if (device)
@@ -85,6 +86,8 @@ gnnc_status Preparation::fillDefaults() {
     numMerges += stepAt(i).numMerges;
     atLeast(mostBuffers, stepAt(i).numBuffers);
     atLeast(mostMerges, stepAt(i).numMerges);
+    if (stepAt(i).numFollowed)
+      atLeast(mostIndices, stepAt(i).numIndices);
   }
   int64_t count = function.numBuffers + numMerges + function.numSteps;
   Lifetime *items = scratch.array<Lifetime>(count);
@@ -132,7 +135,8 @@ gnnc_status Preparation::fillDefaults() {
   }
   result.stepBuffersAt = function.numBuffers * static_cast<int64_t>(sizeof(void *));
   result.stepPartialsAt = result.stepBuffersAt + mostBuffers * static_cast<int64_t>(sizeof(void *));
-  int64_t tables = result.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
+  result.stepIndicesAt = result.stepPartialsAt + mostMerges * static_cast<int64_t>(sizeof(void *));
+  int64_t tables = result.stepIndicesAt + mostIndices * static_cast<int64_t>(sizeof(void *));
   result.arenaAt = (tables + kAlignment - 1) / kAlignment * kAlignment;
   if (__builtin_add_overflow(result.arenaAt, arena, &result.workspaceBytes))
     return tooLarge();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Choose.h"
 #include "Preparation.h"
 
 namespace gnnc::runtime {
@@ -38,6 +39,15 @@ gnnc_status Preparation::cutStep(int64_t number, Partition &result) {
   }
   if (step.kind == StepKind::Rows) {
     result = partitionRows(step.space < 0 ? 1 : graph.extents[step.space], merged, elements);
+    return GNNC_OK;
+  }
+  if (isChoice(step)) {
+    result = partitionRows(graph.extents[model.space(step.space).base], /*merged=*/false);
+    return GNNC_OK;
+  }
+  if (topology.maps[step.map].isChosen) {
+    // How many members owners have is not known, so blocks have as many owners.
+    result = partitionRows(graph.extents[model.map(step.map).to], merged, elements);
     return GNNC_OK;
   }
   const Grouping *grouping;

@@ -37,13 +37,14 @@ struct Targets {
 };
 
 struct SpaceData {
-  const int32_t *members = nullptr; ///< Filter: the element of the base each element is
+  const int32_t *members = nullptr; ///< Filter: the element of the base each element is; Selection: its owner
   const int32_t *classes = nullptr; ///< Distinct: the element of the space each element of the base belongs to
   const int32_t *first = nullptr;   ///< Distinct: the first element of the base in each element
   bool missing = false;             ///< not given, or made of something that was not
 };
 
 struct MapData {
+  bool isChosen = false; ///< leads where each run chooses: there are no targets
   const int32_t *targets = nullptr;
   const int32_t *pointers = nullptr; ///< root maps given as rows: first member of each target, and the end
   bool missing = false;              ///< not given, or made of something that was not
@@ -115,6 +116,7 @@ private:
   }
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
+  gnnc_status deriveSelection(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveDistinctOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveMapOnDevice(int64_t map);

@@ -83,6 +83,8 @@ SmallVector<Value> Distributor::placesOf(FlatSymbolRefAttr name, Type element) {
       }
     }
     break;
+  case SpaceKind::Selection:
+    llvm_unreachable("cannot be distributed");
   case SpaceKind::Distinct: // As tuples are compared.
     for (auto [i, ofTarget] : llvm::enumerate(parts))
       for (Value number : ofTarget) {

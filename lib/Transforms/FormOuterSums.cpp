@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "ContractionRoles.h"
 #include "Remarks.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
@@ -165,7 +166,8 @@ struct FormOuterSums : public gnnc::impl::FormOuterSumsBase<FormOuterSums> {
 
   static bool hasManyOwners(ReduceOp sum) {
     FlatSymbolRefAttr target = getResidency(sum.getResult().getType());
-    return target && SymbolTable::lookupNearestSymbolFrom<SpaceOp>(sum, target).getKind() != SpaceKind::Static;
+    return target && (SymbolTable::lookupNearestSymbolFrom<SpaceOp>(sum, target).getKind() != SpaceKind::Static ||
+                      !isKnownWithGraph(sum, sum.getAlongAttr()));
   }
 
   /// Whether a value is in memory anyway: given, moved from where it is, or made by a product of its own.

@@ -217,6 +217,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
 
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
+      eraseUnusedChoices(function);
       copyAliasedOutputs(function);
       rewrite(function);
       if (failed(checkMade(function)))
@@ -365,7 +366,7 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
   static LogicalResult checkMade(func::FuncOp function) {
     for (Operation &op : function.getBody().front())
       if (isa_and_nonnull<MPDFGDialect>(op.getDialect()) && !isView(&op) && !isa<DegreeOp>(op) &&
-          !mpk::isCollective(&op))
+          !mpk::isOfRuntime(&op))
         return op.emitOpError() << "is read by a kernel, and no kernel makes it; this is a bug in gnnc";
     return success();
   }

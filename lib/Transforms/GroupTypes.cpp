@@ -20,6 +20,7 @@
 
 #include "Remarks.h"
 #include "RowActions.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
 #include "gnnc/Transforms/Passes.h"
 
@@ -60,6 +61,8 @@ std::optional<TypedProduct> match(ContractOp op) {
     // The elements of a distinct space are pairs already.
     auto space = SymbolTable::lookupNearestSymbolFrom<SpaceOp>(op, getResidency(other.getType()));
     if (space.getKind() == SpaceKind::Distinct)
+      continue;
+    if (!isKnownWithGraph(op, weight.getAlongAttr()))
       continue;
     bool isMatrix = llvm::any_of(own, [&](int64_t label) { return !llvm::is_contained(others, label); });
     if (isMatrix && !cast<RankedTensorType>(weight.getInput().getType()).isDynamicDim(0))

@@ -74,7 +74,7 @@ std::string explain(Obstacle obstacle, const Group &needs) {
 } // namespace
 
 Grouping::Grouping(func::FuncOp function, bool fuse, bool readDegrees, int64_t mostStatements)
-    : readDegrees(fuse && readDegrees), mostStatements(mostStatements) {
+    : readDegrees(fuse && readDegrees), mostStatements(mostStatements), choices(function) {
   findAnchors(function, fuse);
   late = findLate(function);
   for (Operation *anchor : anchors)
@@ -123,6 +123,13 @@ Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) con
     if (obstacle != Obstacle::None)
       needs.barred.try_emplace(*group, obstacle);
   };
+  // Where a map leads that the program chooses is known once its choice is made.
+  auto followed = [&](Operation *mover) {
+    for (Operation *choice : choices.of(mover))
+      if (std::optional<unsigned> group = getGroupOf(choice))
+        needs.uses.insert(*group);
+  };
+  followed(op);
   if (mpk::isFormed(op)) {
     for (Value operand : op->getOperands())
       read(operand, Obstacle::Gathered);
@@ -142,6 +149,10 @@ Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) con
       return false;
     }
     Operation *source = value.getDefiningOp();
+    if (through)
+      followed(through);
+    if (source && isa<DegreeOp>(source))
+      followed(source);
     if (source && isa<ConstantOp, IotaOp>(source))
       return false;
     if (auto norm = dyn_cast_or_null<NormOp>(source);

@@ -8,6 +8,7 @@
 #ifndef GNNC_LIB_TRANSFORMS_GROUPING_H
 #define GNNC_LIB_TRANSFORMS_GROUPING_H
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/MapVector.h"
@@ -130,6 +131,7 @@ private:
 
   bool readDegrees;
   int64_t mostStatements;
+  mpdfg::Choices choices;
   llvm::DenseSet<mlir::Operation *> late; ///< operations of the backward half, see findLate
   llvm::SetVector<mlir::Operation *> anchors;
   llvm::DenseSet<mlir::Operation *> apart; ///< anchors that are read from memory, not within the sweep that makes them

@@ -7,6 +7,7 @@
 
 #include "KernelOrder.h"
 #include "InPlace.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 
 using namespace mlir;
@@ -19,6 +20,11 @@ KernelOrder::KernelOrder(func::FuncOp function, ArrayRef<Operation *> kernels)
   for (auto [i, op] : llvm::enumerate(kernels))
     for (Value operand : op->getOperands())
       addMaker(operand, i);
+  mpdfg::Choices choices(function);
+  for (auto [i, op] : llvm::enumerate(kernels))
+    for (Operation *choice : choices.of(op))
+      if (auto found = numbers.find(choice); found != numbers.end())
+        direct[i].push_back(found->second);
   // What replaces an argument in place comes after all that read it.
   for (OpOperand &returned : function.getBody().front().getTerminator()->getOpOperands()) {
     std::optional<unsigned> replaced = getUpdated(function, returned.getOperandNumber());
@@ -53,9 +59,12 @@ void KernelOrder::addMaker(Value value, unsigned reader) {
 
 void gnnc::rearrange(Block &block, ArrayRef<Operation *> all, ArrayRef<Operation *> kernels) {
   DenseSet<Operation *> done;
+  mpdfg::Choices choices(cast<func::FuncOp>(block.getParentOp()));
   auto place = [&](auto &&self, Operation *op) -> void {
     if (!op || !done.insert(op).second)
       return;
+    for (Operation *choice : choices.of(op))
+      self(self, choice);
     for (Value operand : op->getOperands())
       self(self, operand.getDefiningOp());
     op->moveBefore(block.getTerminator());

@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "InPlace.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
@@ -48,7 +49,8 @@ struct PlaceUpdates : public gnnc::impl::PlaceUpdatesBase<PlaceUpdates> {
     // Kernels that only replace go last, then the views of their results.
     SmallVector<Operation *> last;
     for (Operation &op : block)
-      if (mpk::isKernel(&op) && llvm::all_of(op.getResults(), [&](Value v) { return onlyReplaces(function, v); }))
+      if (mpk::isKernel(&op) && !mpdfg::isChoice(&op) &&
+          llvm::all_of(op.getResults(), [&](Value v) { return onlyReplaces(function, v); }))
         last.push_back(&op);
     size_t numKernels = last.size();
     for (Operation &op : block)

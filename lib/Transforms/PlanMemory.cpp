@@ -14,6 +14,7 @@
 
 #include "InPlace.h"
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Halves.h"
@@ -75,6 +76,7 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         launches[launch].push_back(&op);
 
     int64_t half = countSeedless(function).value_or(0);
+    mpdfg::Choices choices(function);
     SmallVector<Slot> slots;
     DenseMap<Value, int64_t> slotOf;
     for (Operation &op : function.getBody().front()) {
@@ -90,6 +92,8 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         bool returned = false;
         int64_t end = lastSteps[&op];
         visitUses(result, lastSteps, end, returned);
+        if (mpdfg::isChoice(&op))
+          end = std::max(end, lastToFollow(&op, choices, lastSteps));
         int64_t output = returned ? outputOf(function, result) : -1;
         if (returned && output < 0)
           continue;
@@ -212,6 +216,16 @@ struct PlanMemory : public gnnc::impl::PlanMemoryBase<PlanMemory> {
         best = found->second;
     }
     return best;
+  }
+
+  /// The last step that names a map which leads where the operation has chosen.
+  static int64_t lastToFollow(Operation *choice, const mpdfg::Choices &choices,
+                              const DenseMap<Operation *, int64_t> &steps) {
+    int64_t last = 0;
+    for (auto [op, step] : steps)
+      if (step > last && llvm::is_contained(choices.of(op), choice))
+        last = step;
+    return last;
   }
 
   static void visitUses(Value value, const DenseMap<Operation *, int64_t> &steps, int64_t &end, bool &returned) {

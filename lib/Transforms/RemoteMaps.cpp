@@ -24,6 +24,7 @@ bool RemoteMaps::isDivided(FlatSymbolRefAttr name) const {
     return false;
   case SpaceKind::Filter:
   case SpaceKind::Distinct:
+  case SpaceKind::Selection:
     return isDivided(space.getBaseAttr());
   case SpaceKind::Union:
     return llvm::any_of(space.getPartsAttr(), [&](Attribute part) { return isDivided(cast<FlatSymbolRefAttr>(part)); });
@@ -149,6 +150,8 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
   case MapKind::Class:
   case MapKind::Part:
   case MapKind::Injection:
+  case MapKind::Owner:
+  case MapKind::Chosen:
     return false;
   case MapKind::Parts: {
     bool any = false;
@@ -196,6 +199,8 @@ FailureOr<bool> RemoteMaps::classify(MapOp map) {
 /// Which derived spaces ranks can have.
 LogicalResult RemoteMaps::checkSpace(SpaceOp op) {
   auto self = FlatSymbolRefAttr::get(op);
+  if (op.getKind() == SpaceKind::Selection)
+    return op.emitOpError() << "cannot be distributed: what is chosen by values may be on another rank";
   if (!isDivided(self))
     return success();
   SmallVector<Attribute> madeOf;
@@ -229,6 +234,8 @@ bool RemoteMaps::isInOrder(FlatSymbolRefAttr name) const {
     return isInOrder(space.getBaseAttr());
   case SpaceKind::Union:
     return llvm::all_of(space.getPartsAttr(), isSpaceInOrder);
+  case SpaceKind::Selection:
+    return false;
   case SpaceKind::Distinct: // Elements of other ranks come last.
     return llvm::all_of(space.getMapsAttr(), [&](Attribute of) {
       auto map = cast<FlatSymbolRefAttr>(of);

@@ -78,14 +78,16 @@ class MPDFG_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32
 def MPDFG_SpaceKind : MPDFG_Enum<"SpaceKind", "how a space is formed",
                                  [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Static", 1, "static">,
                                   I32EnumAttrCase<"Filter", 2, "filter">, I32EnumAttrCase<"Union", 3, "union">,
-                                  I32EnumAttrCase<"Distinct", 4, "distinct">, I32EnumAttrCase<"Share", 5, "share">]>;
+                                  I32EnumAttrCase<"Distinct", 4, "distinct">, I32EnumAttrCase<"Share", 5, "share">,
+                                  I32EnumAttrCase<"Selection", 6, "selection">]>;
 
 def MPDFG_MapKind : MPDFG_Enum<"MapKind", "how a map is formed",
                                [I32EnumAttrCase<"Root", 0, "root">, I32EnumAttrCase<"Inclusion", 1, "inclusion">,
                                 I32EnumAttrCase<"Part", 2, "part">, I32EnumAttrCase<"Parts", 3, "parts">,
                                 I32EnumAttrCase<"Projection", 4, "projection">, I32EnumAttrCase<"Class", 5, "class">,
                                 I32EnumAttrCase<"Last", 6, "last">, I32EnumAttrCase<"Compose", 7, "compose">,
-                                I32EnumAttrCase<"Injection", 8, "injection">]>;
+                                I32EnumAttrCase<"Injection", 8, "injection">, I32EnumAttrCase<"Owner", 9, "owner">,
+                                I32EnumAttrCase<"Chosen", 10, "chosen">]>;
 
 def MPDFG_UnaryKind
     : MPDFG_Enum<

@@ -307,6 +307,46 @@ FailureOr<RefTensor> CollectOp::evaluate(Operands operands, const GraphData &) {
   return result;
 }
 
+/// Distances in the type of the rows, since it decides who is nearer.
+template <typename T> static T squaredDistance(const double *x, const double *y, int64_t width) {
+  T sum = 0;
+  for (int64_t k = 0; k < width; ++k) {
+    volatile T difference = T(x[k]) - T(y[k]); // No compiler may join what is rounded twice.
+    volatile T square = difference * difference;
+    sum += square;
+  }
+  return sum;
+}
+
+FailureOr<RefTensor> NearestOp::evaluate(Operands operands, const GraphData &graph) {
+  auto module = (*this)->getParentOfType<ModuleOp>();
+  auto map = module.lookupSymbol<MapOp>(getAlong());
+  auto space = module.lookupSymbol<SpaceOp>(map.getFrom());
+  const RefTensor &points = *operands[0], &queries = *operands[1];
+  bool isDouble = getPoints().getType().getElementType().isF64();
+  auto belongs = [&](size_t which, int64_t element) -> int64_t {
+    if (!space.getMaps())
+      return 0;
+    return graph.map(cast<FlatSymbolRefAttr>(space.getMapsAttr()[which]).getValue()).target[element];
+  };
+  RefTensor result(false, graph.extent(map.getFrom()), {});
+  size_t next = 0;
+  for (int64_t query = 0; query < queries.rows; ++query) {
+    std::vector<std::pair<double, int64_t>> found;
+    for (int64_t point = 0; point < points.rows; ++point) {
+      if (belongs(0, query) < 0 || belongs(0, query) != belongs(1, point) || (space.getOthers() && point == query))
+        continue;
+      double distance = isDouble ? squaredDistance<double>(points.row(point), queries.row(query), points.width())
+                                 : squaredDistance<float>(points.row(point), queries.row(query), points.width());
+      found.push_back({std::isnan(distance) ? HUGE_VAL : distance, std::isnan(distance) ? point + points.rows : point});
+    }
+    llvm::sort(found);
+    for (size_t i = 0; i < found.size() && i < size_t(*space.getMost()); ++i, ++next)
+      result.data[next] = double(found[i].second % points.rows);
+  }
+  return result;
+}
+
 /// What each rank gives, by rank.
 static std::vector<std::vector<double>> gather(const GraphData &graph, std::vector<double> own) {
   if (graph.collectives)

@@ -37,8 +37,12 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     here and it is checked when a graph is prepared; the others are derived from maps: `filter` keeps the elements of
     `base` on which two maps agree (or differ, where `equal` is false), `union` is the disjoint union of `parts`,
     `distinct` the distinct tuples of maps[i] over `base`, in lexicographic order. `share` is what a rank has of `base`,
-    which all ranks have: all of it on the first rank, nothing on others. How and when derived spaces are built is left
-    to the runtime.
+    which all ranks have: all of it on the first rank, nothing on others. `selection` has, for each element of `base`, as
+    many elements as are chosen for it among those of `of`: `most`, or all there are where these are fewer. `maps`, if
+    there, say where elements of `base` and of `of` belong, and only those that belong together are chosen for one
+    another; with `others`, base and `of` are one space, and none is chosen for itself. How many there are is known with
+    the graph, and which they are once an operation of the program has chosen. How and when derived spaces are built is
+    left to the runtime.
 
     Example:
     ```mlir
@@ -48,11 +52,20 @@ def SpaceOp : MPDFG_Op<"space", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpI
     mpdfg.space @real filter {base = @edge, maps = [@src, @dst]}
     mpdfg.space @ring union {parts = [@real, @node]}
     mpdfg.space @pair distinct {base = @edge, maps = [@dst, @etype]}
+    mpdfg.space @near selection {base = @node, of = @node, maps = [@batch, @batch], most = 16 : i64, others}
     ```
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, MPDFG_SpaceKind:$kind, OptionalAttr<I64Attr>:$extent,
       OptionalAttr<FlatSymbolRefAttr>:$base, OptionalAttr<ArrayAttr>:$maps, UnitAttr:$equal,
-      OptionalAttr<ArrayAttr>:$parts);
+      OptionalAttr<ArrayAttr>:$parts, OptionalAttr<FlatSymbolRefAttr>:$of, OptionalAttr<I64Attr>:$most,
+      UnitAttr:$others);
+  let builders = [OpBuilder<(ins "::mlir::StringAttr":$name, "::gnnc::mpdfg::SpaceKindAttr":$kind,
+                                "::mlir::IntegerAttr":$extent, "::mlir::FlatSymbolRefAttr":$base,
+                                "::mlir::ArrayAttr":$maps, "::mlir::UnitAttr":$equal, "::mlir::ArrayAttr":$parts),
+                            [{
+    build($_builder, $_state, name, kind, extent, base, maps, equal, parts, ::mlir::FlatSymbolRefAttr(),
+          ::mlir::IntegerAttr(), ::mlir::UnitAttr());
+  }]>];
   let assemblyFormat = "$sym_name $kind attr-dict";
 }
 
@@ -64,7 +77,9 @@ def MapOp : MPDFG_Op<"map", [Symbol, DeclareOpInterfaceMethods<SymbolUserOpInter
     `parts` from a union along one map for each part (a unit entry is the identity, `undefined` nothing),
     `projection` from a distinct space to the codomain of its map number `part`, `class` from the base of a distinct space
     to it, `last` from the codomain of parts[0] to the last element that goes there, and `compose` follows
-    parts[0], then parts[1]. `injection` leads from part number `part` of a union into it.
+    parts[0], then parts[1]. `injection` leads from part number `part` of a union into it. From a selection, `owner` leads
+    to the element of its base that it was chosen for, and `chosen` to the one that was chosen. What leads through the
+    latter is known where an operation such as `nearest` has chosen, and nowhere before.
 
     Example:
     ```mlir
@@ -201,6 +216,37 @@ def CollectOp : MPDFG_Op<"collect", [Pure, DeclareOpInterfaceMethods<EvaluateOpI
   let results = (outs MPDFG_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+def NearestOp : MPDFG_Op<"nearest", [DeclareOpInterfaceMethods<EvaluateOpInterface>,
+                                     DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "chooses for each element those whose rows are nearest";
+  let description = [{
+    Says where the map `along` leads, the `chosen` one of a selection: for each element q of its base (the owner) the
+    elements p of `of` (`owner` leads to q) that have the least |points[p] - queries[q]|^2, in rising order; of equal distances the smaller
+    number comes first, and distances that are not a number come last. Distances are sums of squares from the first
+    feature on, each difference, square and sum rounded to the operands' type.
+
+    The result has the number of the chosen element, as `argmax` has it, for each element of the selection. There is one
+    such operation for each selection in a function; operations that name the map, or one that leads through it, come after it. It has no
+    derivative.
+
+    Example:
+    ```mlir
+    %near = mpdfg.nearest %pos, %pos along @near.src owner @near.dst
+      : tensor<?x3xf32, #mpdfg.on<@node>>, tensor<?x3xf32, #mpdfg.on<@node>> -> tensor<?xf32, #mpdfg.on<@near>>
+    ```
+  }];
+  let arguments = (ins MPDFG_Tensor:$points, MPDFG_Tensor:$queries, FlatSymbolRefAttr:$along,
+      FlatSymbolRefAttr:$owner);
+  let results = (outs MPDFG_Tensor:$result);
+  let assemblyFormat = [{
+    $points `,` $queries `along` $along `owner` $owner attr-dict `:` type($points) `,` type($queries) `->` type($result)
+  }];
 }
 
 //===----------------------------------------------------------------------===//

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpdfg/IR/MPDFG.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -78,6 +78,32 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
         return emitOpError() << "map " << name << " does not start at the base " << getBaseAttr();
       if (kind == SpaceKind::Filter && to && map.getToAttr() != to)
         return emitOpError() << "the maps of a filter lead to " << to << " and " << map.getToAttr();
+      to = map.getToAttr();
+    }
+  }
+  if ((kind == SpaceKind::Selection) != (getOf() && getMost()) || (getOthers() && kind != SpaceKind::Selection))
+    return emitOpError() << "a selection and no other has elements to choose from, and how many";
+  if (kind == SpaceKind::Selection) {
+    if (!getBase())
+      return emitOpError() << "expected a base";
+    if (!lookupSpace(*this, getBaseAttr(), symbols) || !lookupSpace(*this, getOfAttr(), symbols))
+      return failure();
+    if (int64_t(*getMost()) < 1)
+      return emitOpError() << "expected one element to choose or more, found " << int64_t(*getMost());
+    if (getOthers() && getBaseAttr() != getOfAttr())
+      return emitOpError() << "expected its own base to choose others from, found " << getOfAttr();
+    if (getMaps() && getMaps()->size() != 2)
+      return emitOpError() << "expected two maps or none";
+    FlatSymbolRefAttr to;
+    for (size_t i = 0; getMaps() && i < 2; ++i) {
+      FlatSymbolRefAttr name = partAt(getMaps(), i);
+      MapOp map = name ? lookupMap(*this, name, symbols) : MapOp();
+      if (!map)
+        return name ? failure() : emitOpError() << "expected symbols in maps";
+      if (map.getFromAttr() != (i == 0 ? getBaseAttr() : getOfAttr()))
+        return emitOpError() << "map " << name << " does not start at " << (i == 0 ? getBaseAttr() : getOfAttr());
+      if (to && map.getToAttr() != to)
+        return emitOpError() << "the maps of a selection lead to " << to << " and " << map.getToAttr();
       to = map.getToAttr();
     }
   }
@@ -176,6 +202,14 @@ LogicalResult MapOp::verifySymbolUses(SymbolTableCollection &symbols) {
       return wrong("maps that follow each other");
     return success(succeeded(verifyPartial(a)) && succeeded(verifyPartial(b)));
   }
+  case MapKind::Owner:
+    return from.getKind() == SpaceKind::Selection && from.getBaseAttr() == getToAttr()
+               ? success()
+               : wrong("a map from a selection to its base");
+  case MapKind::Chosen:
+    return from.getKind() == SpaceKind::Selection && from.getOfAttr() == getToAttr()
+               ? success()
+               : wrong("a map from a selection to what it chooses from");
   case MapKind::Injection:
     return to.getKind() == SpaceKind::Union && partAt(to.getParts(), part) == getFromAttr()
                ? success()
@@ -232,6 +266,45 @@ LogicalResult DegreeOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!getFeatureShape(getResult().getType()).empty())
     return emitOpError() << "expected no feature axes";
   return verifyOn(*this, getResult().getType(), map.getToAttr(), "result", symbols);
+}
+
+/// Whether an operation names a map that leads through `chosen`.
+static bool namesMap(Operation *op, FlatSymbolRefAttr chosen) {
+  auto names = [&](Operation *inner) {
+    bool found = false;
+    inner->getAttrDictionary().walk(
+        [&](FlatSymbolRefAttr name) { found |= llvm::is_contained(chosenBehind(op, name), chosen); });
+    return found ? WalkResult::interrupt() : WalkResult::advance();
+  };
+  return op->walk(names).wasInterrupted();
+}
+
+LogicalResult NearestOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  MapOp map = lookupMap(*this, getAlongAttr(), symbols);
+  if (!map)
+    return failure();
+  if (map.getKind() != MapKind::Chosen)
+    return emitOpError() << "expected a map to what is chosen, found " << getAlongAttr();
+  MapOp owner = lookupMap(*this, getOwnerAttr(), symbols);
+  if (!owner)
+    return failure();
+  if (owner.getKind() != MapKind::Owner || owner.getFromAttr() != map.getFromAttr())
+    return emitOpError() << "expected the map from " << map.getFromAttr() << " to owners, found " << getOwnerAttr();
+  SpaceOp space = lookupSpace(*this, map.getFromAttr(), symbols);
+  if (!space || !space.getBase() || failed(verifyOn(*this, getPoints().getType(), map.getToAttr(), "points", symbols)) ||
+      failed(verifyOn(*this, getQueries().getType(), space.getBaseAttr(), "queries", symbols)) ||
+      failed(verifyOn(*this, getType(), map.getFromAttr(), "result", symbols)) ||
+      failed(verifySameFeatures(*this, getPoints().getType(), getQueries().getType())))
+    return failure();
+  if (!getFeatureShape(getType()).empty() || !getType().getElementType().isF32())
+    return emitOpError() << "expected the number of an element, as an f32, found " << getType();
+  for (Operation *before = (*this)->getPrevNode(); before; before = before->getPrevNode())
+    if (namesMap(before, getAlongAttr())) {
+      InFlightDiagnostic diag = emitOpError() << "says where " << getAlongAttr() << " leads after it is followed";
+      diag.attachNote(before->getLoc()) << "it is followed here";
+      return diag;
+    }
+  return success();
 }
 
 LogicalResult ExtentOp::verifySymbolUses(SymbolTableCollection &symbols) {

@@ -35,7 +35,9 @@ llvm::StringRef whyNotElementwise(mlir::Block &body, int64_t numbers);
 /// What ranks do together: a transfer, the end of one, or a reduction over all of them. It is a kernel of its own
 /// between sweeps, which the runtime has the code of.
 bool isCollective(mlir::Operation *op);
-/// A kernel that is one before sweeps are: a matrix product, or a collective.
+/// What the runtime has the code of: a collective, or a choice (mpdfg::isChoice).
+bool isOfRuntime(mlir::Operation *op);
+/// A kernel that is one before sweeps are: a matrix product, or one of the runtime's.
 bool isFormed(mlir::Operation *op);
 /// Any kernel.
 bool isKernel(mlir::Operation *op);

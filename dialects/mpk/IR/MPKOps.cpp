@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -33,7 +34,8 @@ StringRef mpk::whyNotElementwise(Block &body, int64_t numbers) {
 bool mpk::isCollective(Operation *op) {
   return isa_and_nonnull<mpdfg::TransferOp, mpdfg::AwaitOp, mpdfg::AllReduceOp>(op);
 }
-bool mpk::isFormed(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op) || isCollective(op); }
+bool mpk::isOfRuntime(Operation *op) { return isCollective(op) || mpdfg::isChoice(op); }
+bool mpk::isFormed(Operation *op) { return isa_and_nonnull<ProductOp, OuterSumOp>(op) || isOfRuntime(op); }
 bool mpk::isKernel(Operation *op) { return isa_and_nonnull<SweepOp>(op) || isFormed(op); }
 
 DenseMap<Value, Level> mpk::computeLevels(SweepOp sweep) {

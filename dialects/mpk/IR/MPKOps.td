@@ -21,7 +21,7 @@ def MPK_Dialect : Dialect {
   let summary = "Message-passing kernels";
   let description = [{
     What a program is made of once it is fused: sweeps over the members of each element of a space, and matrix products
-    on the rows of a space. What ranks do together, `mpdfg.transfer`, `mpdfg.await` and `mpdfg.all_reduce`, stays as it is and is a kernel, too. A kernel says what is read, how (by owner, by member, through a map), what is computed for one element, and what
+    on the rows of a space. What ranks do together, `mpdfg.transfer`, `mpdfg.await` and `mpdfg.all_reduce`, stays as it is and is a kernel, too, as is what chooses: `mpdfg.nearest`. A kernel says what is read, how (by owner, by member, through a map), what is computed for one element, and what
     is written; it leaves open the order of owners, how they are cut into blocks, vector widths and threads. Targets decide those.
 
     Discardable attributes are how passes and targets tell each other what they decided. Any other attribute of the

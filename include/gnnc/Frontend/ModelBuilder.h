@@ -69,6 +69,9 @@ public:
   MaybeId filterSpace(llvm::StringRef name, Id base, Id left, Id right, bool equal, Loc loc);
   MaybeId unionSpace(llvm::StringRef name, llvm::ArrayRef<Id> parts, Loc loc);
   MaybeId distinctSpace(llvm::StringRef name, Id base, llvm::ArrayRef<Id> maps, Loc loc);
+  /// A new one at each call: what is chosen is not known by these arguments. `maps` are none or two.
+  MaybeId selectionSpace(llvm::StringRef name, Id base, Id of, llvm::ArrayRef<Id> maps, int64_t most, bool others,
+                         Loc loc);
 
   /// A root map; the existing one if it has been declared before.
   MaybeId rootMap(llvm::StringRef name, Id from, Id to, bool partial, Loc loc);
@@ -79,6 +82,8 @@ public:
   MaybeId projection(Id distinct, int number, Loc loc);
   MaybeId classOf(Id distinct, Loc loc);
   MaybeId last(llvm::StringRef name, Id map, Loc loc);
+  MaybeId owner(Id selection, Loc loc);
+  MaybeId chosen(Id selection, Loc loc);
   /// First one, then the other; kNone is the identity. A new map is called `name`, or, if that is empty, after the two
   /// maps.
   MaybeId compose(Id first, Id second, Loc loc, llvm::StringRef name = "");
@@ -116,6 +121,8 @@ public:
   MaybeId degree(Id map, Loc loc);
   MaybeId spread(Id x, Id space, Loc loc);
   MaybeId detach(Id x, Loc loc);
+  /// Says where `chosen` leads. Values come after it that go along this map, or along one that is made of it.
+  MaybeId nearest(Id points, Id queries, Id chosen, Loc loc);
   /// Uniform numbers in [0, 1) on a space, or shared. Without a site, the next free one is used.
   MaybeId random(Id seed, Id step, Id residency, llvm::ArrayRef<Axis> axes, std::optional<int> site, Loc loc);
   /// The identity matrix on a static space. Its axis has the name of the space.
@@ -150,6 +157,8 @@ public:
   void reserveSites(int below) { nextSite = std::max(nextSite, below); }
   /// The values that outputs and updates of all programs and of `more` depend on, including the targets of updates.
   std::vector<bool> needed(const Program &more = {}) const;
+  /// The Chosen maps that a map (-1: none) leads through.
+  std::vector<Id> chosenBehind(Id map) const;
 
   /// Whether a root space or map may be declared with a name that is taken, provided that at most one of that name is
   /// used in the end. This is how a file hides a name of the prelude. If not set, no name may be declared twice.
@@ -183,6 +192,9 @@ private:
   std::optional<std::vector<Axis>> align(llvm::ArrayRef<Id> operands, Loc loc);
   std::optional<std::vector<Axis>> namesToAxes(Id x, llvm::ArrayRef<std::string> names, Loc loc);
   Value derived(OpCode op, llvm::ArrayRef<Id> operands, Loc loc);
+  bool isKnownWithGraph(Id map, llvm::StringRef what, Loc loc);
+  /// Whether values before `end` have said where the maps that it leads through lead.
+  bool checkChosen(Id map, size_t end, Loc loc);
 
   Report report;
   bool failed = false;
@@ -190,6 +202,7 @@ private:
   llvm::StringMap<int> symbols; ///< of spaces and maps, with the number last appended to make one fresh
   llvm::StringMap<Id> givenNames;
   std::map<std::vector<int64_t>, Id> derivedSpaces, derivedMaps;
+  std::map<Id, Id> choices; ///< of a Chosen map, the value that says where it leads
   std::map<double, Id> constants;
   std::set<int> sites;
   int nextSite = 0;

@@ -55,6 +55,7 @@ struct Space {
     Filter,   ///< the elements i of `base` with maps[0](i) == maps[1](i) (or != where `equal` is false), in order
     Union,    ///< the disjoint union of `parts`, in order
     Distinct, ///< the distinct tuples (maps[0](i), maps[1](i), ...) over i in `base`, in lexicographic order
+    Selection, ///< for each element of `base`, `most` elements of `of` (or all there are) that a value chooses
   };
   std::string name;
   Kind kind = Kind::Root;
@@ -63,6 +64,11 @@ struct Space {
   std::vector<Id> maps;
   bool equal = false;
   std::vector<Id> parts;
+  // Selection: `maps` are none, or two, from `base` and from `of`, and only what they send to one element is chosen for
+  // one another. With `others`, `base` is `of`, and no element is chosen for itself.
+  Id of = kNone;
+  int64_t most = 0;
+  bool others = false;
   std::string source; ///< Root: what gives the extent, as in `space node from size(x, 0)`; empty: the caller
   Loc loc;
 };
@@ -78,6 +84,8 @@ struct Map {
     Class,      ///< base of a Distinct space -> that space
     Last,       ///< codomain of parts[0] -> domain of parts[0]: the last element mapped there; partial
     Compose,    ///< first parts[0], then parts[1]; undefined where either is
+    Owner,      ///< Selection -> its base: the element that it was chosen for
+    Chosen,     ///< Selection -> its `of`: the element that was chosen, known where a value such as Nearest chooses
   };
   std::string name;
   Kind kind = Kind::Root;
@@ -116,6 +124,7 @@ enum class OpCode {
   Gradient, ///< of the shared number operands[0] by operands[1]; shape and residency of the latter
   Spread,   ///< a shared value whose first axis has the extent of the static space `residency`, as a value on it
   Detach,   ///< identity without a gradient
+  Nearest,  ///< where the Chosen map `map` leads: to the rows of operands[0] that are nearest to those of operands[1]
 };
 
 /// One value: how it is computed, where it resides, and its axes. Operands come earlier in ModelSpec::values.

@@ -25,14 +25,14 @@
 namespace gnnc::table {
 
 constexpr int64_t kMagic = 0x314c444f4d434e47; // "GNCMODL1"
-constexpr int64_t kTableVersion = 15;
+constexpr int64_t kTableVersion = 16;
 
 //===----------------------------------------------------------------------===//
 // Spaces and maps: meanings as in include/gnnc/Frontend/ModelSpec.h
 //===----------------------------------------------------------------------===//
 
-enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct };
-enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, Last, Compose, Injection };
+enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct, Selection };
+enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, Last, Compose, Injection, Owner, Chosen };
 
 // Among the parts of a map:
 constexpr int64_t kIdentity = -1;
@@ -46,10 +46,11 @@ struct SpaceRec {
   int64_t name;
   SpaceKind kind;
   int64_t extent; // Static; else -1
-  int64_t base;   // Filter, Distinct: the space whose elements it is made of
+  int64_t base;   // Filter, Distinct, Selection: the space whose elements it is made of, or that they are chosen for
   int64_t mapsAt, numMaps;
   int64_t equal;             // Filter: elements whose maps agree, else those whose maps differ; or kOnFirstRank
   int64_t partsAt, numParts; // Union
+  int64_t of, most, others;  // Selection
 };
 struct MapRec {
   int64_t name;
@@ -64,7 +65,8 @@ struct MapRec {
 // Memory
 //===----------------------------------------------------------------------===//
 
-// Index arrays (int32) that kernels read; made once when a graph is prepared.
+// Index arrays (int32) that kernels read; made once when a graph is prepared, or, where a map leads to what the program
+// chooses, by the step that chooses, in buffers of the function (ChosenRec).
 enum class IndexKind : int64_t {
   Pointers,      // [extent(to)+1]: members of owner j are positions [p[j], p[j+1]) of the grouping by `map`
   Members,       // [members]: the element at each position; stable (rising within an owner); undefined ones left out
@@ -76,6 +78,7 @@ struct IndexRec {
   IndexKind kind;
   int64_t map;
   int64_t other; // Sorted
+  int64_t isChosen; // made by steps
 };
 
 enum class BufferKind : int64_t { Input, Param, State, Output, Arena, Constant };
@@ -94,6 +97,7 @@ struct BufferRec {
   int64_t replaces;    // Output: written in place of this parameter or state, and not bound by the caller; else -1
   int64_t isBFloat;
   int64_t values; // Param, State: which of the table's values are taken if the caller binds none; else -1
+  int64_t moreRows; // Arena: besides one for each element of `space`
 };
 // What the object has for a parameter or state, whatever function needs it.
 struct ValuesRec {
@@ -111,6 +115,11 @@ enum class StepKind : int64_t {
   Sweep,   // owners of `map`, blocks of about equal member counts: kernel(frame, firstOwner, endOwner, -1, block)
   Rows,    // elements of `space` (-1: one row), in blocks: kernel(frame, firstRow, endRow, -1, block)
   Grouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner, block)
+  // What the runtime has the code of, from here on. For each element of the selection `space` the nearest of buffer 1 to those of buffer 2, into buffer 0: where `map`
+  // leads. Buffers 3 and 4 are room for distances and for points in columns. Indices: Pointers by owners; where they
+  // belong, if the selection has maps, Raw of what is chosen for, and Pointers and Members of the points. What follows
+  // are arrays that its `chosen` records need.
+  Nearest,
   // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.
   Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
              // graph's
@@ -139,6 +148,13 @@ struct StepRec {
   int64_t name;                  // no other step of the model has it where there are device steps
   int64_t blockBytes;            // of memory that each block works in, which nobody reads afterwards
   int64_t writtenAt, numWritten; // buffers that it writes
+  int64_t chosenAt, numChosen;   // ChosenRec, each after those it is made of: a choosing step makes them
+  int64_t followedAt, numFollowed; // pairs: one of its `indices`, and the buffer that holds it
+};
+// An index array that a step makes, and the buffer that holds it.
+struct ChosenRec {
+  int64_t index;
+  int64_t buffer;
 };
 
 //===----------------------------------------------------------------------===//

@@ -45,6 +45,9 @@ struct NamedTensor {
 /// as root spaces or maps are ignored, because a compiled module keeps only what it uses.
 llvm::Expected<GraphData> materialise(mlir::ModuleOp module, const RootGraph &root);
 
+/// Says where a map to what is chosen leads, and maps that are made of it.
+llvm::Error choose(GraphData &graph, mlir::ModuleOp module, llvm::StringRef chosen, std::vector<int64_t> targets);
+
 /// Evaluates a function on `graph`, which `materialise` made for the same module. Arguments are found by name
 /// (attribute `mpdfg.name`, or else `arg0`, `arg1`, ...); optional arguments that are absent take their fill value.
 /// Returns the results in order, named likewise (`result0`, ...).

@@ -43,10 +43,10 @@ struct MergeRef {
 
 using table::StepKind;
 
-/// How an operation for which mpk::isCollective holds is run.
-StepKind stepKindOf(mlir::Operation *collective);
+/// How an operation for which mpk::isOfRuntime holds is run.
+StepKind stepKindOf(mlir::Operation *op);
 
-/// A collective has only name, kind, and the space of what each rank gives: there is no code.
+/// A collective or choice has only name, kind, and the space of what each rank gives: there is no code.
 struct EmittedKernel {
   std::string name;
   StepKind kind;

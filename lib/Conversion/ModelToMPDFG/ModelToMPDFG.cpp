@@ -82,6 +82,8 @@ private:
   Value importContract(const frontend::Value &value, Type type);
   Value importConcat(const frontend::Value &value);
   Value importRandom(const frontend::Value &value, Type type);
+  SmallVector<Id> choicesBehind(Id map);
+  Id ownersOf(Id selection);
   void importProgram(StringRef name, ArrayRef<frontend::Output> outputs, ArrayRef<frontend::Update> updates);
 
   const frontend::ModelSpec &model;
@@ -98,14 +100,22 @@ private:
 void Importer::importSpaces() {
   for (const frontend::Space &space : model.spaces) {
     auto optional = [&](bool has, Attribute attr) { return has ? attr : Attribute(); };
-    bool derived = space.kind == frontend::Space::Kind::Filter || space.kind == frontend::Space::Kind::Distinct;
+    bool selection = space.kind == frontend::Space::Kind::Selection;
+    bool derived =
+        space.kind == frontend::Space::Kind::Filter || space.kind == frontend::Space::Kind::Distinct || selection;
+    // Kinds of ranks alone come between.
+    SpaceKind kind = selection ? SpaceKind::Selection : SpaceKind(unsigned(space.kind));
     SpaceOp::create(builder, location(space.loc), builder.getStringAttr(space.name),
-                    SpaceKindAttr::get(builder.getContext(), SpaceKind(unsigned(space.kind))),
+                    SpaceKindAttr::get(builder.getContext(), kind),
                     cast_or_null<IntegerAttr>(
                         optional(space.kind == frontend::Space::Kind::Static, builder.getI64IntegerAttr(space.extent))),
                     derived ? spaceRef(space.base) : FlatSymbolRefAttr(),
-                    derived ? symbols(space.maps, true) : ArrayAttr(), space.equal ? builder.getUnitAttr() : UnitAttr(),
-                    space.kind == frontend::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr());
+                    derived && !space.maps.empty() ? symbols(space.maps, true) : ArrayAttr(),
+                    space.equal ? builder.getUnitAttr() : UnitAttr(),
+                    space.kind == frontend::Space::Kind::Union ? symbols(space.parts, false) : ArrayAttr(),
+                    selection ? spaceRef(space.of) : FlatSymbolRefAttr(),
+                    selection ? builder.getI64IntegerAttr(space.most) : IntegerAttr(),
+                    space.others ? builder.getUnitAttr() : UnitAttr());
   }
 }
 
@@ -114,8 +124,11 @@ void Importer::importMaps() {
     bool part = map.kind == frontend::Map::Kind::Part || map.kind == frontend::Map::Kind::Projection;
     bool parts = map.kind == frontend::Map::Kind::Parts || map.kind == frontend::Map::Kind::Last ||
                  map.kind == frontend::Map::Kind::Compose;
+    MapKind kind = map.kind == frontend::Map::Kind::Owner    ? MapKind::Owner
+                   : map.kind == frontend::Map::Kind::Chosen ? MapKind::Chosen
+                                                             : MapKind(unsigned(map.kind));
     MapOp::create(builder, location(map.loc), builder.getStringAttr(map.name),
-                  MapKindAttr::get(builder.getContext(), MapKind(unsigned(map.kind))), spaceRef(map.from),
+                  MapKindAttr::get(builder.getContext(), kind), spaceRef(map.from),
                   spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),
                   part ? builder.getI64IntegerAttr(map.part) : IntegerAttr(),
                   parts ? symbols(map.parts, true) : ArrayAttr());
@@ -306,8 +319,33 @@ Value Importer::importValue(Id id) {
     return SpreadOp::create(builder, loc, type, operand(0));
   case OpCode::Detach:
     return DetachOp::create(builder, loc, type, operand(0));
+  case OpCode::Nearest:
+    // Numbers of elements are as wide in all programs.
+    return NearestOp::create(builder, loc, getTensorOn(getResidency(type), type.getDimSize(0), {}, builder.getF32Type()),
+                             operand(0), operand(1), mapRef(value.map), mapRef(ownersOf(value.residency)));
   }
   llvm_unreachable("unknown operation code");
+}
+
+Id Importer::ownersOf(Id selection) {
+  return llvm::find_if(model.maps, [&](const frontend::Map &map) {
+           return map.kind == frontend::Map::Kind::Owner && map.from == selection;
+         }) -
+         model.maps.begin();
+}
+
+/// The values that say where a map leads that goes through what they choose.
+SmallVector<Id> Importer::choicesBehind(Id map) {
+  SmallVector<Id> found;
+  if (map < 0)
+    return found;
+  if (model.maps[map].kind == frontend::Map::Kind::Chosen)
+    for (auto [id, value] : llvm::enumerate(model.values))
+      if (value.op == OpCode::Nearest && value.map == map)
+        found.push_back(id);
+  for (Id part : model.maps[map].parts)
+    llvm::append_range(found, choicesBehind(part));
+  return found;
 }
 
 /// One function, of what its results need.
@@ -318,9 +356,12 @@ void Importer::importProgram(StringRef name, ArrayRef<frontend::Output> outputs,
   for (const frontend::Update &update : updates)
     needed[update.value] = needed[update.target] = true;
   for (Id id = Id(model.values.size()) - 1; id >= 0; --id)
-    if (needed[id])
+    if (needed[id]) {
       for (Id operand : model.values[id].operands)
         needed[operand] = true;
+      for (Id choice : choicesBehind(model.values[id].map))
+        needed[choice] = true;
+    }
 
   SmallVector<bool> named(model.values.size(), false); // by a derivative
   for (auto [id, value] : llvm::enumerate(model.values))

@@ -36,6 +36,7 @@ static llvm::ArrayRef<const char *> membersOf(OpCode op) {
       {OpCode::Gradient, {}},
       {OpCode::Spread, {"on"}},
       {OpCode::Detach, {}},
+      {OpCode::Nearest, {"along"}},
   };
   return members.at(op);
 }
@@ -51,6 +52,7 @@ static int operandCount(OpCode op) {
   case OpCode::Contract:
   case OpCode::Random:
   case OpCode::Gradient:
+  case OpCode::Nearest:
     return 2;
   case OpCode::Select:
     return 3;
@@ -174,6 +176,10 @@ MaybeId JSONReader::buildOp(const Cursor &at, OpCode op, llvm::ArrayRef<Id> args
       return builder.split(args[0], *axis, *into, loc);
     break;
   }
+  case OpCode::Nearest:
+    if (auto map = mapAt(at["along"]))
+      return builder.nearest(args[0], args[1], *map, loc);
+    break;
   case OpCode::Degree:
     if (auto map = mapAt(at["along"]))
       return builder.degree(*map, loc);

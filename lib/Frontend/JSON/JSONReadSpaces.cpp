@@ -116,8 +116,12 @@ bool JSONReader::readSpace(const Cursor &at) {
     keys.push_back("parts");
   if (*kind == Space::Kind::Distinct)
     keys.insert(keys.end(), {"base", "maps"});
+  if (*kind == Space::Kind::Selection)
+    keys.insert(keys.end(), {"base", "of", "most"});
   std::vector<const char *> allowed = keys;
   allowed.push_back("loc");
+  if (*kind == Space::Kind::Selection)
+    allowed.insert(allowed.end(), {"maps", "others"});
   if (!at.isObject(allowed, keys))
     return false;
   std::optional<std::string> name = at["name"].string();
@@ -157,6 +161,17 @@ bool JSONReader::readSpace(const Cursor &at) {
       id = builder.distinctSpace(*name, *base, *of, loc);
     break;
   }
+  case Space::Kind::Selection: {
+    auto base = spaceAt(at["base"]), of = spaceAt(at["of"]);
+    auto belongs = at.has("maps") ? mapsAt(at["maps"]) : std::vector<Id>();
+    auto most = at["most"].integer(1, INT32_MAX);
+    auto others = at.has("others") ? at["others"].boolean() : false;
+    if (belongs && belongs->size() != 0 && belongs->size() != 2)
+      return errors.report(at.pointer + "/maps", "expected two maps, from `base` and from `of`");
+    if (base && of && belongs && most && others)
+      id = builder.selectionSpace(*name, *base, *of, *belongs, *most, *others, loc);
+    break;
+  }
   }
   if (!id || errors.any())
     return false;
@@ -179,6 +194,8 @@ bool JSONReader::readMap(const Cursor &at) {
     break;
   case Map::Kind::Inclusion:
   case Map::Kind::Class:
+  case Map::Kind::Owner:
+  case Map::Kind::Chosen:
     keys.push_back("of");
     break;
   case Map::Kind::Part:
@@ -222,6 +239,14 @@ bool JSONReader::readMap(const Cursor &at) {
   case Map::Kind::Class:
     if (auto of = spaceAt(at["of"]))
       id = builder.classOf(*of, loc);
+    break;
+  case Map::Kind::Owner:
+    if (auto of = spaceAt(at["of"]))
+      id = builder.owner(*of, loc);
+    break;
+  case Map::Kind::Chosen:
+    if (auto of = spaceAt(at["of"]))
+      id = builder.chosen(*of, loc);
     break;
   case Map::Kind::Part:
   case Map::Kind::Projection: {

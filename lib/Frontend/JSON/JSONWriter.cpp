@@ -106,6 +106,15 @@ private:
       object["base"] = model.spaces[space.base].name;
       object["maps"] = mapNames(space.maps);
       break;
+    case Space::Kind::Selection:
+      object["base"] = model.spaces[space.base].name;
+      object["of"] = model.spaces[space.of].name;
+      if (!space.maps.empty())
+        object["maps"] = mapNames(space.maps);
+      object["most"] = space.most;
+      if (space.others)
+        object["others"] = true;
+      break;
     }
     place(object, space.loc);
     return object;
@@ -121,6 +130,8 @@ private:
         object["partial"] = true;
       break;
     case Map::Kind::Inclusion:
+    case Map::Kind::Owner:
+    case Map::Kind::Chosen:
       object["of"] = model.spaces[map.from].name;
       break;
     case Map::Kind::Class:
@@ -239,6 +250,7 @@ private:
       break;
     }
     case OpCode::Degree:
+    case OpCode::Nearest:
       object["along"] = model.maps[value.map].name;
       break;
     case OpCode::Random:

@@ -30,6 +30,9 @@ public:
       if (values[id]) {
         useMap(model.values[id].map);
         useSpace(model.values[id].residency);
+        for (size_t map = 0; model.values[id].op == OpCode::Nearest && map < model.maps.size(); ++map)
+          if (model.maps[map].kind == Map::Kind::Owner && model.maps[map].from == model.values[id].residency)
+            useMap(map);
       }
     drain();
     for (const SparseInput &sparse : model.sparseInputs)
@@ -63,6 +66,7 @@ private:
       if (isSpace) {
         const Space &space = model.spaces[id];
         useSpace(space.base);
+        useSpace(space.of);
         llvm::for_each(space.parts, [&](Id part) { useSpace(part); });
         llvm::for_each(space.maps, [&](Id map) { useMap(map); });
       } else {
@@ -125,9 +129,13 @@ std::vector<bool> ModelBuilder::needed(const Program &more) const {
   use(more.outputs, more.updates);
   // Operands come earlier, so one backward walk sees every use before the value itself.
   for (size_t id = values.size(); id-- > 0;)
-    if (values[id])
+    if (values[id]) {
       for (Id operand : model.values[id].operands)
         values[operand] = true;
+      for (Id chosen : chosenBehind(model.values[id].map))
+        if (auto choice = choices.find(chosen); choice != choices.end())
+          values[choice->second] = true;
+    }
   return values;
 }
 
@@ -145,6 +153,15 @@ bool ModelBuilder::checkNames(const std::vector<bool> &usedSpaces, const std::ve
   return check(model.spaces, usedSpaces) && check(model.maps, usedMaps);
 }
 
+bool ModelBuilder::checkChosen(Id map, size_t end, Loc loc) {
+  for (Id chosen : chosenBehind(map))
+    if (auto choice = choices.find(chosen); choice == choices.end() || size_t(choice->second) >= end) {
+      fail(loc, "map '" + model.maps[chosen].name + "' leads to what is chosen by a value, and no value before has");
+      return false;
+    }
+  return true;
+}
+
 std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doublePrecision,
                                               std::vector<std::string> files) {
   if (failed)
@@ -155,6 +172,9 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
   reach.run();
   if (!checkNames(reach.spaces, reach.maps))
     return std::nullopt;
+  for (auto [id, value] : llvm::enumerate(model.values))
+    if (reach.values[id] && value.op != OpCode::Nearest && !checkChosen(value.map, id, value.loc))
+      return std::nullopt;
 
   Renumbering spaces, maps, values;
   ModelSpec result;
@@ -188,6 +208,7 @@ std::optional<ModelSpec> ModelBuilder::finish(llvm::StringRef name, bool doubleP
 
   for (Space &space : result.spaces) {
     spaces.apply(space.base);
+    spaces.apply(space.of);
     spaces.apply(space.parts);
     maps.apply(space.maps);
   }

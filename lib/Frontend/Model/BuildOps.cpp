@@ -137,6 +137,37 @@ MaybeId ModelBuilder::degree(Id map, Loc loc) {
   return addValue(std::move(value));
 }
 
+MaybeId ModelBuilder::nearest(Id points, Id queries, Id chosen, Loc loc) {
+  if (!checkValue(points, loc) || !checkValue(queries, loc) || !checkMap(chosen, loc))
+    return std::nullopt;
+  const Map map = model.maps[chosen];
+  if (map.kind != Map::Kind::Chosen)
+    return fail(loc, "map '" + map.name + "' does not lead from a selection to what is chosen");
+  if (choices.count(chosen))
+    return fail(loc, "where map '" + map.name + "' leads has been chosen already");
+  const Space space = model.spaces[map.from];
+  for (auto [value, on] : {std::pair(points, space.of), std::pair(queries, space.base)})
+    if (model.values[value].residency != on)
+      return fail(loc, "expected a value on '" + spaceName(on) + "' to compare, found " + describe(value));
+  const std::vector<Axis> &own = model.values[points].axes, &other = model.values[queries].axes;
+  if (own.size() != other.size() || !std::equal(own.begin(), own.end(), other.begin(), [](const Axis &a, const Axis &b) {
+        return a.size == b.size;
+      }))
+    return fail(loc, "only rows of one shape have a distance, found " + describe(points) + " and " + describe(queries));
+  if (!owner(map.from, loc))
+    return std::nullopt;
+  Value value;
+  value.op = OpCode::Nearest;
+  value.operands = {points, queries};
+  value.map = chosen;
+  value.residency = map.from;
+  value.loc = loc;
+  MaybeId id = addValue(std::move(value));
+  if (id)
+    choices[chosen] = *id;
+  return id;
+}
+
 MaybeId ModelBuilder::spread(Id x, Id space, Loc loc) {
   if (!checkValue(x, loc) || !checkSpace(space, loc))
     return std::nullopt;

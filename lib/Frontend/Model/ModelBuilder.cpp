@@ -177,6 +177,9 @@ MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bo
     return fail(loc, "a filter compares maps to one space, but '" + model.maps[left].name + "' is to '" +
                          spaceName(model.maps[left].to) + "' and '" + model.maps[right].name + "' is to '" +
                          spaceName(model.maps[right].to) + "'");
+  if (!isKnownWithGraph(left, "the elements of a filter", loc) ||
+      !isKnownWithGraph(right, "the elements of a filter", loc))
+    return std::nullopt;
   std::vector<int64_t> key = {int64_t(Space::Kind::Filter), base, left, right, equal};
   if (auto known = derivedSpaces.find(key); known != derivedSpaces.end())
     return known->second;
@@ -220,6 +223,8 @@ MaybeId ModelBuilder::distinctSpace(StringRef name, Id base, ArrayRef<Id> maps, 
     if (model.maps[map].partial)
       return fail(loc,
                   "distinct takes maps that are defined everywhere, but '" + model.maps[map].name + "' is partial");
+    if (!isKnownWithGraph(map, "distinct tuples", loc))
+      return std::nullopt;
   }
   std::vector<int64_t> key = {int64_t(Space::Kind::Distinct), base};
   llvm::append_range(key, maps);
@@ -233,9 +238,65 @@ MaybeId ModelBuilder::distinctSpace(StringRef name, Id base, ArrayRef<Id> maps, 
   return derivedSpaces[key] = addSpace(std::move(space), name, /*exact=*/false);
 }
 
+MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id> maps, int64_t most, bool others,
+                                     Loc loc) {
+  if (!checkSpace(base, loc) || !checkSpace(of, loc))
+    return std::nullopt;
+  if (most < 1 || most > INT32_MAX)
+    return fail(loc, "expected 1 to 2147483647 elements to choose for each, found " + Twine(most));
+  if (others && base != of)
+    return fail(loc, "elements of '" + spaceName(of) + "' are chosen for those of '" + spaceName(base) +
+                         "', so none could be chosen for itself");
+  if (!maps.empty()) {
+    for (auto [map, from] : {std::pair(maps[0], base), std::pair(maps[1], of)}) {
+      if (!checkMap(map, loc) || !isKnownWithGraph(map, "what belongs together", loc))
+        return std::nullopt;
+      if (model.maps[map].from != from)
+        return fail(loc, "expected a map from '" + spaceName(from) + "', found '" + model.maps[map].name + "' from '" +
+                             spaceName(model.maps[map].from) + "'");
+    }
+    if (model.maps[maps[0]].to != model.maps[maps[1]].to)
+      return fail(loc, "what belongs together goes to one element, but '" + model.maps[maps[0]].name + "' is to '" +
+                           spaceName(model.maps[maps[0]].to) + "' and '" + model.maps[maps[1]].name + "' is to '" +
+                           spaceName(model.maps[maps[1]].to) + "'");
+  }
+  Space space;
+  space.kind = Space::Kind::Selection;
+  space.base = base;
+  space.of = of;
+  space.maps.assign(maps.begin(), maps.end());
+  space.most = most;
+  space.others = others;
+  space.loc = loc;
+  return addSpace(std::move(space), name, /*exact=*/false);
+}
+
 //===----------------------------------------------------------------------===//
 // Maps
 //===----------------------------------------------------------------------===//
+
+std::vector<Id> ModelBuilder::chosenBehind(Id map) const {
+  std::vector<Id> found, pending = {map};
+  std::set<Id> seen;
+  while (!pending.empty()) {
+    Id id = pending.back();
+    pending.pop_back();
+    if (id < 0 || !seen.insert(id).second)
+      continue;
+    if (model.maps[id].kind == Map::Kind::Chosen)
+      found.push_back(id);
+    llvm::append_range(pending, model.maps[id].parts);
+  }
+  return found;
+}
+
+bool ModelBuilder::isKnownWithGraph(Id map, StringRef what, Loc loc) {
+  if (chosenBehind(map).empty())
+    return true;
+  fail(loc, what + " must be known with the graph, but '" + model.maps[map].name +
+                "' leads to elements that are chosen by values");
+  return false;
+}
 
 MaybeId ModelBuilder::rootMap(StringRef name, Id from, Id to, bool partial, Loc loc) {
   if (!checkSpace(from, loc) || !checkSpace(to, loc))
@@ -380,7 +441,7 @@ MaybeId ModelBuilder::classOf(Id distinct, Loc loc) {
 }
 
 MaybeId ModelBuilder::last(StringRef name, Id of, Loc loc) {
-  if (!checkMap(of, loc))
+  if (!checkMap(of, loc) || !isKnownWithGraph(of, "last elements", loc))
     return std::nullopt;
   std::vector<int64_t> key = {int64_t(Map::Kind::Last), of};
   if (auto known = derivedMaps.find(key); known != derivedMaps.end())
@@ -392,6 +453,42 @@ MaybeId ModelBuilder::last(StringRef name, Id of, Loc loc) {
   map.parts = {of};
   map.partial = true;
   map.loc = loc;
+  return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
+}
+
+MaybeId ModelBuilder::owner(Id selection, Loc loc) {
+  if (!checkSpace(selection, loc))
+    return std::nullopt;
+  const Space &space = model.spaces[selection];
+  if (space.kind != Space::Kind::Selection)
+    return fail(loc, "space '" + space.name + "' is not a selection, so its elements have no owner");
+  std::vector<int64_t> key = {int64_t(Map::Kind::Owner), selection};
+  if (auto known = derivedMaps.find(key); known != derivedMaps.end())
+    return known->second;
+  Map map;
+  map.kind = Map::Kind::Owner;
+  map.from = selection;
+  map.to = space.base;
+  map.loc = loc;
+  std::string name = space.name + ".dst";
+  return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
+}
+
+MaybeId ModelBuilder::chosen(Id selection, Loc loc) {
+  if (!checkSpace(selection, loc))
+    return std::nullopt;
+  const Space &space = model.spaces[selection];
+  if (space.kind != Space::Kind::Selection)
+    return fail(loc, "space '" + space.name + "' is not a selection, so nothing is chosen in it");
+  std::vector<int64_t> key = {int64_t(Map::Kind::Chosen), selection};
+  if (auto known = derivedMaps.find(key); known != derivedMaps.end())
+    return known->second;
+  Map map;
+  map.kind = Map::Kind::Chosen;
+  map.from = selection;
+  map.to = space.of;
+  map.loc = loc;
+  std::string name = space.name + ".src";
   return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
@@ -414,6 +511,14 @@ MaybeId ModelBuilder::compose(Id first, Id second, Loc loc, StringRef name) {
   if (two.kind == Map::Kind::Compose) {
     MaybeId inner = compose(first, two.parts[0], loc);
     return inner ? compose(*inner, two.parts[1], loc, name) : std::nullopt;
+  }
+  // What is chosen belongs where its owner does, which is known with the graph.
+  if (one.kind == Map::Kind::Chosen) {
+    const std::vector<Id> maps = model.spaces[one.from].maps;
+    if (!maps.empty() && maps[1] == second) {
+      MaybeId own = owner(one.from, loc);
+      return own ? compose(*own, maps[0], loc, name) : std::nullopt;
+    }
   }
   if (one.kind == Map::Kind::Class && two.kind == Map::Kind::Projection)
     return model.spaces[one.to].maps[two.part];

@@ -68,6 +68,7 @@ private:
   Layers layers;
   Programs programs;
   Optimisers optimisers;
+  Selections selections;
   Statements statements;
 
   int64_t assumedSize;

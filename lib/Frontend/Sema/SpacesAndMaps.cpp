@@ -59,7 +59,6 @@ const Scope &SpacesAndMaps::scopeOf(const Module &module) {
   return known[&module] = std::move(scope);
 }
 
-/// A name that this scope does not declare yet; outer ones may be hidden.
 bool SpacesAndMaps::checkNew(const ast::Name &name) {
   // A new pass through a `repeat` declares anew what the one before has declared.
   if (frame->repeats == 0 && (frame->local.spaces.count(name.text) || frame->local.maps.count(name.text))) {
@@ -125,6 +124,8 @@ void SpacesAndMaps::declare(const ast::SpaceDecl &decl) {
       }
       return builder.distinctSpace(frame->prefix + decl.name.text, base, maps, loc);
     }
+    case Kind::Nearest:
+      return error(loc, "a space that is made from values is declared in a model or layer, where these are");
     }
     return std::nullopt;
   };

@@ -22,10 +22,12 @@ public:
   void declare(const ast::SpaceDecl &decl);
   void declare(const ast::MapDecl &decl);
 
+  /// A name that this scope does not declare yet; outer ones may be hidden.
+  bool checkNew(const ast::Name &name);
+
 private:
   void declareRootRelation(const ast::RelationDecl &decl);
   MaybeId declareUnionMap(const ast::MapDecl &decl, Id from, Id to, llvm::StringRef name);
-  bool checkNew(const ast::Name &name);
 
   Scopes &scopes;
   Paths &paths;

@@ -53,7 +53,7 @@ MaybeOperand Statements::runBlock(const std::vector<ast::Statement> &body) {
     else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
       run(*repeat);
     else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node))
-      spacesAndMaps.declare(*space);
+      space->kind == ast::SpaceDecl::Kind::Nearest ? selections.declare(*space) : spacesAndMaps.declare(*space);
     else if (auto *map = std::get_if<ast::MapDecl>(&statement.node))
       spacesAndMaps.declare(*map);
     else if (auto *expr = std::get_if<ast::ExprPtr>(&statement.node)) {

@@ -9,14 +9,15 @@
 #define GNNC_LIB_FRONTEND_SEMA_STATEMENTS_H
 
 #include "Sema/Optimisers.h"
+#include "Sema/Selections.h"
 
 namespace gnnc::frontend {
 
 class Statements : ElaborationPart {
 public:
-  Statements(Context &context, SpacesAndMaps &spacesAndMaps, Types &types, Expressions &expressions, Layers &layers,
-             Values &values, Programs &programs, Optimisers &optimisers)
-      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), types(types), expressions(expressions), layers(layers),
+  Statements(Context &context, SpacesAndMaps &spacesAndMaps, Selections &selections, Types &types,
+             Expressions &expressions, Layers &layers, Values &values, Programs &programs, Optimisers &optimisers)
+      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), selections(selections), types(types), expressions(expressions), layers(layers),
         values(values), programs(programs), optimisers(optimisers) {}
 
   /// The body of a layer: statements, then the expression that is its result.
@@ -29,6 +30,7 @@ private:
   void run(const ast::RepeatStmt &repeat);
 
   SpacesAndMaps &spacesAndMaps;
+  Selections &selections;
   Types &types;
   Expressions &expressions;
   Layers &layers;

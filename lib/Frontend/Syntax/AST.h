@@ -98,12 +98,13 @@ struct Type {
 //===----------------------------------------------------------------------===//
 
 struct SpaceDecl {
-  enum class Kind { Root, Static, Filter, Union, Distinct };
+  enum class Kind { Root, Static, Filter, Union, Distinct, Nearest };
   Kind kind = Kind::Root;
   Name name;
   Name base;               ///< Filter
   bool equal = false;      ///< Filter
-  std::vector<Path> paths; ///< Filter, Distinct
+  std::vector<Path> paths; ///< Filter, Distinct; Nearest: where points belong, and where queries do if that is another
+  ExprPtr points, queries, count, self; ///< Nearest; queries and self may be absent
   std::vector<Name> parts; ///< Union
   std::string source;      ///< Root: what follows `from`
 };

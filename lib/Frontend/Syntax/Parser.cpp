@@ -255,7 +255,50 @@ bool Parser::parseSource(std::string &text) {
   return true;
 }
 
-/// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n)
+/// knn(points, k: 16, of: queries, along: m | n, self: true), from the parenthesis on; what is named comes in any order.
+bool Parser::parseNearest(SpaceDecl &decl) {
+  decl.kind = SpaceDecl::Kind::Nearest;
+  if (!expect("(") || !(decl.points = parseExpr()))
+    return false;
+  while (consume(",")) {
+    Name name;
+    if (!parseName(name, "'k', 'of', 'along' or 'self'") || !expect(":"))
+      return false;
+    ExprPtr *place = name.text == "k"      ? &decl.count
+                     : name.text == "of"   ? &decl.queries
+                     : name.text == "self" ? &decl.self
+                                           : nullptr;
+    if (!place && name.text != "along") {
+      diagnostics.error(name.loc, "expected 'k', 'of', 'along' or 'self', found '" + name.text + "'");
+      return false;
+    }
+    if (place ? *place != nullptr : !decl.paths.empty()) {
+      diagnostics.error(name.loc, "'" + name.text + "' is given twice");
+      return false;
+    }
+    if (place) {
+      if (!(*place = parseExpr()))
+        return false;
+      continue;
+    }
+    do
+      if (!parsePath(decl.paths.emplace_back()))
+        return false;
+    while (consume("|"));
+    if (decl.paths.size() > 2) {
+      diagnostics.error(name.loc, "expected one map, or one of the points and one of what they are chosen for");
+      return false;
+    }
+  }
+  if (!decl.count) {
+    diagnostics.error(decl.name.loc, "expected 'k: ...', the number of neighbours");
+    return false;
+  }
+  return expect(")");
+}
+
+/// space A [static] · space F = filter(A, m == n) · space U = union(A, B) · space P = distinct(m, n) ·
+/// space N = knn(x, k: 16)
 bool Parser::parseSpace(SpaceDecl &decl) {
   take();
   if (!parseName(decl.name, "a space"))
@@ -288,7 +331,9 @@ bool Parser::parseSpace(SpaceDecl &decl) {
     while (consume(","));
     return expect(")");
   }
-  return fail("'filter', 'union' or 'distinct'");
+  if (consumeWord("knn"))
+    return parseNearest(decl);
+  return fail("'filter', 'union', 'distinct' or 'knn'");
 }
 
 /// map m, n: A -> B [partial] · map m = last(F, n) · map m: U -> B = p | q · map m: A -> C = p.q

@@ -47,6 +47,7 @@ private:
   void parseDeclaration(ast::File &file);
   bool parseImport(ast::File &file);
   bool parseSpace(ast::SpaceDecl &decl);
+  bool parseNearest(ast::SpaceDecl &decl);
   bool parseMap(ast::MapDecl &decl);
   bool parseRelation(ast::RelationDecl &decl);
   bool parseRelationResult(ast::RelationDecl &decl);

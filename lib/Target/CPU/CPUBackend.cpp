@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Target/CPU/CPUBackend.h"
 #include "CarriedVectors.h"
 #include "SharedKernels.h"
@@ -97,11 +98,13 @@ std::optional<Emitted> emitKernels(ModuleOp module, const CPUTarget &target, boo
       }
       TimeMeter meter;
       std::string name = "gnnc_kernel" + std::to_string(emitted.kernels.size());
-      if (mpk::isCollective(&op)) {
-        EmittedKernel &collective = emitted.kernels.emplace_back();
-        collective.name = name;
-        collective.kind = stepKindOf(&op);
-        collective.space = mpdfg::getResidency(op.getOperand(0).getType());
+      if (mpk::isOfRuntime(&op)) {
+        EmittedKernel &step = emitted.kernels.emplace_back();
+        step.name = name;
+        step.kind = stepKindOf(&op);
+        bool isChoice = mpdfg::isChoice(&op);
+        step.space = mpdfg::getResidency((isChoice ? op.getResult(0) : op.getOperand(0)).getType());
+        step.map = isChoice ? mpdfg::getChosenMap(&op) : FlatSymbolRefAttr();
         continue;
       }
       if (emitted.units.empty() || !together) {
@@ -315,6 +318,8 @@ void makeObject(Unit &unit, const Lowering &lowering, int level, const CodeOptio
 } // namespace
 
 StepKind gnnc::stepKindOf(Operation *collective) {
+  if (mpdfg::isChoice(collective))
+    return StepKind::Nearest;
   if (isa<mpdfg::TransferOp>(collective))
     return llvm::any_of(collective->getUsers(), llvm::IsaPred<mpdfg::AwaitOp>) ? StepKind::Start : StepKind::Transfer;
   return isa<mpdfg::AwaitOp>(collective) ? StepKind::Await : StepKind::AllReduce;

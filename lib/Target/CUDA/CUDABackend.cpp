@@ -12,6 +12,7 @@
 #include "Product/SeparateEpilogue.h"
 #include "Sweep/SweepPrinter.h"
 #include "Tile/TileSweepPrinter.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -181,7 +182,7 @@ int64_t cuda::lengthOfLongestKernel(ModuleOp module, const PrintOptions &options
   int64_t longest = 0;
   for (auto function : module.getOps<func::FuncOp>())
     for (Operation &op : function.getBody().front())
-      if (mpk::isKernel(&op) && !mpk::isCollective(&op)) {
+      if (mpk::isKernel(&op) && !mpk::isOfRuntime(&op)) {
         CodeWriter out;
         if (succeeded(printKernel(&op, options, out)))
           longest = std::max({longest, int64_t(out.text().count(';')) * kStatementsPerLine,
@@ -213,6 +214,11 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
     return i < kernels.size() && kernels[i]->getBlock() == first->getBlock() &&
            kernels[i]->getAttr(mpk::kLaunchAttr) == launch;
   };
+  for (Operation *kernel : kernels)
+    if (mpdfg::isChoice(kernel)) {
+      kernel->emitError() << "spaces that are made from values are not for GPUs yet";
+      return failed();
+    }
   for (size_t i = 0, end; i < kernels.size(); i = end) {
     Attribute launch = kernels[i]->getAttr(mpk::kLaunchAttr);
     for (end = i + 1; launch && isOfLaunch(end, launch, kernels[i]); ++end)

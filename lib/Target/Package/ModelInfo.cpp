@@ -137,6 +137,8 @@ llvm::json::Array kernelList(ArrayRef<EmittedKernel> kernels, ModuleOp module, c
     } else if (auto await = dyn_cast<mpdfg::AwaitOp>(op)) {
       object["kind"] = "await";
       object["awaits"] = kernels[llvm::find(ops, await.getInput().getDefiningOp()) - ops.begin()].name;
+    } else if (auto nearest = dyn_cast<mpdfg::NearestOp>(op)) {
+      object["kind"] = "nearest";
     } else if (auto reduce = dyn_cast<mpdfg::AllReduceOp>(op)) {
       object["kind"] = "all_reduce";
       object["reduction"] = mpdfg::stringifyEnum(reduce.getKind());

@@ -12,6 +12,7 @@
 
 #include "Needs.h"
 #include "TableBuilder.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Halves.h"
@@ -104,10 +105,13 @@ ModelTable TableBuilder::run() {
         if (!device.steps.empty())
           deviceStepRecord(device.steps[steps.size()]);
         const EmittedKernel &kernel = kernels[steps.size()];
-        mpk::isCollective(&op) ? collectiveRecord(&op, kernel) : stepRecord(op, kernel);
+        mpk::isCollective(&op)    ? collectiveRecord(&op, kernel)
+        : mpdfg::isChoice(&op) ? choiceRecord(&op, kernel, int64_t(steps.size()) - record.firstStep)
+                               : stepRecord(op, kernel);
       }
-    record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
     record.numSteps = int64_t(steps.size()) - record.firstStep;
+    chosenRecords(record);
+    record.numBuffers = int64_t(buffers.size()) - record.firstBuffer;
     SmallVector<int64_t> needs;
     for (StringRef need : findNeeds(function))
       needs.push_back(spaces.count(need) ? 2 * spaces.lookup(need) : 2 * maps.lookup(need) + 1);
@@ -162,10 +166,11 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
         continue;
       EmittedKernel kernel{};
       kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
-      kernel.kind = mpk::isCollective(&op) ? stepKindOf(&op) : StepKind::Rows;
+      kernel.kind = mpk::isOfRuntime(&op) ? stepKindOf(&op) : StepKind::Rows;
       kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
-      kernel.space = mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
-                                            : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
+      kernel.space = mpdfg::isChoice(&op)      ? mpdfg::getResidency(op.getResult(0).getType())
+                     : mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
+                                              : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
       kernels.push_back(std::move(kernel));
     }
   return kernels;

@@ -137,7 +137,7 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
   for (int level : levels) {
     SmallVector<Constant *> functions;
     for (const EmittedKernel &kernel : kernels) {
-      if (kernel.kind >= StepKind::Transfer) { // A collective: there is no code.
+      if (kernel.kind >= StepKind::Nearest) { // The runtime has the code.
         functions.push_back(ConstantPointerNull::get(pointer));
         continue;
       }

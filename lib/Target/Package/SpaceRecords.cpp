@@ -30,6 +30,8 @@ table::SpaceKind kindOf(mpdfg::SpaceKind kind) {
     return table::SpaceKind::Union;
   case mpdfg::SpaceKind::Distinct:
     return table::SpaceKind::Distinct;
+  case mpdfg::SpaceKind::Selection:
+    return table::SpaceKind::Selection;
   }
   llvm_unreachable("no kind of a space");
 }
@@ -54,6 +56,10 @@ table::MapKind kindOf(mpdfg::MapKind kind) {
     return table::MapKind::Compose;
   case mpdfg::MapKind::Injection:
     return table::MapKind::Injection;
+  case mpdfg::MapKind::Owner:
+    return table::MapKind::Owner;
+  case mpdfg::MapKind::Chosen:
+    return table::MapKind::Chosen;
   }
   llvm_unreachable("no kind of a map");
 }
@@ -86,7 +92,8 @@ std::vector<table::SpaceRec> TableBuilder::spaceRecords() {
       mapList = {table::kIdentity, table::kIdentity};
     records.push_back({name(op.getSymName()), kindOf(op.getKind()), op.getExtent() ? int64_t(*op.getExtent()) : -1,
                        space(op.getBaseAttr()), list(mapList), int64_t(mapList.size()),
-                       isShare ? table::kOnFirstRank : op.getEqual(), list(parts), int64_t(parts.size())});
+                       isShare ? table::kOnFirstRank : op.getEqual(), list(parts), int64_t(parts.size()),
+                       space(op.getOfAttr()), op.getMost() ? int64_t(*op.getMost()) : 0, op.getOthers()});
   }
   return records;
 }
@@ -135,6 +142,7 @@ SmallVector<int64_t> TableBuilder::order() {
     };
     if (auto declared = dyn_cast<mpdfg::SpaceOp>(op)) {
       visitSpace(declared.getBaseAttr());
+      visitSpace(declared.getOfAttr());
       if (declared.getMaps())
         llvm::for_each(declared.getMapsAttr(), visitMap);
       if (declared.getParts())

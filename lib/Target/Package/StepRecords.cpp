@@ -16,7 +16,8 @@ using namespace mlir;
 using namespace gnnc;
 
 int64_t TableBuilder::indexOf(const IndexRef &ref) {
-  table::IndexRec wanted{ref.kind, map(ref.map), ref.other ? map(ref.other) : -1};
+  table::IndexRec wanted{ref.kind, map(ref.map), ref.other ? map(ref.other) : -1, 0};
+  wanted.isChosen = isChosenMap(wanted.map) || (wanted.other >= 0 && isChosenMap(wanted.other));
   for (auto [i, record] : llvm::enumerate(indices))
     if (record.kind == wanted.kind && record.map == wanted.map && record.other == wanted.other)
       return i;
