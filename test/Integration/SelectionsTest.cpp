@@ -1,0 +1,155 @@
+//===- SelectionsTest.cpp - Spaces that are made from values --------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Neighbours chosen by distance, in every form against the interpreter, which tries all pairs: on clouds of several
+// sizes, empty ones and single points among them, and with equal points.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestModel.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+using namespace gnnc;
+using namespace gnnc::test;
+
+namespace {
+
+/// Points in several clouds, in any order, some in none; and further points that look for neighbours there.
+Graph clouds(std::vector<int64_t> sizes, unsigned seed) {
+  Graph graph{{{"node", 0}, {"graph", int64_t(sizes.size())}, {"query", 0}}, {}};
+  std::mt19937 engine(seed);
+  for (const char *name : {"batch", "qbatch"}) {
+    std::vector<int32_t> &batch = graph.maps[name];
+    for (size_t i = 0; i < sizes.size(); ++i)
+      batch.insert(batch.end(), size_t(sizes[i]), int32_t(i));
+    std::shuffle(batch.begin(), batch.end(), engine);
+  }
+  std::vector<int32_t> &queries = graph.maps["qbatch"];
+  queries.resize((queries.size() + 1) / 2);
+  for (const char *space : {"node", "query"})
+    graph.extents[space] = int64_t(graph.maps[space == std::string("node") ? "batch" : "qbatch"].size());
+  return graph;
+}
+
+std::vector<Graph> allClouds() { return {clouds({40, 0, 1, 7, 2, 300}, 1), clouds({3}, 2), clouds({}, 3)}; }
+
+constexpr const char *kSpaces = "import std\nspace graph\nspace query\nmap batch: node -> graph\n"
+                                "map qbatch: query -> graph\n";
+
+void compareAll(const std::string &text, bool gradient = false, bool equalPoints = false) {
+  std::optional<frontend::ModelSpec> model = loadText(kSpaces + text);
+  ASSERT_TRUE(model);
+  std::vector<std::unique_ptr<Runner>> runners = allRunners(*model, gradient);
+  for (const Graph &graph : allClouds()) {
+    Tensors inputs = randomTensors(*model, graph, 3), expected;
+    if (gradient)
+      for (const frontend::Output &output : model->outputs) {
+        const frontend::Value &value = model->values[size_t(output.value)];
+        std::vector<int64_t> shape;
+        if (value.residency >= 0)
+          shape.push_back(graph.extent(model->spaces[size_t(value.residency)].name));
+        for (const frontend::Axis &axis : value.axes)
+          shape.push_back(axis.size);
+        Tensor seed = Tensor::zeros(shape);
+        for (size_t i = 0; i < seed.data.size(); ++i)
+          seed.data[i] = double(int64_t(i * 37 % 64) - 32) / 32;
+        inputs["grad." + output.name] = std::move(seed);
+      }
+    if (equalPoints)
+      for (double &number : inputs["pos"].data)
+        number = std::round(number * 2) / 2;
+    for (const std::unique_ptr<Runner> &runner : runners) {
+      llvm::Expected<Tensors> found = runner->run(graph, inputs);
+      ASSERT_TRUE(bool(found)) << runner->name() << ": " << llvm::toString(found.takeError());
+      if (expected.empty()) // the interpreter's
+        expected = *found;
+      for (const auto &[name, tensor] : expected)
+        EXPECT_LT(relativeError((*found)[name], tensor), 1e-5)
+            << runner->name() << ", " << name << ", " << graph.extent("node") << " nodes";
+      auto compiled = dynamic_cast<CompiledModel *>(runner.get());
+      if (!compiled)
+        continue;
+      compiled->setThreads(5);
+      llvm::Expected<Tensors> again = runner->run(graph, inputs);
+      compiled->setThreads(2);
+      ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
+      for (const auto &[name, tensor] : *found)
+        EXPECT_TRUE(haveSameBits((*again)[name], tensor)) << runner->name() << ", " << name;
+    }
+  }
+}
+
+} // namespace
+
+/// Which they are and in what order: the offsets to the neighbours, each weighted by its place.
+TEST(Selections, NearestInOrder) {
+  for (const char *width : {"1", "3", "17"})
+    for (bool equalPoints : {false, true})
+      compareAll("model M(k: int = 5) { input pos: node[d = " + std::string(width) +
+                     "], weight: node[]\n space near = knn(pos, k: k, along: batch)\n"
+                     " let w = weight.near.src * sum(weight.near.src, along: near.dst).near.dst\n"
+                     " output y = sum(w * (pos.near.src - pos.near.dst), along: near.dst)\n"
+                     " output back = sum(w, along: near.src)\n output times = degree(near.src) }",
+                 /*gradient=*/false, equalPoints);
+}
+
+TEST(Selections, WithThemselvesAndOverAll) {
+  compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 4, self: true)\n"
+             " output y = max(x.near.src, along: near.dst) }");
+}
+
+TEST(Selections, MoreThanThereAre) {
+  compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 1000, along: batch)\n"
+             " output y = mean(x.near.src, along: near.dst)\n output n = degree(near.dst) }");
+}
+
+TEST(Selections, BetweenTwoSpaces) {
+  compareAll("model M { input pos: node[d = 3], q: query[e = 3], x: node[c = 4]\n"
+             " space near = knn(pos, k: 3, of: q, along: batch | qbatch)\n"
+             " output y = sum(x.near.src * sum(square(pos.near.src - rename(q, e: d).near.dst), over: d),"
+             " along: near.dst)\n output back = sum(q.near.dst, along: near.src) }");
+}
+
+/// The second search is among what the first one has made.
+TEST(Selections, DynamicEdges) {
+  std::string text = "model M { input pos: node[d = 3]\n space near = knn(pos, k: 6, along: batch)\n"
+                     " let h = max(relu(Linear(concat(pos.near.dst, pos.near.src - pos.near.dst, axis: b), out: 16)),"
+                     " along: near.dst)\n space far = knn(h, k: 3, along: batch)\n"
+                     " let g = tanh(Linear(h.far.src - h.far.dst, out: 8))\n"
+                     " output y = sum(g, along: far.dst)\n output s = sum(g, along: far.src) }";
+  compareAll(text);
+  compareAll(text, /*gradient=*/true);
+}
+
+/// Gradients pass through rows that are moved along the chosen maps, and not through the choice.
+TEST(Selections, GradientsOfDistances) {
+  compareAll("model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 5, along: batch)\n"
+             " let r = sum(square(pos.near.src - pos.near.dst), over: d)\n"
+             " let a = softmax(0 - r, along: near.dst)\n output y = sum(a * x.near.src, along: near.dst) }",
+             /*gradient=*/true);
+}
+
+/// Maps that are made of chosen ones: unions with loops, and what is chosen of what is chosen.
+TEST(Selections, MapsMadeOfChosenOnes) {
+  std::string text =
+      "model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 3, along: batch)\n"
+      " space ring = union(near, node)\n map in: ring -> node = near.src | node\n map at: ring -> node = near.dst | node\n"
+      " output y = sum(softmax(x.in + x.at, along: at) * x.in, along: at)\n output z = sum(x.at, along: in) }";
+  compareAll(text);
+  compareAll(text, /*gradient=*/true);
+}
+
+/// What is chosen belongs where its owner does.
+TEST(Selections, PoolsOverGraphs) {
+  compareAll("model M { input pos: node[d = 3]\n space near = knn(pos, k: 3, along: batch)\n"
+             " output y = sum(square(pos.near.src), along: near.src.batch) }",
+             /*gradient=*/true);
+}
