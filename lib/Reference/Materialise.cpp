@@ -228,7 +228,7 @@ Error Materialiser::countSelection(SpaceOp space) {
       if (space.getOthers() && i == j)
         continue;
       int64_t group = space.getMaps() ? targets(space.getMapsAttr()[0])[i] : 0;
-      count += group >= 0 && (!space.getMaps() || targets(space.getMapsAttr()[1])[j] == group);
+      count += !space.getMaps() || targets(space.getMapsAttr()[1])[j] == group;
     }
     list.insert(list.end(), size_t(std::min<int64_t>(count, *space.getMost())), i);
   }

@@ -25,13 +25,24 @@ bool isChosenMap(const Model &model, int64_t map) {
   return record.kind == MapKind::Chosen;
 }
 
+void *chosenArray(const Call &call, int64_t index, int64_t map) {
+  const FunctionRec &function = call.record();
+  const auto *list = reinterpret_cast<const ChosenRec *>(call.graph.model.list(function.chosenAt));
+  for (int64_t k = 0; k < function.numChosen; ++k)
+    if (list[k].index == index && (index >= 0 || list[k].map == map))
+      return call.pointer(list[k].buffer);
+  return nullptr;
+}
+
 const int32_t *const *followChoices(const Call &call, const StepRec &record, const PreparedStep &step,
                                     const int32_t **room) {
-  for (int64_t k = 0; k < record.numIndices; ++k)
-    room[k] = step.indices[k];
-  const int64_t *pair = call.graph.model.list(record.followedAt);
-  for (int64_t k = 0; k < record.numFollowed; ++k, pair += 2)
-    room[pair[0]] = static_cast<const int32_t *>(call.pointer(pair[1]));
+  if (call.record().numChosen == 0)
+    return step.indices;
+  const Model &model = call.graph.model;
+  for (int64_t k = 0; k < record.numIndices; ++k) {
+    int64_t index = model.list(record.indicesAt)[k];
+    room[k] = model.index(index).isChosen ? static_cast<const int32_t *>(chosenArray(call, index)) : step.indices[k];
+  }
   return room;
 }
 
@@ -144,10 +155,8 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
   const Model &model = call.graph.model;
   const SpaceRec &selection = model.space(record.space);
   const int64_t *list = model.list(record.buffersAt);
-  const int32_t *const *indices = step.indices;
-  if (record.numFollowed)
-    indices = followChoices(call, record, step,
-                            reinterpret_cast<const int32_t **>(call.workspace + call.function().stepIndicesAt));
+  const int32_t *const *indices = followChoices(
+      call, record, step, reinterpret_cast<const int32_t **>(call.workspace + call.function().stepIndicesAt));
   NearestSearch search;
   search.chosen = static_cast<int32_t *>(buffers[0]);
   search.points = buffers[1];
@@ -162,8 +171,7 @@ void choose(gnnc_context &context, const Call &call, const StepRec &record, cons
   search.pointers = selection.numMaps ? indices[2] : nullptr;
   search.members = selection.numMaps ? indices[3] : nullptr;
   int64_t points = call.graph.extents[selection.of];
-  search.count = selection.numMaps ? search.pointers[call.graph.extents[model.map(model.list(selection.mapsAt)[1]).to]]
-                                   : points;
+  search.count = points;
   search.level = context.variant->level;
 
   constexpr int64_t kPointsPerBlock = 4096;

@@ -9,6 +9,7 @@
 #define GNNC_RUNTIME_CHOOSE_H
 
 #include "Context.h"
+#include "Parts.h"
 
 namespace gnnc::runtime {
 
@@ -22,9 +23,17 @@ bool isChosenMap(const Model &model, int64_t map);
 void choose(gnnc_context &context, const Call &call, const table::StepRec &record, const PreparedStep &step,
             void *const *buffers);
 
-/// The index arrays of a step, some of which a choice has made: `room` has a place for each.
+/// Where a function finds what its choices make: an index array, or (`index` is -1) the items of a map's worklist.
+void *chosenArray(const Call &call, int64_t index, int64_t map = -1);
+/// The index arrays of a step, some of which a choice has made: `room` has a place for each. Without a room nothing was
+/// chosen.
 const int32_t *const *followChoices(const Call &call, const table::StepRec &record, const PreparedStep &step,
                                     const int32_t **room);
+
+namespace cuda {
+/// The memory that a choosing step works in on this graph.
+GNNC_OF_PART int64_t choiceBytes(const gnnc_graph &graph, int64_t step);
+} // namespace cuda
 
 /// A search for the nearest points, as a step has it.
 struct NearestSearch {
@@ -36,7 +45,7 @@ struct NearestSearch {
   int64_t width, count;
   bool isDouble, others;
   const int32_t *owners;   ///< [owners + 1]: where what is chosen for each begins
-  const int32_t *groups;   ///< of each owner, -1: none; null: all belong together
+  const int32_t *groups;   ///< of each owner; null: all belong together
   const int32_t *pointers; ///< of each group: where its positions begin
   const int32_t *members;  ///< the point at each position; null: itself
   int64_t level;           ///< of the processor, see table::Variant

@@ -36,7 +36,7 @@ gnnc_status Topology::deriveSpace(int64_t space) {
   case SpaceKind::Union:
     return deriveUnion(space);
   case SpaceKind::Selection:
-    return deriveSelection(space);
+    return builder ? deriveSelectionOnDevice(space) : deriveSelection(space);
   default:
     return builder ? deriveDistinctOnDevice(space) : deriveDistinct(space);
   }
@@ -88,14 +88,11 @@ gnnc_status Topology::deriveSelection(int64_t space) {
   memset(sizes, 0, groups * sizeof(int32_t));
   Targets own = pair ? targets(pair[0]) : Targets{}, others = pair ? targets(pair[1]) : Targets{};
   for (int64_t j = 0; pair && j < of; ++j)
-    if (others[j] >= 0)
-      ++sizes[others[j]];
+    ++sizes[others[j]];
   if (!pair)
     sizes[0] = static_cast<int32_t>(of);
   auto countOf = [&](int64_t i) -> int64_t {
     int64_t group = pair ? own[i] : 0;
-    if (group < 0)
-      return 0;
     // Who is not to be chosen for itself belongs where its owner does, if the maps are one.
     int64_t count = sizes[group] - (record.others && (!pair || others[i] == group) ? 1 : 0);
     return count < record.most ? count : record.most;
@@ -196,6 +193,8 @@ gnnc_status Topology::deriveMap(int64_t map) {
   // These were made with their spaces.
   if (record.kind == MapKind::Inclusion || record.kind == MapKind::Owner || record.kind == MapKind::Class) {
     maps[map].targets = record.kind == MapKind::Class ? spaces[record.to].classes : spaces[record.from].members;
+    if (record.kind == MapKind::Owner)
+      maps[map].isExamined = maps[map].inOrder = true;
     return GNNC_OK;
   }
   if (builder)

@@ -86,7 +86,7 @@ gnnc_status Preparation::fillDefaults() {
     numMerges += stepAt(i).numMerges;
     atLeast(mostBuffers, stepAt(i).numBuffers);
     atLeast(mostMerges, stepAt(i).numMerges);
-    if (stepAt(i).numFollowed)
+    if (function.numChosen)
       atLeast(mostIndices, stepAt(i).numIndices);
   }
   int64_t count = function.numBuffers + numMerges + function.numSteps;

@@ -119,6 +119,7 @@ private:
   gnnc_status deriveSelection(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveDistinctOnDevice(int64_t space);
+  GNNC_OF_PART gnnc_status deriveSelectionOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveMapOnDevice(int64_t map);
   int32_t *newTargets(int64_t map);
   gnnc_status outOfMemory(const char *what, const char *name, int64_t elements);

@@ -334,7 +334,7 @@ FailureOr<RefTensor> NearestOp::evaluate(Operands operands, const GraphData &gra
   for (int64_t query = 0; query < queries.rows; ++query) {
     std::vector<std::pair<double, int64_t>> found;
     for (int64_t point = 0; point < points.rows; ++point) {
-      if (belongs(0, query) < 0 || belongs(0, query) != belongs(1, point) || (space.getOthers() && point == query))
+      if (belongs(0, query) != belongs(1, point) || (space.getOthers() && point == query))
         continue;
       double distance = isDouble ? squaredDistance<double>(points.row(point), queries.row(query), points.width())
                                  : squaredDistance<float>(points.row(point), queries.row(query), points.width());

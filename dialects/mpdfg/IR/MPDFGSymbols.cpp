@@ -102,6 +102,8 @@ LogicalResult SpaceOp::verifySymbolUses(SymbolTableCollection &symbols) {
         return name ? failure() : emitOpError() << "expected symbols in maps";
       if (map.getFromAttr() != (i == 0 ? getBaseAttr() : getOfAttr()))
         return emitOpError() << "map " << name << " does not start at " << (i == 0 ? getBaseAttr() : getOfAttr());
+      if (map.getPartial())
+        return emitOpError() << "expected maps that are defined everywhere, found " << name;
       if (to && map.getToAttr() != to)
         return emitOpError() << "the maps of a selection lead to " << to << " and " << map.getToAttr();
       to = map.getToAttr();

@@ -105,6 +105,24 @@ struct Numbers {
 };
 
 //===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+/// A search for the nearest points; `width` numbers of a row.
+struct Nearest {
+  const void *points, *queries;
+  const int *owners;   ///< [queries + 1]: where what is chosen for each begins in `chosen`
+  const int *groups;   ///< of each query; null: all belong together
+  const int *pointers; ///< of each group: where its positions begin
+  const int *members;  ///< the point at each position; null: itself
+  const int *order;    ///< the query at each position, group by group; null: itself
+  int *chosen;
+  Int64 numQueries, numPoints, width, others;
+};
+constexpr int kNearestThreads = 256;
+constexpr int kQueriesOfBlock32 = 64, kQueriesOfBlock64 = 32;
+
+//===----------------------------------------------------------------------===//
 // Sorting
 //===----------------------------------------------------------------------===//
 

@@ -116,9 +116,9 @@ enum class StepKind : int64_t {
   Rows,    // elements of `space` (-1: one row), in blocks: kernel(frame, firstRow, endRow, -1, block)
   Grouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner, block)
   // What the runtime has the code of, from here on. For each element of the selection `space` the nearest of buffer 1 to those of buffer 2, into buffer 0: where `map`
-  // leads. Buffers 3 and 4 are room for distances and for points in columns. Indices: Pointers by owners; where they
-  // belong, if the selection has maps, Raw of what is chosen for, and Pointers and Members of the points. What follows
-  // are arrays that its `chosen` records need.
+  // leads. Buffers 3 and 4 are room for distances and for points in columns, on a CPU. Indices: Pointers by owners;
+  // where they belong, if the selection has maps, Raw of what is chosen for, Pointers and Members of the points, and
+  // Members of what is chosen for. What follows are arrays that its `chosen` records need.
   Nearest,
   // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.
   Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
@@ -149,11 +149,11 @@ struct StepRec {
   int64_t blockBytes;            // of memory that each block works in, which nobody reads afterwards
   int64_t writtenAt, numWritten; // buffers that it writes
   int64_t chosenAt, numChosen;   // ChosenRec, each after those it is made of: a choosing step makes them
-  int64_t followedAt, numFollowed; // pairs: one of its `indices`, and the buffer that holds it
 };
-// An index array that a step makes, and the buffer that holds it.
+// What a choosing step makes of a map, and the buffer that holds it: an index array or, on a GPU, the items of a
+// worklist (`index` is -1), one for each owner.
 struct ChosenRec {
-  int64_t index;
+  int64_t index, map;
   int64_t buffer;
 };
 
@@ -167,6 +167,7 @@ struct FunctionRec {
   int64_t firstBuffer, numBuffers;
   int64_t firstStep, numSteps;
   int64_t needsAt, numNeeds; // root spaces and maps (as in `order`) without which it cannot be run
+  int64_t chosenAt, numChosen; // ChosenRec: where its steps find what others of them choose
 };
 // What `run` is asked for by name. Programs of one function leave each other their values in the workspace.
 struct ProgramRec {
@@ -204,6 +205,7 @@ enum class ScratchKind : int64_t {
   HeavyOwners, // owners with several items in it
   Blocks,      // counted blocks of the step
   Elements,    // elements of the space that `map` is then (-1: one element)
+  Choice,      // byte that the choosing step sorts in
   Ranks,       // ranks that the graph is divided among
 };
 struct ScratchRec {

@@ -251,6 +251,8 @@ MaybeId ModelBuilder::selectionSpace(StringRef name, Id base, Id of, ArrayRef<Id
     for (auto [map, from] : {std::pair(maps[0], base), std::pair(maps[1], of)}) {
       if (!checkMap(map, loc) || !isKnownWithGraph(map, "what belongs together", loc))
         return std::nullopt;
+      if (model.maps[map].partial)
+        return fail(loc, "all elements belong somewhere, but '" + model.maps[map].name + "' is partial");
       if (model.maps[map].from != from)
         return fail(loc, "expected a map from '" + spaceName(from) + "', found '" + model.maps[map].name + "' from '" +
                              spaceName(model.maps[map].from) + "'");

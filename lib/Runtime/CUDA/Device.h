@@ -38,7 +38,7 @@ struct DeviceGraph;
 namespace gnnc::runtime::cuda {
 
 /// Kernels that prepare graphs, in the order of GraphBuilder::Kernel.
-constexpr int64_t kNumPreparationKernels = 36;
+constexpr int64_t kNumPreparationKernels = 42;
 extern const char *const kPreparationKernels[kNumPreparationKernels];
 
 /// Of a GPU that graphs are planned for without it: an H200's.
@@ -147,6 +147,7 @@ private:
   gnnc_status prepareAside(gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
   gnnc_status follow(Handle event, Handle first, Handle then, gnnc_error *error) const;
   GNNC_OF_PART gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
+  gnnc_status runChoice(const Call &call, int64_t step, Handle stream) const;
   GNNC_OF_PART void joinAside(const Call &call, Handle stream) const;
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;

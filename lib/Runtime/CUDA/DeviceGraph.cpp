@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Choose.h"
 #include "../Graph.h"
 #include "../MemoryPlan.h"
 #include "LaunchItems.h"
@@ -120,6 +121,12 @@ gnnc_status DevicePreparation::makeWorklists(bool (*isUsed)(const void *, int64_
       const LaunchRec &launch = model.launch(step.firstLaunch + k);
       if (!needsWorklist(launch) || worklists[launch.symbol].chunk)
         continue;
+      if (isChosenMap(model, launch.symbol)) { // Each run makes an item for each owner.
+        DeviceWorklist &list = graph.device->worklists[launch.symbol];
+        list.numItems = graph.extents[model.map(launch.symbol).to];
+        list.chunk = graph.extents[model.map(launch.symbol).from] + 1; // however many an owner has
+        continue;
+      }
       const Grouping *grouping;
       if (gnnc_status status = indices.grouping(launch.symbol, grouping))
         return status;
@@ -151,7 +158,7 @@ void DevicePreparation::upload(Upload &upload, const int32_t *const *arrays, con
   }
   for (int64_t map = 0; map < header.numMaps; ++map) {
     const Worklist &from = worklists[map];
-    DeviceWorklist to;
+    DeviceWorklist to = result.worklists[map]; // what each run lists has a length
     if (from.items) {
       to.items = upload.add(from.items, from.numItems * static_cast<int64_t>(sizeof(Item)), error);
       to.heavy = upload.add(from.heavy, from.numHeavy * static_cast<int64_t>(sizeof(Heavy)), error);
@@ -243,7 +250,8 @@ gnnc_status DevicePreparation::takeOver(GraphBuilder &builder, const int32_t **a
 }
 
 /// Sizes of a step's scratch memory; -1 if that cannot be addressed.
-static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, const ScratchRec &scratch) {
+static int64_t scratchBytes(const gnnc_graph &graph, int64_t number, const ScratchRec &scratch) {
+  const DeviceStepRec &step = graph.model.deviceStep(number);
   const Model &model = graph.model;
   const DeviceGraph &device = *graph.device;
   int64_t count = 0, bytes;
@@ -251,7 +259,9 @@ static int64_t scratchBytes(const gnnc_graph &graph, const DeviceStepRec &step, 
   auto mostOf = [&](int64_t (*mostOf)(int64_t owners, int64_t members)) {
     return mostOf(most[model.map(scratch.map).to], most[model.map(scratch.map).from]);
   };
-  if (scratch.kind == ScratchKind::Slots)
+  if (scratch.kind == ScratchKind::Choice)
+    count = choiceBytes(graph, number);
+  else if (scratch.kind == ScratchKind::Slots)
     count = most ? mostOf(mostSlots) : device.worklists[scratch.map].numSlots;
   else if (scratch.kind == ScratchKind::HeavyOwners)
     count = most ? mostOf(mostHeavy) : device.worklists[scratch.map].numHeavy;
@@ -292,7 +302,7 @@ gnnc_status planDevice(gnnc_graph &graph, const FunctionRec &function, Memory &s
   for (int64_t i = 0; i < function.numSteps; ++i) {
     const DeviceStepRec &step = model.deviceStep(function.firstStep + i);
     for (int64_t k = 0; k < step.numScratch; ++k) {
-      int64_t bytes = scratchBytes(graph, step, model.scratch(step.firstScratch + k));
+      int64_t bytes = scratchBytes(graph, function.firstStep + i, model.scratch(step.firstScratch + k));
       if (bytes < 0 || bytes > (INT64_MAX >> 8))
         return fail(error, GNNC_UNSUPPORTED, "the workspace for this graph is larger than can be addressed");
       device.scratchBytes[step.firstScratch + k] = bytes;

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Choose.h"
 #include "../Error.h"
 #include "Branches.h"
 #include "Recording.h"
@@ -72,6 +73,31 @@ int64_t gridBlocks(const gnnc_graph &graph, int64_t step, int64_t launch) {
   return blocks;
 }
 
+/// Whether an argument is the address of what the run chooses.
+static bool isChosen(const Model &model, int64_t launch, const WordRec &word) {
+  switch (word.kind) {
+  case WordKind::Index:
+    return model.index(word.number).isChosen;
+  case WordKind::Items:
+    return isChosenMap(model, word.number);
+  case WordKind::PartItems:
+    return isChosenMap(model, model.launch(launch).symbol);
+  default:
+    return false;
+  }
+}
+
+static int64_t chosenWord(const Call &call, int64_t step, const WordRec &word) {
+  if (word.kind == WordKind::Index)
+    return reinterpret_cast<int64_t>(chosenArray(call, word.number));
+  const Model &model = call.graph.model;
+  if (word.kind == WordKind::Items)
+    return reinterpret_cast<int64_t>(chosenArray(call, -1, word.number));
+  int64_t part = model.deviceStep(step).firstLaunch + word.number;
+  return reinterpret_cast<int64_t>(chosenArray(call, -1, model.launch(part).symbol)) +
+         call.graph.device->items[part].first * static_cast<int64_t>(sizeof(Item));
+}
+
 gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handle stream) const {
   const Model &model = call.graph.model;
   const LaunchRec &record = model.launch(number);
@@ -87,6 +113,7 @@ gnnc_status Device::launch(const Call &call, int64_t step, int64_t number, Handl
   for (int64_t i = 0; i < record.numWords; ++i) {
     const WordRec &word = model.word(record, i);
     words[i] = word.kind == WordKind::Buffer    ? reinterpret_cast<int64_t>(call.pointer(word.number))
+               : isChosen(model, number, word)  ? chosenWord(call, step, word)
                : word.kind == WordKind::Scratch ? reinterpret_cast<int64_t>(call.workspace + call.function().arenaAt +
                                                                             call.graph.device->scratch[word.number])
                                                 : graphWord(call.graph, step, word);
@@ -123,6 +150,8 @@ gnnc_status Device::runStep(const Call &call, int64_t number, Handle stream) con
   const DeviceStepRec &step = model.deviceStep(number);
   if (isCollective(model.step(number)))
     return runCollective(call, number, stream);
+  if (isChoice(model.step(number)))
+    return runChoice(call, number, stream);
   for (int64_t k = 0; k < step.numZeroed; ++k) {
     int64_t buffer = model.list(step.zeroedAt)[k];
     const PreparedBuffer &place = call.graph.buffers[buffer];
@@ -143,6 +172,8 @@ bool Device::isIdle(const Call &call, int64_t number) const {
   const DeviceStepRec &step = model.deviceStep(number);
   if (isCollective(model.step(number)))
     return model.step(number).kind == StepKind::Await; // of one rank alone, whose transfer is a copy
+  if (isChoice(model.step(number)))
+    return false;
   if (call.recorder)
     return step.numZeroed + step.numLaunches == 0;
   for (int64_t k = 0; k < step.numZeroed; ++k)

@@ -49,13 +49,19 @@ const char *const kPreparationKernels[kNumPreparationKernels] = {
     "gnnc_list_owners",
     "gnnc_combine_ranks_32",
     "gnnc_combine_ranks_64",
+    "gnnc_count_groups",
+    "gnnc_count_selection",
+    "gnnc_list_selection",
+    "gnnc_list_each",
+    "gnnc_nearest_32",
+    "gnnc_nearest_64",
 };
 
-void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count) {
-  if (status || blocks <= 0)
+void GraphBuilder::launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count, int64_t threads) {
+  if (status || blocks <= 0 || isCounting)
     return;
   isPageNew = false;
-  status = device.launchPreparation(kernel, blocks, kThreads, words, count, stream, error);
+  status = device.launchPreparation(kernel, blocks, threads, words, count, stream, error);
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,6 +177,31 @@ void GraphBuilder::distinct(const int32_t *const *components, const int64_t *cod
   first = firstOf;
 }
 
+const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base,
+                                       int64_t of, int64_t most, bool isForOthers, bool hasMaps, int64_t &count) {
+  int32_t *sizes = hasMaps ? static_cast<int32_t *>(cleared(groups * 4)) : nullptr, *counts = temporary(base);
+  if (hasMaps)
+    each(CountGroups, of, others, of, sizes);
+  each(CountSelection, base, own, others, sizes, base, of, most, int64_t(isForOthers), counts);
+  int32_t *places = sumsBefore(counts, base, count);
+  int32_t *owners = array(count);
+  each(ListSelection, base, counts, places, base, owners);
+  release(counts);
+  release(places);
+  return owners;
+}
+
+void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
+  int64_t blocks = divideUp(search.numQueries, isDouble ? device::kQueriesOfBlock64 : device::kQueriesOfBlock32);
+  static_assert(sizeof search % sizeof(int64_t) == 0);
+  launchWords(isDouble ? Nearest64 : Nearest32, blocks, reinterpret_cast<int64_t *>(&search),
+              sizeof search / sizeof(int64_t), device::kNearestThreads);
+}
+
+void GraphBuilder::listEach(const int32_t *pointers, int64_t owners, void *items) {
+  each(ListEach, owners, pointers, owners, items);
+}
+
 int32_t *GraphBuilder::iota(int32_t *numbers, int64_t count) {
   int32_t *result = numbers ? numbers : array(count);
   each(Iota, count, result, count);
@@ -179,7 +210,7 @@ int32_t *GraphBuilder::iota(int32_t *numbers, int64_t count) {
 
 void GraphBuilder::fill(void *words, int64_t count, uint32_t word) {
   isPageNew = false;
-  if (!status && count > 0)
+  if (!status && count > 0 && !isCounting)
     status = device.fill(reinterpret_cast<Address>(words), count, word, stream, error);
 }
 
@@ -187,7 +218,7 @@ void GraphBuilder::fill64(void *words, int64_t count, int64_t word) { each(Fill6
 
 void GraphBuilder::copy(int32_t *to, const int32_t *from, int64_t count) {
   isPageNew = false;
-  if (!status)
+  if (!status && !isCounting)
     status = device.copy(to, true, from, true, static_cast<size_t>(count) * 4, stream, error);
 }
 

@@ -56,6 +56,14 @@ public:
 
   /// Before anything else.
   GNNC_OF_PART gnnc_status start();
+  /// Or this: all arrays are cut from memory that is there, and the host neither waits nor reads. Without memory
+  /// nothing is launched, and `numUsed` says how much it would have taken.
+  void startIn(void *memory) {
+    isFixed = true;
+    isCounting = !memory;
+    temporaries = {memory ? static_cast<char *>(memory) : reinterpret_cast<char *>(kDeviceAlignment), INT64_MAX};
+  }
+  int64_t numUsed() const { return INT64_MAX - temporaries.left; }
   gnnc_status status = GNNC_OK;
   /// How often the host has waited for the device.
   int64_t numWaits = 0;
@@ -92,12 +100,21 @@ public:
   /// extents.
   void distinct(const int32_t *const *components, const int64_t *codomains, int64_t numMaps, int64_t base,
                 int64_t &count, const int32_t *&classes, const int32_t *&first);
+  /// The owner of each element of a selection; `count`: how many there are. Without maps all belong together; a null
+  /// one of those is the identity.
+  const int32_t *selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base, int64_t of,
+                           int64_t most, bool isForOthers, bool hasMaps, int64_t &count);
   GNNC_OF_PART int32_t *iota(int32_t *numbers, int64_t count);
   void fill(void *words, int64_t count, uint32_t word);
   void fill64(void *words, int64_t count, int64_t word);
   void copy(int32_t *to, const int32_t *from, int64_t count);
   int32_t *compose(const int32_t *inner, const int32_t *outer, int64_t count, int32_t *results = nullptr);
   const int32_t *last(const int32_t *map, int64_t count, int64_t extent);
+
+  // What a program chooses.
+  void nearest(device::Nearest search, bool isDouble);
+  /// An item for each owner.
+  void listEach(const int32_t *pointers, int64_t owners, void *items);
 
   // Groupings.
   Findings examine(const int32_t *targets, int64_t count);
@@ -187,6 +204,12 @@ private:
     ListOwners,
     CombineRanks32,
     CombineRanks64,
+    CountGroups,
+    CountSelection,
+    ListSelection,
+    ListEach,
+    Nearest32,
+    Nearest64,
   };
   struct Block {
     const void *memory;
@@ -211,7 +234,7 @@ private:
   };
   static int64_t wordOf(const void *address) { return reinterpret_cast<int64_t>(address); }
   static int64_t wordOf(int64_t number) { return number; }
-  void launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count);
+  void launchWords(Kernel kernel, int64_t blocks, int64_t *words, int64_t count, int64_t threads = kThreads);
   template <typename... Words> void launch(Kernel kernel, int64_t blocks, Words... words) {
     int64_t list[] = {wordOf(words)...};
     launchWords(kernel, blocks, list, sizeof...(words));
@@ -278,6 +301,7 @@ private:
   Report *report = nullptr; ///< on the device
   Report *page = nullptr;   ///< what was fetched of it
   bool isPageOfDevice = false, isPageNew = false;
+  bool isFixed = false, isCounting = false; ///< see startIn
   int64_t numFindings = 0, numFetched = 0, numNumbers = 0;
   Pending pending[kMostNumbers];
   int64_t numPending = 0;

@@ -55,6 +55,8 @@ gnnc_status GraphBuilder::wait() {
 void *GraphBuilder::allocate(int64_t bytes, int64_t least) {
   if (status)
     return nullptr;
+  if (isFixed)
+    return cut(temporaries, bytes, 0, false);
   if (numBlocks == capacity) {
     int64_t wanted = capacity ? 2 * capacity : 64;
     Block *more = lists.array<Block>(wanted);
@@ -102,7 +104,13 @@ int32_t *GraphBuilder::temporary(int64_t count) {
                                  : static_cast<int32_t *>(cut(temporaries, count * 4, kPieceBytes, false));
 }
 
-void *GraphBuilder::cleared(int64_t bytes) { return cut(zeros, bytes, kClearedPiece, true); }
+void *GraphBuilder::cleared(int64_t bytes) {
+  if (!isFixed)
+    return cut(zeros, bytes, kClearedPiece, true);
+  void *memory = cut(temporaries, bytes, 0, false);
+  fill(memory, divideUp(bytes, 4), 0);
+  return memory;
+}
 
 int64_t GraphBuilder::keep(const void *memory) {
   for (int64_t i = 0; memory && i < numBlocks; ++i)

@@ -214,11 +214,6 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
     return i < kernels.size() && kernels[i]->getBlock() == first->getBlock() &&
            kernels[i]->getAttr(mpk::kLaunchAttr) == launch;
   };
-  for (Operation *kernel : kernels)
-    if (mpdfg::isChoice(kernel)) {
-      kernel->emitError() << "spaces that are made from values are not for GPUs yet";
-      return failed();
-    }
   for (size_t i = 0, end; i < kernels.size(); i = end) {
     Attribute launch = kernels[i]->getAttr(mpk::kLaunchAttr);
     for (end = i + 1; launch && isOfLaunch(end, launch, kernels[i]); ++end)
@@ -227,7 +222,12 @@ llvm::Expected<CUDASource> cuda::printModule(ModuleOp module, const PrintOptions
     for (size_t k = i; k < end; ++k)
       names.push_back("gnnc_kernel" + std::to_string(k));
     FailureOr<std::vector<DeviceStep>> steps = failure();
-    if (mpk::isCollective(kernels[i])) {
+    if (mpdfg::isChoice(kernels[i])) { // The table says what it reads and writes.
+      DeviceStep step;
+      step.name = names.front();
+      step.scratch.push_back({ScratchKind::Choice, FlatSymbolRefAttr(), 1});
+      steps = std::vector<DeviceStep>{std::move(step)};
+    } else if (mpk::isCollective(kernels[i])) {
       DeviceStep step;
       step.name = names.front();
       step.buffers = {kernels[i]->getOperands().back(), kernels[i]->getResult(0)};

@@ -49,14 +49,17 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
   int64_t bits = type.getElementTypeBitWidth();
   SmallVector<int64_t> bufferList = {bufferOf(nearest.getResult()), bufferOf(nearest.getPoints()),
                                      bufferOf(nearest.getQueries())};
-  bufferList.push_back(temporary("distances", space(self), 1, bits, number, number));
-  bufferList.push_back(temporary("columns", space(selection.getOfAttr()), mpdfg::getFeatureElements(type), bits, number,
-                                 number));
+  if (device.steps.empty()) {
+    bufferList.push_back(temporary("distances", space(self), 1, bits, number, number));
+    bufferList.push_back(temporary("columns", space(selection.getOfAttr()), mpdfg::getFeatureElements(type), bits,
+                                   number, number));
+  }
   SmallVector<int64_t> indexList = {indexOf({IndexKind::Pointers, nearest.getOwnerAttr(), {}})};
   if (selection.getMaps()) {
-    auto base = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[0]), of = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[1]);
+    auto base = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[0]);
+    auto of = cast<FlatSymbolRefAttr>(selection.getMapsAttr()[1]);
     indexList.append({indexOf({IndexKind::Raw, base, {}}), indexOf({IndexKind::Pointers, of, {}}),
-                      indexOf({IndexKind::Members, of, {}})});
+                      indexOf({IndexKind::Members, of, {}}), indexOf({IndexKind::Members, base, {}})});
   }
   table::StepRec step{};
   step.kernel = -1;
@@ -68,8 +71,10 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
   step.indicesAt = list(indexList);
   step.numIndices = indexList.size();
   step.mergesAt = list({});
-  step.writtenAt = list({bufferList[0], bufferList[3], bufferList[4]});
-  step.numWritten = 3;
+  SmallVector<int64_t> written(bufferList);
+  written.erase(written.begin() + 1, written.begin() + 3);
+  step.writtenAt = list(written);
+  step.numWritten = written.size();
   step.name = name(("nearest " + selection.getSymName()).str());
   // The map itself, as it is.
   int64_t raw = indexOf({IndexKind::Raw, nearest.getAlongAttr(), {}});
@@ -88,6 +93,20 @@ int64_t TableBuilder::choosingStep(int64_t map, const table::FunctionRec &record
   return last;
 }
 
+/// A step reads an index array, and the choice makes it first if it is not there yet.
+void TableBuilder::needFor(int64_t step, const IndexRef &ref, const table::FunctionRec &record) {
+  int64_t number = indexOf(ref);
+  if (indices[number].isChosen)
+    needChosen(number, record);
+  table::StepRec &chooser = steps[step];
+  SmallVector<int64_t> known(ArrayRef(table.words).slice(chooser.indicesAt, chooser.numIndices));
+  if (llvm::is_contained(known, number))
+    return;
+  known.push_back(number);
+  chooser.indicesAt = list(known);
+  chooser.numIndices = known.size();
+}
+
 /// Has an array made that a step reads, and before it what it is made of.
 void TableBuilder::needChosen(int64_t index, const table::FunctionRec &record) {
   if (chosenBuffers.contains(index))
@@ -97,89 +116,132 @@ void TableBuilder::needChosen(int64_t index, const table::FunctionRec &record) {
   int64_t step = choosingStep(wanted.map, record);
   if (wanted.other >= 0)
     step = std::max(step, choosingStep(wanted.other, record));
-  // The step reads it, and makes it first if it is not there yet.
-  auto need = [&](const IndexRef &ref) {
-    int64_t number = indexOf(ref);
-    if (indices[number].isChosen)
-      needChosen(number, record);
-    table::StepRec &chooser = steps[step];
-    SmallVector<int64_t> list(ArrayRef(table.words).slice(chooser.indicesAt, chooser.numIndices));
-    if (llvm::is_contained(list, number))
-      return;
-    list.push_back(number);
-    chooser.indicesAt = this->list(list);
-    chooser.numIndices = list.size();
-  };
-  int64_t from = space(mapOps[wanted.map].getFromAttr());
-  int64_t to = space(mapOps[wanted.map].getToAttr());
-  int64_t ofSpace = from, moreRows = 0;
+  auto need = [&](IndexKind kind, FlatSymbolRefAttr map) { needFor(step, {kind, map, {}}, record); };
+  mpdfg::MapOp map = mapOps[wanted.map];
+  int64_t ofSpace = space(map.getFromAttr()), moreRows = 0;
   switch (wanted.kind) {
-  case IndexKind::Raw:
-    for (Attribute part : mapOps[wanted.map].getPartsAttr()) // It is made of others: the map itself has a buffer.
+  case IndexKind::Raw: // It is made of others: the chosen map itself has a buffer.
+    for (Attribute part : map.getPartsAttr())
       if (auto each = dyn_cast<FlatSymbolRefAttr>(part))
-        need({IndexKind::Raw, each, {}});
+        need(IndexKind::Raw, each);
     break;
   case IndexKind::Pointers:
-    need({IndexKind::Raw, refOf(wanted.map), {}});
-    ofSpace = to;
+    need(IndexKind::Raw, refOf(wanted.map));
+    ofSpace = space(map.getToAttr());
     moreRows = 1;
     break;
   case IndexKind::Members:
   case IndexKind::MembersOrNone:
-    need({IndexKind::Pointers, refOf(wanted.map), {}});
+    need(IndexKind::Pointers, refOf(wanted.map));
     break;
   case IndexKind::Sorted:
-    need({IndexKind::Members, refOf(wanted.map), {}});
-    need({IndexKind::Raw, refOf(wanted.other), {}});
+    need(IndexKind::Members, refOf(wanted.map));
+    need(IndexKind::Raw, refOf(wanted.other));
     break;
   }
-  if (wanted.kind == IndexKind::MembersOrNone) { // As it is: no elements are in order by what is chosen.
-    need({IndexKind::Members, refOf(wanted.map), {}});
+  if (wanted.kind == IndexKind::MembersOrNone) { // No elements are in order by what is chosen.
+    need(IndexKind::Members, refOf(wanted.map));
     chosenBuffers[index] = chosenBuffers.lookup(indexOf({IndexKind::Members, refOf(wanted.map), {}}));
     return;
   }
   int64_t at = step - record.firstStep;
   int64_t buffer = temporary("chosen", ofSpace, 1, 32, at, at, moreRows);
   chosenBuffers[index] = buffer;
-  chosenBy[step].push_back({index, buffer});
+  chosenBy[step].push_back({index, wanted.map, buffer});
 }
 
-void TableBuilder::chosenRecords(const table::FunctionRec &record) {
-  for (int64_t i = record.firstStep; i < record.firstStep + record.numSteps; ++i) {
-    SmallVector<int64_t> read(ArrayRef(table.words).slice(steps[i].indicesAt, steps[i].numIndices));
-    for (int64_t index : read)
-      if (indices[index].isChosen)
-        needChosen(index, record);
+/// The same for the items of a worklist.
+void TableBuilder::needChosenItems(int64_t map, const table::FunctionRec &record) {
+  if (chosenItems.contains(map))
+    return;
+  constexpr int64_t kWordsOfItem = 4;
+  int64_t step = choosingStep(map, record), at = step - record.firstStep;
+  needFor(step, {IndexKind::Pointers, FlatSymbolRefAttr::get(mapOps[map]), {}}, record);
+  int64_t buffer = temporary("items", space(mapOps[map].getToAttr()), kWordsOfItem, 32, at, at);
+  chosenItems[map] = buffer;
+  chosenBy[step].push_back({-1, map, buffer});
+}
+
+void TableBuilder::chosenRecords(table::FunctionRec &record) {
+  auto listAt = [&](int64_t at, int64_t count) { return SmallVector<int64_t>(ArrayRef(table.words).slice(at, count)); };
+  int64_t end = record.firstStep + record.numSteps;
+  // What each step reads, as its choices make it.
+  auto read = [&](int64_t step) {
+    SmallVector<int64_t> found = listAt(steps[step].indicesAt, steps[step].numIndices);
+    if (!deviceSteps.empty())
+      found.append(listAt(deviceSteps[step].indicesAt, deviceSteps[step].numIndices));
+    llvm::erase_if(found, [&](int64_t index) { return !indices[index].isChosen; });
+    return found;
+  };
+  auto itemsOf = [&](int64_t step) {
+    SmallVector<int64_t> found;
+    for (int64_t k = 0; !deviceSteps.empty() && k < deviceSteps[step].numLaunches; ++k) {
+      const table::LaunchRec &launch = launches[deviceSteps[step].firstLaunch + k];
+      bool hasItems = launch.grid == cuda::GridKind::Items || launch.grid == cuda::GridKind::HeavyItems ||
+                      launch.grid == cuda::GridKind::HeavyOwners;
+      if (hasItems && isChosenMap(launch.symbol))
+        found.push_back(launch.symbol);
+    }
+    return found;
+  };
+  for (int64_t i = record.firstStep; i < end; ++i) {
+    for (int64_t index : read(i))
+      needChosen(index, record);
+    for (int64_t map : itemsOf(i))
+      needChosenItems(map, record);
   }
-  for (int64_t i = record.firstStep; i < record.firstStep + record.numSteps; ++i) {
+  for (int64_t i = record.firstStep; i < end; ++i) {
     std::vector<table::ChosenRec> &made = chosenBy[i];
     steps[i].chosenAt = append(made);
     steps[i].numChosen = made.size();
-    SmallVector<int64_t> followed;
-    SmallVector<int64_t> used(ArrayRef(table.words).slice(steps[i].buffersAt, steps[i].numBuffers));
-    SmallVector<int64_t> written(ArrayRef(table.words).slice(steps[i].writtenAt, steps[i].numWritten));
-    for (auto [k, index] : llvm::enumerate(ArrayRef(table.words).slice(steps[i].indicesAt, steps[i].numIndices)))
-      if (indices[index].isChosen)
-        followed.append({int64_t(k), chosenBuffers.lookup(index)});
-    for (size_t k = 1; k < followed.size(); k += 2)
-      used.push_back(followed[k]);
+    SmallVector<int64_t> used = listAt(steps[i].buffersAt, steps[i].numBuffers),
+                         written = listAt(steps[i].writtenAt, steps[i].numWritten), followed;
+    for (int64_t index : read(i))
+      followed.push_back(chosenBuffers.lookup(index));
+    for (int64_t map : itemsOf(i))
+      followed.push_back(chosenItems.lookup(map));
     for (const table::ChosenRec &each : made) {
-      used.push_back(each.buffer);
+      followed.push_back(each.buffer);
       written.push_back(each.buffer);
     }
-    steps[i].followedAt = list(followed);
-    steps[i].numFollowed = followed.size() / 2;
-    if (followed.empty() && made.empty())
+    bool isChoice = steps[i].kind == StepKind::Nearest;
+    if (followed.empty() && !isChoice)
       continue;
-    // All buffers of a step have addresses when it is run.
+    // They live until the last step that reads them, and have addresses when it is run.
+    for (int64_t buffer : followed)
+      if (buffers[buffer].kind == table::BufferKind::Arena)
+        buffers[buffer].last = std::max(buffers[buffer].last, i - record.firstStep);
+    used.append(followed);
     steps[i].buffersAt = list(used);
     steps[i].numBuffers = used.size();
     steps[i].writtenAt = list(written);
     steps[i].numWritten = written.size();
-    for (int64_t buffer : used)
-      if (buffers[buffer].kind == table::BufferKind::Arena)
-        buffers[buffer].last = std::max(buffers[buffer].last, i - record.firstStep);
+    if (deviceSteps.empty())
+      continue;
+    table::DeviceStepRec &there = deviceSteps[i];
+    if (!isChoice) {
+      used = listAt(there.buffersAt, there.numBuffers);
+      used.append(followed);
+    } else {
+      there.writtenAt = list(written);
+      there.numWritten = written.size();
+      there.indicesAt = steps[i].indicesAt;
+      there.numIndices = steps[i].numIndices;
+    }
+    there.buffersAt = list(used);
+    there.numBuffers = used.size();
   }
+  std::vector<table::ChosenRec> all;
+  for (auto [index, buffer] : chosenBuffers)
+    all.push_back({index, indices[index].map, buffer});
+  for (auto [map, buffer] : chosenItems)
+    all.push_back({-1, map, buffer});
+  llvm::sort(all, [](const table::ChosenRec &a, const table::ChosenRec &b) {
+    return std::pair(a.index, a.map) < std::pair(b.index, b.map);
+  });
+  record.chosenAt = append(all);
+  record.numChosen = all.size();
   chosenBuffers.clear();
+  chosenItems.clear();
   chosenBy.clear();
 }

@@ -86,10 +86,12 @@ private:
   // ChoiceRecords.cpp
   void choiceRecord(mlir::Operation *op, const EmittedKernel &kernel, int64_t number);
   /// After the steps of a function: what its choices make, and where the others find it.
-  void chosenRecords(const table::FunctionRec &record);
+  void chosenRecords(table::FunctionRec &record);
   int64_t temporary(llvm::StringRef label, int64_t space, int64_t rowElements, int64_t bits, int64_t first,
                     int64_t last, int64_t moreRows = 0);
   void needChosen(int64_t index, const table::FunctionRec &record);
+  void needChosenItems(int64_t map, const table::FunctionRec &record);
+  void needFor(int64_t step, const IndexRef &ref, const table::FunctionRec &record);
   int64_t choosingStep(int64_t map, const table::FunctionRec &record);
   bool isChosenMap(int64_t map);
   void deviceStepRecord(const cuda::DeviceStep &step);
@@ -111,7 +113,7 @@ private:
   std::vector<table::IndexRec> indices;
   std::vector<table::StepRec> steps;
   /// Of the function at hand: the buffer of each index array that a step makes, and what each step makes, in order.
-  llvm::DenseMap<int64_t, int64_t> chosenBuffers;
+  llvm::DenseMap<int64_t, int64_t> chosenBuffers, chosenItems;
   llvm::DenseMap<int64_t, std::vector<table::ChosenRec>> chosenBy;
   std::vector<table::DeviceStepRec> deviceSteps;
   std::vector<table::ScratchRec> scratch;

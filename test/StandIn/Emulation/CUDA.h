@@ -159,6 +159,10 @@ template <typename T> T __ldg(const T *from) { return *from; }
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned(static_cast<unsigned long long>(a) * b >> 32); }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline double __dadd_rn(double a, double b) { return a + b; }
+inline double __dmul_rn(double a, double b) { return a * b; }
 inline int __float_as_int(float x) { return gnnc::emulation::bitCast<int>(x); }
 inline unsigned __float_as_uint(float x) { return gnnc::emulation::bitCast<unsigned>(x); }
 inline float __int_as_float(int x) { return gnnc::emulation::bitCast<float>(x); }

@@ -14,6 +14,7 @@
 #ifndef GNNC_KERNELS_PREPARE_CUH
 #define GNNC_KERNELS_PREPARE_CUH
 
+#include "Nearest.cuh"
 #include "Worklist.cuh"
 
 namespace gnnc::prepare {
@@ -362,6 +363,45 @@ GNNC_PREPARE gnnc_list_owners(const int *pointers, int64 owners, int64 held, int
                               Item *items, Heavy *heavy, int *heavyOfSlot) {
   gnnc::prepare::listOwners(pointers, owners, int(held), int(chunk), mostEven, counts, sums, heavyOfTile, numbers,
                             items, heavy, heavyOfSlot);
+}
+
+//===----------------------------------------------------------------------===//
+// Selections, and what is chosen
+//===----------------------------------------------------------------------===//
+
+GNNC_PREPARE gnnc_count_groups(const int *groups, int64 count, int *sizes) {
+  GNNC_EACH(i, count) {
+    int group = gnnc::prepare::at(groups, i);
+    if (group >= 0)
+      atomicAdd(sizes + group, 1);
+  }
+}
+/// How many are chosen for each of `base`: of its group, or of all `all`, but itself if others are wanted.
+GNNC_PREPARE gnnc_count_selection(const int *own, const int *others, const int *sizes, int64 base, int64 all, int64 most,
+                                  int64 isForOthers, int *counts) {
+  GNNC_EACH(i, base) {
+    int group = sizes ? gnnc::prepare::at(own, i) : 0;
+    int64 there = !sizes ? all : group < 0 ? 0 : sizes[group];
+    bool isOne = group >= 0 && isForOthers && (!sizes || gnnc::prepare::at(others, i) == group);
+    counts[i] = int(there - isOne < most ? there - isOne : most);
+  }
+}
+GNNC_PREPARE gnnc_list_selection(const int *counts, const int *places, int64 base, int *owners) {
+  GNNC_EACH(i, base) {
+    for (int k = 0; k < counts[i]; ++k)
+      owners[places[i] + k] = int(i);
+  }
+}
+GNNC_PREPARE gnnc_list_each(const int *pointers, int64 owners, Item *items) {
+  GNNC_EACH(owner, owners) { items[owner] = {int(owner), pointers[owner], pointers[owner + 1], -1}; }
+}
+extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)
+    gnnc_nearest_32(const __grid_constant__ gnnc::device::Nearest search) {
+  gnnc::nearest::search<float, 8>(search);
+}
+extern "C" __global__ void __launch_bounds__(gnnc::device::kNearestThreads)
+    gnnc_nearest_64(const __grid_constant__ gnnc::device::Nearest search) {
+  gnnc::nearest::search<double, 4>(search);
 }
 
 //===----------------------------------------------------------------------===//

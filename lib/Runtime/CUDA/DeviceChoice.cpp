@@ -1,0 +1,161 @@
+//===- DeviceChoice.cpp - Steps that say where a map leads, on a GPU ------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The kernels that prepare graphs make here what a run chooses, in memory of the workspace and without the host: nobody
+// waits, so the worklist of a map to what is chosen has an item for each owner, however many members it has.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Choose.h"
+#include "Prepare.h"
+
+namespace gnnc::runtime::cuda {
+
+using namespace table;
+
+namespace {
+
+/// What one step makes. Without a call there are no addresses, and nothing is launched.
+class DeviceChoice {
+public:
+  DeviceChoice(const gnnc_graph &graph, int64_t step, const Call *call, GraphBuilder &builder)
+      : graph(graph), model(graph.model), step(model.step(step)), call(call), builder(builder) {}
+
+  void make() {
+    search();
+    const auto *made = reinterpret_cast<const ChosenRec *>(model.list(step.chosenAt));
+    for (int64_t k = 0; k < step.numChosen; ++k)
+      make(made, made[k]);
+  }
+
+private:
+  int64_t extent(int64_t space) const { return graph.extents[space]; }
+  template <typename T> T *buffer(int64_t number) const {
+    return call ? static_cast<T *>(call->pointer(number)) : nullptr;
+  }
+  const int32_t *index(int64_t number) const {
+    if (!call)
+      return nullptr;
+    return model.index(number).isChosen ? static_cast<const int32_t *>(chosenArray(*call, number))
+                                        : reinterpret_cast<const int32_t *>(graph.device->indices[number]);
+  }
+  const int32_t *array(IndexKind kind, int64_t map) const {
+    for (int64_t k = 0; k < step.numIndices; ++k) {
+      int64_t number = model.list(step.indicesAt)[k];
+      if (const IndexRec &record = model.index(number); record.kind == kind && record.map == map)
+        return index(number);
+    }
+    return nullptr;
+  }
+
+  void search() {
+    const SpaceRec &selection = model.space(step.space);
+    const int64_t *buffers = model.list(step.buffersAt), *indices = model.list(step.indicesAt);
+    device::Nearest search = {};
+    search.chosen = buffer<int>(buffers[0]);
+    search.points = buffer<void>(buffers[1]);
+    search.queries = buffer<void>(buffers[2]);
+    search.owners = index(indices[0]);
+    search.groups = selection.numMaps ? index(indices[1]) : nullptr;
+    search.pointers = selection.numMaps ? index(indices[2]) : nullptr;
+    search.members = selection.numMaps ? index(indices[3]) : nullptr;
+    search.order = selection.numMaps ? index(indices[4]) : nullptr;
+    search.numQueries = extent(selection.base);
+    search.numPoints = extent(selection.of);
+    search.width = model.buffer(buffers[1]).rowElements;
+    search.others = selection.others;
+    builder.nearest(search, model.buffer(buffers[1]).dtypeBits == 64);
+  }
+
+  void make(const ChosenRec *made, const ChosenRec &record) {
+    const MapRec &map = model.map(record.map);
+    auto *result = buffer<int32_t>(record.buffer);
+    int64_t elements = extent(map.from), owners = extent(map.to);
+    if (record.index < 0)
+      return builder.listEach(array(IndexKind::Pointers, record.map), owners, result);
+    const IndexRec &wanted = model.index(record.index);
+    switch (wanted.kind) {
+    case IndexKind::Raw:
+      return follow(map, result);
+    case IndexKind::Sorted:
+      builder.compose(array(IndexKind::Members, wanted.map), array(IndexKind::Raw, wanted.other), elements, result);
+      return;
+    case IndexKind::Pointers: {
+      const ChosenRec *members = nullptr;
+      for (int64_t k = 0; k < step.numChosen; ++k)
+        if (made[k].map == record.map && made[k].index >= 0 &&
+            model.index(made[k].index).kind == IndexKind::Members)
+          members = made + k;
+      Grouping grouping;
+      builder.group(array(IndexKind::Raw, record.map), elements, owners, /*inOrder=*/false, /*undefined=*/0, nullptr,
+                    /*wantsMembers=*/members, nullptr, grouping);
+      builder.copy(result, grouping.pointers, owners + 1);
+      if (members)
+        builder.copy(buffer<int32_t>(members->buffer), grouping.members, elements);
+      return;
+    }
+    default: // Members were made with Pointers.
+      return;
+    }
+  }
+
+  /// A map that is made of others.
+  void follow(const MapRec &map, int32_t *result) {
+    const int64_t *parts = model.list(map.partsAt);
+    if (map.kind == MapKind::Compose) {
+      builder.compose(array(IndexKind::Raw, parts[0]), array(IndexKind::Raw, parts[1]), extent(map.from), result);
+      return;
+    }
+    const int64_t *spaces = model.list(model.space(map.from).partsAt);
+    for (int64_t part = 0; part < map.numParts; ++part) {
+      int64_t size = extent(spaces[part]);
+      if (parts[part] == kIdentity)
+        builder.iota(result, size);
+      else if (parts[part] < 0)
+        builder.fill(result, size, ~uint32_t(0));
+      else
+        builder.copy(result, array(IndexKind::Raw, parts[part]), size);
+      if (result)
+        result += size;
+    }
+  }
+
+  const gnnc_graph &graph;
+  const Model &model;
+  const StepRec &step;
+  const Call *call;
+  GraphBuilder &builder;
+};
+
+} // namespace
+
+int64_t choiceBytes(const gnnc_graph &graph, int64_t step) {
+  Memory lists(graph.memory.getAllocator());
+  GraphBuilder builder(graph.device->device, nullptr, lists, nullptr);
+  builder.startIn(nullptr);
+  DeviceChoice(graph, step, nullptr, builder).make();
+  return builder.numUsed();
+}
+
+gnnc_status Device::runChoice(const Call &call, int64_t number, Handle stream) const {
+  const Model &model = call.graph.model;
+  if (call.recorder)
+    return fail(call.error, GNNC_UNSUPPORTED,
+                "a recorded run on a graph with capacities: the model chooses space '%s' by values, whose size is "
+                "fixed once recorded; record it on a graph without capacities",
+                model.name(model.space(model.step(number).space).name));
+  if (gnnc_status status = loadPreparation(call.error))
+    return status;
+  Memory lists(call.graph.memory.getAllocator());
+  GraphBuilder builder(*this, stream, lists, call.error);
+  int64_t scratch = model.deviceStep(number).firstScratch;
+  builder.startIn(call.workspace + call.function().arenaAt + call.graph.device->scratch[scratch]);
+  DeviceChoice(call.graph, number, &call, builder).make();
+  return builder.status;
+}
+
+} // namespace gnnc::runtime::cuda
