@@ -50,6 +50,10 @@ std::optional<int> Recover::targetOf(const std::string &list, int from) const {
 SpaceForm Recover::formOf(int space) {
   SpaceForm form;
   const RecoveredSpace each = program.spaces[space];
+  if (each.choice >= 0) {
+    form.kind = SpaceForm::Kind::Selection;
+    return form;
+  }
   if (each.extent >= 0)
     return form;
   if (auto places = filters.find(each.key); places != filters.end()) {
@@ -102,6 +106,25 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   };
   MapForm form;
   const SpaceForm from = program.spaces[each.from].form, to = program.spaces[each.to].form;
+  if (index->function == "chosen" || index->function == "owner") {
+    const Operation &choice = program.operations[size_t(*literalOf(index->arguments[0]))];
+    bool isChosen = index->function == "chosen";
+    if (each.from != choice.space || each.to != program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space)
+      return false;
+    program.maps[map].form.kind = isChosen ? MapForm::Kind::Chosen : MapForm::Kind::Owner;
+    return true;
+  }
+  // What belongs to the ends of chosen pairs: over these.
+  if (from.kind == SpaceForm::Kind::Selection && index->function == "take" &&
+      (index->arguments[1]->function == "chosen" || index->arguments[1]->function == "owner")) {
+    const Operation &choice = program.operations[size_t(*literalOf(index->arguments[1]->arguments[0]))];
+    int middle = program.operations[size_t(choice.operands[index->arguments[1]->function == "chosen" ? 0 : 1])].space;
+    form.kind = MapForm::Kind::Through;
+    form.parts = {{MapPart::Kind::Map, mapOf(index->arguments[1], each.from, middle)},
+                  {MapPart::Kind::Map, wholeMap(index->arguments[0], middle, each.to)}};
+    program.maps[map].form = form;
+    return true;
+  }
   bool fromDerived = derived.count(each.from) != 0, toDerived = derived.count(each.to) != 0;
   if (fromDerived && from.kind == SpaceForm::Kind::Filter) {
     const Index &places = filters.at(program.spaces[each.from].key);
@@ -140,14 +163,20 @@ void Recover::deriveSpaces() {
   std::set<int> bound; // spaces of inputs, whose rows somebody gives
   for (const RecoveredProgram::Output &output : program.outputs)
     live[size_t(output.value)] = true;
+  // What is made of chosen pairs, such as all edges and a loop for each node, is not on their space; so all choices are
+  // taken for needed.
+  for (const RecoveredSpace &space : program.spaces)
+    if (space.choice >= 0)
+      live[size_t(space.choice)] = true;
   for (size_t i = live.size(); i-- > 0;) {
     if (!live[i])
       continue;
     const Operation &operation = program.operations[i];
     for (int operand : operation.operands)
       live[size_t(operand)] = true;
-    if (operation.map >= 0)
-      wanted.insert(operation.map);
+    for (int map : {operation.map, operation.otherMap})
+      if (map >= 0)
+        wanted.insert(map);
     if (operation.op == Op::Input && operation.space >= 0)
       bound.insert(operation.space);
   }

@@ -46,7 +46,8 @@ std::string Emitter::run(const std::string &name, const std::string &comment, bo
   nameInputs();
   nameSpaces();
   nameMaps();
-  outline = withLayers ? pytorch::outline(program, live) : flatOutline(program, live);
+  // What a model chooses is declared where it does, and layers do not see that.
+  outline = withLayers && !hasChoices() ? pytorch::outline(program, live) : flatOutline(program, live);
   for (size_t i = 0; i < program.operations.size(); ++i)
     if (live[i] && (program.operations[i].op == Op::Param || program.operations[i].op == Op::State))
       tensors.push_back(program.operations[i].text);

@@ -61,6 +61,23 @@ bool Emitter::isOuter(const Operation &operation) const {
   return false;
 }
 
+/// `space near = knn(x, k: 16, along: batch)`.
+std::string Emitter::choiceText(const Scope &scope, int value) const {
+  const Operation &choice = program.operations[value];
+  bool isOfItself = choice.operands[0] == choice.operands[1];
+  std::string text = "space " + spaceNames.at(choice.space) + " = knn(" + use(scope, choice.operands[0], 0) +
+                     ", k: " + std::to_string(choice.end);
+  if (!isOfItself)
+    text += ", of: " + use(scope, choice.operands[1], 0);
+  else if (!choice.begin)
+    text += ", self: true";
+  if (choice.map >= 0)
+    text += ", along: " + mapName(scope, choice.map);
+  if (choice.map >= 0 && choice.otherMap != choice.map)
+    text += " | " + mapName(scope, choice.otherMap);
+  return text + ")";
+}
+
 Text Emitter::expression(const Scope &scope, int value) const {
   const Operation &operation = program.operations[value];
   auto operand = [&](size_t i, int precedence = 0) { return use(scope, operation.operands[i], precedence); };
@@ -69,6 +86,7 @@ Text Emitter::expression(const Scope &scope, int value) const {
   case Op::Param:
   case Op::State:
   case Op::Number:
+  case Op::Nearest:
     break;
   case Op::Unary:
     if (operation.text == "leaky_relu")

@@ -25,10 +25,16 @@ void Emitter::findLive() {
     const Operation &operation = program.operations[i];
     for (int operand : operation.operands)
       live[operand] = true;
-    if (operation.map >= 0)
-      liveMaps.insert(operation.map);
+    for (int map : {operation.map, operation.otherMap})
+      if (map >= 0)
+        liveMaps.insert(map);
     if (operation.space >= 0)
       liveSpaces.insert(operation.space);
+    // Choices come before what follows them.
+    for (int choice : {operation.map >= 0 ? choiceBehindMap(operation.map) : -1,
+                       operation.space >= 0 ? choiceBehindSpace(operation.space) : -1})
+      if (choice >= 0)
+        live[size_t(choice)] = true;
   }
   std::set<int> roots = liveMaps, ofValues = liveSpaces;
   liveMaps.clear();
@@ -40,6 +46,33 @@ void Emitter::findLive() {
 }
 
 /// What a declaration needs comes before it.
+/// The last one, where there are several; each of these waits for those before.
+int Emitter::choiceBehindSpace(int space) const {
+  const RecoveredSpace &each = program.spaces[size_t(space)];
+  int found = each.choice;
+  for (int part : each.form.parts)
+    found = std::max(found, choiceBehindSpace(part));
+  if (each.form.kind == SpaceForm::Kind::Filter)
+    found = std::max({found, choiceBehindMap(each.form.left), choiceBehindMap(each.form.right)});
+  return found;
+}
+
+int Emitter::choiceBehindMap(int map) const {
+  const RecoveredMap &each = program.maps[size_t(map)];
+  int found = std::max(choiceBehindSpace(each.from), choiceBehindSpace(each.to));
+  for (const MapPart &part : each.form.parts)
+    if (part.kind == MapPart::Kind::Map)
+      found = std::max(found, choiceBehindMap(part.id));
+  return found;
+}
+
+bool Emitter::hasChoices() const {
+  for (size_t i = 0; i < program.operations.size(); ++i)
+    if (live[i] && program.operations[i].op == Op::Nearest)
+      return true;
+  return false;
+}
+
 void Emitter::reachSpace(int space) {
   if (!liveSpaces.insert(space).second)
     return;
@@ -145,6 +178,14 @@ void Emitter::nameMaps() {
       end = spaceNames[each.to];
     if (each.form.kind == MapForm::Kind::Last)
       end = "last";
+    if (each.form.kind == MapForm::Kind::Chosen || each.form.kind == MapForm::Kind::Owner) {
+      mapNames[map] = spaceNames[each.from] + (each.form.kind == MapForm::Kind::Chosen ? ".src" : ".dst");
+      continue;
+    }
+    if (each.form.kind == MapForm::Kind::Through) {
+      mapNames[map] = unique(spaceNames[each.from] + "_" + spaceNames[each.to]);
+      continue;
+    }
     std::string name = row ? spaceNames[each.from] + "_" + end : identifier(withoutIndex(each.source));
     if (!row && (name.size() > 24 || each.source.find('(') != std::string::npos))
       name = spaceNames[each.from] + "_" + spaceNames[each.to];
@@ -258,6 +299,8 @@ std::string Emitter::declareSpace(int space) {
 std::string Emitter::declareMap(int map) {
   const RecoveredMap &each = program.maps[map];
   std::string text = "map " + mapNames[map], type = ": " + spaceNames[each.from] + " -> " + spaceNames[each.to];
+  if (each.form.kind == MapForm::Kind::Through)
+    return text + type + " = " + partText(each.form.parts[0]) + "." + partText(each.form.parts[1]) + "\n";
   if (each.form.kind == MapForm::Kind::Last)
     return text + " = last(" + spaceNames[each.form.of] + ", " + partText(each.form.parts[0]) + ")\n";
   if (each.form.kind == MapForm::Kind::Paths) {
@@ -301,8 +344,18 @@ std::string Emitter::declareGraph() {
   });
   for (int map : given)
     text += declareMap(map);
-  for (auto [isMap, id] : declarations)
-    if (!isGiven(isMap, id))
-      text += isMap ? declareMap(id) : declareSpace(id);
+  for (auto [isMap, id] : declarations) {
+    MapForm::Kind kind = isMap ? program.maps[size_t(id)].form.kind : MapForm::Kind::Given;
+    bool isOfChoice = kind == MapForm::Kind::Chosen || kind == MapForm::Kind::Owner ||
+                      (!isMap && program.spaces[size_t(id)].choice >= 0);
+    if (isGiven(isMap, id) || isOfChoice) // The choice's own statement declares these.
+      continue;
+    int choice = isMap ? choiceBehindMap(id) : choiceBehindSpace(id);
+    std::string declared = isMap ? declareMap(id) : declareSpace(id);
+    if (choice < 0)
+      text += declared;
+    else
+      declaredAfter[choice] += "  " + declared;
+  }
   return text.empty() ? text : text + "\n";
 }

@@ -333,6 +333,12 @@ void Emitter::write(Scope &scope, const Item &item) {
   const Operation &operation = program.operations[item.value];
   if (item.call < 0 && (isTensor(operation) || operation.op == Op::Input || operation.op == Op::Number))
     return;
+  if (item.call < 0 && operation.op == Op::Nearest) {
+    scope.body += wrapped("  " + choiceText(scope, item.value));
+    if (auto after = declaredAfter.find(item.value); after != declaredAfter.end())
+      scope.body += after->second;
+    return;
+  }
   Text text = item.call >= 0 ? call(scope, item) : expression(scope, item.value);
   for (int operand : operandsOf(item))
     if (auto found = scope.inlined.find(operand); found != scope.inlined.end())

@@ -70,6 +70,11 @@ public:
 private:
   //===--- What is used, spaces and maps (EmitGraph.cpp) --------------------===//
   void findLive();
+  bool hasChoices() const;
+  /// The choice that a space or map waits for; -1: none.
+  int choiceBehindSpace(int space) const;
+  int choiceBehindMap(int map) const;
+  std::string choiceText(const Scope &scope, int value) const;
   void reachSpace(int space);
   void reachMap(int map);
   void nameInputs();
@@ -134,6 +139,7 @@ private:
   std::vector<bool> live;
   std::set<int> liveSpaces, liveMaps;
   std::vector<std::pair<bool, int>> declarations; ///< of maps and spaces, in order
+  std::map<int, std::string> declaredAfter;       ///< of a choice: what is made of its maps
   std::set<std::string> taken, prelude;
   std::string infinity; ///< the state that has this number
   std::map<int, std::string> inputNames, spaceNames, mapNames;

@@ -100,7 +100,7 @@ private:
     NormalNode normal;
     normal.origin = &node;
     if (target.consume_front("torch.ops.aten.") || target.consume_front("_operator.") ||
-        target.consume_front("torch.")) {
+        (!target.starts_with("torch.ops.") && target.consume_front("torch."))) {
       auto [op, overload] = target.split('.');
       normal.op = op.str();
       normal.overload = overload.str();

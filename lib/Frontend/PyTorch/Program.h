@@ -31,7 +31,7 @@ struct Refusal {
 
 /// How a space is derived from others; see ModelSpec.h.
 struct SpaceForm {
-  enum class Kind { Given, Filter, Union };
+  enum class Kind { Given, Filter, Union, Selection };
   Kind kind = Kind::Given;
   int base = -1, left = -1, right = -1; ///< Filter: a space and two maps
   bool equal = false;
@@ -46,8 +46,9 @@ struct MapPart {
 };
 
 /// How a map is derived from others.
+/// Through: one map after the other. Owner, Chosen: of a selection.
 struct MapForm {
-  enum class Kind { Given, Paths, Last };
+  enum class Kind { Given, Paths, Last, Through, Owner, Chosen };
   Kind kind = Kind::Given;
   std::vector<MapPart> parts; ///< Paths: of a union, one for each of its parts; Last: the map
   int of = -1;                ///< Last: the space of the elements
@@ -60,6 +61,7 @@ struct RecoveredSpace {
   std::string source;  ///< what gives the extent; see GraphSource.h
   int64_t extent = -1; ///< of a static space
   SpaceForm form;
+  int choice = -1; ///< Selection: the operation that chooses its elements
 };
 
 struct RecoveredMap {
@@ -93,13 +95,15 @@ enum class Op {
   Detach,
   OneHot, ///< of `map`, to a static space; the axis is axes[0]
   Spread, ///< used[0] becomes the elements of `space`
+  Nearest, ///< the elements of `space`: `end` rows of operands[0] that are nearest to each of operands[1], which belong
+           ///< where `map` and `otherMap` lead (-1: all together); `begin`: none for itself
 };
 
 struct Operation {
   Op op = Op::Number;
   std::string text, source;
   std::vector<int> operands;
-  int map = -1;
+  int map = -1, otherMap = -1;
   double number = 0;
   std::vector<int> used, into;
   int64_t begin = 0, end = 0;

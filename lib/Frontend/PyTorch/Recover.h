@@ -189,6 +189,10 @@ private:
   Tensor unsqueezed(Tensor x, size_t dim);
   Tensor safeRoot(Tensor x);
 
+  //===--- Neighbours from values (RecoverNearest.cpp) -----------------------===//
+  void opNearest(const NormalNode &node);
+  int groupMap(const IndexTensor &groups, int from, int to);
+
   //===--- Computed places (RecoverChosen.cpp) -----------------------------===//
   Tensor isPlace(const Tensor &number, size_t dim, int64_t count);
   std::optional<int64_t> choices(const Tensor &x, size_t dim) const;

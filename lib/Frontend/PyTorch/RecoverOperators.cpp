@@ -124,6 +124,7 @@ const std::map<std::string, Recover::Handler> &Recover::handlers() {
         {"_trilinear", &R::opTrilinear},
         {"cdist", &R::opPairDistances},
         {"_cdist_forward", &R::opPairDistances},
+        {"torch.ops.gnnc.nearest.default", &R::opNearest},
     };
     auto add = [&](Handler handler, std::initializer_list<const char *> names) {
       for (const char *name : names)

@@ -1,0 +1,68 @@
+//===- RecoverNearest.cpp - Edges that the model makes itself -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// `gnnc::nearest` gives a list of pairs like any other, but for where it comes from: its two rows are no lists of the
+// graph but the maps of a space that the program chooses. As index expressions they are called `chosen` and `owner`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PyTorch/Recover.h"
+
+using namespace gnnc;
+using namespace gnnc::frontend::pytorch;
+
+/// Where rows belong, by the list that says so.
+int Recover::groupMap(const IndexTensor &groups, int from, int to) {
+  if (groups.components.size() != 1 || !groups.components[0]->isList)
+    throw Refusal{"where points belong is expected as one list, a number for each of them"};
+  return mapOf(groups.components[0], from, to);
+}
+
+void Recover::opNearest(const NormalNode &node) {
+  Operation choice;
+  choice.op = Op::Nearest;
+  std::vector<int> spaces;
+  for (const char *name : {"points", "queries"}) {
+    Tensor x = tensor(node, name);
+    if (x.dims.size() == 2 && x.dims[1].kind != Dim::Kind::Axis)
+      x = withAxis(x, 1);
+    if (x.dims.size() != 2 || x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
+      throw Refusal{"neighbours are chosen among rows [points, numbers], found " + shapeText(x.dims)};
+    spaces.push_back(x.dims[0].id);
+    choice.operands.push_back(x.value);
+  }
+  if (has(node, "point_groups") != has(node, "query_groups"))
+    throw Refusal{"where points belong is known, and where those they are chosen for belong is not, or the other way"};
+  if (has(node, "point_groups")) {
+    Index points = withoutCopies(index(node, "point_groups")).components.at(0),
+          queries = withoutCopies(index(node, "query_groups")).components.at(0);
+    // One more than the largest number, of none as well.
+    Index none = call("full", {constant(1), constant(-1)}, 1);
+    Index all = points->text == queries->text ? call("cat", {points, none}, points->length + SymbolicExpr(1))
+                                              : call("cat", {points, queries, none},
+                                                     points->length + queries->length + SymbolicExpr(1));
+    Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
+    SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
+    learnSymbol(size, count->text);
+    int groups = spaceOf(size, "group");
+    choice.map = groupMap(index(node, "point_groups"), spaces[0], groups);
+    choice.otherMap = groupMap(index(node, "query_groups"), spaces[1], groups);
+  }
+  choice.begin = flag(node, "others", false);
+  choice.end = integer(node, "k", 0);
+  if (choice.end < 1)
+    throw Refusal{"expected one neighbour or more to choose, found k = " + std::to_string(choice.end)};
+  SymbolicExpr length = sizes(node).at(1);
+  choice.space = spaceOf(length, "near");
+  if (program.spaces[size_t(choice.space)].choice >= 0 || length.getFactors().empty())
+    throw Refusal{"its number of pairs, " + length.str() + ", is that of another list"};
+  int space = choice.space, number = program.add(choice);
+  program.spaces[size_t(space)].choice = number;
+  Index own = constant(number);
+  define(node, IndexTensor{{{IndexDim::Kind::Small, 2}, {IndexDim::Kind::Long, length}},
+                           {call("chosen", {own}, length), call("owner", {own}, length)}});
+}

@@ -1,0 +1,149 @@
+# Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+# See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Graphs that a PyTorch module makes of values: neighbours by distance.
+
+These functions run eagerly, on any device, and are what :func:`gnnc.compile` and :func:`gnnc.export` understand: the
+edges they give become part of the object, which finds them at each run. Signatures are PyTorch Geometric's, and so are
+the results but for ties: of points that are equally far, the one with the smaller number comes first; distances that
+are not a number come last. No gradient passes through the choice. ::
+
+    edge_index = gnnc.ops.knn_graph(pos, k=16, batch=batch)
+    h = self.conv(h, edge_index)
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+__all__ = ["knn", "knn_graph"]
+
+_MOST_AT_ONCE = 1 << 24  # numbers of differences that the eager search holds at a time
+
+
+def _by_group(groups: Tensor, count: int) -> Tensor:
+    """[groups, most]: the elements of each group in order, and -1 behind them."""
+    order = torch.argsort(groups, stable=True)
+    sizes = torch.bincount(groups, minlength=count)
+    most = int(sizes.max()) if groups.numel() else 0
+    starts = torch.cumsum(sizes, 0) - sizes
+    places = torch.arange(groups.numel(), device=groups.device) - starts[groups[order]]
+    table = torch.full((count, most), -1, dtype=torch.long, device=groups.device)
+    table[groups[order], places] = order
+    return table
+
+
+@torch.library.custom_op("gnnc::nearest", mutates_args=())
+def _nearest(
+    points: Tensor, queries: Tensor, k: int, point_groups: Tensor | None, query_groups: Tensor | None, others: bool
+) -> Tensor:
+    device = points.device
+    if point_groups is None or query_groups is None:
+        point_groups = torch.zeros(points.size(0), dtype=torch.long, device=device)
+        query_groups = torch.zeros(queries.size(0), dtype=torch.long, device=device)
+    both = torch.cat([point_groups, query_groups])
+    count = int(both.max()) + 1 if both.numel() else 0
+    of_points, of_queries = _by_group(point_groups, count), _by_group(query_groups, count)
+    kept = min(k, of_points.size(1))
+    chosen = torch.full((queries.size(0), kept), -1, dtype=torch.long, device=device)
+    size = max(1, of_points.size(1) * max(points.size(1), 1))
+    at_once = max(1, _MOST_AT_ONCE // size)
+    for group in range(count):
+        row = of_points[group]
+        row = row[row >= 0]
+        if not row.numel():
+            continue
+        own = of_queries[group]
+        for part in own[own >= 0].split(at_once):
+            distances = (queries[part][:, None] - points[row][None]).square().sum(-1)
+            order = torch.argsort(distances, dim=1, stable=True)  # what is not a number is last
+            found = row[order]
+            if others:
+                is_other = found != part[:, None]
+                found = found.gather(1, torch.argsort(~is_other, dim=1, stable=True))[:, :-1]
+            found = found[:, :kept]
+            chosen[part[:, None], torch.arange(found.size(1), device=device)[None]] = found
+    is_there = chosen >= 0
+    owners = torch.arange(queries.size(0), device=device)[:, None].expand_as(chosen)
+    return torch.stack([chosen[is_there], owners[is_there]])
+
+
+@_nearest.register_fake
+def _(
+    points: Tensor, queries: Tensor, k: int, point_groups: Tensor | None, query_groups: Tensor | None, others: bool
+) -> Tensor:
+    pairs = torch.library.get_ctx().new_dynamic_size()
+    return points.new_empty((2, pairs), dtype=torch.long)
+
+
+def _rows(x: Tensor, name: str) -> Tensor:
+    if x.dim() == 1:
+        x = x.unsqueeze(1)
+    if x.dim() != 2:
+        raise ValueError(f"{name}: expected a tensor [points, numbers], found {list(x.shape)}")
+    if not x.is_floating_point():
+        raise ValueError(f"{name}: expected floating-point numbers, found {x.dtype}")
+    return x
+
+
+def _directions(x: Tensor) -> Tensor:
+    """Of unit length, whose distances are as their angles."""
+    return torch.nn.functional.normalize(x, dim=-1)
+
+
+def _pairs(
+    x: Tensor, y: Tensor, k: int, batch_x: Tensor | None, batch_y: Tensor | None, others: bool, cosine: bool
+) -> Tensor:
+    is_one = x is y
+    if k < 1:
+        raise ValueError(f"k: expected one neighbour or more, found {k}")
+    x = _rows(x, "x")
+    y = x if is_one else _rows(y, "y")
+    if x.size(1) != y.size(1):
+        raise ValueError(f"y: expected rows of {x.size(1)} numbers, as x has, found {y.size(1)}")
+    if (batch_x is None) != (batch_y is None):
+        raise ValueError("expected batch_x and batch_y, or neither")
+    if cosine:
+        x = _directions(x)
+        y = x if is_one else _directions(y)
+    fixed = x.detach()  # no gradient passes through the choice
+    return _nearest(fixed, fixed if is_one else y.detach(), k, batch_x, batch_y, others)
+
+
+def knn(
+    x: Tensor,
+    y: Tensor,
+    k: int,
+    batch_x: Tensor | None = None,
+    batch_y: Tensor | None = None,
+    cosine: bool = False,
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Tensor:
+    """For each row of `y` [M, F] the `k` nearest of `x` [N, F]: [2, E], rows of y above those of x, the nearest first.
+
+    `batch_x` [N] and `batch_y` [M] say where rows belong; only such of one batch are near. `num_workers` and
+    `batch_size` are not needed, and taken for compatibility.
+    """
+    return _pairs(x, y, k, batch_x, batch_y, others=False, cosine=cosine).flip(0)
+
+
+def knn_graph(
+    x: Tensor,
+    k: int,
+    batch: Tensor | None = None,
+    loop: bool = False,
+    flow: str = "source_to_target",
+    cosine: bool = False,
+    num_workers: int = 1,
+    batch_size: int | None = None,
+) -> Tensor:
+    """The edges [2, E] from the `k` nearest of `x` [N, F] to each of its rows, grouped by target, the nearest first.
+
+    `batch` [N] says where rows belong. With `loop`, a row may be its own neighbour. `num_workers` and `batch_size` are
+    not needed, and taken for compatibility.
+    """
+    if flow not in ("source_to_target", "target_to_source"):
+        raise ValueError(f"flow: expected 'source_to_target' or 'target_to_source', found '{flow}'")
+    edges = _pairs(x, x, k, batch, batch, others=not loop, cosine=cosine)
+    return edges if flow == "source_to_target" else edges.flip(0)
