@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Transforms/Halves.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "dialects/mpk/IR/MPK.h"
@@ -49,9 +50,15 @@ OperationSet gnnc::findForward(func::FuncOp function) {
     if (Operation *op = result.get().getDefiningOp();
         op && !late.contains(op) && !getUpdated(function, result.getOperandNumber()))
       add(result.get());
-  while (!pending.empty())
-    for (Value operand : pending.pop_back_val()->getOperands())
+  mpdfg::Choices choices(function);
+  while (!pending.empty()) {
+    Operation *op = pending.pop_back_val();
+    for (Value operand : op->getOperands())
       add(operand);
+    // Where a map leads that the program chooses is needed as well.
+    for (Operation *choice : choices.of(op))
+      add(choice->getResult(0));
+  }
   return forward;
 }
 

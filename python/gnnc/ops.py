@@ -72,7 +72,8 @@ def _nearest(
 def _(
     points: Tensor, queries: Tensor, k: int, point_groups: Tensor | None, query_groups: Tensor | None, others: bool
 ) -> Tensor:
-    pairs = torch.library.get_ctx().new_dynamic_size()
+    # torch.export takes sizes of 0 and 1 for cases of their own, and would refuse to choose.
+    pairs = torch.library.get_ctx().new_dynamic_size(min=2)
     return points.new_empty((2, pairs), dtype=torch.long)
 
 

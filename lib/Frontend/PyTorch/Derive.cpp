@@ -109,9 +109,18 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
   if (index->function == "chosen" || index->function == "owner") {
     const Operation &choice = program.operations[size_t(*literalOf(index->arguments[0]))];
     bool isChosen = index->function == "chosen";
-    if (each.from != choice.space || each.to != program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space)
+    int end = program.operations[size_t(choice.operands[isChosen ? 0 : 1])].space;
+    if (each.from != choice.space)
       return false;
-    program.maps[map].form.kind = isChosen ? MapForm::Kind::Chosen : MapForm::Kind::Owner;
+    if (each.to == end) {
+      program.maps[map].form.kind = isChosen ? MapForm::Kind::Chosen : MapForm::Kind::Owner;
+      return true;
+    }
+    // Rows of another tensor, by the same numbers.
+    Index same = call("arange", {constant(0), sizeIndex(program.spaces[end].size), constant(1)}, program.spaces[end].size);
+    form.kind = MapForm::Kind::Through;
+    form.parts = {{MapPart::Kind::Map, mapOf(index, each.from, end)}, {MapPart::Kind::Map, wholeMap(same, end, each.to)}};
+    program.maps[map].form = form;
     return true;
   }
   // What belongs to the ends of chosen pairs: over these.

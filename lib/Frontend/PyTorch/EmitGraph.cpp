@@ -45,7 +45,6 @@ void Emitter::findLive() {
     reachSpace(space);
 }
 
-/// What a declaration needs comes before it.
 /// The last one, where there are several; each of these waits for those before.
 int Emitter::choiceBehindSpace(int space) const {
   const RecoveredSpace &each = program.spaces[size_t(space)];
@@ -73,6 +72,7 @@ bool Emitter::hasChoices() const {
   return false;
 }
 
+/// What a declaration needs comes before it.
 void Emitter::reachSpace(int space) {
   if (!liveSpaces.insert(space).second)
     return;

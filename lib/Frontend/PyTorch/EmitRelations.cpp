@@ -107,8 +107,9 @@ void Emitter::findDeclared() {
     const Operation &operation = program.operations[value];
     if (operation.space >= 0)
       spaces.insert(operation.space);
-    if (operation.map >= 0)
-      maps.insert(operation.map);
+    for (int map : {operation.map, operation.otherMap})
+      if (map >= 0)
+        maps.insert(map);
   };
   for (const Block &block : outline.blocks) {
     const LayerText *layer = block.layer < 0 ? nullptr : &layers[block.layer];

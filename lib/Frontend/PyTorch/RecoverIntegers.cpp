@@ -117,6 +117,17 @@ Index Recover::callScalar(const std::string &function, std::vector<Index> argume
 
 /// The places where a mask is true. Their number is that of any other list of the same places.
 Index Recover::nonzero(const Index &mask, const SymbolicExpr &length) {
+  // Where none is chosen for itself, no pair is a loop.
+  auto choiceOf = [&](const Index &end) {
+    bool isEnd = end->function == "chosen" || end->function == "owner";
+    return isEnd ? int(*literalOf(end->arguments[0])) : -1;
+  };
+  if (mask->function == "ne" && choiceOf(mask->arguments[0]) >= 0 &&
+      choiceOf(mask->arguments[0]) == choiceOf(mask->arguments[1]) &&
+      program.operations[size_t(choiceOf(mask->arguments[0]))].begin) {
+    knowSize(length, mask->length);
+    return call("arange", {constant(0), sizeIndex(mask->length), constant(1)}, mask->length);
+  }
   std::string text = "nonzero(" + mask->text + ")";
   auto [known, isNew] = nonzeroLengths.try_emplace(text, length);
   if (!isNew)
@@ -231,6 +242,9 @@ Index Recover::takeFrom(const Index &list, const Index &at) {
     return call("full", {sizeIndex(at->length), list->arguments[1]}, at->length, list->isTruth);
   if (list->function == "arange" && literalOf(list->arguments[0]) == 0 && literalOf(list->arguments[2]) == 1)
     return at;
+  bool isAll = at->function == "arange" && literalOf(at->arguments[0]) == 0 && literalOf(at->arguments[2]) == 1;
+  if (isAll && at->length == list->length)
+    return list;
   return call("take", {list, at}, at->length, list->isTruth);
 }
 
