@@ -19,6 +19,7 @@
 #include "Grouping.h"
 #include "KeepValues.h"
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Analysis/SweepPlan.h"
 #include "gnnc/Transforms/Halves.h"
@@ -323,6 +324,13 @@ struct FuseMessagePassing : public gnnc::impl::FuseMessagePassingBase<FuseMessag
     for (Operation *op : llvm::reverse(old))
       if (op->use_empty())
         op->erase();
+    // What is at hand once a choice is made stays behind it.
+    Choices choices(function);
+    if (!choices.empty())
+      for (auto degree : llvm::make_early_inc_range(block.getOps<DegreeOp>()))
+        for (Operation *choice : choices.of(degree))
+          if (degree->isBeforeInBlock(choice))
+            degree->moveAfter(choice);
     eraseUnusedResults(function);
     if (fuse && getContext().getRemarkEngine())
       remarkSoftmaxes(function);

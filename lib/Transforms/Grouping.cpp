@@ -176,10 +176,12 @@ Grouping::Needs Grouping::findNeeds(Operation *op, FlatSymbolRefAttr member) con
     return inner;
   };
   walk.visit = visit;
-  if (BroadcastOp move = getMove(op->getResult(0)))
+  if (BroadcastOp move = getMove(op->getResult(0))) {
+    followed(move);
     read(move.getInput(), Obstacle::Gathered);
-  else
+  } else {
     walk.operands(op, member);
+  }
   return needs;
 }
 

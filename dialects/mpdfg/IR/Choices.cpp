@@ -56,6 +56,12 @@ SmallVector<Operation *> Choices::of(Operation *op) const {
           found.push_back(choice);
     });
   });
+  // A degree may be no kernel's: it is read off the index of its map.
+  for (Value operand : op->getOperands())
+    if (auto degree = operand.getDefiningOp<DegreeOp>())
+      for (Operation *choice : of(op, degree.getAlongAttr()))
+        if (!llvm::is_contained(found, choice))
+          found.push_back(choice);
   return found;
 }
 

@@ -33,7 +33,7 @@ public:
   explicit Choices(mlir::func::FuncOp function);
 
   bool empty() const { return choices.empty(); }
-  /// Those that say where the maps lead that an operation names, other than itself.
+  /// Those that say where the maps lead that an operation names, other than itself, or a degree among its operands.
   llvm::SmallVector<mlir::Operation *> of(mlir::Operation *op) const;
   llvm::SmallVector<mlir::Operation *> of(mlir::Operation *at, mlir::FlatSymbolRefAttr map) const;
 

@@ -277,6 +277,13 @@ std::string Emitter::partText(const MapPart &part) const {
                                              : mapNames.at(part.id);
 }
 
+/// What is computed of the graph's lists is so before a run.
+void gnnc::frontend::pytorch::checkKnown(StringRef source) {
+  if (source.contains("chosen(") || source.contains("owner("))
+    throw Refusal{"it computes lists of which pairs are chosen by values; gnnc follows these pairs as they are, joined "
+                  "with others, or into other tensors, and computes nothing else with them"};
+}
+
 std::string Emitter::declareSpace(int space) {
   const RecoveredSpace &each = program.spaces[space];
   std::string text = "space " + spaceNames[space];
@@ -293,6 +300,7 @@ std::string Emitter::declareSpace(int space) {
   }
   if (each.source.empty())
     throw Refusal{"nothing says what the size " + each.key + " is computed from"};
+  checkKnown(each.source);
   return text + " from " + each.source + "\n";
 }
 
@@ -309,6 +317,7 @@ std::string Emitter::declareMap(int map) {
       parts += (parts.empty() ? "" : " | ") + partText(part);
     return text + type + " = " + parts + "\n";
   }
+  checkKnown(each.source);
   return text + type + (each.partial ? " partial" : "") + " from " + each.source + "\n";
 }
 

@@ -279,6 +279,7 @@ void Emitter::declareTensors(Scope &scope) {
     const Operation &operation = program.operations[item.value];
     if (operation.op != Op::Input)
       continue;
+    checkKnown(operation.source);
     if (!operation.source.empty())
       scope.values[item.value] = unique(scope, operation.text);
     scope.body += "  input " + scope.values[item.value] + ": " +

@@ -147,6 +147,8 @@ private:
 };
 
 bool isKeyword(llvm::StringRef word);
+/// Refuses what would be computed of pairs that are chosen in a run.
+void checkKnown(llvm::StringRef source);
 /// A name that can be written.
 std::string identifier(const std::string &text);
 /// What the result of a module is called: `conv` for `convs.0`; empty where that is no name.

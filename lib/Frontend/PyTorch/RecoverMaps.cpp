@@ -90,6 +90,21 @@ std::string Recover::sourceOf(const SymbolicExpr &extent) const {
 
 /// A number that the graph gives: an input without a gradient.
 int Recover::count(const SymbolicExpr &extent) {
+  // How many pairs are chosen the program finds out: as many as their owners have.
+  for (auto &[symbol, factor] : extent.getFactors()) {
+    auto space = spaceNumbers.find(SymbolicExpr::of(symbol).str());
+    int choice = space == spaceNumbers.end() ? -1 : program.spaces[size_t(space->second)].choice;
+    if (choice < 0)
+      continue;
+    SymbolicExpr pairs = SymbolicExpr::of(symbol);
+    int owners = mapOf(call("owner", {constant(choice)}, pairs), space->second,
+                       program.operations[size_t(program.operations[size_t(choice)].operands[1])].space);
+    int number = program.reduce("sum", program.reduce("sum", program.number(1), owners), -1);
+    if (factor != 1)
+      number = program.binary("*", number, program.number(double(factor)));
+    SymbolicExpr rest = extent + pairs * -factor;
+    return rest == SymbolicExpr(0) ? number : program.binary("+", number, sizeAsNumber(rest));
+  }
   std::string source = sourceOf(extent);
   auto [known, isNew] = countInputs.try_emplace(extent.str(), -1);
   if (isNew) {
