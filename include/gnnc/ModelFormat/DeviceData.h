@@ -119,8 +119,8 @@ struct Nearest {
   int *chosen;
   Int64 numQueries, numPoints, width, others;
 };
-constexpr int kNearestThreads = 256;
-constexpr int kQueriesOfBlock32 = 64, kQueriesOfBlock64 = 32;
+constexpr int kNearestThreads = 128;
+constexpr int kQueriesOfBlock32 = 32, kQueriesOfBlock64 = 16;
 
 //===----------------------------------------------------------------------===//
 // Sorting

@@ -9,10 +9,10 @@
 // some at a time in shared memory, and a warp computes the distances of a few queries to many points at once, some of
 // their numbers at a time, from the first on. No distance is ever in memory.
 //
-// A warp keeps the nearest so far in order, across its lanes: distances are no negative numbers, so that their bits, as
-// whole numbers, have their order, and what is not a number comes last. Points come by rising number, so one that is as
-// far as another goes behind it. More than the lanes hold are kept in the result itself, in turns: each turn finds those
-// behind the last of the turn before.
+// A warp keeps the nearest so far of each of its queries in order, and collects what is nearer than the last of them; 32
+// of these are sorted and merged at a time. Distances are no negative numbers, so that their bits, as whole numbers, have
+// their order; what is not a number comes last, and of equal distances the smaller number comes first. More than 32 are
+// found in turns: each turn finds those behind the last one of the turn before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,173 +26,210 @@ namespace gnnc::nearest {
 using device::Nearest;
 
 constexpr int kPoints = 128, kSubtiles = kPoints / 32, kNumbers = 16, kWarps = device::kNearestThreads / 32;
+constexpr int kKept = 32, kCollected = 64;
 
-template <typename T> struct Key;
-template <> struct Key<float> {
-  using Type = unsigned;
-  static constexpr Type kNone = ~0u, kNoNumber = 0x7fffffffu;
-  GNNC_DEVICE static Type of(float x) { return x == x ? __float_as_uint(x) : kNoNumber; }
+/// A distance and whose it is, which are compared together.
+template <typename T> struct Found;
+template <> struct Found<float> {
+  using Key = unsigned;
+  static constexpr Key kNone = ~0u;
+  unsigned long long both;
+  GNNC_DEVICE static Key keyOf(float x) { return x == x ? __float_as_uint(x) : 0x7fffffffu; }
+  GNNC_DEVICE static Found of(Key key, int number) { return {static_cast<unsigned long long>(key) << 32 | unsigned(number)}; }
+  GNNC_DEVICE Key key() const { return Key(both >> 32); }
+  GNNC_DEVICE int number() const { return int(both); }
+  GNNC_DEVICE bool operator<(const Found &other) const { return both < other.both; }
+  GNNC_DEVICE Found from(int lane) const { return {__shfl_sync(kAllLanes, both, lane)}; }
+  GNNC_DEVICE Found across(int mask) const { return {__shfl_xor_sync(kAllLanes, both, mask)}; }
   GNNC_DEVICE static float add(float a, float b) { return __fadd_rn(a, b); }
-  GNNC_DEVICE static float sub(float a, float b) { return __fadd_rn(a, -b); }
   GNNC_DEVICE static float mul(float a, float b) { return __fmul_rn(a, b); }
 };
-template <> struct Key<double> {
-  using Type = unsigned long long;
-  static constexpr Type kNone = ~0ull, kNoNumber = 0x7fffffffffffffffull;
-  GNNC_DEVICE static Type of(double x) {
-    return x == x ? static_cast<Type>(__double_as_longlong(x)) : kNoNumber;
+template <> struct Found<double> {
+  using Key = unsigned long long;
+  static constexpr Key kNone = ~0ull;
+  Key own;
+  int whose;
+  GNNC_DEVICE static Key keyOf(double x) {
+    return x == x ? static_cast<Key>(__double_as_longlong(x)) : 0x7fffffffffffffffull;
+  }
+  GNNC_DEVICE static Found of(Key key, int number) { return {key, number}; }
+  GNNC_DEVICE Key key() const { return own; }
+  GNNC_DEVICE int number() const { return whose; }
+  GNNC_DEVICE bool operator<(const Found &other) const {
+    return own < other.own || (own == other.own && unsigned(whose) < unsigned(other.whose));
+  }
+  GNNC_DEVICE Found from(int lane) const {
+    return {__shfl_sync(kAllLanes, own, lane), __shfl_sync(kAllLanes, whose, lane)};
+  }
+  GNNC_DEVICE Found across(int mask) const {
+    return {__shfl_xor_sync(kAllLanes, own, mask), __shfl_xor_sync(kAllLanes, whose, mask)};
   }
   GNNC_DEVICE static double add(double a, double b) { return __dadd_rn(a, b); }
-  GNNC_DEVICE static double sub(double a, double b) { return __dadd_rn(a, -b); }
   GNNC_DEVICE static double mul(double a, double b) { return __dmul_rn(a, b); }
 };
 
-/// What one query keeps: lane l has number l of them.
-template <typename T> struct Kept {
-  using K = typename Key<T>::Type;
-  K key, worst;
-  int number;
-
-  GNNC_DEVICE void clear(int room) {
-    key = Key<T>::kNone;
-    number = -1;
-    worst = room > 0 ? Key<T>::kNone : K(0);
-  }
-  /// All lanes with the same arguments.
-  GNNC_DEVICE void insert(K newKey, int newNumber, int room) {
-    int place = __popc(__ballot_sync(kAllLanes, key <= newKey));
-    K upKey = __shfl_up_sync(kAllLanes, key, 1);
-    int upNumber = __shfl_up_sync(kAllLanes, number, 1);
-    if (lane() > place) {
-      key = upKey;
-      number = upNumber;
-    } else if (lane() == place) {
-      key = newKey;
-      number = newNumber;
+/// Sorts what lanes have, from where halves of `from` lanes are in order, up and down by turns.
+template <typename T> GNNC_DEVICE Found<T> sorted(Found<T> x, int from) {
+  for (int size = from; size <= 32; size *= 2)
+    for (int step = size / 2; step > 0; step /= 2) {
+      Found<T> other = x.across(step);
+      bool rises = (lane() & size) == 0 || size == 32, isFirst = (lane() & step) == 0;
+      if ((other < x) == (rises == isFirst))
+        x = other;
     }
-    worst = __shfl_sync(kAllLanes, key, room - 1);
-  }
-};
+  return x;
+}
 
 template <typename T, int kQueries> struct Shared {
   T points[kNumbers][kPoints + 1];
-  T queries[kWarps * kQueries][kNumbers];
+  alignas(16) T queries[kWarps * kQueries][kNumbers];
+  Found<T> kept[kWarps * kQueries][kKept], collected[kWarps * kQueries][kCollected];
   int numbers[kPoints];
-  int begin, end;
+  int queryNumbers[kWarps * kQueries];
+  int begin, end, turns;
 };
 
 /// kQueries for each warp.
 template <typename T, int kQueries> GNNC_DEVICE void search(const Nearest &own) {
-  using K = typename Key<T>::Type;
+  using F = Found<T>;
+  using K = typename F::Key;
   __shared__ Shared<T, kQueries> shared;
+  constexpr int kAll = kWarps * kQueries;
   const T *points = static_cast<const T *>(own.points), *queries = static_cast<const T *>(own.queries);
   const int width = int(own.width), lane = gnnc::lane(), warp = int(threadIdx.x) / 32;
-  const int64 first = int64(blockIdx.x) * (kWarps * kQueries);
-  auto queryAt = [&](int64 place) -> int64 {
-    return place >= own.numQueries ? -1 : own.order ? own.order[place] : place;
-  };
+  const int64 first = int64(blockIdx.x) * kAll;
+  for (int i = threadIdx.x; i < kAll; i += blockDim.x)
+    shared.queryNumbers[i] = first + i >= own.numQueries ? -1 : own.order ? own.order[first + i] : int(first + i);
+  if (threadIdx.x == 0)
+    shared.turns = 0;
+  __syncthreads();
   // The points of all groups of this block's queries.
   if (threadIdx.x == 0) {
-    int64 last = first + kWarps * kQueries - 1;
-    last = last < own.numQueries ? last : own.numQueries - 1;
-    shared.begin = own.groups ? own.pointers[own.groups[queryAt(first)]] : 0;
-    shared.end = own.groups ? own.pointers[own.groups[queryAt(last)] + 1] : int(own.numPoints);
+    int64 last = own.numQueries - first < kAll ? own.numQueries - first - 1 : kAll - 1;
+    shared.begin = own.groups ? own.pointers[own.groups[shared.queryNumbers[0]]] : 0;
+    shared.end = own.groups ? own.pointers[own.groups[shared.queryNumbers[last]] + 1] : int(own.numPoints);
   }
-  int64 query[kQueries];
-  int room[kQueries], at[kQueries], begin[kQueries], end[kQueries], turns = 0;
+  int query[kQueries], begin[kQueries], end[kQueries];
+  // Lane q has what is to be known of query q: where its result begins, and how many it has room for.
+  int at = 0, allRoom = 0;
   GNNC_FOR(q, kQueries) {
-    query[q] = queryAt(first + warp * kQueries + q);
+    query[q] = shared.queryNumbers[warp * kQueries + q];
     bool isThere = query[q] >= 0;
-    at[q] = isThere ? own.owners[query[q]] : 0;
-    room[q] = isThere ? own.owners[query[q] + 1] - at[q] : 0;
     int group = isThere && own.groups ? own.groups[query[q]] : 0;
-    begin[q] = !isThere ? 0 : own.groups ? own.pointers[group] : 0;
+    begin[q] = isThere && own.groups ? own.pointers[group] : 0;
     end[q] = !isThere ? 0 : own.groups ? own.pointers[group + 1] : int(own.numPoints);
-    turns = (room[q] + 31) / 32 > turns ? (room[q] + 31) / 32 : turns;
-  }
-  // Warps wait for each other at each tile.
-  __shared__ int mostTurns;
-  if (threadIdx.x == 0)
-    mostTurns = 0;
-  __syncthreads();
-  if (lane == 0)
-    atomicMax(&mostTurns, turns);
-  __syncthreads();
-  const int blockBegin = shared.begin, blockEnd = shared.end;
-  Kept<T> kept[kQueries];
-  K after[kQueries];        // what was kept in the turns before ends here,
-  int afterNumber[kQueries]; // and, of equal ones, with this point
-  GNNC_FOR(q, kQueries) {
-    after[q] = 0;
-    afterNumber[q] = -1;
-  }
-  for (int turn = 0; turn < mostTurns; ++turn) {
-    int roomNow[kQueries];
-    GNNC_FOR(q, kQueries) {
-      int left = room[q] - 32 * turn;
-      roomNow[q] = left < 0 ? 0 : left < 32 ? left : 32;
-      kept[q].clear(roomNow[q]);
+    if (lane == q && isThere) {
+      at = own.owners[query[q]];
+      allRoom = own.owners[query[q] + 1] - at;
     }
+  }
+  if (lane < kQueries)
+    atomicMax(&shared.turns, (allRoom + kKept - 1) / kKept);
+  __syncthreads();
+  const int blockBegin = shared.begin, blockEnd = shared.end, turns = shared.turns;
+  F after = F::of(0, 0); // lane q: what was kept in the turns before ends with this one
+  for (int turn = 0; turn < turns; ++turn) {
+    int room = allRoom - kKept * turn, collected = 0; // lane q: of query q
+    room = room < 0 ? 0 : room < kKept ? room : kKept;
+    K worst = room > 0 ? F::kNone : K(0);
+    GNNC_FOR(q, kQueries) shared.kept[warp * kQueries + q][lane] = F::of(F::kNone, -1);
+    __syncwarp();
+    auto merge = [&](int q, int count) {
+      F(&list)[kKept] = shared.kept[warp * kQueries + q];
+      F(&more)[kCollected] = shared.collected[warp * kQueries + q];
+      F x = lane < count ? more[lane] : F::of(F::kNone, -1);
+      F rest = more[lane + 32];
+      __syncwarp();
+      more[lane] = rest;
+      F other = sorted(x, 2).from(31 - lane), mine = list[lane];
+      if (other < mine)
+        mine = other;
+      mine = sorted(mine, 32);
+      list[lane] = mine;
+      K last = mine.from(__shfl_sync(kAllLanes, room, q) - 1).key();
+      if (lane == q) {
+        worst = last;
+        collected -= count;
+      }
+      __syncwarp();
+    };
     for (int from = blockBegin; from < blockEnd; from += kPoints) {
       T sums[kQueries][kSubtiles];
       GNNC_FOR(q, kQueries) GNNC_FOR(s, kSubtiles) sums[q][s] = 0;
       for (int begun = 0; begun < width; begun += kNumbers) {
-        int count = width - begun < kNumbers ? width - begun : kNumbers;
+        const int count = width - begun < kNumbers ? width - begun : kNumbers;
         __syncthreads();
-        if (begun == 0)
+        if (begun == 0) {
           for (int i = threadIdx.x; i < kPoints; i += blockDim.x)
             shared.numbers[i] = from + i >= blockEnd ? -1 : own.members ? own.members[from + i] : from + i;
-        __syncthreads();
-        for (int i = threadIdx.x; i < kPoints * count; i += blockDim.x) {
-          int point = i / count, k = i % count, number = shared.numbers[point];
-          shared.points[k][point] = number < 0 ? T(0) : points[int64(number) * width + begun + k];
+          __syncthreads();
         }
-        for (int i = threadIdx.x; i < kWarps * kQueries * count; i += blockDim.x) {
-          int64 number = queryAt(first + i / count);
-          shared.queries[i / count][i % count] = number < 0 ? T(0) : queries[number * width + begun + i % count];
-        }
-        __syncthreads();
-        auto addNumber = [&](int k) {
+        auto load = [&](int count) {
+          for (int i = threadIdx.x; i < kPoints * count; i += blockDim.x) {
+            int number = shared.numbers[i / count];
+            shared.points[i % count][i / count] = number < 0 ? T(0) : points[int64(number) * width + begun + i % count];
+          }
+          for (int i = threadIdx.x; i < kAll * count; i += blockDim.x) {
+            int number = shared.queryNumbers[i / count];
+            shared.queries[i / count][i % count] = number < 0 ? T(0) : queries[int64(number) * width + begun + i % count];
+          }
+        };
+        auto add = [&](int k) {
           T x[kSubtiles];
           GNNC_FOR(s, kSubtiles) x[s] = shared.points[k][s * 32 + lane];
           GNNC_FOR(q, kQueries) {
             T y = shared.queries[warp * kQueries + q][k];
             GNNC_FOR(s, kSubtiles) {
-              T difference = Key<T>::sub(x[s], y);
-              sums[q][s] = Key<T>::add(sums[q][s], Key<T>::mul(difference, difference));
+              T difference = F::add(x[s], -y);
+              sums[q][s] = F::add(sums[q][s], F::mul(difference, difference));
             }
           }
         };
-        if (count == kNumbers) {
-          GNNC_FOR(k, kNumbers) addNumber(k);
+        if (count == kNumbers) { // No division by what is not known.
+          load(kNumbers);
+          __syncthreads();
+          GNNC_FOR(k, kNumbers) add(k);
         } else {
+          load(count);
+          __syncthreads();
           for (int k = 0; k < count; ++k)
-            addNumber(k);
+            add(k);
         }
       }
       GNNC_FOR(s, kSubtiles) {
-        int place = from + s * 32 + lane, number = shared.numbers[s * 32 + lane];
+        const int place = from + s * 32 + lane, number = shared.numbers[s * 32 + lane];
         GNNC_FOR(q, kQueries) {
-          K key = Key<T>::of(sums[q][s]);
-          bool isBehind = turn == 0 || key > after[q] || (key == after[q] && number > afterNumber[q]);
-          bool isOne = place >= begin[q] && place < end[q] && isBehind && !(own.others && number == query[q]);
-          for (unsigned left = __ballot_sync(kAllLanes, isOne && key < kept[q].worst); left; left &= left - 1) {
-            int source = __ffs(left) - 1;
-            K newKey = __shfl_sync(kAllLanes, key, source);
-            int newNumber = __shfl_sync(kAllLanes, number, source);
-            if (newKey < kept[q].worst)
-              kept[q].insert(newKey, newNumber, roomNow[q]);
+          K key = F::keyOf(sums[q][s]);
+          const K most = __shfl_sync(kAllLanes, worst, q);
+          bool isOne = place >= begin[q] && place < end[q] && key < most && !(own.others && number == query[q]);
+          F found = F::of(key, number);
+          if (turn > 0) {
+            const F last = after.from(q);
+            isOne = isOne && last < found;
+          }
+          unsigned all = __ballot_sync(kAllLanes, isOne);
+          if (all) {
+            int before = __shfl_sync(kAllLanes, collected, q);
+            if (isOne)
+              shared.collected[warp * kQueries + q][before + __popc(all & ((1u << lane) - 1))] = found;
+            collected += lane == q ? __popc(all) : 0;
           }
         }
+        __syncwarp();
+        for (unsigned full = __ballot_sync(kAllLanes, collected >= 32); full; full &= full - 1)
+          merge(__ffs(full) - 1, 32);
       }
     }
-    GNNC_FOR(q, kQueries) {
-      if (lane < roomNow[q])
-        own.chosen[at[q] + 32 * turn + lane] = kept[q].number;
-      if (roomNow[q] > 0) {
-        after[q] = __shfl_sync(kAllLanes, kept[q].key, roomNow[q] - 1);
-        afterNumber[q] = __shfl_sync(kAllLanes, kept[q].number, roomNow[q] - 1);
-      }
+    for (unsigned left = __ballot_sync(kAllLanes, collected > 0); left; left &= left - 1) {
+      int q = __ffs(left) - 1;
+      merge(q, __shfl_sync(kAllLanes, collected, q));
+    }
+    for (int q = 0; q < kQueries; ++q) {
+      int to = __shfl_sync(kAllLanes, at, q), count = __shfl_sync(kAllLanes, room, q);
+      if (lane < count)
+        own.chosen[to + kKept * turn + lane] = shared.kept[warp * kQueries + q][lane].number();
+      if (lane == q && count > 0)
+        after = shared.kept[warp * kQueries + q][count - 1];
     }
     __syncthreads();
   }
