@@ -11,11 +11,12 @@ import argparse
 import statistics
 from collections.abc import Callable
 
-import gnnc
 import torch
-from gnnc import ops
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+import gnnc
+from gnnc import ops
 
 
 def dense_neighbours(x: Tensor, k: int, others: bool) -> Tensor:
@@ -80,7 +81,9 @@ class DGCNN(nn.Module):
             x = conv(x, x, batch, clouds, dense)
             found.append(x)
         x = self.top(torch.cat(found, 1))
-        return self.head(torch.cat([pooled(x, batch, clouds, "amax", dense), pooled(x, batch, clouds, "mean", dense)], 1))
+        return self.head(
+            torch.cat([pooled(x, batch, clouds, "amax", dense), pooled(x, batch, clouds, "mean", dense)], 1)
+        )
 
 
 class ParticleNet(nn.Module):

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Choose.h"
 #include "Capacity.h"
+#include "Choose.h"
 #include "Partition.h"
 #include "Ranks.h"
 #include <string.h>

@@ -145,8 +145,8 @@ static gnnc_status runSteps(gnnc_context &context, const Call &call) {
       choose(context, call, record, step, buffers);
       continue;
     }
-    const int32_t *const *indices = followChoices(
-        call, record, step, reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt));
+    const int32_t *const *indices =
+        followChoices(call, record, step, reinterpret_cast<const int32_t **>(call.workspace + function.stepIndicesAt));
     Frame frame{
         buffers,          indices, partials, graph.extents, call.workspace + function.arenaAt + step.blockMemory,
         record.blockBytes};

@@ -18,8 +18,9 @@ namespace {
 
 constexpr int64_t kTile = 256;
 
-template <typename T> [[gnu::always_inline]] inline void distancesOf(const NearestSearch &search, const T *query,
-                                                                     int64_t begin, int64_t size, T *result) {
+template <typename T>
+[[gnu::always_inline]] inline void distancesOf(const NearestSearch &search, const T *query, int64_t begin, int64_t size,
+                                               T *result) {
 #pragma clang fp contract(off)
   const T *column = static_cast<const T *>(search.columns) + begin;
   for (int64_t i = 0; i < size; ++i)

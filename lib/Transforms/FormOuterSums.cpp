@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpdfg/IR/Choices.h"
 #include "ContractionRoles.h"
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpk/IR/KernelAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/IR/Builders.h"

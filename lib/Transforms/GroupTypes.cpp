@@ -20,8 +20,8 @@
 
 #include "Remarks.h"
 #include "RowActions.h"
-#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/Derivatives/Rules.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Transforms/Passes.h"
 
 namespace gnnc {

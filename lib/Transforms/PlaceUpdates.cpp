@@ -13,8 +13,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpdfg/IR/Choices.h"
 #include "InPlace.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

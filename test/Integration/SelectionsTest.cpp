@@ -141,7 +141,8 @@ TEST(Selections, GradientsOfDistances) {
 TEST(Selections, MapsMadeOfChosenOnes) {
   std::string text =
       "model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 3, along: batch)\n"
-      " space ring = union(near, node)\n map in: ring -> node = near.src | node\n map at: ring -> node = near.dst | node\n"
+      " space ring = union(near, node)\n map in: ring -> node = near.src | node\n map at: ring -> node = near.dst | "
+      "node\n"
       " output y = sum(softmax(x.in + x.at, along: at) * x.in, along: at)\n output z = sum(x.at, along: in) }";
   compareAll(text);
   compareAll(text, /*gradient=*/true);

@@ -293,7 +293,8 @@ LogicalResult NearestOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (owner.getKind() != MapKind::Owner || owner.getFromAttr() != map.getFromAttr())
     return emitOpError() << "expected the map from " << map.getFromAttr() << " to owners, found " << getOwnerAttr();
   SpaceOp space = lookupSpace(*this, map.getFromAttr(), symbols);
-  if (!space || !space.getBase() || failed(verifyOn(*this, getPoints().getType(), map.getToAttr(), "points", symbols)) ||
+  if (!space || !space.getBase() ||
+      failed(verifyOn(*this, getPoints().getType(), map.getToAttr(), "points", symbols)) ||
       failed(verifyOn(*this, getQueries().getType(), space.getBaseAttr(), "queries", symbols)) ||
       failed(verifyOn(*this, getType(), map.getFromAttr(), "result", symbols)) ||
       failed(verifySameFeatures(*this, getPoints().getType(), getQueries().getType())))

@@ -50,11 +50,11 @@ constexpr Id kUndefined = -3;
 /// others are derived from maps when a graph is prepared.
 struct Space {
   enum class Kind {
-    Root,     ///< extent given with the graph
-    Static,   ///< extent known at compile time (`extent`), checked when a graph is prepared
-    Filter,   ///< the elements i of `base` with maps[0](i) == maps[1](i) (or != where `equal` is false), in order
-    Union,    ///< the disjoint union of `parts`, in order
-    Distinct, ///< the distinct tuples (maps[0](i), maps[1](i), ...) over i in `base`, in lexicographic order
+    Root,      ///< extent given with the graph
+    Static,    ///< extent known at compile time (`extent`), checked when a graph is prepared
+    Filter,    ///< the elements i of `base` with maps[0](i) == maps[1](i) (or != where `equal` is false), in order
+    Union,     ///< the disjoint union of `parts`, in order
+    Distinct,  ///< the distinct tuples (maps[0](i), maps[1](i), ...) over i in `base`, in lexicographic order
     Selection, ///< for each element of `base`, `most` elements of `of` (or all there are) that a value chooses
   };
   std::string name;

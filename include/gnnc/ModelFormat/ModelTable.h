@@ -32,7 +32,19 @@ constexpr int64_t kTableVersion = 16;
 //===----------------------------------------------------------------------===//
 
 enum class SpaceKind : int64_t { Root, Static, Filter, Union, Distinct, Selection };
-enum class MapKind : int64_t { Root, Inclusion, Part, Parts, Projection, Class, Last, Compose, Injection, Owner, Chosen };
+enum class MapKind : int64_t {
+  Root,
+  Inclusion,
+  Part,
+  Parts,
+  Projection,
+  Class,
+  Last,
+  Compose,
+  Injection,
+  Owner,
+  Chosen
+};
 
 // Among the parts of a map:
 constexpr int64_t kIdentity = -1;
@@ -77,7 +89,7 @@ enum class IndexKind : int64_t {
 struct IndexRec {
   IndexKind kind;
   int64_t map;
-  int64_t other; // Sorted
+  int64_t other;    // Sorted
   int64_t isChosen; // made by steps
 };
 
@@ -96,7 +108,7 @@ struct BufferRec {
   int64_t constantAt;  // Constant: bytes into gnnc_model_constants
   int64_t replaces;    // Output: written in place of this parameter or state, and not bound by the caller; else -1
   int64_t isBFloat;
-  int64_t values; // Param, State: which of the table's values are taken if the caller binds none; else -1
+  int64_t values;   // Param, State: which of the table's values are taken if the caller binds none; else -1
   int64_t moreRows; // Arena: besides one for each element of `space`
 };
 // What the object has for a parameter or state, whatever function needs it.
@@ -115,10 +127,11 @@ enum class StepKind : int64_t {
   Sweep,   // owners of `map`, blocks of about equal member counts: kernel(frame, firstOwner, endOwner, -1, block)
   Rows,    // elements of `space` (-1: one row), in blocks: kernel(frame, firstRow, endRow, -1, block)
   Grouped, // positions of the grouping by `map`, each block within one owner: kernel(frame, begin, end, owner, block)
-  // What the runtime has the code of, from here on. For each element of the selection `space` the nearest of buffer 1 to those of buffer 2, into buffer 0: where `map`
-  // leads. Buffers 3 and 4 are room for distances and for points in columns, on a CPU. Indices: Pointers by owners;
-  // where they belong, if the selection has maps, Raw of what is chosen for, Pointers and Members of the points, and
-  // Members of what is chosen for. What follows are arrays that its `chosen` records need.
+  // What the runtime has the code of, from here on. For each element of the selection `space` the nearest of buffer 1
+  // to those of buffer 2, into buffer 0: where `map` leads. Buffers 3 and 4 are room for distances and for points in
+  // columns, on a CPU. Indices: Pointers by owners; where they belong, if the selection has maps, Raw of what is chosen
+  // for, Pointers and Members of the points, and Members of what is chosen for. What follows are arrays that its
+  // `chosen` records need.
   Nearest,
   // Collectives, which have no code, map, space or indices. All ranks have the same ones in the same order.
   Transfer,  // rows of buffer 0 go to other ranks, those of buffer 1 come; counts for each rank of both spaces are the
@@ -166,7 +179,7 @@ struct FunctionRec {
   int64_t name;
   int64_t firstBuffer, numBuffers;
   int64_t firstStep, numSteps;
-  int64_t needsAt, numNeeds; // root spaces and maps (as in `order`) without which it cannot be run
+  int64_t needsAt, numNeeds;   // root spaces and maps (as in `order`) without which it cannot be run
   int64_t chosenAt, numChosen; // ChosenRec: where its steps find what others of them choose
 };
 // What `run` is asked for by name. Programs of one function leave each other their values in the workspace.

@@ -127,11 +127,10 @@ void Importer::importMaps() {
     MapKind kind = map.kind == frontend::Map::Kind::Owner    ? MapKind::Owner
                    : map.kind == frontend::Map::Kind::Chosen ? MapKind::Chosen
                                                              : MapKind(unsigned(map.kind));
-    MapOp::create(builder, location(map.loc), builder.getStringAttr(map.name),
-                  MapKindAttr::get(builder.getContext(), kind), spaceRef(map.from),
-                  spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),
-                  part ? builder.getI64IntegerAttr(map.part) : IntegerAttr(),
-                  parts ? symbols(map.parts, true) : ArrayAttr());
+    MapOp::create(
+        builder, location(map.loc), builder.getStringAttr(map.name), MapKindAttr::get(builder.getContext(), kind),
+        spaceRef(map.from), spaceRef(map.to), map.partial ? builder.getUnitAttr() : UnitAttr(),
+        part ? builder.getI64IntegerAttr(map.part) : IntegerAttr(), parts ? symbols(map.parts, true) : ArrayAttr());
   }
 }
 
@@ -321,16 +320,18 @@ Value Importer::importValue(Id id) {
     return DetachOp::create(builder, loc, type, operand(0));
   case OpCode::Nearest:
     // Numbers of elements are as wide in all programs.
-    return NearestOp::create(builder, loc, getTensorOn(getResidency(type), type.getDimSize(0), {}, builder.getF32Type()),
-                             operand(0), operand(1), mapRef(value.map), mapRef(ownersOf(value.residency)));
+    return NearestOp::create(builder, loc,
+                             getTensorOn(getResidency(type), type.getDimSize(0), {}, builder.getF32Type()), operand(0),
+                             operand(1), mapRef(value.map), mapRef(ownersOf(value.residency)));
   }
   llvm_unreachable("unknown operation code");
 }
 
 Id Importer::ownersOf(Id selection) {
-  return llvm::find_if(model.maps, [&](const frontend::Map &map) {
-           return map.kind == frontend::Map::Kind::Owner && map.from == selection;
-         }) -
+  return llvm::find_if(model.maps,
+                       [&](const frontend::Map &map) {
+                         return map.kind == frontend::Map::Kind::Owner && map.from == selection;
+                       }) -
          model.maps.begin();
 }
 

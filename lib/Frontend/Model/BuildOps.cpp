@@ -150,9 +150,8 @@ MaybeId ModelBuilder::nearest(Id points, Id queries, Id chosen, Loc loc) {
     if (model.values[value].residency != on)
       return fail(loc, "expected a value on '" + spaceName(on) + "' to compare, found " + describe(value));
   const std::vector<Axis> &own = model.values[points].axes, &other = model.values[queries].axes;
-  if (own.size() != other.size() || !std::equal(own.begin(), own.end(), other.begin(), [](const Axis &a, const Axis &b) {
-        return a.size == b.size;
-      }))
+  if (own.size() != other.size() ||
+      !std::equal(own.begin(), own.end(), other.begin(), [](const Axis &a, const Axis &b) { return a.size == b.size; }))
     return fail(loc, "only rows of one shape have a distance, found " + describe(points) + " and " + describe(queries));
   if (!owner(map.from, loc))
     return std::nullopt;

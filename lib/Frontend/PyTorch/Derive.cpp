@@ -117,9 +117,11 @@ bool Recover::deriveMap(int map, const std::set<int> &derived) {
       return true;
     }
     // Rows of another tensor, by the same numbers.
-    Index same = call("arange", {constant(0), sizeIndex(program.spaces[end].size), constant(1)}, program.spaces[end].size);
+    Index same =
+        call("arange", {constant(0), sizeIndex(program.spaces[end].size), constant(1)}, program.spaces[end].size);
     form.kind = MapForm::Kind::Through;
-    form.parts = {{MapPart::Kind::Map, mapOf(index, each.from, end)}, {MapPart::Kind::Map, wholeMap(same, end, each.to)}};
+    form.parts = {{MapPart::Kind::Map, mapOf(index, each.from, end)},
+                  {MapPart::Kind::Map, wholeMap(same, end, each.to)}};
     program.maps[map].form = form;
     return true;
   }

@@ -93,8 +93,8 @@ enum class Op {
   Split,   ///< used[0] becomes `into`
   Permute, ///< to `axes`
   Detach,
-  OneHot, ///< of `map`, to a static space; the axis is axes[0]
-  Spread, ///< used[0] becomes the elements of `space`
+  OneHot,  ///< of `map`, to a static space; the axis is axes[0]
+  Spread,  ///< used[0] becomes the elements of `space`
   Nearest, ///< the elements of `space`: `end` rows of operands[0] that are nearest to each of operands[1], which belong
            ///< where `map` and `otherMap` lead (-1: all together); `begin`: none for itself
 };

@@ -42,9 +42,9 @@ void Recover::opNearest(const NormalNode &node) {
           queries = withoutCopies(index(node, "query_groups")).components.at(0);
     // One more than the largest number, of none as well.
     Index none = call("full", {constant(1), constant(-1)}, 1);
-    Index all = points->text == queries->text ? call("cat", {points, none}, points->length + SymbolicExpr(1))
-                                              : call("cat", {points, queries, none},
-                                                     points->length + queries->length + SymbolicExpr(1));
+    Index all = points->text == queries->text
+                    ? call("cat", {points, none}, points->length + SymbolicExpr(1))
+                    : call("cat", {points, queries, none}, points->length + queries->length + SymbolicExpr(1));
     Index count = callScalar("add", {callScalar("max", {all}), constant(1)});
     SymbolicExpr size = SymbolicExpr::of("groups of " + all->text);
     learnSymbol(size, count->text);

@@ -17,8 +17,8 @@ class Statements : ElaborationPart {
 public:
   Statements(Context &context, SpacesAndMaps &spacesAndMaps, Selections &selections, Types &types,
              Expressions &expressions, Layers &layers, Values &values, Programs &programs, Optimisers &optimisers)
-      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), selections(selections), types(types), expressions(expressions), layers(layers),
-        values(values), programs(programs), optimisers(optimisers) {}
+      : ElaborationPart(context), spacesAndMaps(spacesAndMaps), selections(selections), types(types),
+        expressions(expressions), layers(layers), values(values), programs(programs), optimisers(optimisers) {}
 
   /// The body of a layer: statements, then the expression that is its result.
   MaybeOperand runBody(const std::vector<ast::Statement> &body, Loc end);

@@ -105,8 +105,8 @@ struct SpaceDecl {
   bool equal = false;      ///< Filter
   std::vector<Path> paths; ///< Filter, Distinct; Nearest: where points belong, and where queries do if that is another
   ExprPtr points, queries, count, self; ///< Nearest; queries and self may be absent
-  std::vector<Name> parts; ///< Union
-  std::string source;      ///< Root: what follows `from`
+  std::vector<Name> parts;              ///< Union
+  std::string source;                   ///< Root: what follows `from`
 };
 
 struct MapDecl {

@@ -255,7 +255,8 @@ bool Parser::parseSource(std::string &text) {
   return true;
 }
 
-/// knn(points, k: 16, of: queries, along: m | n, self: true), from the parenthesis on; what is named comes in any order.
+/// knn(points, k: 16, of: queries, along: m | n, self: true), from the parenthesis on; what is named comes in any
+/// order.
 bool Parser::parseNearest(SpaceDecl &decl) {
   decl.kind = SpaceDecl::Kind::Nearest;
   if (!expect("(") || !(decl.points = parseExpr()))

@@ -87,8 +87,7 @@ private:
     case IndexKind::Pointers: {
       const ChosenRec *members = nullptr;
       for (int64_t k = 0; k < step.numChosen; ++k)
-        if (made[k].map == record.map && made[k].index >= 0 &&
-            model.index(made[k].index).kind == IndexKind::Members)
+        if (made[k].map == record.map && made[k].index >= 0 && model.index(made[k].index).kind == IndexKind::Members)
           members = made + k;
       Grouping grouping;
       builder.group(array(IndexKind::Raw, record.map), elements, owners, /*inOrder=*/false, /*undefined=*/0, nullptr,

@@ -10,11 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Target/CPU/CPUBackend.h"
 #include "CarriedVectors.h"
 #include "SharedKernels.h"
 #include "SweepEmitter.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "gnnc/Analysis/Decisions.h"
 #include "gnnc/Support/ContentCache.h"
 #include "gnnc/Support/DeepStack.h"

@@ -51,8 +51,8 @@ void TableBuilder::choiceRecord(Operation *op, const EmittedKernel &kernel, int6
                                      bufferOf(nearest.getQueries())};
   if (device.steps.empty()) {
     bufferList.push_back(temporary("distances", space(self), 1, bits, number, number));
-    bufferList.push_back(temporary("columns", space(selection.getOfAttr()), mpdfg::getFeatureElements(type), bits,
-                                   number, number));
+    bufferList.push_back(
+        temporary("columns", space(selection.getOfAttr()), mpdfg::getFeatureElements(type), bits, number, number));
   }
   SmallVector<int64_t> indexList = {indexOf({IndexKind::Pointers, nearest.getOwnerAttr(), {}})};
   if (selection.getMaps()) {

@@ -105,7 +105,7 @@ ModelTable TableBuilder::run() {
         if (!device.steps.empty())
           deviceStepRecord(device.steps[steps.size()]);
         const EmittedKernel &kernel = kernels[steps.size()];
-        mpk::isCollective(&op)    ? collectiveRecord(&op, kernel)
+        mpk::isCollective(&op) ? collectiveRecord(&op, kernel)
         : mpdfg::isChoice(&op) ? choiceRecord(&op, kernel, int64_t(steps.size()) - record.firstStep)
                                : stepRecord(op, kernel);
       }
@@ -168,7 +168,7 @@ SmallVector<EmittedKernel> gnnc::nameKernels(ModuleOp module) {
       kernel.name = "gnnc_kernel" + std::to_string(kernels.size());
       kernel.kind = mpk::isOfRuntime(&op) ? stepKindOf(&op) : StepKind::Rows;
       kernel.map = dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("along"));
-      kernel.space = mpdfg::isChoice(&op)      ? mpdfg::getResidency(op.getResult(0).getType())
+      kernel.space = mpdfg::isChoice(&op)     ? mpdfg::getResidency(op.getResult(0).getType())
                      : mpk::isCollective(&op) ? mpdfg::getResidency(op.getOperand(0).getType())
                                               : dyn_cast_or_null<FlatSymbolRefAttr>(op.getAttr("over"));
       kernels.push_back(std::move(kernel));

@@ -222,3 +222,84 @@ mpdfg.map @src root from @edge to @node
 mpdfg.map @mate root from @node to @node {partial}
 // expected-error @+1 {{leads through "mate", so it must be partial too}}
 mpdfg.map @m compose from @edge to @node {parts = [@src, @mate]}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{a selection and no other has elements to choose from, and how many}}
+mpdfg.space @near selection {base = @node, of = @node}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{a selection and no other has elements to choose from, and how many}}
+mpdfg.space @other root {others}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{expected a base}}
+mpdfg.space @near selection {of = @node, most = 3 : i64}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{expected one element to choose or more, found 0}}
+mpdfg.space @near selection {base = @node, of = @node, most = 0 : i64}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @query root
+// expected-error @+1 {{expected its own base to choose others from, found @node}}
+mpdfg.space @near selection {base = @query, of = @node, most = 3 : i64, others}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+// expected-error @+1 {{expected two maps or none}}
+mpdfg.space @near selection {base = @node, of = @node, maps = [@batch], most = 3 : i64}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @query root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph
+// expected-error @+1 {{map @batch does not start at @query}}
+mpdfg.space @near selection {base = @query, of = @node, maps = [@batch, @batch], most = 3 : i64}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @graph root
+mpdfg.map @batch root from @node to @graph {partial}
+// expected-error @+1 {{expected maps that are defined everywhere, found @batch}}
+mpdfg.space @near selection {base = @node, of = @node, maps = [@batch, @batch], most = 3 : i64}
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @query root
+mpdfg.space @graph root
+mpdfg.space @kind root
+mpdfg.map @batch root from @node to @graph
+mpdfg.map @qkind root from @query to @kind
+// expected-error @+1 {{the maps of a selection lead to @kind and @graph}}
+mpdfg.space @near selection {base = @query, of = @node, maps = [@qkind, @batch], most = 3 : i64}
+
+// -----
+
+mpdfg.space @node root
+// expected-error @+1 {{expected a map from a selection to its base}}
+mpdfg.map @near.dst owner from @node to @node
+
+// -----
+
+mpdfg.space @node root
+mpdfg.space @query root
+mpdfg.space @near selection {base = @query, of = @node, most = 3 : i64}
+// expected-error @+1 {{expected a map from a selection to what it chooses from}}
+mpdfg.map @near.src chosen from @near to @query

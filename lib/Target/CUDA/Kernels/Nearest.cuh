@@ -9,10 +9,10 @@
 // some at a time in shared memory, and a warp computes the distances of a few queries to many points at once, some of
 // their numbers at a time, from the first on. No distance is ever in memory.
 //
-// A warp keeps the nearest so far of each of its queries in order, and collects what is nearer than the last of them; 32
-// of these are sorted and merged at a time. Distances are no negative numbers, so that their bits, as whole numbers, have
-// their order; what is not a number comes last, and of equal distances the smaller number comes first. More than 32 are
-// found in turns: each turn finds those behind the last one of the turn before.
+// A warp keeps the nearest so far of each of its queries in order, and collects what is nearer than the last of them;
+// 32 of these are sorted and merged at a time. Distances are no negative numbers, so that their bits, as whole numbers,
+// have their order; what is not a number comes last, and of equal distances the smaller number comes first. More than
+// 32 are found in turns: each turn finds those behind the last one of the turn before.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,9 @@ template <> struct Found<float> {
   static constexpr Key kNone = ~0u;
   unsigned long long both;
   GNNC_DEVICE static Key keyOf(float x) { return x == x ? __float_as_uint(x) : 0x7fffffffu; }
-  GNNC_DEVICE static Found of(Key key, int number) { return {static_cast<unsigned long long>(key) << 32 | unsigned(number)}; }
+  GNNC_DEVICE static Found of(Key key, int number) {
+    return {static_cast<unsigned long long>(key) << 32 | unsigned(number)};
+  }
   GNNC_DEVICE Key key() const { return Key(both >> 32); }
   GNNC_DEVICE int number() const { return int(both); }
   GNNC_DEVICE bool operator<(const Found &other) const { return both < other.both; }
@@ -171,7 +173,8 @@ template <typename T, int kQueries> GNNC_DEVICE void search(const Nearest &own) 
           }
           for (int i = threadIdx.x; i < kAll * count; i += blockDim.x) {
             int number = shared.queryNumbers[i / count];
-            shared.queries[i / count][i % count] = number < 0 ? T(0) : queries[int64(number) * width + begun + i % count];
+            shared.queries[i / count][i % count] =
+                number < 0 ? T(0) : queries[int64(number) * width + begun + i % count];
           }
         };
         auto add = [&](int k) {

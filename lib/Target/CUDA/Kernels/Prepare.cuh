@@ -377,8 +377,8 @@ GNNC_PREPARE gnnc_count_groups(const int *groups, int64 count, int *sizes) {
   }
 }
 /// How many are chosen for each of `base`: of its group, or of all `all`, but itself if others are wanted.
-GNNC_PREPARE gnnc_count_selection(const int *own, const int *others, const int *sizes, int64 base, int64 all, int64 most,
-                                  int64 isForOthers, int *counts) {
+GNNC_PREPARE gnnc_count_selection(const int *own, const int *others, const int *sizes, int64 base, int64 all,
+                                  int64 most, int64 isForOthers, int *counts) {
   GNNC_EACH(i, base) {
     int group = sizes ? gnnc::prepare::at(own, i) : 0;
     int64 there = !sizes ? all : group < 0 ? 0 : sizes[group];
