@@ -20,8 +20,8 @@ bool isChosenMap(const Model &model, int64_t map);
 
 /// Runs a choosing step, whose buffers have these addresses: finds what is chosen, and makes the index arrays that
 /// other steps read.
-void choose(gnnc_context &context, const Call &call, const table::StepRec &record, const PreparedStep &step,
-            void *const *buffers);
+GNNC_OF_PART void choose(gnnc_context &context, const Call &call, const table::StepRec &record,
+                         const PreparedStep &step, void *const *buffers);
 
 /// Where a function finds what its choices make: an index array, or (`index` is -1) the items of a map's worklist.
 void *chosenArray(const Call &call, int64_t index, int64_t map = -1);

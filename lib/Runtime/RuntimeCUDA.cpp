@@ -10,7 +10,6 @@
 //===----------------------------------------------------------------------===//
 
 #define GNNC_RUNTIME_PARTS
-#include "CUDA/DeviceChoice.cpp"
 #include "CUDA/DeviceRun.cpp"
 
 // What waits for a driver or records runs once for a graph or a call: made for size, and kept apart from what runs

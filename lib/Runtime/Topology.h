@@ -116,7 +116,7 @@ private:
   }
   gnnc_status deriveUnion(int64_t space);
   gnnc_status deriveDistinct(int64_t space);
-  gnnc_status deriveSelection(int64_t space);
+  GNNC_OF_PART gnnc_status deriveSelection(int64_t space);
   GNNC_OF_PART gnnc_status deriveFilterOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveDistinctOnDevice(int64_t space);
   GNNC_OF_PART gnnc_status deriveSelectionOnDevice(int64_t space);

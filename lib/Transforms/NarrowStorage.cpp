@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Remarks.h"
+#include "dialects/mpdfg/IR/Choices.h"
 #include "dialects/mpdfg/IR/ProgramAttrs.h"
 #include "gnnc/Transforms/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -111,6 +112,8 @@ struct NarrowStorage : public gnnc::impl::NarrowStorageBase<NarrowStorage> {
       auto product = dyn_cast<mpk::ProductOp>(use.getOwner());
       if (auto transfer = dyn_cast<mpdfg::TransferOp>(use.getOwner())) // What arrives is what was sent.
         return !mayBeNarrow(transfer.getResult());
+      if (mpdfg::isChoice(use.getOwner())) // Whose distances decide.
+        return true;
       return mpdfg::isView(use.getOwner()) || (product && use.get() == product.getRhs());
     });
   }

@@ -154,3 +154,37 @@ TEST(Selections, PoolsOverGraphs) {
              " output y = sum(square(pos.near.src), along: near.src.batch) }",
              /*gradient=*/true);
 }
+
+/// Of pairs of which none is a loop, all are kept where loops are not, and none where they are.
+TEST(Selections, LayersThatAddLoops) {
+  std::string head = "model M { input pos: node[d = 3], x: node[c = 4]\n space near = knn(pos, k: 3, along: batch)\n";
+  compareAll(head + " output y = GCN(x, out: 5) on near }", /*gradient=*/true);
+  compareAll(head + " output y = GAT(x, heads: 2, out: 3) on near }");
+}
+
+/// Rows of 16 bits are not what decides who is near.
+TEST(Selections, StoredIn16Bits) {
+  std::optional<frontend::ModelSpec> model =
+      loadText(std::string(kSpaces) + "model M { input pos: node[d = 3], x: node[c = 40]\n param W[d, e = 40]\n"
+                                      " let h = tanh(pos @ W)\n space near = knn(h, k: 4, along: batch)\n"
+                                      " output y = sum(x.near.src, along: near.dst) }");
+  ASSERT_TRUE(model);
+  Graph graph = clouds({40, 7, 300}, 1);
+  Tensors inputs = randomTensors(*model, graph, 3);
+  for (Tensor *tensor : {&inputs["x"], &inputs["pos"]})
+    for (double &number : tensor->data)
+      number = std::round(number * 64) / 64; // which 16 bits hold
+  CompileOptions options;
+  options.cpuLevels = {bestProcessorLevel()};
+  auto whole = CompiledModel::create(*model, options);
+  ASSERT_TRUE(bool(whole)) << llvm::toString(whole.takeError());
+  for (Storage storage : {Storage::BF16, Storage::F16}) {
+    options.storage = storage;
+    auto narrow = CompiledModel::create(*model, options);
+    ASSERT_TRUE(bool(narrow)) << llvm::toString(narrow.takeError());
+    llvm::Expected<Tensors> found = (*narrow)->run(graph, inputs), expected = (*whole)->run(graph, inputs);
+    ASSERT_TRUE(bool(found)) << llvm::toString(found.takeError());
+    ASSERT_TRUE(bool(expected)) << llvm::toString(expected.takeError());
+    EXPECT_LT(relativeError((*found)["y"], (*expected)["y"]), 1e-2);
+  }
+}

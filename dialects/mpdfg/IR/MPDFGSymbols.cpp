@@ -299,6 +299,8 @@ LogicalResult NearestOp::verifySymbolUses(SymbolTableCollection &symbols) {
       failed(verifyOn(*this, getType(), map.getFromAttr(), "result", symbols)) ||
       failed(verifySameFeatures(*this, getPoints().getType(), getQueries().getType())))
     return failure();
+  if (Type element = getPoints().getType().getElementType(); !element.isF32() && !element.isF64())
+    return emitOpError() << "expected rows of f32 or f64, found " << element;
   if (!getFeatureShape(getType()).empty() || !getType().getElementType().isF32())
     return emitOpError() << "expected the number of an element, as an f32, found " << getType();
   for (Operation *before = (*this)->getPrevNode(); before; before = before->getPrevNode())

@@ -355,9 +355,14 @@ extern const gnnc::table::DeviceImage gnnc_model_preparation[]; // of lib/Target
 extern const gnnc::table::DriverLoader gnnc_model_driver;
 // &gnnc_ranks; null in a model for one process, which then has nothing to do with ranks.
 extern const char *const gnnc_model_ranks;
+// &gnnc_choices, or on a GPU &gnnc_device_choices; null in a model that chooses nothing by values. Nobody reads it: it has
+// the part of the runtime linked.
+extern const char *const gnnc_model_choices;
 // Defined by the runtime, for the model to point to.
 gnnc_status gnnc_load_cuda_driver(const void **driver, gnnc_error *error);
 extern const char gnnc_ranks;
+extern const char gnnc_choices;
+extern const char gnnc_device_choices;
 }
 #pragma GCC visibility pop
 

@@ -177,6 +177,18 @@ MaybeId ModelBuilder::filterSpace(StringRef name, Id base, Id left, Id right, bo
     return fail(loc, "a filter compares maps to one space, but '" + model.maps[left].name + "' is to '" +
                          spaceName(model.maps[left].to) + "' and '" + model.maps[right].name + "' is to '" +
                          spaceName(model.maps[right].to) + "'");
+  // Where none is chosen for itself no pair is a loop: all of them, or none.
+  if (const Space &pairs = model.spaces[base]; pairs.kind == Space::Kind::Selection && pairs.others && left != right) {
+    auto isEnd = [&](Id map) {
+      return model.maps[map].kind == Map::Kind::Chosen || model.maps[map].kind == Map::Kind::Owner;
+    };
+    if (isEnd(left) && isEnd(right)) {
+      if (!equal)
+        return base;
+      Id owners = model.maps[left].kind == Map::Kind::Owner ? left : right;
+      return filterSpace(name, base, owners, owners, /*equal=*/false, loc);
+    }
+  }
   if (!isKnownWithGraph(left, "the elements of a filter", loc) ||
       !isKnownWithGraph(right, "the elements of a filter", loc))
     return std::nullopt;
@@ -295,8 +307,10 @@ std::vector<Id> ModelBuilder::chosenBehind(Id map) const {
 bool ModelBuilder::isKnownWithGraph(Id map, StringRef what, Loc loc) {
   if (chosenBehind(map).empty())
     return true;
-  fail(loc, what + " must be known with the graph, but '" + model.maps[map].name +
-                "' leads to elements that are chosen by values");
+  fail(loc,
+       what + " must be known with the graph, but '" + model.maps[map].name +
+           "' leads to elements that are chosen by values; leave out what is made of them, such as self loops that "
+           "a layer adds or removes");
   return false;
 }
 

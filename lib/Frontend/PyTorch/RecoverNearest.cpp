@@ -26,12 +26,24 @@ void Recover::opNearest(const NormalNode &node) {
   Operation choice;
   choice.op = Op::Nearest;
   std::vector<int> spaces;
+  choice.begin = flag(node, "others", false);
+  bool isOfItself = nameOf(node, "points") == nameOf(node, "queries");
+  if (choice.begin && !isOfItself)
+    throw Refusal{"other points than a point itself are chosen where points and queries are one tensor"};
   for (const char *name : {"points", "queries"}) {
+    if (!choice.operands.empty() && isOfItself) { // Seen in the same way, too.
+      spaces.push_back(spaces[0]);
+      choice.operands.push_back(choice.operands[0]);
+      break;
+    }
     Tensor x = tensor(node, name);
     if (x.dims.size() == 2 && x.dims[1].kind != Dim::Kind::Axis)
       x = withAxis(x, 1);
-    if (x.dims.size() != 2 || x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
+    if (x.dims.size() != 2)
       throw Refusal{"neighbours are chosen among rows [points, numbers], found " + shapeText(x.dims)};
+    if (x.dims[0].kind != Dim::Kind::Space || !resides(x, x.dims[0]))
+      throw Refusal{std::string(name) + " of shape " + shapeText(x.dims) +
+                    " are no rows of the graph's elements, such as a parameter or the same for all"};
     spaces.push_back(x.dims[0].id);
     choice.operands.push_back(x.value);
   }
@@ -52,7 +64,6 @@ void Recover::opNearest(const NormalNode &node) {
     choice.map = groupMap(index(node, "point_groups"), spaces[0], groups);
     choice.otherMap = groupMap(index(node, "query_groups"), spaces[1], groups);
   }
-  choice.begin = flag(node, "others", false);
   choice.end = integer(node, "k", 0);
   if (choice.end < 1)
     throw Refusal{"expected one neighbour or more to choose, found k = " + std::to_string(choice.end)};

@@ -50,6 +50,10 @@ void Selections::declare(const ast::SpaceDecl &decl) {
     error(decl.count->loc, "the number of neighbours must be an integer, found " + most->str());
     return;
   }
+  if (most->integer < 1) {
+    error(decl.count->loc, "expected one neighbour or more, found " + most->str());
+    return;
+  }
   if (self && self->kind != Number::Kind::Bool) {
     error(decl.self->loc, "'self' must be true or false, found " + self->str());
     return;

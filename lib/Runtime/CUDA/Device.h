@@ -147,7 +147,7 @@ private:
   gnnc_status prepareAside(gnnc_graph &graph, DeviceGraph &result, gnnc_error *error) const;
   gnnc_status follow(Handle event, Handle first, Handle then, gnnc_error *error) const;
   GNNC_OF_PART gnnc_status runCollective(const Call &call, int64_t step, Handle stream) const;
-  gnnc_status runChoice(const Call &call, int64_t step, Handle stream) const;
+  GNNC_OF_PART gnnc_status runChoice(const Call &call, int64_t step, Handle stream) const;
   GNNC_OF_PART void joinAside(const Call &call, Handle stream) const;
   /// Whether it will launch anything.
   bool isIdle(const Call &call, int64_t step) const;

@@ -13,9 +13,59 @@
 #include "../Choose.h"
 #include "Prepare.h"
 
+extern const char gnnc_device_choices = 0;
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+gnnc_status Topology::deriveSelectionOnDevice(int64_t space) {
+  const SpaceRec &record = model.space(space);
+  const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
+  // What was found out about root maps is needed: wrong targets have become -1, but are to be reported.
+  extents[space] = 0;
+  spaces[space].members =
+      builder->selection(pair ? targets(pair[0]).data : nullptr, pair ? targets(pair[1]).data : nullptr,
+                         pair ? extents[model.map(pair[0]).to] : 1, extents[record.base], extents[record.of],
+                         record.most, record.others != 0, pair != nullptr, extents[space]);
+  if (builder->status)
+    return builder->status;
+  if (extents[space] > kMaxExtent)
+    return fail(error, GNNC_UNSUPPORTED, "space '%s': expected at most %lld elements, found %lld", spaceName(space),
+                static_cast<long long>(kMaxExtent), static_cast<long long>(extents[space]));
+  return finishReading();
+}
+
+} // namespace gnnc::runtime
+
 namespace gnnc::runtime::cuda {
 
 using namespace table;
+
+const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base,
+                                       int64_t of, int64_t most, bool isForOthers, bool hasMaps, int64_t &count) {
+  int32_t *sizes = hasMaps ? static_cast<int32_t *>(cleared(groups * 4)) : nullptr, *counts = temporary(base);
+  if (hasMaps)
+    each(CountGroups, of, others, of, sizes);
+  each(CountSelection, base, own, others, sizes, base, of, most, int64_t(isForOthers), counts);
+  int32_t *places = sumsBefore(counts, base, count);
+  int32_t *owners = array(count);
+  each(ListSelection, base, counts, places, base, owners);
+  release(counts);
+  release(places);
+  return owners;
+}
+
+void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
+  int64_t blocks = divideUp(search.numQueries, isDouble ? device::kQueriesOfBlock64 : device::kQueriesOfBlock32);
+  static_assert(sizeof search % sizeof(int64_t) == 0);
+  launchWords(isDouble ? Nearest64 : Nearest32, blocks, reinterpret_cast<int64_t *>(&search),
+              sizeof search / sizeof(int64_t), device::kNearestThreads);
+}
+
+void GraphBuilder::listEach(const int32_t *pointers, int64_t owners, void *items) {
+  each(ListEach, owners, pointers, owners, items);
+}
 
 namespace {
 

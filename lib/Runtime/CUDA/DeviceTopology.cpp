@@ -135,23 +135,6 @@ gnnc_status Topology::deriveDistinctOnDevice(int64_t space) {
   return builder->status ? builder->status : finishReading();
 }
 
-gnnc_status Topology::deriveSelectionOnDevice(int64_t space) {
-  const SpaceRec &record = model.space(space);
-  const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
-  // What was found out about root maps is needed: wrong targets have become -1, but are to be reported.
-  extents[space] = 0;
-  spaces[space].members =
-      builder->selection(pair ? targets(pair[0]).data : nullptr, pair ? targets(pair[1]).data : nullptr,
-                         pair ? extents[model.map(pair[0]).to] : 1, extents[record.base], extents[record.of],
-                         record.most, record.others != 0, pair != nullptr, extents[space]);
-  if (builder->status)
-    return builder->status;
-  if (extents[space] > kMaxExtent)
-    return fail(error, GNNC_UNSUPPORTED, "space '%s': expected at most %lld elements, found %lld", spaceName(space),
-                static_cast<long long>(kMaxExtent), static_cast<long long>(extents[space]));
-  return finishReading();
-}
-
 gnnc_status Topology::deriveMapOnDevice(int64_t map) {
   const MapRec &record = model.map(map);
   const int64_t *parts = model.list(record.partsAt);

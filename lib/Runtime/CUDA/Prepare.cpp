@@ -177,31 +177,6 @@ void GraphBuilder::distinct(const int32_t *const *components, const int64_t *cod
   first = firstOf;
 }
 
-const int32_t *GraphBuilder::selection(const int32_t *own, const int32_t *others, int64_t groups, int64_t base,
-                                       int64_t of, int64_t most, bool isForOthers, bool hasMaps, int64_t &count) {
-  int32_t *sizes = hasMaps ? static_cast<int32_t *>(cleared(groups * 4)) : nullptr, *counts = temporary(base);
-  if (hasMaps)
-    each(CountGroups, of, others, of, sizes);
-  each(CountSelection, base, own, others, sizes, base, of, most, int64_t(isForOthers), counts);
-  int32_t *places = sumsBefore(counts, base, count);
-  int32_t *owners = array(count);
-  each(ListSelection, base, counts, places, base, owners);
-  release(counts);
-  release(places);
-  return owners;
-}
-
-void GraphBuilder::nearest(device::Nearest search, bool isDouble) {
-  int64_t blocks = divideUp(search.numQueries, isDouble ? device::kQueriesOfBlock64 : device::kQueriesOfBlock32);
-  static_assert(sizeof search % sizeof(int64_t) == 0);
-  launchWords(isDouble ? Nearest64 : Nearest32, blocks, reinterpret_cast<int64_t *>(&search),
-              sizeof search / sizeof(int64_t), device::kNearestThreads);
-}
-
-void GraphBuilder::listEach(const int32_t *pointers, int64_t owners, void *items) {
-  each(ListEach, owners, pointers, owners, items);
-}
-
 int32_t *GraphBuilder::iota(int32_t *numbers, int64_t count) {
   int32_t *result = numbers ? numbers : array(count);
   each(Iota, count, result, count);

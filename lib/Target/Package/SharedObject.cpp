@@ -181,6 +181,14 @@ llvm::Expected<std::string> gnnc::buildDataObject(mlir::ModuleOp module, llvm::A
     ranks = part;
   }
   define(ranks, "gnnc_model_ranks");
+  Constant *choices = ConstantPointerNull::get(pointer);
+  if (any_of(kernels, [](const EmittedKernel &kernel) { return kernel.kind == StepKind::Nearest; })) {
+    StringRef name = device.steps.empty() ? "gnnc_choices" : "gnnc_device_choices";
+    auto *part = cast<GlobalVariable>(data.getOrInsertGlobal(name, Type::getInt8Ty(context)));
+    part->setVisibility(GlobalValue::HiddenVisibility);
+    choices = part;
+  }
+  define(choices, "gnnc_model_choices");
 
   static std::once_flag once;
   std::call_once(once, [] {

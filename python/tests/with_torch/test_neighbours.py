@@ -204,6 +204,18 @@ class CompiledTest(unittest.TestCase):
 
         self.compare(Normalised(), clouds)
 
+    def test_points_on_a_line(self) -> None:
+        class Line(nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.place = nn.Linear(3, 1)
+
+            def forward(self, x: Tensor) -> Tensor:
+                edges = [ops.knn_graph(rows, 2) for rows in (x[:, 0], x[:, :1], self.place(x), x[:, :1].expand(-1, 3))]
+                return torch.cat([self.place(x), *(summed(x[src] - x[dst], dst, x.size(0)) for src, dst in edges)], -1)
+
+        self.compare(Line(), lambda sizes: clouds((*sizes, 4))[:1])
+
     def test_exported_objects(self) -> None:
         module = Dynamic().double()
         x, batch = clouds(SIZES[0])

@@ -1,0 +1,15 @@
+//===- RuntimeChoices.cpp - The runtime's part for choices -------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Linked into models that name gnnc_choices; see Parts.h.
+//
+//===----------------------------------------------------------------------===//
+
+#define GNNC_RUNTIME_PARTS
+#include "Choose.cpp"
+#include "Nearest.cpp"
+#include "Selection.cpp"

@@ -1,0 +1,55 @@
+//===- Selection.cpp - How many elements a selection has ------------------===//
+//
+// Part of gnnc, under the Apache License v2.0 with LLVM Exceptions.
+// See the file LICENSE for details. SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Topology.h"
+#include <string.h>
+
+namespace gnnc::runtime {
+
+using namespace table;
+
+/// For each element of the base as many as there are of where it belongs, at most `most`.
+gnnc_status Topology::deriveSelection(int64_t space) {
+  const SpaceRec &record = model.space(space);
+  int64_t base = extents[record.base], of = extents[record.of];
+  const int64_t *pair = record.numMaps ? model.list(record.mapsAt) : nullptr;
+  int64_t groups = pair ? extents[model.map(pair[0]).to] : 1;
+  int32_t *sizes = memory.array<int32_t>(groups);
+  if (!sizes)
+    return outOfMemory("space", spaceName(space), base);
+  memset(sizes, 0, groups * sizeof(int32_t));
+  Targets own = pair ? targets(pair[0]) : Targets{}, others = pair ? targets(pair[1]) : Targets{};
+  for (int64_t j = 0; pair && j < of; ++j)
+    ++sizes[others[j]];
+  if (!pair)
+    sizes[0] = static_cast<int32_t>(of);
+  auto countOf = [&](int64_t i) -> int64_t {
+    int64_t group = pair ? own[i] : 0;
+    // Who is not to be chosen for itself belongs where its owner does, if the maps are one.
+    int64_t count = sizes[group] - (record.others && (!pair || others[i] == group) ? 1 : 0);
+    return count < record.most ? count : record.most;
+  };
+  int64_t total = 0;
+  for (int64_t i = 0; i < base; ++i)
+    total += countOf(i);
+  if (total > kMaxExtent)
+    return fail(error, GNNC_UNSUPPORTED, "space '%s': expected at most %lld elements, found %lld", spaceName(space),
+                static_cast<long long>(kMaxExtent), static_cast<long long>(total));
+  int32_t *owners = memory.array<int32_t>(total);
+  if (!owners)
+    return outOfMemory("space", spaceName(space), total);
+  int64_t next = 0;
+  for (int64_t i = 0; i < base; ++i)
+    for (int64_t k = countOf(i); k > 0; --k)
+      owners[next++] = static_cast<int32_t>(i);
+  memory.release(sizes);
+  extents[space] = total;
+  spaces[space].members = owners;
+  return GNNC_OK;
+}
+
+} // namespace gnnc::runtime
