@@ -15,6 +15,7 @@ With PyTorch, which is imported when one of these is first used:
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import _backend_name
@@ -24,6 +25,7 @@ from ._errors import CompileError, Error
 from ._model import Graph, Model, load
 
 if TYPE_CHECKING:
+    from . import ops
     from .torch import Loader, compile, export, optimize
 
 __version__ = "0.1.0"
@@ -38,6 +40,7 @@ __all__ = [
     "compile",
     "export",
     "load",
+    "ops",
     "optimize",
 ]
 
@@ -49,4 +52,6 @@ def __getattr__(name: str) -> Any:
         from . import torch
 
         return getattr(torch, name)
+    if name == "ops":
+        return importlib.import_module("gnnc.ops")
     raise AttributeError(f"module 'gnnc' has no attribute '{name}'")

@@ -18,7 +18,7 @@ from torch_geometric import nn as layers
 import gnnc
 import cases
 import registry
-from gnnc import _cache, _compiler
+from gnnc import _cache, _compiler, ops
 from gnnc.torch import _device
 from cases import TwoLayers, graph
 from registry import check
@@ -520,6 +520,41 @@ def check_precision_under_autocast() -> str:
         text.append(errors_under_autocast(steps, *graph(3000, 20000, 64), dtype))
         text.append(errors_under_autocast(two, *graph(500, 3000), dtype))
     return "; ".join(text)
+
+
+class Neighbours(nn.Module):
+    """The second search is among what was made of the first one's neighbours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = nn.Linear(3, 64), nn.Linear(64, 16)
+
+    def forward(self, x: Tensor, batch: Tensor) -> Tensor:
+        for layer, k in ((self.first, 6), (self.second, 40)):
+            src, dst = ops.knn_graph(x, k, batch)
+            rows = torch.tanh(layer(x[src] - x[dst]))
+            x = rows.new_zeros(x.size(0), rows.size(1)).index_add(0, dst, rows)
+        return x
+
+
+@check("neighbours by values")
+def check_neighbours() -> None:
+    """Clouds of several sizes with one object, one of them recorded, and points that are all equal."""
+    torch.manual_seed(0)
+    model = Neighbours().to(registry.device).double()
+    fast = gnnc.compile(model, progress=False)
+    for sizes in ((300, 1, 20), (300, 1, 20), (300, 1, 20), (5, 2, 700)):
+        batch = torch.arange(len(sizes)).repeat_interleave(torch.tensor(sizes))
+        batch = batch[torch.randperm(len(batch))]
+        x, batch = cases.to_device((torch.randn(len(batch), 3, dtype=torch.float64), batch))
+        results = []
+        for call in (fast, model):
+            own = x.clone().requires_grad_()
+            output = call(own, batch)
+            results.append((output, *torch.autograd.grad(output.square().sum(), (own, *model.parameters()))))
+        close(results[0], results[1], 1e-9)
+    equal = torch.zeros_like(x)
+    close((fast(equal, batch),), (model(equal, batch),), 1e-9)
 
 
 @check("gradcheck in float64")
