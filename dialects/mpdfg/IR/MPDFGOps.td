@@ -226,14 +226,14 @@ def NearestOp : MPDFG_Op<"nearest", [DeclareOpInterfaceMethods<EvaluateOpInterfa
                                      DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "chooses for each element those whose rows are nearest";
   let description = [{
-    Says where the map `along` leads, the `chosen` one of a selection: for each element q of its base (the owner) the
-    elements p of `of` (`owner` leads to q) that have the least |points[p] - queries[q]|^2, in rising order; of equal distances the smaller
-    number comes first, and distances that are not a number come last. Distances are sums of squares from the first
-    feature on, each difference, square and sum rounded to the operands' type.
+    Says where the map `along` leads, the `chosen` one of a selection: for each element q of its base (to which `owner`
+    leads) the elements p of `of` that have the least |points[p] - queries[q]|^2, in rising order; of equal distances
+    the smaller number comes first, and distances that are not a number come last. Distances are sums of squares from
+    the first feature on, each difference, square and sum rounded to the operands' type.
 
     The result has the number of the chosen element, as `argmax` has it, for each element of the selection. There is one
-    such operation for each selection in a function; operations that name the map, or one that leads through it, come after it. It has no
-    derivative.
+    such operation for each selection in a function; operations that name the map, or one that leads through it, come
+    after it. It has no derivative.
 
     Example:
     ```mlir

@@ -179,6 +179,7 @@ private:
   bool isProgramName(llvm::StringRef name) const;
   Id addSpace(Space space, llvm::StringRef wanted, bool exact);
   Id addMap(Map map, llvm::StringRef wanted, bool exact);
+  MaybeId selectionMap(Map::Kind kind, Id selection, llvm::StringRef lacking, Loc loc);
   MaybeId addValue(Value value);
   MaybeId addGiven(OpCode op, llvm::StringRef name, Id residency, llvm::ArrayRef<Axis> axes, Loc loc);
   bool checkNames(const std::vector<bool> &usedSpaces, const std::vector<bool> &usedMaps);

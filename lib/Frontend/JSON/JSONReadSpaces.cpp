@@ -241,12 +241,9 @@ bool JSONReader::readMap(const Cursor &at) {
       id = builder.classOf(*of, loc);
     break;
   case Map::Kind::Owner:
-    if (auto of = spaceAt(at["of"]))
-      id = builder.owner(*of, loc);
-    break;
   case Map::Kind::Chosen:
     if (auto of = spaceAt(at["of"]))
-      id = builder.chosen(*of, loc);
+      id = *kind == Map::Kind::Owner ? builder.owner(*of, loc) : builder.chosen(*of, loc);
     break;
   case Map::Kind::Part:
   case Map::Kind::Projection: {

@@ -472,40 +472,32 @@ MaybeId ModelBuilder::last(StringRef name, Id of, Loc loc) {
   return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
-MaybeId ModelBuilder::owner(Id selection, Loc loc) {
+/// The map of a selection to its base or to what is chosen in it.
+MaybeId ModelBuilder::selectionMap(Map::Kind kind, Id selection, StringRef lacking, Loc loc) {
   if (!checkSpace(selection, loc))
     return std::nullopt;
   const Space &space = model.spaces[selection];
   if (space.kind != Space::Kind::Selection)
-    return fail(loc, "space '" + space.name + "' is not a selection, so its elements have no owner");
-  std::vector<int64_t> key = {int64_t(Map::Kind::Owner), selection};
+    return fail(loc, "space '" + space.name + "' is not a selection, so " + lacking.str());
+  std::vector<int64_t> key = {int64_t(kind), selection};
   if (auto known = derivedMaps.find(key); known != derivedMaps.end())
     return known->second;
+  bool toOwner = kind == Map::Kind::Owner;
   Map map;
-  map.kind = Map::Kind::Owner;
+  map.kind = kind;
   map.from = selection;
-  map.to = space.base;
+  map.to = toOwner ? space.base : space.of;
   map.loc = loc;
-  std::string name = space.name + ".dst";
+  std::string name = space.name + (toOwner ? ".dst" : ".src");
   return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
 }
 
+MaybeId ModelBuilder::owner(Id selection, Loc loc) {
+  return selectionMap(Map::Kind::Owner, selection, "its elements have no owner", loc);
+}
+
 MaybeId ModelBuilder::chosen(Id selection, Loc loc) {
-  if (!checkSpace(selection, loc))
-    return std::nullopt;
-  const Space &space = model.spaces[selection];
-  if (space.kind != Space::Kind::Selection)
-    return fail(loc, "space '" + space.name + "' is not a selection, so nothing is chosen in it");
-  std::vector<int64_t> key = {int64_t(Map::Kind::Chosen), selection};
-  if (auto known = derivedMaps.find(key); known != derivedMaps.end())
-    return known->second;
-  Map map;
-  map.kind = Map::Kind::Chosen;
-  map.from = selection;
-  map.to = space.of;
-  map.loc = loc;
-  std::string name = space.name + ".src";
-  return derivedMaps[key] = addMap(std::move(map), name, /*exact=*/false);
+  return selectionMap(Map::Kind::Chosen, selection, "nothing is chosen in it", loc);
 }
 
 MaybeId ModelBuilder::compose(Id first, Id second, Loc loc, StringRef name) {

@@ -52,9 +52,12 @@ MaybeOperand Statements::runBlock(const std::vector<ast::Statement> &body) {
       layers.declareInstance(*instance);
     else if (auto *repeat = std::get_if<ast::RepeatStmt>(&statement.node))
       run(*repeat);
-    else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node))
-      space->kind == ast::SpaceDecl::Kind::Nearest ? selections.declare(*space) : spacesAndMaps.declare(*space);
-    else if (auto *map = std::get_if<ast::MapDecl>(&statement.node))
+    else if (auto *space = std::get_if<ast::SpaceDecl>(&statement.node)) {
+      if (space->kind == ast::SpaceDecl::Kind::Nearest)
+        selections.declare(*space);
+      else
+        spacesAndMaps.declare(*space);
+    } else if (auto *map = std::get_if<ast::MapDecl>(&statement.node))
       spacesAndMaps.declare(*map);
     else if (auto *expr = std::get_if<ast::ExprPtr>(&statement.node)) {
       if (&statement != &body.back())
